@@ -60,7 +60,7 @@ def open_queue(tmp_path: Path) -> Iterator[Open]:
     opened: list[mmapqueue.Queue] = []
 
     def open_one(path: str | Path = tmp_path / "queue", **options: Any) -> mmapqueue.Queue:
-        queue = mmapqueue.Queue(None, path, **options)
+        queue = mmapqueue.Queue(path, **options)
         opened.append(queue)
         return queue
 

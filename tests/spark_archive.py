@@ -43,7 +43,7 @@ def write(archive: Path) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         directory = Path(temporary)
         with spark_session(2, directory / "warehouse", "ERROR") as spark:
-            with mmapqueue.Queue(spark, directory / "queue", capacity="1m", segment_size="64k") as queue:
+            with mmapqueue.Queue(directory / "queue", spark=spark, capacity="1m", segment_size="64k") as queue:
                 queue.push_many([b"record"] * 10)
             frame = spark.read.format("mmapqueue").load(str(directory / "queue"))
             frame.groupBy("offset").count().write.parquet(str(directory / "counts"))

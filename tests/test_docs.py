@@ -86,7 +86,7 @@ def test_the_agent_pushes_the_lines_it_gets(tmp_path: Path) -> None:
     programs(DOCS / "howto" / "systemd.md", tmp_path)
     ran = run(sys.executable, "agent.py", cwd=tmp_path, stdin="one\ntwo\n")
     assert ran.returncode == 0, ran.stderr
-    with mmapqueue.Queue(None, tmp_path / "agent") as queue:
+    with mmapqueue.Queue(tmp_path / "agent") as queue:
         assert [message.data for message in queue] == [b"one", b"two"]
 
 
@@ -137,8 +137,9 @@ def test_every_page_is_in_a_table_of_contents() -> None:
 
 def test_a_directory_has_one_capacity_in_all_documents() -> None:
     found: dict[str, dict[str, str]] = {}
+    opening = re.compile(r'Queue\("([^"]+)", (?:spark=\w+, )?capacity="(\w+)"')
     for text in [*TEXTS, *ROOT.glob("python/src/**/*.py")]:
-        for opened in re.finditer(r'Queue\(\w+, "([^"]+)", capacity="(\w+)"', text.read_text(encoding="utf-8")):
+        for opened in opening.finditer(text.read_text(encoding="utf-8")):
             found.setdefault(opened[1], {})[opened[2]] = text.name
     assert {"events", "tutorial"} <= set(found)
     assert {directory: files for directory, files in found.items() if len(files) > 1} == {}

@@ -42,7 +42,7 @@ def test_import_needs_no_pyspark_and_starts_nothing(script: Script) -> None:
         import mmapqueue
         assert threading.active_count() == 1
         assert "asyncio" not in sys.modules  # slow to import
-        mmapqueue.Queue(None, sys.argv[1]).close()
+        mmapqueue.Queue(sys.argv[1]).close()
         """,
         script.directory / "queue",
     )

@@ -64,7 +64,7 @@ def committed_files(directory: Path) -> list[Path]:
 def rows_of_queue(directory: Path) -> Iterator[Row]:
     """The events of a queue, all partitions."""
     for part in sorted(directory.glob("p=*")) or [directory]:
-        with mmapqueue.Queue(None, part, lock_timeout=30.0) as queue:
+        with mmapqueue.Queue(part, lock_timeout=30.0) as queue:
             reader = queue.consumer("comparison", start="earliest")
             while messages := reader.pop_many(20_000):
                 for message in messages:

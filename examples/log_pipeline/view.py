@@ -79,7 +79,7 @@ class Watch:
     def _stored(self) -> int:
         if self._queue is None:
             with contextlib.suppress(mmapqueue.MmapQueueError):  # not made yet
-                self._queue = mmapqueue.Queue(None, self._queue_path, read_only=True)
+                self._queue = mmapqueue.Queue(self._queue_path, read_only=True)
         return 0 if self._queue is None else self._queue.stats().end_offset
 
     def close(self) -> None:

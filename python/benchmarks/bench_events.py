@@ -92,7 +92,7 @@ def session(cores: int, memory: str, scratch: Path, jars: str) -> SparkSession:
 
 def fill(path: Path, records: list[bytes], times: int) -> None:
     """Pushes the records `times` times."""
-    with mmapqueue.Queue(None, path, queue_capacity_segments=4096, segment_size="16m", max_event_size="4m") as queue:
+    with mmapqueue.Queue(path, queue_capacity_segments=4096, segment_size="16m", max_event_size="4m") as queue:
         for _ in range(times):
             queue.push_many(records)
 
@@ -160,7 +160,7 @@ def main() -> int:
         spark = session(arguments.cores, arguments.memory, scratch, arguments.protobuf)
         envelopes = times * len(block)
         logs = per_request // min(100, per_request) * min(100, per_request) * LOGS_OF_A_REQUEST
-        records = mmapqueue.read(spark, scratch / "events")
+        records = mmapqueue.read(scratch / "events", spark=spark)
         named = {
             "read": noop(records.select("value")),
             "events": noop(events_batch(spark, scratch / "events").select(*COLUMNS)),

@@ -52,14 +52,17 @@ def micro_batches(spark: SparkSession, scratch: Path, count: int, rounds: int) -
 
     `one record`: the batch is of one record. `empty`: the source has nothing, and another one, of Spark's, has one row.
     """
-    with mmapqueue.Queue(spark, scratch / "tiny", segment_size="64k") as queue:
-        with mmapqueue.Queue(spark, scratch / "idle", segment_size="64k"):
+    with mmapqueue.Queue(scratch / "tiny", spark=spark, segment_size="64k") as queue:
+        with mmapqueue.Queue(scratch / "idle", spark=spark, segment_size="64k"):
             pass
         rate = spark.readStream.format("rate").option("rowsPerSecond", 1).option("numPartitions", 1).load()
-        idle = mmapqueue.read_stream(spark, scratch / "idle").select("value")
+        idle = mmapqueue.read_stream(scratch / "idle", spark=spark).select("value")
         sources: dict[str, dict[str, tuple[DataFrame, Feed]]] = {
             "one record": {
-                "queue": (mmapqueue.read_stream(spark, scratch / "tiny").select("value"), lambda: queue.push(b"x")),
+                "queue": (
+                    mmapqueue.read_stream(scratch / "tiny", spark=spark).select("value"),
+                    lambda: queue.push(b"x"),
+                ),
                 "rate": (_ticking(spark), _nothing),
             },
             "empty": {

@@ -36,7 +36,12 @@ def fill(spark: SparkSession, path: Path, rows: int, size: int) -> None:
     """Makes a queue of `rows` records, with a margin."""
     capacity = room(rows, size)
     with mmapqueue.Queue(
-        spark, path, segment_size="64m", capacity=capacity, max_event_size=max(size, 20480), flush_ceiling_num=1 << 30
+        path,
+        spark=spark,
+        segment_size="64m",
+        capacity=capacity,
+        max_event_size=max(size, 20480),
+        flush_ceiling_num=1 << 30,
     ) as queue:
         for chunk in records(rows, size):
             queue.push_many(chunk)
@@ -69,7 +74,7 @@ def to_queue(spark: SparkSession, frame: DataFrame, queue: Path, partitions: int
 
     def ack_all() -> None:
         for partition in [queue] if partitions == 1 else [queue / f"p={number}" for number in range(partitions)]:
-            with mmapqueue.Queue(spark, partition) as opened:
+            with mmapqueue.Queue(partition, spark=spark) as opened:
                 opened.seek("latest")
 
     def run() -> Callable[[], object]:
@@ -102,7 +107,7 @@ def workloads(spark: SparkSession, directory: Path, rows: int, size: int, cores:
         # The same rows, so that Parquet cannot pack them better than here.
         read.select("value").write.option("compression", "none").parquet(str(parquet))
     constant = constants(spark, rows, size, cores)
-    stream = mmapqueue.read_stream(spark, queue, consumer="bench").select("value")
+    stream = mmapqueue.read_stream(queue, spark=spark, consumer="bench").select("value")
     return {
         FLOOR: to_noop(constant),
         "queue, value": to_noop(read.select("value")),

@@ -170,7 +170,7 @@ def test_another_process_has_it(script: Script, open_queue: Open) -> None:
         import sys
         import mmapqueue
         from mmapqueue._jvm import standalone
-        queue = mmapqueue.Queue(None, sys.argv[1])
+        queue = mmapqueue.Queue(sys.argv[1])
         print(standalone._running.process.pid, flush=True)
         sys.stdin.readline()
         """,
@@ -232,10 +232,10 @@ def test_reading_only(open_queue: Open, script: Script) -> None:
         """
         import sys
         import mmapqueue
-        with mmapqueue.Queue(None, sys.argv[1], consumer="reader", read_only=True) as queue:
+        with mmapqueue.Queue(sys.argv[1], consumer="reader", read_only=True) as queue:
             assert [m.data for m in queue] == [b"one", b"two"]
             queue.ack(0)
-            assert (queue.size(), queue.lag()) == (0, 1)
+            assert (queue.qsize(), queue.lag()) == (0, 1)
             try:
                 queue.push(b"three")
             except mmapqueue.MmapQueueError as error:
@@ -265,7 +265,7 @@ def test_another_version_of_the_jar(script: Script) -> None:
     jars.standalone_class_path = lambda: found
     for _ in range(2):
         try:
-            mmapqueue.Queue(None, sys.argv[1])
+            mmapqueue.Queue(sys.argv[1])
         except mmapqueue.JarNotFound as error:
             print(error)
     """
@@ -289,10 +289,10 @@ def test_an_installation_without_jars(monkeypatch: pytest.MonkeyPatch, tmp_path:
 def test_what_has_no_jvm_is_told_so(tmp_path: Path) -> None:
     connect = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
     with pytest.raises(mmapqueue.MmapQueueError, match=r"Spark Connect .* spark\.readStream\.format"):
-        mmapqueue.Queue(connect, tmp_path)
+        mmapqueue.Queue(tmp_path, spark=connect)
     for wrong in (object(), type("SparkSession", (), {"_jvm": None})(), "spark"):
         with pytest.raises(mmapqueue.MmapQueueError, match="no JVM in reach"):
-            mmapqueue.Queue(wrong, tmp_path)
+            mmapqueue.Queue(tmp_path, spark=wrong)
     assert not any(tmp_path.iterdir())
 
 
@@ -306,4 +306,4 @@ def test_an_old_java_is_told_so(tmp_path: Path, version: str) -> None:
             raise AssertionError("an old Java cannot load the classes")
 
     with pytest.raises(mmapqueue.MmapQueueError, match=f"Java 17 or newer is needed, and this JVM has Java {version}"):
-        mmapqueue.Queue(SimpleNamespace(_jvm=Jvm()), tmp_path)
+        mmapqueue.Queue(tmp_path, spark=SimpleNamespace(_jvm=Jvm()))

@@ -17,7 +17,7 @@ HOLDER = """
     import sys, time
     import mmapqueue
     from mmapqueue._jvm import standalone
-    queue = mmapqueue.Queue(None, sys.argv[1], read_only=len(sys.argv) > 2)
+    queue = mmapqueue.Queue(sys.argv[1], read_only=len(sys.argv) > 2)
     if queue.config["read_only"] == "false":
         queue.push(b"one")
     else:
@@ -102,7 +102,7 @@ FORKING = """
         return pid
     setattr(module, name, start)
     opened = []
-    thread = threading.Thread(target=lambda: opened.append(mmapqueue.Queue(None, sys.argv[1])))
+    thread = threading.Thread(target=lambda: opened.append(mmapqueue.Queue(sys.argv[1])))
     thread.start()
     started.wait()
     child = os.fork()
@@ -146,7 +146,7 @@ DRIVER = """
     import mmapqueue
     from pyspark.sql import SparkSession
     spark = mmapqueue.configure(SparkSession.builder.master("local[1]")).getOrCreate()
-    queue = mmapqueue.Queue(spark, sys.argv[1])
+    queue = mmapqueue.Queue(sys.argv[1], spark=spark)
     queue.push(b"one")
     print(spark._jvm.java.lang.ProcessHandle.current().pid(), flush=True)
     time.sleep(600)

@@ -58,7 +58,7 @@ def test_a_kill_leaves_no_file(script: Script, shared: bool) -> None:
             shared_memory._LEAST_SHARED = 1 << 60
         # Killed after the memory was made and before the JVM maps it.
         shared_memory.secrets.token_bytes = lambda size: os.kill(os.getpid(), signal.SIGKILL)
-        with mmapqueue.Queue(None, sys.argv[1]) as queue:
+        with mmapqueue.Queue(sys.argv[1]) as queue:
             queue.push(b"x")
         """,
         script.directory / "queue",

@@ -38,7 +38,7 @@ def test_no_queue_to_read(open_queue: Open, tmp_path: Path) -> None:
         lambda: open_queue(tmp_path / "empty", read_only=True),
         lambda: mmapqueue.verify(missing),
         lambda: mmapqueue.verify(tmp_path / "empty"),
-        lambda: mmapqueue.repair(missing, tmp_path / "copy"),
+        lambda: mmapqueue.repair(missing, to=tmp_path / "copy"),
     ]
     for call in calls:
         with pytest.raises(FileNotFoundError, match=r"missing|empty") as caught:
@@ -108,7 +108,7 @@ def test_closed_is_shutdown_where_there_is_one(monkeypatch: pytest.MonkeyPatch) 
 def test_standard_names_are_enough(open_queue: Open) -> None:
     queue = open_queue()
     with pytest.raises(IndexError):
-        queue.get(5)
+        queue.read_at(5)
     with pytest.raises(ValueError, match="segment_size"):
         open_queue("other", segment_size=1)
     queue.close()

@@ -35,7 +35,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def queue(spark: SparkSession, tmp_path: Path) -> Iterator[mmapqueue.Queue]:
-    with mmapqueue.Queue(spark, tmp_path / "queue", **SMALL) as opened:
+    with mmapqueue.Queue(tmp_path / "queue", spark=spark, **SMALL) as opened:
         yield opened
 
 
@@ -51,7 +51,7 @@ def test_a_queue_in_the_driver(queue: mmapqueue.Queue) -> None:
 
 
 def test_a_context_will_do(spark: SparkSession, tmp_path: Path) -> None:
-    with mmapqueue.Queue(spark.sparkContext, tmp_path) as queue:
+    with mmapqueue.Queue(tmp_path, spark=spark.sparkContext) as queue:
         queue.push(b"one")
         assert queue.pop().data == b"one"
 
@@ -74,9 +74,9 @@ def test_threads_push_and_pop(queue: mmapqueue.Queue) -> None:
 
 def test_errors_are_ours_whatever_spark_makes_of_them(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(mmapqueue.ConfigError) as caught:
-        mmapqueue.Queue(spark, tmp_path, segment_size=1)
+        mmapqueue.Queue(tmp_path, spark=spark, segment_size=1)
     assert caught.value.key == "segment_size"
-    with mmapqueue.Queue(spark, tmp_path, **SMALL) as queue:
+    with mmapqueue.Queue(tmp_path, spark=spark, **SMALL) as queue:
         with pytest.raises(mmapqueue.OutOfRange):
             queue.ack(3)
         with pytest.raises(mmapqueue.TooLarge) as too_large:
@@ -106,7 +106,7 @@ from pyspark.sql import SparkSession
 
 builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").config("spark.log.level", "OFF")
 spark = mmapqueue.configure(builder).getOrCreate()
-queue = mmapqueue.Queue(spark, sys.argv[1])
+queue = mmapqueue.Queue(sys.argv[1], spark=spark)
 for way in (lambda: queue.pop(), lambda: next(queue.consume())):
     threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT)).start()
     try:
@@ -130,7 +130,7 @@ def test_neither_ctrl_c_nor_the_end_of_the_session_does_harm(script: Script) -> 
     assert process.returncode == 0, err
     assert "Traceback" not in err
     assert out.split() == ["interrupted", "interrupted", "end"]
-    with mmapqueue.Queue(None, script.directory / "queue") as queue:
+    with mmapqueue.Queue(script.directory / "queue") as queue:
         assert (queue.stats().epoch, queue.stats().end_offset) == (1, 3)
 
 
@@ -140,7 +140,7 @@ import mmapqueue
 from pyspark.sql import SparkSession
 spark = mmapqueue.configure(SparkSession.builder).getOrCreate()
 try:
-    with mmapqueue.Queue(spark, sys.argv[1]) as queue:
+    with mmapqueue.Queue(sys.argv[1], spark=spark) as queue:
         queue.push(b"submitted")
         print("popped", queue.pop().data)
 except mmapqueue.JarNotFound as error:
@@ -240,8 +240,8 @@ def test_data_frames_without_the_jar(script: Script) -> None:
         spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
         frame = spark.createDataFrame([(b"x",)], "value binary")
         for call in (
-            lambda: mmapqueue.read(spark, sys.argv[1]),
-            lambda: mmapqueue.read_stream(spark, sys.argv[1]),
+            lambda: mmapqueue.read(sys.argv[1], spark=spark),
+            lambda: mmapqueue.read_stream(sys.argv[1], spark=spark),
             lambda: mmapqueue.write(frame, sys.argv[1]),
         ):
             try:

@@ -21,7 +21,7 @@ START = """
     import os, sys, time
     import mmapqueue
     from mmapqueue._jvm import standalone
-    queue = mmapqueue.Queue(None, sys.argv[1], segment_size="4k", capacity="64k", max_event_size="4k")
+    queue = mmapqueue.Queue(sys.argv[1], segment_size="4k", capacity="64k", max_event_size="4k")
     jvm = standalone._running.process.pid
 """
 
@@ -89,7 +89,7 @@ def test_a_queue_that_nobody_closed_is_closed_at_the_end(script: Script, open_qu
         threading.Thread(target=wait, args=(late.pop,), daemon=True).start()
     def insist():
         while True:
-            wait(lambda: late.size())
+            wait(lambda: late.qsize())
             time.sleep(0.001)
     threading.Thread(target=insist, daemon=True).start()
     time.sleep(0.3)
@@ -110,10 +110,10 @@ def test_a_queue_that_nobody_closed_is_closed_at_the_end(script: Script, open_qu
     [
         "queue.pop()",
         "for message in queue.consume(): pass",
-        "queue.consume(handler=print, workers=2)",
+        "queue.process(print, workers=2)",
         "while True: queue.push(b'x' * 1000)",
         "while True: queue.stats()",
-        "while True: mmapqueue.Queue(None, sys.argv[1] + '-more').close()",
+        "while True: mmapqueue.Queue(sys.argv[1] + '-more').close()",
     ],
 )
 def test_daemon_threads_end_without_a_traceback(script: Script, work: str) -> None:
@@ -159,7 +159,7 @@ def test_paths_are_utf_8_whatever_the_locale_is(script: Script, locale: str) -> 
         """
         import os, sys
         import mmapqueue
-        with mmapqueue.Queue(None, sys.argv[1] + "/gr\u00f6\u00dfe \u65e5\u672c") as queue:
+        with mmapqueue.Queue(sys.argv[1] + "/gr\u00f6\u00dfe \u65e5\u672c") as queue:
             queue.consumer("one").close()
             queue.push(b"x")
         """,
@@ -171,7 +171,7 @@ def test_paths_are_utf_8_whatever_the_locale_is(script: Script, locale: str) -> 
 
 
 def test_a_collected_queue_is_closed(tmp_path: Path) -> None:
-    queue = mmapqueue.Queue(None, tmp_path, **SMALL)
+    queue = mmapqueue.Queue(tmp_path, **SMALL)
     queue.push(b"one")
     consumer = queue.consumer("other")
     del queue
@@ -185,7 +185,7 @@ def test_a_collected_queue_is_closed(tmp_path: Path) -> None:
 
     def can_be_configured_anew() -> bool:
         try:
-            mmapqueue.Queue(None, tmp_path, max_in_mem_segments=8).close()
+            mmapqueue.Queue(tmp_path, max_in_mem_segments=8).close()
         except mmapqueue.ConfigError:
             return False
         return True
@@ -279,14 +279,14 @@ def test_when_it_is_killed_calls_say_so_and_the_next_queue_has_a_new_one(script:
     queue.pop()
     os.kill(jvm, signal.SIGKILL)
     standalone._running.process.wait()
-    for call in (lambda: queue.push(b"x"), queue.pop, queue.size, queue.flush, lambda: queue.push_many([b"x"]),
+    for call in (lambda: queue.push(b"x"), queue.pop, queue.qsize, queue.flush, lambda: queue.push_many([b"x"]),
                  queue.pop_many, queue.close):
         try:
             call()
         except mmapqueue.MmapQueueError as error:
             print(error)
     queue.close()
-    queue = mmapqueue.Queue(None, sys.argv[1])
+    queue = mmapqueue.Queue(sys.argv[1])
     assert [m.data for m in queue] == [b"one", b"two"]
     queue.close()
     """,
@@ -309,7 +309,7 @@ def test_a_forked_child_is_told_and_harms_nobody(script: Script, end: str) -> No
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
-        for call in (lambda: queue.push(b"x"), queue.pop, lambda: queue.push_many([b"x"]), queue.size, queue.flush,
+        for call in (lambda: queue.push(b"x"), queue.pop, lambda: queue.push_many([b"x"]), queue.qsize, queue.flush,
                      lambda: queue.ack(first), lambda: next(queue.consume()), queue.peek, consumer.pop,
                      queue.__enter__):
             try:
@@ -321,7 +321,7 @@ def test_a_forked_child_is_told_and_harms_nobody(script: Script, end: str) -> No
         queue.close()
         del queue, consumer
         gc.collect()
-        with mmapqueue.Queue(None, sys.argv[1] + "-of-the-child") as own:
+        with mmapqueue.Queue(sys.argv[1] + "-of-the-child") as own:
             assert own.push(b"of the child") == 0
             assert own.pop().data == b"of the child"
         {end}
@@ -343,7 +343,7 @@ def test_no_java(script: Script) -> None:
     import sys
     import mmapqueue
     try:
-        mmapqueue.Queue(None, sys.argv[1])
+        mmapqueue.Queue(sys.argv[1])
     except mmapqueue.MmapQueueError as error:
         print(error)
     """

@@ -122,5 +122,5 @@ def request(text: str) -> bytes:
 
 def stored(directory: Path) -> list[bytes]:
     """Payloads of the events in a queue, read beside the process that owns it."""
-    with mmapqueue.Queue(None, directory, read_only=True) as queue:
-        return [Event.FromString(message.data).data for message in queue.get_many(0, 1_000_000)]
+    with mmapqueue.Queue(directory, read_only=True) as queue:
+        return [Event.FromString(message.data).data for message in queue.read_many(0, 1_000_000)]

@@ -137,7 +137,7 @@ class Pipeline:
         self.syslog.stop()
         self.gather.stop()
         wait(self.gather.ended, "gather does not end")
-        with mmapqueue.Queue(None, self.directory / "queue", read_only=True) as queue:
+        with mmapqueue.Queue(self.directory / "queue", read_only=True) as queue:
             stored = queue.stats().end_offset
         for name in SENDERS:
             while (done := committed(self.checkpoint(name))) < stored:

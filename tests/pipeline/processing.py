@@ -23,7 +23,7 @@ def line(i: int) -> bytes:
 
 
 def push(directory: Path, records: list[bytes]) -> None:
-    with mmapqueue.Queue(None, directory, lock_timeout=30, **KEYS) as queue:
+    with mmapqueue.Queue(directory, lock_timeout=30, **KEYS) as queue:
         queue.push_many(records)
 
 
@@ -96,8 +96,8 @@ def look_until(processor: Processor, condition: Callable[[], bool], what: str, s
 
 def dead_letters(directory: Path, name: str = "dead") -> list[Event]:
     """Events of the dead-letter queue. Spark's sink may have it open still, so it is only read."""
-    with mmapqueue.Queue(None, directory / name, read_only=True) as queue:
-        return [Event.FromString(message.data) for message in queue.get_many(0, 1_000_000)]
+    with mmapqueue.Queue(directory / name, read_only=True) as queue:
+        return [Event.FromString(message.data) for message in queue.read_many(0, 1_000_000)]
 
 
 def parquet(spark: Any, path: Path) -> list[bytes]:

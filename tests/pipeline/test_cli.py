@@ -75,7 +75,7 @@ def a_request(text: str) -> bytes:
 
 
 def stored(directory: Path) -> list[bytes]:
-    with mmapqueue.Queue(None, directory, lock_timeout=_SECONDS) as queue:
+    with mmapqueue.Queue(directory, lock_timeout=_SECONDS) as queue:
         return [Event.FromString(message.data).data for message in queue.pop_many(1000)]
 
 
@@ -182,7 +182,7 @@ def test_a_port_in_use_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_queue_that_contradicts_its_directory_is_refused(tmp_path: Path) -> None:
-    with mmapqueue.Queue(None, tmp_path / "q", capacity="1m", segment_size="64k"):
+    with mmapqueue.Queue(tmp_path / "q", capacity="1m", segment_size="64k"):
         pass
     with running("gather", config(tmp_path)) as process:
         _, err = process.communicate(timeout=_SECONDS)

@@ -109,13 +109,13 @@ def test_all_keys_of_a_queue_are_known() -> None:
 )
 def test_the_largest_event_is_that_of_the_queue(options: dict[str, int], tmp_path: Path) -> None:
     assert QueueKeys(dir=tmp_path, **options)
-    with mmapqueue.Queue(None, tmp_path / "q", **options):
+    with mmapqueue.Queue(tmp_path / "q", **options):
         pass
     larger = {**options, "max_event_size": options["max_event_size"] + 1}
     with pytest.raises(ValueError, match="allowed: 1 to"):
         QueueKeys(dir=tmp_path, **larger)
     with pytest.raises(mmapqueue.ConfigError):
-        mmapqueue.Queue(None, tmp_path / "q2", **larger)
+        mmapqueue.Queue(tmp_path / "q2", **larger)
 
 
 def test_secrets_are_not_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

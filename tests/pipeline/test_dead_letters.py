@@ -117,7 +117,7 @@ def test_the_default_queue_keeps_the_newest_dead_letters_and_never_stops_a_query
     for first in range(0, len(garbage), 50):
         push(tmp_path / "queue", garbage[first : first + 50])
         process(spark, configured)
-    with mmapqueue.Queue(None, tmp_path / "queue.dead", read_only=True) as queue:
-        kept = queue.get_many(queue.first_offset(), 1000)
+    with mmapqueue.Queue(tmp_path / "queue.dead", read_only=True) as queue:
+        kept = queue.read_many(queue.first_offset(), 1000)
         assert [Event.FromString(each.data).data for each in kept] == garbage[-len(kept) :]
         assert sum(len(each.data) for each in kept) >= given.queue.total // 4

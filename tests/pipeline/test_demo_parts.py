@@ -286,7 +286,7 @@ def test_a_payload_of_nobody_is_refused() -> None:
 
 def test_a_queue_gives_its_events(tmp_path: Path) -> None:
     records = [record for record, _ in payloads()]
-    with mmapqueue.Queue(None, tmp_path / "copy", capacity="1m", segment_size="64k") as queue:
+    with mmapqueue.Queue(tmp_path / "copy", capacity="1m", segment_size="64k") as queue:
         queue.push_many(records)
     rows = list(outputs.rows_of_queue(tmp_path / "copy"))
     assert rows[0].data == otlp_logs([3, 4])
@@ -363,7 +363,7 @@ def test_a_watch_sees_queue_checkpoints_and_journals(tmp_path: Path) -> None:
     done = checkpoint(tmp_path / "archive", {0: 1}, [0])
     watch = view.Watch(tmp_path / "queue", {"archive": done}, [tmp_path / "client"], tmp_path / "samples")
     assert watch.sample(0).stored == 0, "the queue is not made yet"
-    with mmapqueue.Queue(None, tmp_path / "queue", capacity="1m", segment_size="64k") as queue:
+    with mmapqueue.Queue(tmp_path / "queue", capacity="1m", segment_size="64k") as queue:
         queue.push_many([b"one", b"two", b"three"])
     sample = watch.sample(7)
     watch.close()

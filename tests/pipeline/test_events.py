@@ -48,7 +48,7 @@ def filled(spark: SparkSession, path: Path) -> Path:
         encode(type=EventType.TRACING, content_type="application/x-protobuf; proto=otlp.traces", data=b"\xff", id="3"),
         encode(type=EventType.LOGGING, content_type=LINES, data=b"GET /a", id="first", time_ms=TIME),
     ]
-    with mmapqueue.Queue(spark, path, segment_size="64k") as queue:
+    with mmapqueue.Queue(path, spark=spark, segment_size="64k") as queue:
         queue.push_many(records)
     return path
 

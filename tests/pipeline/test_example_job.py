@@ -23,7 +23,7 @@ def push(path: Path, source: str, lines: int) -> None:
         encode(type=EventType.LOGGING, content_type="text/plain", data=b"line %d" % n, source=source)
         for n in range(lines)
     ]
-    with mmapqueue.Queue(None, path, capacity="4m", segment_size="64k", max_event_size=10_000, lock_timeout=30.0) as q:
+    with mmapqueue.Queue(path, capacity="4m", segment_size="64k", max_event_size=10_000, lock_timeout=30.0) as q:
         q.push_many(records)
 
 

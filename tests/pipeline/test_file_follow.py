@@ -53,7 +53,7 @@ _FOLLOW = """
     from pipeline.tailing import FakeHost
     _follow.BATCH_BYTES = 3000
     async def main():
-        queue = mmapqueue.Queue(None, sys.argv[1], lock_timeout=60)
+        queue = mmapqueue.Queue(sys.argv[1], lock_timeout=60)
         print("open", flush=True)
         inbox = QueueInbox(queue, count=lambda status, records: print(records, flush=True))
         await FileFetcher(paths=[sys.argv[2]], poll="20ms").run(FakeHost(inbox))

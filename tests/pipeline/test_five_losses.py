@@ -28,8 +28,8 @@ COLUMNS = [each.split()[0] for each in LETTER.split(", ")]
 
 def committed(directory: Path, consumer: str) -> int:
     """Records that a consumer still holds."""
-    with mmapqueue.Queue(None, directory / "queue", lock_timeout=30, read_only=True) as queue:
-        (found,) = (each for each in queue.consumer_stats() if each.name == consumer)
+    with mmapqueue.Queue(directory / "queue", lock_timeout=30, read_only=True) as queue:
+        found = queue.consumer_stats()[consumer]
         return found.lag_records
 
 

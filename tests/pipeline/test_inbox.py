@@ -30,7 +30,7 @@ def run(queue: mmapqueue.Queue, use: Callable[[QueueInbox], Awaitable[Any]], **o
 
 
 def records(queue: mmapqueue.Queue) -> list[bytes]:
-    return [each.data for each in queue.get_many(queue.first_offset(), 1_000_000)]
+    return [each.data for each in queue.read_many(queue.first_offset(), 1_000_000)]
 
 
 def test_requests_are_stored_when_they_are_answered(open_queue: Open) -> None:
@@ -69,7 +69,7 @@ def test_records_of_a_request_are_stored_together_or_not_at_all(open_queue: Open
         await inbox.put(*some)
 
     assert run(queue, use) == {"rejected": 3, "success": 3}
-    assert [each.data for each in queue.get_many(before, 3)] == some
+    assert [each.data for each in queue.read_many(before, 3)] == some
 
 
 def test_a_full_queue_rejects_only_what_does_not_fit(open_queue: Open) -> None:

@@ -260,7 +260,7 @@ def test_into_a_real_queue(open_queue: Open, tmp_path: Path) -> None:
         serving.host.inbox = inbox  # type: ignore[assignment]
         sent = [f"log {number}" for number in range(30)]
         emit(GrpcLogs(endpoint=f"http://{serving.grpc_address}"), sent)
-        stored = [each.data for each in queue.get_many(queue.first_offset(), 1000)]
+        stored = [each.data for each in queue.read_many(queue.first_offset(), 1000)]
         assert bodies([Event.FromString(each) for each in stored]) == sent
 
         async def close() -> None:

@@ -37,7 +37,7 @@ def test_single_acks_commit_what_has_no_gap(any_queue: mmapqueue.Queue) -> None:
     any_queue.ack(1, single=True)
     any_queue.ack(3)
     assert (any_queue.lag(), any_queue.unacked()) == (5, 3)
-    assert any_queue.size() == 2
+    assert any_queue.qsize() == 2
 
 
 def test_a_record_that_was_acked_alone_is_not_redelivered(open_queue: Open) -> None:
@@ -88,7 +88,7 @@ def test_ack_many_without_shared_memory(open_queue: Open) -> None:
     with pytest.warns(RuntimeWarning, match="shared"):
         queue.ack_many(messages[:1000])
     assert queue.lag() == 1000
-    assert data(queue.get_many(1000, 3)) == [b"1000", b"1001", b"1002"]
+    assert data(queue.read_many(1000, 3)) == [b"1000", b"1001", b"1002"]
 
 
 @pytest.mark.parametrize("offset", [10, 2**63 - 1, 2**70, -1, -(2**70)])
@@ -113,7 +113,7 @@ def test_requeued_records_come_before_new_ones(any_queue: mmapqueue.Queue) -> No
     any_queue.nack(messages[3])
     any_queue.nack(1)
     any_queue.nack(1)
-    assert (any_queue.size(), any_queue.unacked()) == (7, 5)
+    assert (any_queue.qsize(), any_queue.unacked()) == (7, 5)
     assert any_queue.peek() == any_queue.peek() == messages[1]._replace(attempts=2)
     assert seen(any_queue.pop_many(3)) == [(1, 2), (3, 2), (5, 1)]
     any_queue.nack(3)
@@ -163,7 +163,7 @@ def test_nack_raises_for_records_that_were_not_popped_or_are_acked(any_queue: mm
     for delay in (-1, -0.001, nan, -inf):
         with pytest.raises(ValueError, match="delay"):
             any_queue.nack(2, delay)
-    assert any_queue.pop_many() == any_queue.get_many(6, 4) or any_queue.size() == 0
+    assert any_queue.pop_many() == any_queue.read_many(6, 4) or any_queue.qsize() == 0
     assert any_queue.unacked() == 7
 
 
@@ -193,7 +193,7 @@ def test_what_came_back_from_an_iterator_counts_as_not_popped(any_queue: mmapque
     for message in any_queue.consume(max_records=10):
         if message.offset == 4:
             break
-    assert (any_queue.size(), any_queue.unacked()) == (15, 5)
+    assert (any_queue.qsize(), any_queue.unacked()) == (15, 5)
     for offset in (5, 9):
         for call in (
             lambda offset=offset: any_queue.ack(offset),
@@ -208,7 +208,7 @@ def test_what_came_back_from_an_iterator_counts_as_not_popped(any_queue: mmapque
     any_queue.ack(2)
     assert seen(any_queue) == [*((i, 1) for i in range(5, 10)), (3, 2), *((i, 1) for i in range(10, 20))]
     any_queue.ack(19)
-    assert (any_queue.lag(), any_queue.unacked(), any_queue.size()) == (0, 0, 0)
+    assert (any_queue.lag(), any_queue.unacked(), any_queue.qsize()) == (0, 0, 0)
 
 
 def test_an_ack_beyond_what_came_back_is_for_that_too(any_queue: mmapqueue.Queue) -> None:
@@ -232,7 +232,7 @@ def test_max_unacked(open_queue: Open) -> None:
         lambda: queue.pop(timeout=0.3),
         lambda: queue.pop_many(),
         lambda: list(queue),
-        lambda: queue.consume(timeout=0.1, handler=print),
+        lambda: queue.process(print, timeout=0.1),
     ):
         with pytest.raises(mmapqueue.UnackedLimit, match="max_unacked") as caught:
             call()
@@ -280,7 +280,7 @@ def test_what_an_iterator_holds_for_too_long_comes_once(open_queue: Open) -> Non
     assert seen(got) == [(0, 1), (0, 2), (1, 2), (2, 2), (3, 2), (4, 1), (5, 1)]
     iterator.close()
     queue.ack(5)
-    assert queue.size() == 0
+    assert queue.qsize() == 0
 
 
 def test_what_came_back_and_lay_for_too_long_comes_once(open_queue: Open) -> None:
@@ -289,7 +289,7 @@ def test_what_came_back_and_lay_for_too_long_comes_once(open_queue: Open) -> Non
         queue.ack(message)
         break
     assert eventually(lambda: (queue.peek() or message).attempts == 2)
-    assert queue.size() == 5
+    assert queue.qsize() == 5
     assert seen(queue.pop_many()) == [(1, 2), (2, 2), (3, 2), (4, 1), (5, 1)]
 
 
@@ -374,7 +374,7 @@ def test_a_kill_brings_back_what_was_not_acked(script: Script, open_queue: Open)
         import os, signal, sys
         import mmapqueue
         from mmapqueue._jvm import standalone
-        queue = mmapqueue.Queue(None, sys.argv[1])
+        queue = mmapqueue.Queue(sys.argv[1])
         queue.push_many([b"%d" % i for i in range(10)])
         messages = queue.pop_many(6)
         queue.ack(1)
@@ -390,7 +390,7 @@ def test_a_kill_brings_back_what_was_not_acked(script: Script, open_queue: Open)
     assert process.returncode == -9
     queue = open_queue()
     assert seen(queue) == [(i, 1) for i in range(2, 10)]
-    assert all(m.timestamp <= datetime.now(timezone.utc) for m in queue.get_many(2, 8))
+    assert all(m.timestamp <= datetime.now(timezone.utc) for m in queue.read_many(2, 8))
 
 
 # Records that were popped ahead
@@ -435,10 +435,10 @@ def test_sizes_after_a_reopen_leave_out_what_was_acked_alone(open_queue: Open) -
     queue.ack_many([1, 2])
     queue.close()
     queue = open_queue(**SMALL)
-    assert (queue.size(), queue.lag(), queue.empty()) == (3, 5, False)
+    assert (queue.qsize(), queue.lag(), queue.empty()) == (3, 5, False)
     assert queue.pop().offset == 0
-    assert queue.size() == 2
+    assert queue.qsize() == 2
     queue.ack(0)
-    assert (queue.size(), queue.lag()) == (2, 2)
+    assert (queue.qsize(), queue.lag()) == (2, 2)
     assert data(queue) == [b"3", b"4"]
-    assert (queue.size(), queue.empty()) == (0, True)
+    assert (queue.qsize(), queue.empty()) == (0, True)

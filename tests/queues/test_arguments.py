@@ -22,9 +22,9 @@ def test_a_bool_is_no_number(open_queue: Open, value: bool) -> None:
     queue.push_many([b"a", b"b", b"c"])
     queue.pop_many(2)
     calls: dict[str, Callable[[], Any]] = {
-        "get": lambda: queue.get(value),
-        "get_many": lambda: queue.get_many(value, 1),
-        "get_many, max_records": lambda: queue.get_many(0, value),
+        "get": lambda: queue.read_at(value),
+        "get_many": lambda: queue.read_many(value, 1),
+        "get_many, max_records": lambda: queue.read_many(0, value),
         "ack": lambda: queue.ack(value),
         "ack, single": lambda: queue.ack(value, single=True),
         "ack_many": lambda: queue.ack_many([0, value]),
@@ -33,8 +33,8 @@ def test_a_bool_is_no_number(open_queue: Open, value: bool) -> None:
         "pop_many": lambda: queue.pop_many(value),
         "pop_many, max_bytes": lambda: queue.pop_many(max_bytes=value),
         "consume": lambda: queue.consume(max_records=value),
-        "consume, workers": lambda: queue.consume(handler=print, workers=value, timeout=0),
-        "consume, retry_delay": lambda: queue.consume(handler=print, retry_delay=value, timeout=0),
+        "consume, workers": lambda: queue.process(print, workers=value, timeout=0),
+        "consume, retry_delay": lambda: queue.process(print, retry_delay=value, timeout=0),
         "aconsume": lambda: queue.aconsume(max_records=value),
         "consumer": lambda: queue.consumer("x", start=value),
         "create_consumer": lambda: queue.create_consumer("x", start=value),
@@ -57,7 +57,7 @@ def test_what_is_neither_a_message_nor_an_offset(open_queue: Open, value: Any) -
         with pytest.raises(TypeError, match=f"{what} takes .* not {name}"):
             call(value)
     with pytest.raises(TypeError, match=f"an offset is an int, not {name}"):
-        queue.get(value)
+        queue.read_at(value)
     assert queue.lag() == 1
 
 
@@ -69,7 +69,7 @@ def test_a_message_knows_its_consumer(open_queue: Open, tmp_path: Path) -> None:
     queue.push_many([b"a", b"b", b"c", b"d"])
     other = queue.consumer("other")
     path = os.path.realpath(tmp_path / "queue")
-    found = [queue.pop(), queue.pop_many(1)[0], next(queue.consume()), queue.peek(), queue.get(0), other.pop()]
+    found = [queue.pop(), queue.pop_many(1)[0], next(queue.consume()), queue.peek(), queue.read_at(0), other.pop()]
     assert [message.origin for message in found if message is not None] == [
         *[mmapqueue.Origin(path, "default")] * 4,
         mmapqueue.Origin(path, None),
@@ -98,11 +98,11 @@ def test_a_message_of_another_consumer_or_queue_is_refused(open_queue: Open, tmp
             assert isinstance(caught.value, ValueError)
             assert isinstance(caught.value, mmapqueue.MmapQueueError)
     with pytest.raises(mmapqueue.Foreign, match="elsewhere"):
-        queue.ack(elsewhere.get(0))
+        queue.ack(elsewhere.read_at(0))
     assert (queue.lag(), other.lag(), elsewhere.lag()) == (2, 2, 2)
     # Its own, an offset, and what was read by offset are what they were.
     queue.ack(own[0])
-    queue.ack(queue.get(1))
+    queue.ack(queue.read_at(1))
     other.ack(0)
     assert (queue.lag(), other.lag()) == (0, 1)
 
@@ -128,11 +128,11 @@ def test_a_message_goes_with_every_handle_of_its_queue(open_queue: Open, tmp_pat
 
 def test_no_path_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for call in (mmapqueue.verify, lambda path: mmapqueue.Queue(None, path), lambda p: mmapqueue.repair("a", p)):
+    for call in (mmapqueue.verify, lambda path: mmapqueue.Queue(path), lambda p: mmapqueue.repair("a", to=p)):
         with pytest.raises(mmapqueue.ConfigError, match="the path of a directory"):
             call("")
     with pytest.raises(mmapqueue.ConfigError, match="dead_letter_dir"):
-        mmapqueue.Queue(None, "queue", max_attempts=3, dead_letter_dir="")
+        mmapqueue.Queue("queue", max_attempts=3, dead_letter_dir="")
     assert not any(tmp_path.iterdir())
 
 
@@ -143,12 +143,12 @@ def test_a_tilde_is_the_home(script: Script) -> None:
         """
         import os
         import mmapqueue
-        with mmapqueue.Queue(None, "~/queue", max_attempts=1, dead_letter_dir="~/dead") as queue:
+        with mmapqueue.Queue("~/queue", max_attempts=1, dead_letter_dir="~/dead") as queue:
             assert queue.path == os.environ["HOME"] + "/queue", queue.path
             assert queue.config["dead_letter_dir"] == os.environ["HOME"] + "/dead", queue.config
             queue.push(b"x")
         assert mmapqueue.verify("~/queue").records == 1
-        mmapqueue.repair("~/queue", "~/copy")
+        mmapqueue.repair("~/queue", to="~/copy")
         """,
         HOME=str(home),
     )
@@ -262,7 +262,7 @@ def test_an_interrupt_says_so_too(script: Script) -> None:
                     os.kill(os.getpid(), signal.SIGINT)
             return answer
         Call.within = within
-        queue = mmapqueue.Queue(None, sys.argv[1], capacity="64m", max_event_size="1m")
+        queue = mmapqueue.Queue(sys.argv[1], capacity="64m", max_event_size="1m")
         for size, atomic in ((10, False), (100_000, False), (10, True)):
             queue.seek("latest")
             before = queue.end_offset()

@@ -78,7 +78,7 @@ def test_what_is_left_goes_back(any_queue: mmapqueue.Queue) -> None:
     pushed(any_queue, 100)
     got = asyncio.run(taken(any_queue, 5, max_records=20))
     assert [m.offset for m in got] == [0, 1, 2, 3, 4]
-    assert (any_queue.size(), any_queue.unacked()) == (95, 5)
+    assert (any_queue.qsize(), any_queue.unacked()) == (95, 5)
     assert [m.offset for m in any_queue] == list(range(5, 100))
 
 
@@ -90,7 +90,7 @@ def test_what_is_left_goes_back_when_nobody_closes_it(any_queue: mmapqueue.Queue
     loop.close()
     del messages
     gc.collect()
-    assert any_queue.size() == 99
+    assert any_queue.qsize() == 99
     assert [m.offset for m in any_queue] == list(range(1, 100))
     assert eventually(no_thread_is_left)
 
@@ -109,7 +109,7 @@ def test_the_limits_are_kept(any_queue: mmapqueue.Queue) -> None:
             assert 50 - any_queue._handle.call("size", 0) <= message.offset + (7 if message.offset < 10 else 5)
 
     asyncio.run(run())
-    assert any_queue.size() == 0
+    assert any_queue.qsize() == 0
 
 
 def test_a_cancelled_wait_loses_no_record(open_queue: Open) -> None:
@@ -232,7 +232,7 @@ def test_ctrl_c_loses_no_record(script: Script) -> None:
         """
         import asyncio, contextlib, sys
         import mmapqueue
-        queue = mmapqueue.Queue(None, sys.argv[1])
+        queue = mmapqueue.Queue(sys.argv[1])
         queue.push_many([b"%d" % i for i in range(50)])
         got = []
 

@@ -50,7 +50,7 @@ def test_peek_moves_nothing(any_queue: mmapqueue.Queue) -> None:
     any_queue.push_many([b"one", b"two"])
     peeked = any_queue.peek()
     assert peeked == any_queue.peek()
-    assert any_queue.size() == 2
+    assert any_queue.qsize() == 2
     assert any_queue.pop() == peeked
     assert data([any_queue.peek()]) == [b"two"]
 
@@ -64,7 +64,7 @@ def test_ack_is_cumulative(any_queue: mmapqueue.Queue) -> None:
     assert any_queue.lag() == 6
     any_queue.ack(5)
     assert any_queue.lag() == 4
-    assert any_queue.size() == 4
+    assert any_queue.qsize() == 4
 
 
 def test_ack_of_what_was_not_popped_is_out_of_range(any_queue: mmapqueue.Queue) -> None:
@@ -93,7 +93,7 @@ def test_records_that_were_not_acked_are_redelivered(open_queue: Open) -> None:
 def test_a_left_loop_keeps_the_rest_of_its_batch(any_queue: mmapqueue.Queue) -> None:
     any_queue.push_many([b"%d" % i for i in range(50)])
     assert data(islice(any_queue, 5)) == [b"0", b"1", b"2", b"3", b"4"]
-    assert any_queue.size() == 45
+    assert any_queue.qsize() == 45
     assert any_queue.pop().data == b"5"
     assert any_queue.peek().data == b"6"
     assert data(any_queue.pop_many(2)) == [b"6", b"7"]

@@ -14,7 +14,7 @@ def test_where_a_consumer_begins(open_queue: Open) -> None:
     queue = open_queue(retain_bytes="1m")
     queue.push_many(b"%d" % i for i in range(10))
     queue.ack(queue.pop_many(4)[-1])
-    middle = queue.get(5).timestamp
+    middle = queue.read_at(5).timestamp
     starts = {
         "earliest": 0, "Latest": 10, 0: 0, 7: 7, 10: 10, EPOCH: 0, middle: queue.find(middle),
         datetime.max.replace(tzinfo=timezone.utc): 10,
@@ -31,7 +31,7 @@ def test_where_a_consumer_begins(open_queue: Open) -> None:
 def test_one_instant_in_any_time_zone(open_queue: Open) -> None:
     queue = open_queue()
     queue.push(b"one")
-    time = queue.get(0).timestamp
+    time = queue.read_at(0).timestamp
     for offset in (-23.5, -1, 0, 5.75, 14):
         there = time.astimezone(timezone(timedelta(hours=offset)))
         assert queue.find(there) == 0
@@ -82,7 +82,7 @@ def test_names_and_figures(open_queue: Open) -> None:
     alpha.ack(1)
     alpha.ack(4, single=True)
     beta.ack(beta.pop_many()[-1])
-    default, first, second, other = queue.consumer_stats()
+    default, first, second, other = queue.consumer_stats().values()
     assert first == mmapqueue.ConsumerStats("alpha", 2, 8, first.lag_bytes, first.lag_seconds, 6, 3)
     assert second == mmapqueue.ConsumerStats("beta", 10, 0, 0, 0.0, 10, 0)
     assert other == mmapqueue.ConsumerStats("elsewhere", 10, 0, 0, 0.0, 10, 0)
@@ -114,7 +114,7 @@ def test_a_closed_consumer(open_queue: Open, in_thread: object) -> None:
         consumer.pop,
         consumer.pop_many,
         consumer.peek,
-        consumer.size,
+        consumer.qsize,
         consumer.lag,
         consumer.unacked,
         consumer.__enter__,
@@ -124,7 +124,7 @@ def test_a_closed_consumer(open_queue: Open, in_thread: object) -> None:
         lambda: consumer.nack(0),
         lambda: consumer.seek("earliest"),
         lambda: list(consumer),
-        lambda: consumer.consume(handler=print),
+        lambda: consumer.process(print),
     ):
         with pytest.raises(mmapqueue.Closed, match="consumer other"):
             call()
@@ -172,7 +172,7 @@ def test_a_consumer_that_another_handle_closed(open_queue: Open) -> None:
 OTHER_PROCESS = """
     import sys
     import mmapqueue
-    with mmapqueue.Queue(None, sys.argv[1], read_only=True) as queue:
+    with mmapqueue.Queue(sys.argv[1], read_only=True) as queue:
         try:
             consumer = queue.consumer("other")
         except mmapqueue.Locked as locked:
@@ -209,7 +209,7 @@ def test_delete(open_queue: Open) -> None:
             queue.delete_consumer(name)
         assert caught.value.value == name
     # One of the same name begins anew.
-    assert queue.consumer("other", start="latest").size() == 0
+    assert queue.consumer("other", start="latest").qsize() == 0
     queue.close()
     assert open_queue().consumers() == ["other"]
 
@@ -247,7 +247,7 @@ def test_a_consumer_in_a_forked_child(script: Script) -> None:
         import mmapqueue
         from datetime import datetime, timezone
         warnings.simplefilter("ignore", DeprecationWarning)
-        queue = mmapqueue.Queue(None, sys.argv[1])
+        queue = mmapqueue.Queue(sys.argv[1])
         queue.push_many([b"one", b"two", b"three"])
         consumer = queue.consumer("other")
         iterator = consumer.consume()
@@ -256,9 +256,9 @@ def test_a_consumer_in_a_forked_child(script: Script) -> None:
         if not child:
             refused = 0
             calls = [lambda: consumer.seek(0), lambda: consumer.nack(0), lambda: consumer.ack_many([0]),
-                     lambda: consumer.unacked(), lambda: queue.get(0), lambda: queue.get_many(0, 2),
+                     lambda: consumer.unacked(), lambda: queue.read_at(0), lambda: queue.read_many(0, 2),
                      lambda: queue.find(datetime.now(timezone.utc)), queue.consumers, queue.consumer_stats, queue.gc,
-                     lambda: consumer.consume(handler=print), lambda: queue.consumer("new"), consumer.__enter__]
+                     lambda: consumer.process(print), lambda: queue.consumer("new"), consumer.__enter__]
             for call in calls:
                 try:
                     call()

@@ -16,19 +16,19 @@ READS: dict[str, Callable[[mmapqueue.Queue], object]] = {
     "pop_many": lambda queue: queue.pop_many(),
     "iter": lambda queue: list(queue),
     "consume": lambda queue: list(queue.consume(timeout=0)),
-    "handler": lambda queue: queue.consume(handler=str, timeout=0),
+    "handler": lambda queue: queue.process(str, timeout=0),
     "seek": lambda queue: queue.seek("latest"),
     "consumer": lambda queue: queue.consumer("default"),
 }
 LOOKS: dict[str, Callable[[mmapqueue.Queue], object]] = {
     "peek": lambda queue: queue.peek(),
-    "size": lambda queue: queue.size(),
+    "size": lambda queue: queue.qsize(),
     "lag": lambda queue: queue.lag(),
     "unacked": lambda queue: queue.unacked(),
     "empty": lambda queue: queue.empty(),
     "stats": lambda queue: queue.stats(),
     "consumer_stats": lambda queue: queue.consumer_stats(),
-    "get": lambda queue: queue.get(0),
+    "get": lambda queue: queue.read_at(0),
     "full": lambda queue: queue.full(),
     "flush": lambda queue: queue.flush(),
     "gc": lambda queue: queue.gc(),
@@ -79,12 +79,12 @@ def test_an_ack_does_not_and_raises(open_queue: Open, call: Callable[[mmapqueue.
 def test_what_is_seen_without_it(open_queue: Open) -> None:
     queue = open_queue(**SMALL)
     assert queue.peek() is None
-    assert (queue.size(), queue.lag(), queue.unacked(), queue.empty()) == (0, 0, 0, True)
+    assert (queue.qsize(), queue.lag(), queue.unacked(), queue.empty()) == (0, 0, 0, True)
     queue.push_many([b"one", b"two"])
     message = queue.peek()
     assert message is not None
     assert (message.offset, message.data, message.attempts) == (0, b"one", 1)
-    assert (queue.size(), queue.lag(), queue.unacked(), queue.empty()) == (2, 2, 0, False)
+    assert (queue.qsize(), queue.lag(), queue.unacked(), queue.empty()) == (2, 2, 0, False)
 
 
 def test_a_pop_after_its_deletion_makes_it_again(open_queue: Open) -> None:
@@ -115,7 +115,7 @@ def test_full_and_stats_say_which_consumer_holds_the_ring(open_queue: Open) -> N
 READER = """
     import sys
     import mmapqueue
-    with mmapqueue.Queue(None, sys.argv[1], read_only=True) as queue:
+    with mmapqueue.Queue(sys.argv[1], read_only=True) as queue:
         assert queue.consumers() == [], queue.consumers()
         assert queue.peek().data == b"0"
         assert queue.consumers() == [], queue.consumers()

@@ -94,7 +94,7 @@ def test_a_sink_that_is_killed_and_tries_again_pushes_each_batch_once(script: Sc
             """
             import sys
             import mmapqueue
-            queue = mmapqueue.Queue(None, sys.argv[1])
+            queue = mmapqueue.Queue(sys.argv[1])
             first = queue.last_sequence("sink") or 0
             for batch in range(first, 1 << 30):
                 offset = queue.push_once("sink", batch, [b"%d" % batch] * 3)

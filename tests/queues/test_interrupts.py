@@ -30,7 +30,7 @@ CONSUMER = """
 
     signal.signal(number, handler)
 
-    queue = mmapqueue.Queue(None, directory)
+    queue = mmapqueue.Queue(directory)
     done = threading.Event()
 
     def produce():
@@ -115,8 +115,8 @@ def test_a_call_that_waits_ends_at_once(script: Script, call: str) -> None:
         f"""
         import sys, time
         import mmapqueue
-        queue = mmapqueue.Queue(None, sys.argv[1])
-        full = mmapqueue.Queue(None, sys.argv[1] + "-full", segment_size="4k", capacity="16k", max_event_size="1k")
+        queue = mmapqueue.Queue(sys.argv[1])
+        full = mmapqueue.Queue(sys.argv[1] + "-full", segment_size="4k", capacity="16k", max_event_size="1k")
         try:
             full.push_many((b"x" * 500 for _ in range(1000)), block=False)
         except mmapqueue.Full:
@@ -154,7 +154,7 @@ def test_the_handlers_are_as_they_were(script: Script) -> None:
         signal.signal(signal.SIGTERM, lambda number, frame: heard.append(number))
         signal.signal(signal.SIGUSR1, signal.SIG_IGN)
         before = [signal.getsignal(n) for n in signal.valid_signals()]
-        with mmapqueue.Queue(None, sys.argv[1]) as queue:
+        with mmapqueue.Queue(sys.argv[1]) as queue:
             queue.push(b"x")
             queue.pop()
             signal.raise_signal(signal.SIGTERM)
@@ -172,7 +172,7 @@ def test_a_ctrl_c_in_the_terminal_does_not_end_the_jvm(script: Script) -> None:
         import os, sys, time
         import mmapqueue
         os.setpgid(0, 0)
-        queue = mmapqueue.Queue(None, sys.argv[1])
+        queue = mmapqueue.Queue(sys.argv[1])
         queue.push(b"before")
         try:
             print("ready", flush=True)

@@ -117,7 +117,7 @@ class QueueModel(RuleBasedStateMachine):
         self.push_many([b"%d" % number for number in range(there)], lazily=False)
 
     def open(self) -> None:
-        self.queue = mmapqueue.Queue(None, self.directory.name, **self.options)
+        self.queue = mmapqueue.Queue(self.directory.name, **self.options)
         self.consumers = {name: self.queue.consumer(name) for name in self.models}
 
     def teardown(self) -> None:
@@ -303,25 +303,25 @@ class QueueModel(RuleBasedStateMachine):
     def get(self, number: int) -> None:
         offset = self.first() - 1 + number % (len(self.log) - self.first() + 2)
         if self.first() <= offset < len(self.log):
-            self.are([self.queue.get(offset)], [offset], [0])
+            self.are([self.queue.read_at(offset)], [offset], [0])
         else:
             with pytest.raises(mmapqueue.OutOfRange):
-                self.queue.get(offset)
+                self.queue.read_at(offset)
 
     @rule(number=st.integers(0, 20), most=st.integers(1, 100))
     def get_many(self, number: int, most: int) -> None:
         offset = self.first() + number
         if offset < len(self.log):
             wanted = list(range(offset, min(offset + most, len(self.log))))
-            self.are(self.queue.get_many(offset, most), wanted, [0] * len(wanted))
+            self.are(self.queue.read_many(offset, most), wanted, [0] * len(wanted))
 
     @precondition(lambda self: self.timestamps)
     @rule(number=st.integers(0, 20), later=st.sampled_from([0, 1]))
     def find(self, number: int, later: int) -> None:
         retained = range(self.first(), len(self.log))
         if number < len(retained):
-            time = self.queue.get(retained[number]).timestamp + timedelta(microseconds=later)
-            expected = [offset for offset in retained if self.queue.get(offset).timestamp >= time]
+            time = self.queue.read_at(retained[number]).timestamp + timedelta(microseconds=later)
+            expected = [offset for offset in retained if self.queue.read_at(offset).timestamp >= time]
             assert self.queue.find(time) == (expected[0] if expected else None)
 
     # ---- all of it
@@ -347,7 +347,7 @@ class QueueModel(RuleBasedStateMachine):
             for name, consumer in self.consumers.items():
                 model = self.models[name]
                 model.check_committed(len(self.log) - consumer.lag())
-                assert consumer.size() == len(model.to_come(len(self.log)))
+                assert consumer.qsize() == len(model.to_come(len(self.log)))
                 assert consumer.unacked() == len(model.out) + len(model.requeued)
             assert self.queue.end_offset() == self.queue.stats().end_offset == len(self.log)
             assert self.queue.first_offset() == self.first()

@@ -44,7 +44,7 @@ def test_anything_else_is_refused(small_queue: mmapqueue.Queue, wrong: object) -
         small_queue.push(wrong)
     with pytest.raises(TypeError, match=f"not {type(wrong).__name__}"):
         small_queue.push_many([b"right", wrong], atomic=True)
-    assert small_queue.size() == 0
+    assert small_queue.qsize() == 0
 
 
 def test_an_empty_record_is_a_record(any_queue: mmapqueue.Queue) -> None:
@@ -111,7 +111,7 @@ def test_full_is_the_standard_one(small_queue: mmapqueue.Queue) -> None:
     with pytest.raises(mmapqueue.Full):
         small_queue.push(b"x" * 500, timeout=0.3)
     assert time.monotonic() - start >= 0.3
-    assert small_queue.size() == taken
+    assert small_queue.qsize() == taken
 
 
 def test_only_acks_make_room(small_queue: mmapqueue.Queue) -> None:
@@ -159,7 +159,7 @@ def test_full_says_how_many_went_in(small_queue: mmapqueue.Queue) -> None:
         small_queue.push_many(records, block=False)
     pushed = caught.value.pushed
     assert 0 < pushed < 1000
-    assert small_queue.size() == pushed
+    assert small_queue.qsize() == pushed
     # Exactly: not one more would have gone in.
     with pytest.raises(mmapqueue.Full) as caught:
         small_queue.push_many(iter(records[pushed:]), timeout=0.05)
@@ -203,14 +203,14 @@ def test_an_atomic_batch_larger_than_the_queue_is_too_large(small_queue: mmapque
     # Just below the size of the files, and above what they can hold.
     with pytest.raises(mmapqueue.TooLarge):
         small_queue.push_many([b"x" * 1000] * 65, atomic=True)
-    assert small_queue.size() == 0
+    assert small_queue.qsize() == 0
 
 
 def test_what_does_not_go_through_the_heap_at_once_is_too_large(open_queue: Open) -> None:
     queue = open_queue(capacity="64m")
     with pytest.raises(mmapqueue.TooLarge, match="heap"):
         queue.push_many([b"x" * 20_000] * 2000, atomic=True)
-    assert queue.size() == 0
+    assert queue.qsize() == 0
     assert queue.push(b"still works") == 0
 
 
@@ -260,13 +260,13 @@ def test_as_long_as_it_is_not_full_the_largest_record_goes_in(small_queue: mmapq
 
 
 def test_size_and_lag(any_queue: mmapqueue.Queue) -> None:
-    assert (any_queue.size(), any_queue.lag(), any_queue.empty()) == (0, 0, True)
+    assert (any_queue.qsize(), any_queue.lag(), any_queue.empty()) == (0, 0, True)
     any_queue.push_many([b"x"] * 5)
-    assert (any_queue.size(), any_queue.lag(), any_queue.empty()) == (5, 5, False)
+    assert (any_queue.qsize(), any_queue.lag(), any_queue.empty()) == (5, 5, False)
     any_queue.pop_many(2)
-    assert (any_queue.size(), any_queue.lag(), any_queue.empty()) == (3, 5, False)
+    assert (any_queue.qsize(), any_queue.lag(), any_queue.empty()) == (3, 5, False)
     any_queue.ack(0)
-    assert (any_queue.size(), any_queue.lag()) == (3, 4)
+    assert (any_queue.qsize(), any_queue.lag()) == (3, 4)
 
 
 def test_after_flush_nothing_waits_to_be_written(any_queue: mmapqueue.Queue) -> None:
@@ -304,7 +304,7 @@ def test_close_ends_everything(open_queue: Open) -> None:
         queue.pop,
         queue.pop_many,
         queue.peek,
-        queue.size,
+        queue.qsize,
         queue.lag,
         queue.empty,
         queue.full,
@@ -312,7 +312,7 @@ def test_close_ends_everything(open_queue: Open) -> None:
         queue.stats,
         queue.__enter__,
         consumer.pop,
-        consumer.size,
+        consumer.qsize,
         queue.unacked,
         queue.consumers,
         queue.consumer_stats,
@@ -325,10 +325,10 @@ def test_close_ends_everything(open_queue: Open) -> None:
         lambda: queue.ack_many([]),
         lambda: queue.nack(0),
         lambda: queue.seek("earliest"),
-        lambda: queue.get(0),
-        lambda: queue.get_many(0, 10),
+        lambda: queue.read_at(0),
+        lambda: queue.read_many(0, 10),
         lambda: queue.find(EPOCH),
-        lambda: queue.consume(handler=print),
+        lambda: queue.process(print),
         lambda: queue.consumer("another"),
         lambda: queue.create_consumer("another"),
         lambda: queue.delete_consumer("other"),
@@ -374,12 +374,18 @@ def test_the_path_may_be_anything_that_is_one(open_queue: Open, tmp_path, monkey
     assert open_queue(tmp_path / strange).pop().data == b"here"
 
 
-def test_the_directory_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with mmapqueue.Queue(None) as queue:
-        assert queue.path == str(tmp_path / "satellite-mmap-queue")
-        queue.push(b"here")
-    assert (tmp_path / "satellite-mmap-queue" / "meta.dat").exists()
+def test_open_returns_a_queue(tmp_path: Path) -> None:
+    with mmapqueue.open(tmp_path / "queue", capacity="1m", segment_size="64k", consumer="reader") as queue:
+        assert isinstance(queue, mmapqueue.Queue)
+        assert queue.consumers() == ["reader"]
+        assert int(queue.config["queue_capacity_segments"]) == 16
+
+
+def test_the_path_comes_first_and_spark_by_name(tmp_path: Path) -> None:
+    with pytest.raises(TypeError):
+        mmapqueue.Queue(None, tmp_path)  # type: ignore[call-arg, misc, arg-type]
+    with pytest.raises(TypeError):
+        mmapqueue.Queue()  # type: ignore[call-arg]
 
 
 def test_sync_returns_when_the_record_is_durable(open_queue: Open) -> None:

@@ -26,34 +26,37 @@ def test_get(any_queue: mmapqueue.Queue) -> None:
     records = [b"%d" % i * i for i in range(100)]
     any_queue.push_many(records)
     for offset in (0, 99, 50):
-        message = any_queue.get(offset)
+        message = any_queue.read_at(offset)
         assert (message.offset, message.data, message.attempts) == (offset, records[offset], 0)
-    assert any_queue.size() == 100
+    assert any_queue.qsize() == 100
     popped = any_queue.pop()
-    assert popped._replace(attempts=0, origin=None) == any_queue.get(0)._replace(origin=None)
+    assert popped._replace(attempts=0, origin=None) == any_queue.read_at(0)._replace(origin=None)
     for offset in (100, -1, 2**62, 2**63, -(2**70)):
-        for call in (lambda offset=offset: any_queue.get(offset), lambda offset=offset: any_queue.get_many(offset, 5)):
+        for call in (
+            lambda offset=offset: any_queue.read_at(offset),
+            lambda offset=offset: any_queue.read_many(offset, 5),
+        ):
             with pytest.raises(mmapqueue.OutOfRange, match=r"0\.\.99") as caught:
                 call()
             assert (caught.value.first, caught.value.last) == (0, 99)
     for wrong in ("0", 1.0, None):
         with pytest.raises(TypeError):
-            any_queue.get(wrong)
+            any_queue.read_at(wrong)
 
 
 def test_get_many(open_queue: Open) -> None:
     queue = open_queue(**KEEP)
     queue.push_many(b"%d" % i for i in range(30_000))
     for offset, count, found in ((0, 1, 1), (17, 2, 2), (5, 600, 600), (0, 10**12, 30_000), (29_998, 5, 2)):
-        messages = queue.get_many(offset, count)
+        messages = queue.read_many(offset, count)
         assert offsets(messages) == list(range(offset, offset + found))
         assert data(messages) == [b"%d" % i for i in range(offset, offset + found)]
         assert {m.attempts for m in messages} == {0}
         assert all(m.timestamp is not None for m in messages)
     for wrong in (0, -1):
         with pytest.raises(ValueError, match="max_records"):
-            queue.get_many(0, wrong)
-    assert queue.size() == 30_000
+            queue.read_many(0, wrong)
+    assert queue.qsize() == 30_000
 
 
 def test_get_many_of_every_size(open_queue: Open) -> None:
@@ -61,8 +64,8 @@ def test_get_many_of_every_size(open_queue: Open) -> None:
     sizes = [0, 1, 100_000, 70_000, 2_500_000, 5, 60_000, 900_000, 3_000_000, 17] * 2
     records = [bytes([i % 251]) * size for i, size in enumerate(sizes)]
     queue.push_many(records)
-    assert data(queue.get_many(0, 100)) == records
-    assert [queue.get(i).data for i in range(20)] == records
+    assert data(queue.read_many(0, 100)) == records
+    assert [queue.read_at(i).data for i in range(20)] == records
 
 
 def test_what_is_not_retained_is_out_of_range(open_queue: Open) -> None:
@@ -74,19 +77,19 @@ def test_what_is_not_retained_is_out_of_range(open_queue: Open) -> None:
     assert 0 < first <= 100 == queue.end_offset()
     assert queue.stats().first_offset == first
     with pytest.raises(mmapqueue.OutOfRange) as caught:
-        queue.get(first - 1)
+        queue.read_at(first - 1)
     assert caught.value.first == first
     queue.push(b"last")
-    assert queue.get(100).data == b"last"
+    assert queue.read_at(100).data == b"last"
     assert queue.first_offset() <= 100
 
 
 def test_an_empty_queue(any_queue: mmapqueue.Queue) -> None:
     assert (any_queue.first_offset(), any_queue.end_offset()) == (0, 0)
     with pytest.raises(mmapqueue.OutOfRange):
-        any_queue.get(0)
+        any_queue.read_at(0)
     with pytest.raises(mmapqueue.OutOfRange):
-        any_queue.get_many(0, 10)
+        any_queue.read_many(0, 10)
     any_queue.seek("earliest")
     any_queue.seek("latest")
     any_queue.seek("committed")
@@ -101,8 +104,8 @@ def test_many_read_at_once(open_queue: Open, in_thread: Any) -> None:
 
     def read(number: int) -> None:
         for offset in range(number, 5000, 500):
-            assert data(queue.get_many(offset, 300)) == records[offset : offset + 300]
-            assert queue.get(offset).data == records[offset]
+            assert data(queue.read_many(offset, 300)) == records[offset : offset + 300]
+            assert queue.read_at(offset).data == records[offset]
 
     for task in [in_thread(lambda n=n: read(n)) for n in range(8)]:
         task.result(60)
@@ -116,13 +119,13 @@ def test_find(open_queue: Open) -> None:
     for i in range(20):
         queue.push(b"%d" % i)
         time.sleep(0.003)
-    messages = queue.get_many(0, 20)
+    messages = queue.read_many(0, 20)
     times = [message.timestamp for message in messages]
     for moment in {*times, *(t + timedelta(microseconds=1) for t in times), EPOCH, EPOCH - timedelta(days=365)}:
         expected = next((m.offset for m in messages if m.timestamp >= moment), None)
         assert queue.find(moment) == expected
         queue.seek(moment)
-        assert queue.size() == (0 if expected is None else 20 - expected)
+        assert queue.qsize() == (0 if expected is None else 20 - expected)
     with pytest.raises(ValueError, match="naive"):
         queue.find(datetime.now())
     for wrong in (time.time(), "now", None, 0):
@@ -139,7 +142,7 @@ def test_seek(open_queue: Open) -> None:
     queue.ack(queue.pop_many(50)[39])
     for target, first in ((10, 10), ("earliest", 0), ("latest", 100), (100, 100), (99, 99), ("Earliest", 0), (70, 70)):
         queue.seek(target)
-        assert (queue.size(), queue.lag(), queue.unacked()) == (100 - first, 100 - first, 0)
+        assert (queue.qsize(), queue.lag(), queue.unacked()) == (100 - first, 100 - first, 0)
         assert [(m.offset, m.attempts) for m in queue] == [(i, 1) for i in range(first, 100)]
     queue.close()
     assert offsets(open_queue(**KEEP)) == list(range(70, 100))
@@ -254,7 +257,7 @@ def test_seek_beside_threads_that_pop(open_queue: Open, in_thread: Any) -> None:
         with lock:
             queue.seek(target)
             rounds.append([])
-    assert eventually(lambda: queue.size() == 0)
+    assert eventually(lambda: queue.qsize() == 0)
     stop.set()
     for task in tasks:
         task.result(20)

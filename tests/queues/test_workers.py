@@ -35,10 +35,10 @@ def test_every_record_is_handled_once_and_acked(any_queue: mmapqueue.Queue, work
         handled.append(message.offset)
 
     pushed(any_queue, 1500)
-    assert any_queue.consume(handler=handle, workers=workers, timeout=0.1) == 1500
+    assert any_queue.process(handle, workers=workers, timeout=0.1) == 1500
     assert (handled if workers == 1 else sorted(handled)) == list(range(1500))
     assert threading.get_ident() not in threads
-    assert (any_queue.lag(), any_queue.unacked(), any_queue.size()) == (0, 0, 0)
+    assert (any_queue.lag(), any_queue.unacked(), any_queue.qsize()) == (0, 0, 0)
     assert no_worker_is_left()
 
 
@@ -46,7 +46,7 @@ def test_workers_work_at_the_same_time(open_queue: Open) -> None:
     meeting = threading.Barrier(4)
     queue = pushed(open_queue(), 8)
     # Each of the four must be in the handler before any can leave it.
-    assert queue.consume(handler=lambda _message: meeting.wait(30), workers=4, timeout=0) == 8
+    assert queue.process(lambda _message: meeting.wait(30), workers=4, timeout=0) == 8
 
 
 def test_a_slow_handler_holds_its_own_record_alone(open_queue: Open) -> None:
@@ -64,13 +64,13 @@ def test_a_slow_handler_holds_its_own_record_alone(open_queue: Open) -> None:
                 assert eventually(lambda: queue.unacked() == 2)
                 release.set()
 
-    assert queue.consume(handler=handle, workers=2, timeout=0) == 500
+    assert queue.process(handle, workers=2, timeout=0) == 500
     assert queue.lag() == 0
 
 
 def test_it_ends_when_nothing_has_come_for_the_timeout(small_queue: mmapqueue.Queue) -> None:
     start = time.monotonic()
-    assert small_queue.consume(handler=print, workers=3, timeout=0.4) == 0
+    assert small_queue.process(print, workers=3, timeout=0.4) == 0
     assert time.monotonic() - start >= 0.4
 
     handled = []
@@ -82,7 +82,7 @@ def test_it_ends_when_nothing_has_come_for_the_timeout(small_queue: mmapqueue.Qu
             small_queue.push(b"another")
 
     small_queue.push(b"first")
-    assert small_queue.consume(handler=handle, workers=2, timeout=0.1) == 6
+    assert small_queue.process(handle, workers=2, timeout=0.1) == 6
     assert handled == [0, 1, 2, 3, 4, 5]
 
 
@@ -96,7 +96,7 @@ def test_a_failed_record_is_requeued_and_logged(open_queue: Open, caplog: pytest
             raise RuntimeError(f"no luck with {message.offset}")
 
     with caplog.at_level(logging.ERROR, logger="mmapqueue"):
-        assert queue.consume(handler=handle, workers=3, timeout=0.1, retry_delay=0) == 20
+        assert queue.process(handle, workers=3, timeout=0.1, retry_delay=0) == 20
     assert attempts == {i: [1, 2, 3] if i % 5 == 0 else [1] for i in range(20)}
     records = [record for record in caplog.records if record.name == "mmapqueue"]
     assert len(records) == 8
@@ -117,12 +117,12 @@ def test_retry_delay(open_queue: Open) -> None:
             if message.attempts == 1:
                 raise RuntimeError
 
-    assert queue.consume(handler=handle, workers=2, retry_delay=0.3, timeout=1.0) == 3
+    assert queue.process(handle, workers=2, retry_delay=0.3, timeout=1.0) == 3
     assert times[1] - times[0] >= 0.298
     queue.push(b"3")
     # The call ends; requeued records stay in the queue.
-    assert queue.consume(handler=lambda _message: 1 / 0, retry_delay=600, timeout=0.1) == 0
-    assert (queue.size(), queue.lag(), queue.unacked()) == (1, 1, 1)
+    assert queue.process(lambda _message: 1 / 0, retry_delay=600, timeout=0.1) == 0
+    assert (queue.qsize(), queue.lag(), queue.unacked()) == (1, 1, 1)
 
 
 def test_with_max_attempts_what_fails_always_goes_to_the_dead(open_queue: Open, tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_with_max_attempts_what_fails_always_goes_to_the_dead(open_queue: Open, 
         if message.offset in (3, 7):
             raise RuntimeError
 
-    assert queue.consume(handler=handle, workers=2, timeout=5.0) == 8
+    assert queue.process(handle, workers=2, timeout=5.0) == 8
     assert queue.lag() == 0
     queue.close()
     assert sorted(data(open_queue(tmp_path / "dead"))) == [b"3", b"7"]
@@ -150,14 +150,14 @@ def test_a_handler_that_always_raises_does_not_keep_it_going(
         calls.append(message.offset)
         raise RuntimeError
 
-    running = in_thread(lambda: queue.consume(handler=handle, workers=workers, timeout=0.5, retry_delay=retry_delay))
+    running = in_thread(lambda: queue.process(handle, workers=workers, timeout=0.5, retry_delay=retry_delay))
     try:
         assert running.result(60) == 0
     finally:
         queue.close()
     assert set(calls) == set(range(10))
     queue = open_queue()
-    assert (queue.lag(), queue.size()) == (10, 10)
+    assert (queue.lag(), queue.qsize()) == (10, 10)
 
 
 def test_it_backs_off_by_itself(open_queue: Open) -> None:
@@ -169,7 +169,7 @@ def test_it_backs_off_by_itself(open_queue: Open) -> None:
         if message.attempts < 4:
             raise RuntimeError
 
-    assert queue.consume(handler=handle, timeout=4.0, max_records=1) == 1
+    assert queue.process(handle, timeout=4.0, max_records=1) == 1
     gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
     assert all(gap >= least for gap, least in zip(gaps, (0.099, 0.199, 0.399), strict=True)), gaps
 
@@ -184,7 +184,7 @@ def test_a_success_of_what_had_failed_keeps_it_going(open_queue: Open) -> None:
         if message.offset < 3:
             queue.push(b"another")
 
-    assert queue.consume(handler=handle, timeout=2.0, retry_delay=1.0) == 4
+    assert queue.process(handle, timeout=2.0, retry_delay=1.0) == 4
 
 
 def test_what_fails_is_seen_without_configuration(script: Script) -> None:
@@ -192,11 +192,11 @@ def test_what_fails_is_seen_without_configuration(script: Script) -> None:
         """
         import sys
         import mmapqueue
-        with mmapqueue.Queue(None, sys.argv[1]) as queue:
+        with mmapqueue.Queue(sys.argv[1]) as queue:
             queue.push(b"x")
             def handle(message):
                 raise RuntimeError("no luck")
-            print(queue.consume(handler=handle, timeout=0.05))
+            print(queue.process(handle, timeout=0.05))
         """,
         script.directory / "queue",
     )
@@ -218,7 +218,7 @@ def test_what_is_no_exception_ends_it(open_queue: Open, error: type[BaseExceptio
         handled.append(message.offset)
 
     with pytest.raises(error):
-        queue.consume(handler=handle, workers=1)
+        queue.process(handle, workers=1)
     assert handled == list(range(50))
     assert no_worker_is_left()
     assert (queue.lag(), queue.unacked()) == (50, 1)
@@ -230,14 +230,14 @@ def test_what_is_no_exception_ends_it(open_queue: Open, error: type[BaseExceptio
 def test_closing_ends_it(open_queue: Open, in_thread: Any) -> None:
     queue = pushed(open_queue(**SMALL), 3)
     handled = []
-    running = in_thread(lambda: queue.consume(handler=handled.append, workers=2))
+    running = in_thread(lambda: queue.process(handled.append, workers=2))
     assert eventually(lambda: queue.lag() == 0)
     queue.close()
     assert isinstance(running.exception(20), mmapqueue.Closed)
     assert len(handled) == 3
     assert no_worker_is_left()
     with pytest.raises(mmapqueue.Closed):
-        queue.consume(handler=print)
+        queue.process(print)
 
 
 def test_a_seek_by_a_handler(open_queue: Open) -> None:
@@ -249,14 +249,14 @@ def test_a_seek_by_a_handler(open_queue: Open) -> None:
         if len(handled) == 3:
             queue.seek(90)
 
-    queue.consume(handler=handle, workers=1, timeout=0.1, max_records=10)
+    queue.process(handle, workers=1, timeout=0.1, max_records=10)
     assert handled == [0, 1, 2, *range(90, 100)]
     assert queue.lag() == 0
 
 
 def test_at_max_unacked_it_goes_on(open_queue: Open) -> None:
     queue = pushed(open_queue(max_unacked=5), 300)
-    assert queue.consume(handler=lambda _message: time.sleep(0.0005), workers=3, timeout=0.1) == 300
+    assert queue.process(lambda _message: time.sleep(0.0005), workers=3, timeout=0.1) == 300
     assert queue.lag() == 0
 
 
@@ -270,24 +270,23 @@ def test_what_was_away_for_longer_than_visibility_timeout(open_queue: Open) -> N
             assert eventually(lambda: (1, 2) in handled)
             raise RuntimeError
 
-    queue.consume(handler=handle, workers=2, timeout=0.5)
+    queue.process(handle, workers=2, timeout=0.5)
     assert {(0, 1), (1, 1), (1, 2), (2, 1)} <= set(handled)
     assert queue.lag() == 0
 
 
 def test_bad_arguments(small_queue: mmapqueue.Queue) -> None:
-    for options in ({"workers": 2}, {"retry_delay": 1.0}):
-        with pytest.raises(TypeError, match="need a handler"):
-            small_queue.consume(**options)
+    with pytest.raises(TypeError, match="handler = None is invalid"):
+        small_queue.process(None)  # type: ignore[arg-type]
     for options in ({"workers": 0}, {"workers": -1}, {"retry_delay": -1}, {"timeout": -1}, {"max_records": 0}):
         with pytest.raises(ValueError, match=r"workers|retry_delay|timeout|max_records"):
-            small_queue.consume(handler=print, **options)
+            small_queue.process(print, **options)
 
 
 CTRL_C = """
     import signal, sys, threading, time
     import mmapqueue
-    queue = mmapqueue.Queue(None, sys.argv[1])
+    queue = mmapqueue.Queue(sys.argv[1])
     queue.push_many([b"%d" % i for i in range(500)])
     begun, handled = [], []
 
@@ -299,7 +298,7 @@ CTRL_C = """
         handled.append(message.offset)
 
     try:
-        queue.consume(handler=handle, workers=4)
+        queue.process(handle, workers=4)
     except KeyboardInterrupt:
         # Running handlers were waited for; their records are acked.
         assert sorted(begun) == sorted(handled)
@@ -313,7 +312,7 @@ CTRL_C = """
     assert queue.lag() == 0
     try:
         print("idle", flush=True)
-        queue.consume(handler=handle, workers=4)
+        queue.process(handle, workers=4)
     except KeyboardInterrupt:
         print("interrupted")
     queue.push(b"works")
@@ -340,7 +339,7 @@ def test_a_second_ctrl_c_does_not_wait(script: Script) -> None:
         """
         import sys, threading, time
         import mmapqueue
-        queue = mmapqueue.Queue(None, sys.argv[1])
+        queue = mmapqueue.Queue(sys.argv[1])
         queue.push_many([b"0", b"1", b"2"])
         release = threading.Event()
 
@@ -349,7 +348,7 @@ def test_a_second_ctrl_c_does_not_wait(script: Script) -> None:
             release.wait(60)
 
         try:
-            queue.consume(handler=handle, workers=1)
+            queue.process(handle, workers=1)
         except KeyboardInterrupt:
             print("interrupted", flush=True)
         assert queue.unacked() == 1

@@ -48,7 +48,7 @@ def fill(spark: SparkSession, queue_dir: Path) -> Fill:
     ) -> list[bytes]:
         items = [b"record %d" % i for i in range(records)] if isinstance(records, int) else list(records)
         directory = path if partition is None else path / f"p={partition}"
-        with mmapqueue.Queue(spark, directory, **(SMALL | configuration)) as queue:
+        with mmapqueue.Queue(directory, spark=spark, **(SMALL | configuration)) as queue:
             queue.push_many(items)
         return items
 

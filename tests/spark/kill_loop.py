@@ -90,7 +90,7 @@ def opened_patiently(path: Path, seconds: float = 30.0) -> mmapqueue.Queue:
     deadline = time.monotonic() + seconds
     while True:
         try:
-            return mmapqueue.Queue(None, path)
+            return mmapqueue.Queue(path)
         except mmapqueue.Locked:
             if time.monotonic() > deadline:
                 raise
@@ -150,7 +150,7 @@ def run(kills: int, directory: Path, master: str = "local[2,4]", seed: int = 0, 
     chance = random.Random(seed)
     values = 0
     killed_executors = ended = 0
-    with mmapqueue.Queue(None, directory / "source", capacity="256m") as source:
+    with mmapqueue.Queue(directory / "source", capacity="256m") as source:
         for _ in range(kills):
             push(source, values, values + ROUND // 2, chance)
             values += ROUND // 2

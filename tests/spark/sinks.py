@@ -25,7 +25,7 @@ def append(rows: DataFrame, path: Path, **options: Any) -> None:
 
 def records(spark: SparkSession, path: Path) -> list[bytes]:
     """All records of a partition, in order, without acking them."""
-    with mmapqueue.Queue(spark, path) as queue:
+    with mmapqueue.Queue(path, spark=spark) as queue:
         return [message.data for message in queue.pop_many(1_000_000)]
 
 

@@ -65,7 +65,7 @@ class Streams:
 
     def consumer(self) -> str:
         """The default consumer name of queries with this checkpoint."""
-        with mmapqueue.Queue(self.spark, self.queue_dir) as queue:
+        with mmapqueue.Queue(self.queue_dir, spark=self.spark) as queue:
             (name,) = (name for name in queue.consumers() if name.startswith("spark-"))
         return name
 

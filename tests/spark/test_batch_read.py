@@ -36,8 +36,8 @@ def test_every_column_of_every_record(fill: Fill, load: Load, spark: SparkSessio
     assert [bytes(row.value) for row in rows] == items
     assert [row.offset for row in rows] == list(range(len(items)))
     assert {row.partition for row in rows} == {0}
-    with mmapqueue.Queue(spark, queue_dir) as queue:
-        stamps = [record.timestamp_micros for record in queue.get_many(0, len(items))]
+    with mmapqueue.Queue(queue_dir, spark=spark) as queue:
+        stamps = [record.timestamp_micros for record in queue.read_many(0, len(items))]
     assert [row.t for row in frame.select(f.unix_micros("timestamp").alias("t")).collect()] == stamps
 
 
@@ -79,7 +79,7 @@ def test_values_stay_when_the_next_batch_is_read(fill: Fill, load: Load) -> None
 
 
 def test_what_is_pushed_meanwhile_is_not_of_this_read(load: Load, spark: SparkSession, queue_dir: Path) -> None:
-    with mmapqueue.Queue(spark, queue_dir, **SMALL) as queue:
+    with mmapqueue.Queue(queue_dir, spark=spark, **SMALL) as queue:
         queue.push_many([b"a", b"b"])
         frame = load()
         queue.push(b"c")
@@ -110,7 +110,7 @@ def test_offsets(fill: Fill, load: Load) -> None:
 
 def test_committed(fill: Fill, load: Load, spark: SparkSession, queue_dir: Path) -> None:
     fill(100)
-    with mmapqueue.Queue(spark, queue_dir) as queue:
+    with mmapqueue.Queue(queue_dir, spark=spark) as queue:
         queue.pop_many(40)
         queue.ack(29)
         queue.consumer("other").seek(70)
@@ -124,13 +124,13 @@ def test_committed(fill: Fill, load: Load, spark: SparkSession, queue_dir: Path)
 
 
 def test_timestamps(load: Load, spark: SparkSession, queue_dir: Path) -> None:
-    with mmapqueue.Queue(spark, queue_dir, **SMALL) as queue:
+    with mmapqueue.Queue(queue_dir, spark=spark, **SMALL) as queue:
         queue.push_many([b"early"] * 10)
-        early = queue.get(9).timestamp_micros
-        while queue.get(queue.push(b"late")).timestamp_micros == early:
+        early = queue.read_at(9).timestamp_micros
+        while queue.read_at(queue.push(b"late")).timestamp_micros == early:
             pass
         end = queue.stats().end_offset
-        late = queue.get(end - 1)
+        late = queue.read_at(end - 1)
         assert late.timestamp is not None
     assert offsets(load(startingTimestamp=late.timestamp_micros // 1000)) == [end - 1]
     assert offsets(load(endingTimestamp=late.timestamp_micros // 1000)) == list(range(end - 1))
@@ -172,7 +172,7 @@ BAD = {
 def ten(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A queue of ten records."""
     path = tmp_path_factory.mktemp("ten") / "queue"
-    with mmapqueue.Queue(spark, path, **SMALL) as queue:
+    with mmapqueue.Queue(path, spark=spark, **SMALL) as queue:
         queue.push_many([b"x"] * 10)
     return path
 
@@ -266,10 +266,10 @@ def test_little_is_one_task(fill: Fill, load: Load) -> None:
 @pytest.fixture
 def trimmed(spark: SparkSession, queue_dir: Path) -> mmapqueue.Queue:
     """A queue with its first records overwritten."""
-    queue = mmapqueue.Queue(spark, queue_dir, **{**SMALL, "queue_capacity_segments": 8})
+    queue = mmapqueue.Queue(queue_dir, spark=spark, **{**SMALL, "queue_capacity_segments": 8})
     for _ in range(40):
         queue.push_many([b"x" * 300] * 10)
-        queue.ack(queue.pop_many(10)[-1]) if queue.size() > 50 else None
+        queue.ack(queue.pop_many(10)[-1]) if queue.qsize() > 50 else None
     return queue
 
 

@@ -354,7 +354,7 @@ def test_a_catalog_needs_a_path(spark: SparkSession) -> None:
 
 
 def test_a_queue_that_is_open_in_the_driver(spark: SparkSession, sql: Sql, events: Path) -> None:
-    with mmapqueue.Queue(spark, events) as queue:
+    with mmapqueue.Queue(events, spark=spark) as queue:
         queue.push(b"pushed")
         sql("INSERT INTO q.events VALUES ('inserted')")
         assert values(sql, "q.events")[5:] == [b"pushed", b"inserted"]

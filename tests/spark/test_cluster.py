@@ -40,7 +40,7 @@ def say(**found):
 
 
 def values(path):
-    rows = mmapqueue.read(spark, path).select("partition", "offset", "value").collect()
+    rows = mmapqueue.read(path, spark=spark).select("partition", "offset", "value").collect()
     return [bytes(row.value).decode() for row in sorted(rows)]
 
 
@@ -59,22 +59,22 @@ def failure(act):
 
 
 source = root + "/source"
-with mmapqueue.Queue(spark, source, **SMALL) as queue:
+with mmapqueue.Queue(source, spark=spark, **SMALL) as queue:
     queue.push_many([b"%d" % i for i in range(300)])
     # The driver has it open to write, and the executors read beside it.
-    frame = mmapqueue.read(spark, source, min_partitions=4)
+    frame = mmapqueue.read(source, spark=spark, min_partitions=4)
     driver = spark._jvm.java.lang.ProcessHandle.current().pid()
     say(read=values(source), tasks=frame.rdd.getNumPartitions(),
         counted=frame.selectExpr("sum(offset)", "count(distinct value)").collect()[0])
     queue.push_many([b"%d" % i for i in range(300, 400)])
 
     # Through a shuffle into another queue, with two partitions.
-    rows = mmapqueue.read(spark, source).repartition(4).select("value")
+    rows = mmapqueue.read(source, spark=spark).repartition(4).select("value")
     mmapqueue.write(rows, root + "/batch", partitions=2, **SMALL)
     say(written=sorted(values(root + "/batch"), key=int))
 
     def stream():
-        frame = mmapqueue.read_stream(spark, source, max_offsets_per_trigger=150).select("value")
+        frame = mmapqueue.read_stream(source, spark=spark, max_offsets_per_trigger=150).select("value")
         writer = mmapqueue.write_stream(frame, root + "/stream", checkpoint=root + "/checkpoint", **SMALL)
         query = writer.trigger(availableNow=True).start()
         assert query.awaitTermination(240)
@@ -87,10 +87,10 @@ with mmapqueue.Queue(spark, source, **SMALL) as queue:
     say(batches=batches + stream(), streamed=values(root + "/stream"))
 
 # Several segments' worth of records for each task.
-with mmapqueue.Queue(spark, root + "/many", segment_size="64k", capacity="64m") as queue:
+with mmapqueue.Queue(root + "/many", spark=spark, segment_size="64k", capacity="64m") as queue:
     items = [b"%d" % i for i in range(5000)]
     queue.push_many(items)
-    frame = mmapqueue.read(spark, root + "/many", min_partitions=4)
+    frame = mmapqueue.read(root + "/many", spark=spark, min_partitions=4)
     say(many=[bytes(row.value) for row in frame.collect()] == items,
         last=frame.where("offset >= 4990").selectExpr("max(offset)", "count(*)").first())
 
@@ -110,18 +110,18 @@ def watch(rows):
         pass
 
 
-with mmapqueue.Queue(spark, root + "/large", segment_size="64k", capacity="64m") as queue:
+with mmapqueue.Queue(root + "/large", spark=spark, segment_size="64k", capacity="64m") as queue:
     # More than goes into the pipe to Python at once: the task has the queue open as long as its rows are not taken.
     queue.push_many([b"x" * 1000] * 20000)
-    frame = mmapqueue.read(spark, root + "/large", min_partitions=1)
+    frame = mmapqueue.read(root + "/large", spark=spark, min_partitions=1)
     (name,) = frame.rdd.mapPartitions(watch).collect()
     say(gauge=name, records=(metrics / name).read_text().splitlines()[1].split(",")[1])
 
 # What the driver has found, and the executors do not.
-frame = plan(mmapqueue.read(spark, source))
+frame = plan(mmapqueue.read(source, spark=spark))
 os.rename(source, root + "/elsewhere")
 say(gone=failure(frame.collect))
-with mmapqueue.Queue(spark, source, **SMALL) as queue:
+with mmapqueue.Queue(source, spark=spark, **SMALL) as queue:
     queue.push(b"another")
 say(other=failure(frame.collect))
 spark.stop()

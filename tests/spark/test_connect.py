@@ -90,19 +90,19 @@ def values(frame: Any) -> list[bytes]:
 
 
 def test_batch_both_ways(session: Any, source: Path, tmp_path: Path) -> None:
-    frame = mmapqueue.read(session, source, starting_offsets=2, ending_offsets={0: 8})
+    frame = mmapqueue.read(source, spark=session, starting_offsets=2, ending_offsets={0: 8})
     assert values(frame) == [b"%d" % i for i in range(2, 8)]
     mmapqueue.write(frame.selectExpr("upper(concat('v', CAST(value AS STRING))) AS value"), tmp_path / "out", **SMALL)
     assert values(session.read.format("mmapqueue").load(str(tmp_path / "out"))) == [b"V%d" % i for i in range(2, 8)]
     session.range(2).selectExpr("CAST(id AS STRING) AS value").write.format("mmapqueue").mode("append").save(
         str(tmp_path / "out")
     )
-    assert len(values(mmapqueue.read(session, tmp_path / "out"))) == 8
+    assert len(values(mmapqueue.read(tmp_path / "out", spark=session))) == 8
 
 
 def test_a_stream_both_ways(session: Any, source: Path, tmp_path: Path, open_queue: Open) -> None:
     def run() -> None:
-        frame = mmapqueue.read_stream(session, source, max_offsets_per_trigger=4).select("value")
+        frame = mmapqueue.read_stream(source, spark=session, max_offsets_per_trigger=4).select("value")
         writer = mmapqueue.write_stream(frame, tmp_path / "out", checkpoint=tmp_path / "checkpoint", **SMALL)
         query = writer.trigger(availableNow=True).start()
         assert query.awaitTermination(180)
@@ -112,7 +112,7 @@ def test_a_stream_both_ways(session: Any, source: Path, tmp_path: Path, open_que
     with open_queue(source, **SMALL) as queue:
         queue.push_many([b"10", b"11"])
     run()
-    assert values(mmapqueue.read(session, tmp_path / "out")) == [b"%d" % i for i in range(12)]
+    assert values(mmapqueue.read(tmp_path / "out", spark=session)) == [b"%d" % i for i in range(12)]
 
 
 def test_events_of_the_collector(session: Any, tmp_path: Path, open_queue: Open) -> None:
@@ -150,20 +150,20 @@ def test_sql(session: Any, source: Path) -> None:
 
 def test_errors_arrive(session: Any, tmp_path: Path) -> None:
     with pytest.raises(PySparkException, match=r"option path = .*/none; allowed: the directory of a queue"):
-        mmapqueue.read(session, tmp_path / "none").collect()
+        mmapqueue.read(tmp_path / "none", spark=session).collect()
     with pytest.raises(PySparkException, match="option startingOffsets = soon; allowed: earliest, latest"):
-        mmapqueue.read(session, tmp_path / "none", starting_offsets="soon").collect()
+        mmapqueue.read(tmp_path / "none", spark=session, starting_offsets="soon").collect()
 
 
 def test_a_queue_needs_a_jvm_in_reach(session: Any, tmp_path: Path) -> None:
     with pytest.raises(mmapqueue.MmapQueueError, match="a Spark Connect session has no JVM in reach"):
-        mmapqueue.Queue(session, tmp_path / "queue")
+        mmapqueue.Queue(tmp_path / "queue", spark=session)
     assert not (tmp_path / "queue").exists()
 
 
 def test_what_was_written_is_read_without_spark(session: Any, tmp_path: Path, open_queue: Open) -> None:
     frame = session.range(3).selectExpr("CAST(id AS STRING) AS value").coalesce(1)
     mmapqueue.write(frame, tmp_path / "out", sync=True, **SMALL)
-    assert len(values(mmapqueue.read(session, tmp_path / "out"))) == 3
+    assert len(values(mmapqueue.read(tmp_path / "out", spark=session))) == 3
     with open_queue(tmp_path / "out", read_only=True) as queue:
-        assert sorted(message.data for message in queue.get_many(0, 3)) == [b"0", b"1", b"2"]
+        assert sorted(message.data for message in queue.read_many(0, 3)) == [b"0", b"1", b"2"]

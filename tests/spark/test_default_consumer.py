@@ -29,14 +29,14 @@ def write(spark: SparkSession, path: Path, count: int = 10, **options: object) -
 
 
 def consumers(spark: SparkSession, path: Path) -> list[str]:
-    with mmapqueue.Queue(spark, path) as queue:
+    with mmapqueue.Queue(path, spark=spark) as queue:
         return queue.consumers()
 
 
 def test_a_producer_and_one_query(spark: SparkSession, streams: Streams) -> None:
     """A producer and one query: 400 rows pass through a ring that holds some 50 of them."""
     rows = [b"%d" % i + b"." * 500 for i in range(400)]
-    with mmapqueue.Queue(spark, streams.queue_dir, **TINY) as queue:
+    with mmapqueue.Queue(streams.queue_dir, spark=spark, **TINY) as queue:
         query = streams.start()
         try:
             for row in rows:
@@ -51,7 +51,7 @@ def test_a_producer_and_one_query(spark: SparkSession, streams: Streams) -> None
 
 
 def test_what_holds_the_ring_has_a_name(spark: SparkSession, streams: Streams) -> None:
-    with mmapqueue.Queue(spark, streams.queue_dir, **TINY) as queue:
+    with mmapqueue.Queue(streams.queue_dir, spark=spark, **TINY) as queue:
         queue.create_consumer("idle")
         queue.push_many([b"x" * 500] * 20)
         query = streams.run()
@@ -65,7 +65,7 @@ def test_what_holds_the_ring_has_a_name(spark: SparkSession, streams: Streams) -
 
 
 def test_a_producer_that_waits_goes_on_when_the_holder_is_deleted(spark: SparkSession, streams: Streams) -> None:
-    with mmapqueue.Queue(spark, streams.queue_dir, **TINY) as queue:
+    with mmapqueue.Queue(streams.queue_dir, spark=spark, **TINY) as queue:
         queue.create_consumer("idle")
         pushing = threading.Thread(target=queue.push_many, args=([b"x" * 500] * 200,))
         pushing.start()
@@ -106,7 +106,7 @@ def test_a_sink_that_nobody_reads_says_so(spark: SparkSession, queue_dir: Path) 
 
 def test_one_that_reads_as_it_holds_what_it_has_not_acked(spark: SparkSession, streams: Streams) -> None:
     write(spark, streams.queue_dir)
-    with mmapqueue.Queue(spark, streams.queue_dir) as queue:
+    with mmapqueue.Queue(streams.queue_dir, spark=spark) as queue:
         assert queue.pop().offset == 0
     for _ in range(3):
         streams.run()

@@ -98,14 +98,14 @@ def expected(known: dict[str, tuple[Any, str, Any]]) -> dict[str, Any]:
 
 def test_read_names_its_options() -> None:
     reader = Recorder()
-    mmapqueue.read(MagicMock(read=reader), Path("/q"), **arguments(READ))
+    mmapqueue.read(Path("/q"), spark=MagicMock(read=reader), **arguments(READ))
     assert reader.calls == [("format", ("mmapqueue",)), ("load", ("/q",))]
     assert reader.options_given == expected(READ)
 
 
 def test_read_stream_names_its_options() -> None:
     reader = Recorder()
-    mmapqueue.read_stream(MagicMock(readStream=reader), Path("/q"), **arguments(READ_STREAM))
+    mmapqueue.read_stream(Path("/q"), spark=MagicMock(readStream=reader), **arguments(READ_STREAM))
     assert reader.calls == [("format", ("mmapqueue",)), ("load", ("/q",))]
     assert reader.options_given == expected(READ_STREAM)
 
@@ -127,8 +127,8 @@ def test_write_stream_names_its_options() -> None:
 
 def test_what_is_not_given_is_not_said() -> None:
     reader, writer = Recorder(), Recorder()
-    mmapqueue.read(MagicMock(read=reader), "/q")
-    mmapqueue.read_stream(MagicMock(readStream=reader), "/q")
+    mmapqueue.read("/q", spark=MagicMock(read=reader))
+    mmapqueue.read_stream("/q", spark=MagicMock(readStream=reader))
     mmapqueue.write(MagicMock(write=writer), "/q")
     assert (reader.options_given, writer.options_given) == ({}, {"path": "/q"})
 
@@ -137,7 +137,7 @@ def test_what_is_not_given_is_not_said() -> None:
 def test_the_jvm_reads_each_option_of_read(argument: str, spark: SparkSession, fill: Fill, queue_dir: Path) -> None:
     fill(1)
     with pytest.raises(QueryFailed) as caught:
-        mmapqueue.read(spark, queue_dir, **{argument: Wrong(argument)}).collect()
+        mmapqueue.read(queue_dir, spark=spark, **{argument: Wrong(argument)}).collect()
     assert WRONG[argument] in str(caught.value)
 
 
@@ -146,7 +146,7 @@ def test_the_jvm_reads_each_option_of_read_stream(
     argument: str, spark: SparkSession, fill: Fill, queue_dir: Path
 ) -> None:
     fill(1)
-    frame = mmapqueue.read_stream(spark, queue_dir, **{argument: Wrong(argument)})
+    frame = mmapqueue.read_stream(queue_dir, spark=spark, **{argument: Wrong(argument)})
     with pytest.raises(QueryFailed) as caught:
         frame.writeStream.format("noop").trigger(availableNow=True).start().awaitTermination()
     assert WRONG[argument] in str(caught.value)
@@ -162,13 +162,13 @@ def test_the_jvm_reads_each_option_of_write(argument: str, spark: SparkSession, 
 
 def test_units(spark: SparkSession, fill: Fill, queue_dir: Path, tmp_path: Path) -> None:
     fill(10)
-    with mmapqueue.Queue(spark, queue_dir) as queue:
-        sixth = queue.get(5).timestamp
+    with mmapqueue.Queue(queue_dir, spark=spark) as queue:
+        sixth = queue.read_at(5).timestamp
     assert sixth is not None
-    first = mmapqueue.read(spark, queue_dir, starting_timestamp=sixth).agg({"offset": "min"}).collect()[0][0]
+    first = mmapqueue.read(queue_dir, spark=spark, starting_timestamp=sixth).agg({"offset": "min"}).collect()[0][0]
     assert first <= 5
-    assert mmapqueue.read(spark, queue_dir, starting_timestamp=sixth + timedelta(days=1)).count() == 0
-    assert mmapqueue.read(spark, queue_dir, ending_timestamp=sixth - timedelta(days=1)).count() == 0
+    assert mmapqueue.read(queue_dir, spark=spark, starting_timestamp=sixth + timedelta(days=1)).count() == 0
+    assert mmapqueue.read(queue_dir, spark=spark, ending_timestamp=sixth - timedelta(days=1)).count() == 0
     thick = spark.range(3).selectExpr("rpad('x', 7000, '.') AS value")
     small: dict[str, Any] = SMALL | {"queue_capacity_segments": 8}
     mmapqueue.write(thick, tmp_path / "full", **small)

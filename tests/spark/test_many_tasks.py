@@ -14,7 +14,7 @@ builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.log.lev
 builder = builder.config("spark.ui.showConsoleProgress", "false")
 spark = mmapqueue.configure(builder).getOrCreate()
 items = [bytes([i % 251]) * 7000 for i in range(2000)]
-with mmapqueue.Queue(spark, sys.argv[1], segment_size="4k", capacity="64m", max_event_size=8000) as queue:
+with mmapqueue.Queue(sys.argv[1], spark=spark, segment_size="4k", capacity="64m", max_event_size=8000) as queue:
     queue.push_many(items)
     frame = spark.read.format("mmapqueue").option("minPartitions", 24).load(sys.argv[1])
     assert frame.rdd.getNumPartitions() == 24

@@ -49,7 +49,7 @@ def each(collection: Any) -> Iterator[Any]:
 
 
 def segments_in_use(spark: SparkSession, path: Path) -> int:
-    with mmapqueue.Queue(spark, path) as queue:
+    with mmapqueue.Queue(path, spark=spark) as queue:
         return int(queue.stats().segments_in_use)
 
 

@@ -29,7 +29,7 @@ def gauges():
 
 
 def queue(path):
-    return mmapqueue.Queue(spark, sys.argv[1] + path, segment_size="4k", queue_capacity_segments=16,
+    return mmapqueue.Queue(sys.argv[1] + path, spark=spark, segment_size="4k", queue_capacity_segments=16,
                            max_in_mem_segments=10, max_event_size=2000)
 
 

@@ -43,11 +43,11 @@ def call(session: SparkSession) -> Call:
 @pytest.fixture
 def times(spark: SparkSession, queue_dir: Path) -> list[datetime]:
     """Of ten records in one queue."""
-    with mmapqueue.Queue(spark, queue_dir, **SMALL) as queue:
+    with mmapqueue.Queue(queue_dir, spark=spark, **SMALL) as queue:
         queue.create_consumer("default")
         queue.create_consumer("c")
         queue.push_many([b"%d" % i for i in range(10)])
-        return [queue.get(i).timestamp for i in range(10)]
+        return [queue.read_at(i).timestamp for i in range(10)]
 
 
 @pytest.mark.usefixtures("times")
@@ -197,7 +197,7 @@ def test_verify(call: Call, fill: Fill, queue_dir: Path) -> None:
 
 
 def test_a_consumer_in_use(call: Call, spark: SparkSession, queue_dir: Path, times: list[datetime]) -> None:
-    with mmapqueue.Queue(spark, queue_dir, **SMALL) as queue:
+    with mmapqueue.Queue(queue_dir, spark=spark, **SMALL) as queue:
         consumer = queue.consumer("c")
         popped = [consumer.pop() for _ in range(4)]
         assert call("ack('events', 'c', 1)") == [(0, "c", 2)]

@@ -19,10 +19,10 @@ def timed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
     """Two partitions of 300 records, in bursts of the same time."""
     path = tmp_path_factory.mktemp("timed") / "queue"
     for partition in range(2):
-        with mmapqueue.Queue(spark, path / f"p={partition}", **SMALL) as queue:
+        with mmapqueue.Queue(path / f"p={partition}", spark=spark, **SMALL) as queue:
             for i in range(0, 300, 50):
                 queue.push_many([b"%d" % number for number in range(i, i + 50)])
-                last = queue.get(i + 49).timestamp_micros
+                last = queue.read_at(i + 49).timestamp_micros
                 while time.time_ns() // 1000 < last + 2000:
                     pass
     return path
@@ -257,7 +257,7 @@ def test_aggregates_touch_no_record_without_times(fill: Fill, load: Load, queue_
 
 def test_records_with_and_without_times(load: Load, spark: SparkSession, queue_dir: Path) -> None:
     for timestamps in (False, True, False, True):
-        with mmapqueue.Queue(spark, queue_dir, **SMALL, timestamps=timestamps) as queue:
+        with mmapqueue.Queue(queue_dir, spark=spark, **SMALL, timestamps=timestamps) as queue:
             queue.push_many([b"x"] * 100)
     rows = load().collect()
     assert [row.timestamp is None for row in rows] == [i // 100 % 2 == 0 for i in range(400)]
@@ -268,7 +268,7 @@ def test_records_with_and_without_times(load: Load, spark: SparkSession, queue_d
     assert load().agg(f.min("timestamp"), f.max("timestamp"), f.count("timestamp")).collect() == [
         (rows[100].timestamp, rows[399].timestamp, 200)
     ]
-    with mmapqueue.Queue(spark, queue_dir, timestamps=False):
+    with mmapqueue.Queue(queue_dir, spark=spark, timestamps=False):
         assert timed.count() == 200
 
 

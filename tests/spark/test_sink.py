@@ -64,7 +64,7 @@ def test_what_was_read_can_be_written(spark: SparkSession, queue_dir: Path) -> N
     )
     append(read.coalesce(1), queue_dir, partitions=2)
     assert partitions(spark, queue_dir) == [[b"b"], [b"a", b"c"]]
-    with mmapqueue.Queue(spark, queue_dir / "p=0") as queue:
+    with mmapqueue.Queue(queue_dir / "p=0", spark=spark) as queue:
         pushed = queue.pop().timestamp
         assert pushed is not None
         assert pushed.year > now.year
@@ -214,7 +214,7 @@ def test_a_full_queue_says_what_it_lacks(
     assert "of 12096 are free, and there was no room within pushTimeout = 0ms; it has no consumer" in text
     assert staged(queue_dir) == []
     for path in [queue_dir] if count == 1 else [queue_dir / "p=0", queue_dir / "p=1"]:
-        with mmapqueue.Queue(spark, path) as queue:
+        with mmapqueue.Queue(path, spark=spark) as queue:
             queue.ack(queue.pop_many(1000)[-1])
     append(thick, queue_dir, **ring)
     assert len(records(spark, first)) == 100 // count
@@ -241,7 +241,7 @@ def test_sync_is_what_makes_rows_durable(rows: DataFrame, spark: SparkSession, q
     never = 2**31 - 1
     # Open in the driver: the sink shares it, and does not close it; a close would make all records durable.
     with mmapqueue.Queue(
-        spark, queue_dir, segment_size="64k", capacity="1m", flush_period=never, flush_ceiling_num=never
+        queue_dir, spark=spark, segment_size="64k", capacity="1m", flush_period=never, flush_ceiling_num=never
     ) as queue:
         rows.write.format("mmapqueue").mode("append").option("sync", sync).save(str(queue_dir))
         stats = queue.stats()
@@ -252,7 +252,7 @@ def test_sync_is_what_makes_rows_durable(rows: DataFrame, spark: SparkSession, q
 HOLDER = """
 import sys
 import mmapqueue
-with mmapqueue.Queue(None, sys.argv[1], segment_size="4k", queue_capacity_segments=256) as queue:
+with mmapqueue.Queue(sys.argv[1], segment_size="4k", queue_capacity_segments=256) as queue:
     print("open", flush=True)
     sys.stdin.readline()
 """
@@ -275,7 +275,7 @@ def test_another_process_writes_the_queue(rows: DataFrame, queue_dir: Path, scri
 
 
 def test_a_queue_that_the_driver_has_open(rows: DataFrame, spark: SparkSession, queue_dir: Path) -> None:
-    with mmapqueue.Queue(spark, queue_dir, segment_size="8k") as queue:
+    with mmapqueue.Queue(queue_dir, spark=spark, segment_size="8k") as queue:
         rows.write.format("mmapqueue").mode("append").save(str(queue_dir))
         assert len(queue.pop_many(1000)) == 100
         assert "option segment_size = 4096; allowed: " in refused(rows, queue_dir)

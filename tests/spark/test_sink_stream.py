@@ -58,7 +58,7 @@ def undo_last_commit(checkpoint: Path) -> int:
 def test_epochs_of_a_thousand_dead_checkpoints(
     source: Callable[[int, int], DataFrame], run: Run, spark: SparkSession, queue_dir: Path, tmp_path: Path
 ) -> None:
-    with mmapqueue.Queue(spark, queue_dir, **SMALL) as queue:
+    with mmapqueue.Queue(queue_dir, spark=spark, **SMALL) as queue:
         for query in range(1000):
             queue.push_once(f"spark-{query}", 0, [])
     run(source(0, 10))
@@ -66,7 +66,7 @@ def test_epochs_of_a_thousand_dead_checkpoints(
     undo_last_commit(tmp_path / "checkpoint")
     run(source(20, 30))
     assert records(spark, queue_dir) == numbers(0, 30)
-    with mmapqueue.Queue(spark, queue_dir) as queue:
+    with mmapqueue.Queue(queue_dir, spark=spark) as queue:
         assert len(queue.producers()) == 1001
         assert all(queue.last_sequence(f"spark-{query}") == 0 for query in range(1000))
 
@@ -93,7 +93,7 @@ def test_an_epoch_that_is_run_again_goes_in_once(
     found = [records(spark, queue_dir)] if count == 1 else partitions(spark, queue_dir)
     assert sorted(flat(found), key=int) == numbers(0, 40)
     assert staged(queue_dir) == []
-    with mmapqueue.Queue(spark, queue_dir if count == 1 else queue_dir / "p=0") as queue:
+    with mmapqueue.Queue(queue_dir if count == 1 else queue_dir / "p=0", spark=spark) as queue:
         assert queue.stats().end_offset == len(found[0])
 
 
@@ -206,7 +206,7 @@ def test_an_epoch_that_finds_no_room_comes_later(
     paths = [queue_dir] if count == 1 else [queue_dir / "p=0", queue_dir / "p=1"]
     got = []
     for path in paths:
-        with mmapqueue.Queue(spark, path) as queue:
+        with mmapqueue.Queue(path, spark=spark) as queue:
             messages = queue.pop_many(1000)
             got += [message.data for message in messages]
             queue.ack(messages[-1])
@@ -246,7 +246,7 @@ def test_two_queries_on_one_queue(
 def test_a_push_of_the_driver_goes_in_between(
     spark: SparkSession, source: Callable[[int, int], DataFrame], run: Run, queue_dir: Path
 ) -> None:
-    with mmapqueue.Queue(spark, queue_dir, **SMALL) as queue:
+    with mmapqueue.Queue(queue_dir, spark=spark, **SMALL) as queue:
         queue.push(b"0")
         run(source(1, 10))
         queue.push(b"10")

@@ -31,7 +31,7 @@ def streams(spark: SparkSession, queue_dir: Path, tmp_path: Path) -> Streams:
 @pytest.fixture
 def queue(spark: SparkSession, queue_dir: Path) -> Iterator[mmapqueue.Queue]:
     """Open in the driver beside the queries; full after some 60 records of 500 bytes."""
-    with mmapqueue.Queue(spark, queue_dir, **TINY) as opened:
+    with mmapqueue.Queue(queue_dir, spark=spark, **TINY) as opened:
         yield opened
 
 
@@ -46,7 +46,7 @@ def push_until_full(queue: mmapqueue.Queue) -> int:
 
 
 def committed(queue: mmapqueue.Queue, name: str) -> int:
-    return next(stats.committed_offset for stats in queue.consumer_stats() if stats.name == name)
+    return queue.consumer_stats()[name].committed_offset
 
 
 def taken_up(streams: Streams, queue: mmapqueue.Queue) -> str:
@@ -119,7 +119,7 @@ def test_a_batch_leaves_room_in_the_ring(streams: Streams, queue: mmapqueue.Queu
 PUSH = """
 import sys
 import mmapqueue
-with mmapqueue.Queue(None, sys.argv[1]) as queue:
+with mmapqueue.Queue(sys.argv[1]) as queue:
     for i in range(0, 2000, 100):
         queue.push_many([b"%d" % n for n in range(i, i + 100)], timeout=60)
 """
@@ -164,7 +164,7 @@ def test_two_queries_with_one_consumer(spark: SparkSession, streams: Streams, fi
 OWN = """
 import sys
 import mmapqueue
-with mmapqueue.Queue(None, sys.argv[1], read_only=True) as queue:
+with mmapqueue.Queue(sys.argv[1], read_only=True) as queue:
     queue.consumer("one").peek()
     print("owned", flush=True)
     sys.stdin.read()
@@ -323,7 +323,7 @@ def test_any_number_of_queries_on_one_queue(spark: SparkSession, fill: Fill, que
     queries = [each.start() for each in all_of_them]
     for query in queries:
         query.processAllAvailable()
-    with mmapqueue.Queue(spark, queue_dir, read_only=True) as queue:
+    with mmapqueue.Queue(queue_dir, spark=spark, read_only=True) as queue:
         assert len(queue.consumers()) >= 12
     for query in queries:
         query.stop()
@@ -334,8 +334,8 @@ def test_any_number_of_queries_on_one_queue(spark: SparkSession, fill: Fill, que
 def test_a_consumer_says_whose_it_is(streams: Streams, fill: Fill) -> None:
     fill(10)
     streams.run()
-    with mmapqueue.Queue(streams.spark, streams.queue_dir) as queue:
-        labels = {stats.name: stats.label for stats in queue.consumer_stats()}
+    with mmapqueue.Queue(streams.queue_dir, spark=streams.spark) as queue:
+        labels = {stats.name: stats.label for stats in queue.consumer_stats().values()}
     assert labels.pop(streams.consumer()) == f"checkpoint file:{streams.checkpoint}/sources/0"
     assert set(labels.values()) <= {""}
 

@@ -136,7 +136,7 @@ def test_where_a_new_query_begins(
     spark: SparkSession, streams: Streams, fill: Fill, queue_dir: Path, starting: str, first: int
 ) -> None:
     fill(10)
-    with mmapqueue.Queue(spark, queue_dir, **SMALL) as queue:
+    with mmapqueue.Queue(queue_dir, spark=spark, **SMALL) as queue:
         queue.create_consumer("other")
         queue.consumer("mine").seek(6)
     options = {"startingOffsets": starting, "consumer": "mine"}
@@ -150,9 +150,9 @@ def test_where_a_new_query_begins(
 
 def test_a_new_query_begins_at_a_time(spark: SparkSession, streams: Streams, fill: Fill, queue_dir: Path) -> None:
     fill(10)
-    with mmapqueue.Queue(spark, queue_dir, **SMALL) as queue:
-        last = queue.get(9).timestamp
-        first = next(i for i in range(10) if queue.get(i).timestamp == last)
+    with mmapqueue.Queue(queue_dir, spark=spark, **SMALL) as queue:
+        last = queue.read_at(9).timestamp
+        first = next(i for i in range(10) if queue.read_at(i).timestamp == last)
     assert last is not None
     streams.run(startingTimestamp=last.astimezone(timezone.utc).isoformat().replace("+00:00", "Z"))
     assert [offset for _, offset, _ in streams.batches.all()] == list(range(first, 10))
@@ -239,7 +239,7 @@ def test_a_query_that_did_not_begin_holds_nothing(spark: SparkSession, streams: 
     fill(10)
     with pytest.raises(StreamingQueryException):
         streams.run(startingOffsets="99")
-    with mmapqueue.Queue(spark, streams.queue_dir, **SMALL) as queue:
+    with mmapqueue.Queue(streams.queue_dir, spark=spark, **SMALL) as queue:
         assert queue.consumers() == []
 
 
@@ -258,7 +258,7 @@ def test_a_start_outside_of_the_log(streams: Streams, fill: Fill, tmp_path: Path
     fill(2)
     streams.run()
     assert [offset for _, offset, _ in streams.batches.all()] == [10, 11]
-    with mmapqueue.Queue(streams.spark, streams.queue_dir, **SMALL) as queue:
+    with mmapqueue.Queue(streams.queue_dir, spark=streams.spark, **SMALL) as queue:
         for _ in range(400):
             queue.push_many([b"x" * 1000] * 10)
             queue.ack(queue.pop_many(10)[-1])

@@ -122,7 +122,7 @@ def semaphore(spark: SparkSession, path: Path) -> Any:
 @needs_real_time
 def test_a_task_takes_its_turn_with_others(spark: SparkSession, streams: Streams, fill: Fill, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with mmapqueue.Queue(spark, streams.queue_dir, **{**SMALL, "max_in_mem_segments": 6}):
+    with mmapqueue.Queue(streams.queue_dir, spark=spark, **{**SMALL, "max_in_mem_segments": 6}):
         records = fill(10, max_in_mem_segments=6)
         permits = semaphore(spark, streams.queue_dir)
         assert permits.availablePermits() == 1

@@ -33,9 +33,9 @@ def test_a_finding_has_file_and_position(closed: Path) -> None:
 
 
 def test_repair_resets_the_clock_on_request_alone(closed: Path, tmp_path: Path) -> None:
-    report = mmapqueue.repair(closed, tmp_path / "plain")
+    report = mmapqueue.repair(closed, to=tmp_path / "plain")
     assert not any("clock" in action for action in report.actions)
-    report = mmapqueue.repair(closed, tmp_path / "reset", reset_clock=True)
+    report = mmapqueue.repair(closed, to=tmp_path / "reset", reset_clock=True)
     assert "timestamps of 0 records that were ahead of the clock" in report.actions[-1]
 
 
@@ -45,7 +45,7 @@ def test_a_copy_is_repaired(closed: Path, records: list[bytes], tmp_path: Path, 
     before = (closed / "meta.dat").read_bytes()
     with pytest.raises(mmapqueue.Corrupt, match="Satellite"):
         open_queue(closed)
-    report = mmapqueue.repair(closed, tmp_path / "copy")
+    report = mmapqueue.repair(closed, to=tmp_path / "copy")
     assert (report.path, report.lost) == (str(tmp_path / "copy"), [])
     assert any("meta page" in action for action in report.actions)
     assert (closed / "meta.dat").read_bytes() == before
@@ -59,7 +59,7 @@ def test_in_place(closed: Path, records: list[bytes], open_queue: Open) -> None:
     with pytest.raises(ValueError, match="in_place"):
         mmapqueue.repair(closed)
     with pytest.raises(ValueError, match="in_place"):
-        mmapqueue.repair(closed, "elsewhere", in_place=True)
+        mmapqueue.repair(closed, to="elsewhere", in_place=True)
     report = mmapqueue.repair(closed, in_place=True)
     assert not report.before.whole
     assert mmapqueue.verify(closed).whole
@@ -81,7 +81,7 @@ def test_a_directory_of_version_1(tmp_path: Path) -> None:
     assert (report.whole, report.version, report.records) == (True, 1, 3)
     assert "no checksums" in str(report)
     with pytest.raises(mmapqueue.MmapQueueError, match="version 1"):
-        mmapqueue.repair(sample, tmp_path / "copy")
+        mmapqueue.repair(sample, to=tmp_path / "copy")
 
 
 def test_in_a_process_that_ends_at_once(closed: Path, script: Script) -> None:

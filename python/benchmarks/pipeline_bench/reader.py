@@ -39,7 +39,7 @@ def main() -> None:
     spark = mmapqueue.configure(builder).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     head = f.decode(f.substring("value", 1, _HEAD), "ISO-8859-1")
-    rows = mmapqueue.read_stream(spark, options.queue, consumer="reader").select(
+    rows = mmapqueue.read_stream(options.queue, spark=spark, consumer="reader").select(
         "partition",
         "offset",
         f.length("value").alias("bytes"),

@@ -119,7 +119,7 @@ class Gather(Persistent):
         import mmapqueue
 
         records = [bytes(1 << 20)] * 16
-        with mmapqueue.Queue(None, self.data(directory), **self._queue()) as queue:
+        with mmapqueue.Queue(self.data(directory), **self._queue()) as queue:
             with contextlib.suppress(mmapqueue.Full):
                 while True:
                     queue.push_many(records, block=False)
@@ -138,10 +138,10 @@ class Gather(Persistent):
 
         data = self.data(directory)
         for partition in sorted(data.glob("p=*")) or [data]:
-            with mmapqueue.Queue(None, partition, lock_timeout=30) as queue:
+            with mmapqueue.Queue(partition, lock_timeout=30) as queue:
                 offset = queue.first_offset()
                 while offset < queue.end_offset():
-                    for message in queue.get_many(offset, 32):
+                    for message in queue.read_many(offset, 32):
                         yield from _ids(message.data)
                         offset = message.offset + 1
 

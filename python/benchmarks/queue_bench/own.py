@@ -26,7 +26,7 @@ class _Queue(Session):
         # A method that returns a number, called as py4j calls it.
         self._jvm = standalone.jvm() if spark is None else spark._jvm
         self.null = self._jvm.java.lang.Object().hashCode
-        self._queue = mmapqueue.Queue(spark, directory / "queue", capacity=ring, segment_size=segment_size)
+        self._queue = mmapqueue.Queue(directory / "queue", spark=spark, capacity=ring, segment_size=segment_size)
 
     def warm(self) -> None:
         records = [self.record] * (self.room // len(self.record))
@@ -108,7 +108,7 @@ class _Queue(Session):
 
     def _workers(self, batch: int) -> Workload:
         def go(calls: int) -> None:
-            handled = self._queue.consume(0.0, handler=lambda _message: None, workers=2, max_records=batch)
+            handled = self._queue.process(lambda _message: None, timeout=0.0, workers=2, max_records=batch)
             if handled != calls * batch:
                 raise RuntimeError(f"{handled} records were handled of {calls * batch}")
 
@@ -118,7 +118,7 @@ class _Queue(Session):
         def go(calls: int) -> None:
             end = self._queue.end_offset()
             for first in range(end - calls * batch, end, batch):
-                self._queue.get_many(first, batch)
+                self._queue.read_many(first, batch)
 
         def drain(_calls: int) -> None:
             self._drain()

@@ -4,7 +4,7 @@
     from pyspark.sql import SparkSession
 
     spark = mmapqueue.configure(SparkSession.builder).getOrCreate()
-    with mmapqueue.Queue(spark, "events", capacity="512m") as q:   # None in place of spark: without Spark
+    with mmapqueue.Queue("events", spark=spark, capacity="512m") as q:   # without spark: in a JVM of its own
         q.push(b"one")
         q.push_many([b"two", b"three"])
         for message in q.consume(timeout=1.0):
@@ -33,14 +33,15 @@ Errors:
     ├── UnackedLimit
     └── JarNotFound
 
-What handlers of `consume` raise goes to the logger "mmapqueue", and is seen without any configuration. The log of the
-JVM that `Queue(None, …)` starts goes to the logger "mmapqueue.jvm", which is silent until logging is configured.
+What handlers of `process` raise goes to the logger "mmapqueue", and is seen without any configuration. The log of the
+JVM that `Queue(…)` starts goes to the logger "mmapqueue.jvm", which is silent until logging is configured.
 """
 
 import logging
 
 from mmapqueue._jvm.jars import jar_path
 from mmapqueue._queue.consumer import Consumer
+from mmapqueue._queue.opening import open  # noqa: A004
 from mmapqueue._queue.queue import Queue
 from mmapqueue._queue.stats import ConsumerStats, Stats
 from mmapqueue._spark.frames import Offsets, read, read_stream, real_time, write, write_stream
@@ -106,6 +107,7 @@ __all__ = [
     "__version__",
     "configure",
     "jar_path",
+    "open",
     "read",
     "read_stream",
     "real_time",

@@ -81,7 +81,7 @@ def _repair(options: argparse.Namespace) -> int:
     with ProgressBar(sys.stderr) as bar:
         report = jobs.repair(
             options.directory,
-            options.to,
+            to=options.to,
             in_place=options.in_place,
             reset_clock=options.reset_clock,
             progress=bar.update,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from types import TracebackType
-from typing import overload
 
 from mmapqueue._jvm import names
 from mmapqueue._jvm.signals import Shield
@@ -19,10 +18,6 @@ from mmapqueue._values.arguments import check_limits, count, delay_micros
 from mmapqueue._values.errors import Empty
 from mmapqueue._values.message import Message
 from mmapqueue._values.offsets import SEEKS, STARTS, SeekTarget, offset_of, offsets_of, target_text
-
-#: The default batch of an iterator, and of a call with a handler, in records.
-_MAX_BATCH = 1000
-_MAX_BATCH_FOR_WORKERS = 100
 
 
 class Consumer:
@@ -206,59 +201,20 @@ class Consumer:
 
     # ---- iteration
 
-    @overload
     def consume(
-        self, timeout: float | None = None, *, max_records: int | None = None, max_bytes: int | None = None
-    ) -> Iterator[Message]: ...
-
-    @overload
-    def consume(
-        self,
-        timeout: float | None = None,
-        *,
-        handler: Callable[[Message], object],
-        workers: int = 1,
-        retry_delay: float | None = None,
-        max_records: int | None = None,
-        max_bytes: int | None = None,
-    ) -> int: ...
-
-    def consume(
-        self,
-        timeout: float | None = None,
-        *,
-        handler: Callable[[Message], object] | None = None,
-        workers: int | None = None,
-        retry_delay: float | None = None,
-        max_records: int | None = None,
-        max_bytes: int | None = None,
-    ) -> Iterator[Message] | int:
-        """Iterates over the records, which it pops in batches; or calls a handler with each.
-
-        Without a handler: when the loop is left, the rest of the batch is popped next.
-
-        With a handler: a record is acked, alone, when the handler returns. When the handler raises an Exception, the
-        record is requeued with `nack`, and the logger "mmapqueue" logs the error. It is redelivered after retry_delay,
-        max_attempts times at most if the queue was opened with that, else without limit; other records are handled
-        between its attempts. On Ctrl-C, and on any error of this call, records that no handler was called with are
-        released, running handlers are waited for, and the error is raised. A second Ctrl-C does not wait: each handler
-        acks or nacks its own record at its end.
+        self, timeout: float | None = None, *, max_records: int = 1000, max_bytes: int | None = None
+    ) -> Iterator[Message]:
+        """Iterates over the records, which it pops in batches. A loop that is left leaves the rest to the next pop.
 
         With visibility_timeout set, a whole batch must be handled within it: keep max_records small.
 
         Args:
-            timeout: Ends when no record has come for this time, in seconds; None to wait without end. With a handler:
-                when only records have come that it failed for in this call, it handled none of these, and none runs.
-            handler: Called with each record, in threads of its own.
-            workers: The number of these threads. One alone keeps the order of records.
-            retry_delay: The delay of redelivery after the handler has raised, in seconds. By default 0.1 after the
-                first attempt, doubled with each further one, 60 at most.
-            max_records: The most records of a batch: by default 1000, with a handler 100.
+            timeout: Ends when no record has come for this time, in seconds; None to wait without end.
+            max_records: The most records of a batch.
             max_bytes: The most bytes of data of a batch.
 
         Returns:
-            Without a handler, an iterator over the records, in order, for one thread. With a handler, how many times
-            it has returned.
+            An iterator over the records, in order, for one thread.
 
         Raises:
             Closed: While iterating: the queue or this consumer was closed.
@@ -266,15 +222,55 @@ class Consumer:
             Dropped: While iterating, as from `pop`; the next call continues.
             UnackedLimit: While iterating, as from `pop`.
         """
-        if max_records is None:
-            max_records = _MAX_BATCH if handler is None else _MAX_BATCH_FOR_WORKERS
         check_limits(max_records, max_bytes)
         Deadline(True, timeout)
-        if handler is None:
-            if workers is not None or retry_delay is not None:
-                raise TypeError("workers and retry_delay need a handler")
-            return iterate(self._popper, timeout, max_records, max_bytes or names.INT_MAX)
-        workers = 1 if workers is None else workers
+        return iterate(self._popper, timeout, max_records, max_bytes or names.INT_MAX)
+
+    def process(
+        self,
+        handler: Callable[[Message], object],
+        *,
+        workers: int = 1,
+        timeout: float | None = None,
+        retry_delay: float | None = None,
+        max_records: int = 100,
+        max_bytes: int | None = None,
+    ) -> int:
+        """Calls a handler with each record, in threads, and acks the records that it returns for.
+
+        A record is acked, alone, when the handler returns. When the handler raises an Exception, the record is requeued
+        with `nack`, and the logger "mmapqueue" logs the error. It is redelivered after retry_delay, max_attempts times
+        at most if the queue was opened with that, else without limit; other records are handled between its attempts.
+        On Ctrl-C, and on any error of this call, records that no handler was called with are released, running handlers
+        are waited for, and the error is raised. A second Ctrl-C does not wait: each handler acks or nacks its own
+        record at its end.
+
+        With visibility_timeout set, a whole batch must be handled within it: keep max_records small.
+
+        Args:
+            handler: Called with each record, in threads of its own.
+            workers: The number of these threads. One alone keeps the order of records.
+            timeout: Ends when no record has come for this time, in seconds; or when only records have come that the
+                handler failed for in this call, it handled none of these, and none runs. None to wait without end.
+            retry_delay: The delay of redelivery after the handler has raised, in seconds. By default 0.1 after the
+                first attempt, doubled with each further one, 60 at most.
+            max_records: The most records of a batch.
+            max_bytes: The most bytes of data of a batch.
+
+        Returns:
+            How many times the handler has returned.
+
+        Raises:
+            Closed: The queue or this consumer was closed.
+            Corrupt: The next record is damaged.
+            Dropped: As from `pop`; the next call continues.
+            UnackedLimit: As from `pop`.
+            TypeError: The handler cannot be called.
+        """
+        check_limits(max_records, max_bytes)
+        Deadline(True, timeout)
+        if not callable(handler):
+            raise TypeError(f"handler = {handler!r} is invalid; allowed: a function of a message")
         count("workers", workers)
         delay = None if retry_delay is None else delay_micros("retry_delay", retry_delay)
         return Workers(self._popper, handler, workers, delay, max_records, max_bytes or names.INT_MAX).run(timeout)
@@ -342,8 +338,8 @@ class Consumer:
             popper.call("seek", text)
             popper.discard_undelivered()
 
-    def size(self) -> int:
-        """How many records are left to pop for this consumer, requeued ones included."""
+    def qsize(self) -> int:
+        """How many records are left to pop for this consumer, requeued ones included; `len` returns the same."""
         popper = self._popper
         unread: int = popper.call("size")
         return unread + len(popper.undelivered)
@@ -362,7 +358,11 @@ class Consumer:
 
     def empty(self) -> bool:
         """Whether no record is left to pop."""
-        return self.size() == 0
+        return self.qsize() == 0
+
+    def __len__(self) -> int:
+        """As `qsize`."""
+        return self.qsize()
 
     # ---- the end
 

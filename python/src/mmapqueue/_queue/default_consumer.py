@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
-from typing import overload
 
 from mmapqueue._queue.consumer import Consumer
 from mmapqueue._values.errors import OutOfRange
@@ -77,39 +76,27 @@ class DefaultConsumer(ABC):
         """Negative acknowledgement: requeues a record; see `Consumer.nack`."""
         self._required_consumer("nack").nack(message, delay)
 
-    @overload
     def consume(
-        self, timeout: float | None = None, *, max_records: int | None = None, max_bytes: int | None = None
-    ) -> Iterator[Message]: ...
+        self, timeout: float | None = None, *, max_records: int = 1000, max_bytes: int | None = None
+    ) -> Iterator[Message]:
+        """Iterates over the records; see `Consumer.consume`."""
+        return self._own_consumer().consume(timeout, max_records=max_records, max_bytes=max_bytes)
 
-    @overload
-    def consume(
+    def process(
         self,
-        timeout: float | None = None,
-        *,
         handler: Callable[[Message], object],
-        workers: int = 1,
-        retry_delay: float | None = None,
-        max_records: int | None = None,
-        max_bytes: int | None = None,
-    ) -> int: ...
-
-    def consume(
-        self,
-        timeout: float | None = None,
         *,
-        handler: Callable[[Message], object] | None = None,
-        workers: int | None = None,
+        workers: int = 1,
+        timeout: float | None = None,
         retry_delay: float | None = None,
-        max_records: int | None = None,
+        max_records: int = 100,
         max_bytes: int | None = None,
-    ) -> Iterator[Message] | int:
-        """Iterates over the records, or calls a handler with each, in threads; see `Consumer.consume`."""
-        consume: Callable[..., Iterator[Message] | int] = self._own_consumer().consume
-        return consume(
-            timeout,
-            handler=handler,
+    ) -> int:
+        """Calls a handler with each record, in threads; see `Consumer.process`."""
+        return self._own_consumer().process(
+            handler,
             workers=workers,
+            timeout=timeout,
             retry_delay=retry_delay,
             max_records=max_records,
             max_bytes=max_bytes,
@@ -129,10 +116,14 @@ class DefaultConsumer(ABC):
         """Moves the consumer; see `Consumer.seek`. Makes the consumer when it does not exist."""
         self._own_consumer().seek(target)
 
-    def size(self) -> int:
-        """How many records are left to pop; see `Consumer.size`. Makes no consumer."""
+    def qsize(self) -> int:
+        """How many records are left to pop; see `Consumer.qsize`. Makes no consumer."""
         consumer = self._existing_consumer()
-        return self._retained() if consumer is None else consumer.size()
+        return self._retained() if consumer is None else consumer.qsize()
+
+    def __len__(self) -> int:
+        """As `qsize`: an empty queue is false."""
+        return self.qsize()
 
     def _retained(self) -> int:
         return max(0, self.end_offset() - self.first_offset())

@@ -8,13 +8,11 @@ from mmapqueue._values.arguments import absolute, size_in_bytes
 from mmapqueue._values.configuration import check_keys
 from mmapqueue._values.errors import ConfigError
 
-#: Where a queue lies that is opened without a path: Satellite's default, relative to the working directory.
-DEFAULT_DIRECTORY = "satellite-mmap-queue"
 _CAPACITY = "capacity"
 _DIRECTORY = "queue_dir"
 _DEAD_LETTERS = "dead_letter_dir"
 #: Arguments beside the keys that may be meant by a key that there is not.
-_ARGUMENTS = ("consumer", "lock_timeout")
+_ARGUMENTS = ("spark", "consumer", "lock_timeout")
 
 
 def options(directory: str, configuration: Mapping[str, object]) -> str:

@@ -14,7 +14,7 @@ from mmapqueue._queue.consumer import Consumer
 from mmapqueue._queue.default_consumer import DefaultConsumer
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.idempotent import IdempotentProducers
-from mmapqueue._queue.options import DEFAULT_DIRECTORY, options
+from mmapqueue._queue.options import options
 from mmapqueue._queue.producer import Producer
 from mmapqueue._queue.random_access import RandomAccess
 from mmapqueue._queue.stats import ConsumerStats, Stats, parsed, parsed_consumers
@@ -31,7 +31,7 @@ class Queue(IdempotentProducers, RandomAccess, DefaultConsumer):
     `push(…, sync=True)` returns, or flush_period has passed, it also survives a loss of power. Records that were popped
     and not acked are redelivered after the next open.
 
-        with Queue(None, "events") as queue:
+        with Queue("events") as queue:
             queue.push(b"one")
             message = queue.pop(timeout=1.0)
             queue.ack(message)
@@ -46,9 +46,9 @@ class Queue(IdempotentProducers, RandomAccess, DefaultConsumer):
 
     def __init__(
         self,
-        spark: SparkSession | SparkContext | None,
-        path: str | os.PathLike[str] = DEFAULT_DIRECTORY,
+        path: str | os.PathLike[str],
         *,
+        spark: SparkSession | SparkContext | None = None,
         consumer: str = "default",
         lock_timeout: float = 5.0,
         **configuration: Unpack[Configuration],
@@ -58,10 +58,9 @@ class Queue(IdempotentProducers, RandomAccess, DefaultConsumer):
         One directory opened twice in one JVM gives two handles of one queue. The last handle closes the queue.
 
         Args:
+            path: The directory, created if missing; "~" is the home of this process's user.
             spark: A SparkSession or SparkContext with the jar (see `configure`), to use its JVM; None to use a JVM that
                 this process starts.
-            path: The directory, created if missing; "~" is the home of this process's user.
-                "satellite-mmap-queue" in the working directory by default.
             consumer: The consumer that `pop`, `ack` and all other reading of this object use. It is created if it does
                 not exist, begins with the oldest retained record, and belongs to this process: at once with any name
                 but "default"; the default one from the first call that pops, iterates or seeks.
@@ -261,8 +260,8 @@ class Queue(IdempotentProducers, RandomAccess, DefaultConsumer):
         lines: str = self._handle.call("consumers")
         return lines.splitlines()
 
-    def consumer_stats(self) -> list[ConsumerStats]:
-        """The position and lag of each consumer, in the order of `consumers`."""
+    def consumer_stats(self) -> dict[str, ConsumerStats]:
+        """The position and lag of each consumer by its name, in the order of `consumers`."""
         return parsed_consumers(self._handle.call("consumerStats"))
 
     def _own_consumer(self) -> Consumer:

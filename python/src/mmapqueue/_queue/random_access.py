@@ -16,7 +16,7 @@ class RandomAccess:
 
     _handle: QueueHandle
 
-    def get(self, offset: int) -> Message:
+    def read_at(self, offset: int) -> Message:
         """Reads a record, and moves no consumer.
 
         Args:
@@ -32,7 +32,7 @@ class RandomAccess:
         """
         return _read(self._handle, as_long(offset), 1)[0]
 
-    def get_many(self, offset: int, max_records: int) -> list[Message]:
+    def read_many(self, offset: int, max_records: int) -> list[Message]:
         """Reads records, and moves no consumer.
 
         Args:

@@ -75,23 +75,21 @@ def parsed(text: str) -> Stats:
     return Stats(slowest_consumer=slowest_consumer, **numbers)
 
 
-def parsed_consumers(text: str) -> list[ConsumerStats]:
-    """Parses the JVM's text: a line of name=value for each consumer."""
-    found = []
+def parsed_consumers(text: str) -> dict[str, ConsumerStats]:
+    """Parses the JVM's text: a line of name=value for each consumer. The key is the consumer's name."""
+    found = {}
     for line in text.splitlines():
         # The label comes last and may have spaces.
         values = dict(word.split("=", 1) for word in line.split(" ", len(ConsumerStats._fields) - 1))
-        found.append(
-            ConsumerStats(
-                name=values["name"],
-                committed_offset=int(values["committedOffset"]),
-                lag_records=int(values["lagRecords"]),
-                lag_bytes=int(values["lagBytes"]),
-                lag_seconds=int(values["lagMicros"]) / 1e6,
-                read_offset=int(values["readOffset"]),
-                unacked=int(values["unacked"]),
-                label=values["label"],
-            )
+        found[values["name"]] = ConsumerStats(
+            name=values["name"],
+            committed_offset=int(values["committedOffset"]),
+            lag_records=int(values["lagRecords"]),
+            lag_bytes=int(values["lagBytes"]),
+            lag_seconds=int(values["lagMicros"]) / 1e6,
+            read_offset=int(values["readOffset"]),
+            unacked=int(values["unacked"]),
+            label=values["label"],
         )
     return found
 

@@ -30,9 +30,9 @@ Offsets: TypeAlias = str | int | Mapping[int, int]
 
 
 def read(
-    spark: SparkSession,
     path: str | os.PathLike[str],
     *,
+    spark: SparkSession,
     starting_offsets: Offsets | None = None,
     ending_offsets: Offsets | None = None,
     starting_timestamp: datetime | None = None,
@@ -45,8 +45,8 @@ def read(
     """The records of a queue as a DataFrame: value, partition, offset, timestamp. Moves no consumer.
 
     Args:
-        spark: A session, classic or Connect.
         path: The queue's directory, as Spark's driver and executors see it.
+        spark: A session, classic or Connect.
         starting_offsets: The first record; by default the oldest that is retained.
         ending_offsets: The offset after the last record; by default the log end when the job begins.
         starting_timestamp: Instead of starting_offsets: the first record that was pushed then or later.
@@ -78,9 +78,9 @@ def read(
 
 
 def read_stream(
-    spark: SparkSession,
     path: str | os.PathLike[str],
     *,
+    spark: SparkSession,
     starting_offsets: Offsets | None = None,
     starting_timestamp: datetime | None = None,
     consumer: str | None = None,
@@ -98,8 +98,8 @@ def read_stream(
     ones.
 
     Args:
-        spark: A session, classic or Connect.
         path: The queue's directory, as Spark's driver and executors see it.
+        spark: A session, classic or Connect.
         starting_offsets: The first record of a new query; by default the oldest that is retained. A restarted query
             continues from its checkpoint.
         starting_timestamp: Instead of starting_offsets: the first record that was pushed then or later.

@@ -15,7 +15,7 @@ _SLICE_MILLIS = 100
 Progress = Callable[[int, int], object]
 
 
-def verify(path: str | os.PathLike[str], spark: object = None, *, progress: Progress | None = None) -> VerifyReport:
+def verify(path: str | os.PathLike[str], *, spark: object = None, progress: Progress | None = None) -> VerifyReport:
     """Verifies a queue directory that no process writes. Changes nothing. Thread-safe.
 
     Reads the meta page, the consumers' pages, and each record with its checksum, from the log start to the log end.
@@ -39,9 +39,9 @@ def verify(path: str | os.PathLike[str], spark: object = None, *, progress: Prog
 
 def repair(
     path: str | os.PathLike[str],
-    target: str | os.PathLike[str] | None = None,
-    spark: object = None,
     *,
+    to: str | os.PathLike[str] | None = None,
+    spark: object = None,
     in_place: bool = False,
     reset_clock: bool = False,
     progress: Progress | None = None,
@@ -53,7 +53,7 @@ def repair(
 
     Args:
         path: The queue's directory.
-        target: The directory of the copy, which must be empty or not exist. The queue itself is not changed then.
+        to: The directory of the copy, which must be empty or not exist. The queue itself is not changed then.
         spark: As for `verify`.
         in_place: Whether to change the queue itself. Overwritten bytes are lost.
         reset_clock: Whether to set timestamps that are ahead of this machine's clock to now.
@@ -63,16 +63,16 @@ def repair(
         The report: changes and lost records.
 
     Raises:
-        ValueError: Neither target nor in_place, or both.
+        ValueError: Neither `to` nor in_place, or both.
         ConfigError: A path is empty, or not UTF-8.
         Locked: A process has the queue open.
         NotFound: The directory has no queue.
-        MmapQueueError: The queue is of format version 1 or cannot be repaired, or the target is not empty.
+        MmapQueueError: The queue is of format version 1 or cannot be repaired, or `to` is not empty.
     """
-    if (target is None) != in_place:
-        raise ValueError("either a target or in_place=True is needed, not both")
-    to = "" if target is None else absolute("target", target)
-    arguments = (absolute("path", path), to, "true" if reset_clock else "false")
+    if (to is None) != in_place:
+        raise ValueError("either to=… or in_place=True is needed, not both")
+    target = "" if to is None else absolute("to", to)
+    arguments = (absolute("path", path), target, "true" if reset_clock else "false")
     return _Answer(_run(spark, "repair", arguments, progress)).repaired()
 
 

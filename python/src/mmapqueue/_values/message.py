@@ -32,8 +32,8 @@ class Message(NamedTuple):
         data: The bytes that were pushed.
         offset: The record's offset in the queue: 0, 1, 2, …; `ack` takes it.
         timestamp_micros: When it was pushed, in microseconds since 1970; 0 when the queue stores no timestamps.
-        attempts: How often it was delivered: 1 the first time; 0 from `get`, which delivers nothing. The count survives
-            a `close`, not a crash.
+        attempts: How often it was delivered: 1 the first time; 0 from `read_at`, which delivers nothing. The count
+            survives a `close`, not a crash.
         origin: Its queue and consumer: others refuse to ack it. None in a message that no queue has made.
     """
 

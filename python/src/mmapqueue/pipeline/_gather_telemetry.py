@@ -178,7 +178,7 @@ def _queue_gauges(queues: list[tuple[str, mmapqueue.Queue]], partition: int) -> 
     }
     for pipe, queue in queues:
         try:
-            stats, consumers = queue.stats(), queue.consumer_stats()
+            stats, consumers = queue.stats(), queue.consumer_stats().values()
         except mmapqueue.MmapQueueError as error:
             _LOG.debug("pipe %s has no figures: %s", pipe, error)  # It is closing; /health says what else it may be.
             continue

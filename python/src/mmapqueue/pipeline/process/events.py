@@ -64,7 +64,7 @@ def events(
     Example:
         >>> query = events(spark, "/data/logs").where("type = 'Logging'").writeStream.format("console").start()
     """
-    return decode(mmapqueue.read_stream(spark, path, consumer=consumer, **source), fields=fields)
+    return decode(mmapqueue.read_stream(path, spark=spark, consumer=consumer, **source), fields=fields)
 
 
 def events_batch(
@@ -85,7 +85,7 @@ def events_batch(
         JarNotFound: Spark does not have the jar. Over Connect Spark's own error says so, later.
         ValueError: `fields` is "variant", and Spark is older than 4.
     """
-    return decode(mmapqueue.read(spark, path, **source), fields=fields)
+    return decode(mmapqueue.read(path, spark=spark, **source), fields=fields)
 
 
 def decode(records: DataFrame, *, fields: Fields = "json") -> DataFrame:

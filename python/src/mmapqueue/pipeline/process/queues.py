@@ -51,10 +51,10 @@ def create_consumers(spark: object, directory: Path, names: Iterable[str]) -> No
     wanted = set(names)
     for each in partitions(directory).values():
         try:
-            queue = mmapqueue.Queue(spark, each, read_only=True)  # type: ignore[arg-type]
+            queue = mmapqueue.Queue(each, spark=spark, read_only=True)  # type: ignore[arg-type]
         except mmapqueue.ConfigError:
             # This JVM has it open to write.
-            queue = mmapqueue.Queue(spark, each)  # type: ignore[arg-type]
+            queue = mmapqueue.Queue(each, spark=spark)  # type: ignore[arg-type]
         with queue:
             for name in sorted(wanted - set(queue.consumers())):
                 queue.create_consumer(name)
