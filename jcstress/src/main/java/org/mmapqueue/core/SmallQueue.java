@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -229,7 +230,7 @@ final class SmallQueue {
     boolean isSound(ConsumerStats stats) {
         return stats.lagRecords() >= 0
                 && stats.lagBytes() >= 0
-                && stats.lagMicros() >= 0
+                && !stats.lagTime().orElse(Duration.ZERO).isNegative()
                 && stats.unacked() >= 0
                 && stats.committedOffset() <= stats.readOffset()
                 && stats.committedOffset() <= core.endOffset();
