@@ -11,6 +11,10 @@ package org.mmapqueue;
  * @param readOffset the offset of the next record that is popped for the first time; committedOffset unless this process
  *     owns the consumer
  * @param unacked records in flight; 0 unless this process owns the consumer
+ * @param droppedRecords records that this process, which writes, has dropped for the consumer since it opened the queue,
+ *     by max_consumer_lag or max_age; 0 if another process writes
+ * @param damagedRecords records that the consumer has skipped because of damage since this process opened it; 0 unless
+ *     this process owns the consumer
  * @param label the text of {@link Consumer#label(String)}; empty by default
  */
 public record ConsumerStats(
@@ -21,4 +25,6 @@ public record ConsumerStats(
         long lagMicros,
         long readOffset,
         long unacked,
+        long droppedRecords,
+        long damagedRecords,
         String label) {}

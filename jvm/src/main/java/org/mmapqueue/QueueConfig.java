@@ -1,6 +1,7 @@
 package org.mmapqueue;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
@@ -277,6 +278,27 @@ public final class QueueConfig {
          */
         public Builder maxConsumerLag(long bytes) {
             return set(ConfigKey.MAX_CONSUMER_LAG, Long.toString(bytes));
+        }
+
+        /**
+         * The age from which records are dropped for a consumer that has not acked them. Needs timestamps.
+         *
+         * @param age whole milliseconds; zero for no limit
+         * @return this
+         */
+        public Builder maxAge(Duration age) {
+            return set(ConfigKey.MAX_AGE, Long.toString(age.toMillis()));
+        }
+
+        /**
+         * What a consumer does at a damaged record: {@code error} throws CorruptException, {@code skip} continues after
+         * the damage, logs it, and lists it ({@link Consumer#damagedRanges}).
+         *
+         * @param action {@code error} or {@code skip}
+         * @return this
+         */
+        public Builder onDamage(String action) {
+            return set(ConfigKey.ON_DAMAGE, action);
         }
 
         /**
