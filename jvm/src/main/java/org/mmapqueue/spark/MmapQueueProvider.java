@@ -30,7 +30,7 @@ public final class MmapQueueProvider implements TableProvider, DataSourceRegiste
 
     @Override
     public StructType inferSchema(CaseInsensitiveStringMap options) {
-        TableOptions.of(options.asCaseSensitiveMap());
+        TableOptions.of(options.asCaseSensitiveMap()).path();
         return RecordSchema.READ;
     }
 
