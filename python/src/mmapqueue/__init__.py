@@ -27,6 +27,7 @@ Errors:
     │   ├── NotPermitted    also PermissionError
     │   └── NotADirectory
     ├── Poisoned
+    ├── ReadOnly
     ├── OutOfRange    requested, first, last; also IndexError
     ├── Foreign       also ValueError
     ├── Dropped       first, last
@@ -66,6 +67,7 @@ from mmapqueue._values.errors import (
     NotPermitted,
     OutOfRange,
     Poisoned,
+    ReadOnly,
     TooLarge,
     UnackedLimit,
 )
@@ -99,6 +101,7 @@ __all__ = [
     "OutOfRange",
     "Poisoned",
     "Queue",
+    "ReadOnly",
     "RepairReport",
     "Stats",
     "TooLarge",
