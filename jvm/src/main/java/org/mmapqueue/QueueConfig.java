@@ -7,14 +7,15 @@ import java.util.Map;
 import java.util.Objects;
 import org.mmapqueue.config.ConfigKey;
 import org.mmapqueue.config.ConfigValues;
+import org.mmapqueue.config.Settings;
 import org.mmapqueue.errors.ConfigException;
 
 /**
  * What a queue is opened with. Immutable.
  *
  * <p>A key that is not set is taken from the directory when there is a queue in it, else from the defaults. A key that
- * is set must agree with the directory (segment_size, queue_capacity_segments, format_version); an open with another
- * value throws. Sizes may be written as "128k" or "16m". docs/reference/configuration.md has all keys, defaults and
+ * is set must agree with the directory (capacity, segment_size, queue_capacity_segments, format_version); an open with
+ * another value throws. Sizes may be written as "128k" or "16m". docs/reference/configuration.md has all keys, defaults and
  * ranges.
  */
 public final class QueueConfig {
@@ -58,15 +59,16 @@ public final class QueueConfig {
     }
 
     /**
-     * Returns the defaults.
+     * Returns the defaults: what a new queue has when no key is set. With {@code capacity} alone, segment_size,
+     * queue_capacity_segments, max_in_mem_segments and max_event_size follow from it.
      *
      * @return the default of each key except queue_dir
      */
     public static Map<String, String> defaults() {
-        Map<String, String> defaults = new LinkedHashMap<>();
-        for (ConfigKey key : ConfigKey.values()) {
-            defaults.put(key.keyName(), key.defaultText());
-        }
+        Path directory = Path.of(DEFAULT_QUEUE_DIR);
+        Map<String, String> defaults = new LinkedHashMap<>(
+                Settings.forNew(ConfigValues.of(directory)).asConfig(directory).asMap());
+        defaults.remove("queue_dir");
         return defaults;
     }
 
@@ -115,6 +117,27 @@ public final class QueueConfig {
             boolean isAllowed = !duration.isNegative() && duration.compareTo(Duration.ofMillis(Long.MAX_VALUE)) < 0;
             return set(
                     key, isAllowed ? Long.toString(duration.plusNanos(999_999).toMillis()) : duration.toString());
+        }
+
+        /**
+         * Bytes of the ring: the most that the queue holds, and the most disk space of its segments. Where they are not
+         * set, the size and the number of segments, the mapped segments and the largest payload follow from it.
+         *
+         * @param bytes 8192 to 2^60; rounded up to whole segments. The default is 512 MiB
+         * @return this
+         */
+        public Builder capacity(long bytes) {
+            return set(ConfigKey.CAPACITY, Long.toString(bytes));
+        }
+
+        /**
+         * Bytes of the ring, as {@link #capacity(long)}.
+         *
+         * @param size such as 512m or 4g
+         * @return this
+         */
+        public Builder capacity(String size) {
+            return set(ConfigKey.CAPACITY, size);
         }
 
         /**
@@ -285,6 +308,27 @@ public final class QueueConfig {
          */
         public Builder maxConsumerLag(long bytes) {
             return set(ConfigKey.MAX_CONSUMER_LAG, Long.toString(bytes));
+        }
+
+        /**
+         * The age from which records are dropped for a consumer that has not acked them. Needs timestamps.
+         *
+         * @param age whole milliseconds; zero for no limit
+         * @return this
+         */
+        public Builder maxAge(Duration age) {
+            return set(ConfigKey.MAX_AGE, Long.toString(age.toMillis()));
+        }
+
+        /**
+         * What a consumer does at a damaged record: {@code error} throws CorruptException, {@code skip} continues after
+         * the damage, logs it, and lists it ({@link Consumer#damagedRanges}).
+         *
+         * @param action {@code error} or {@code skip}
+         * @return this
+         */
+        public Builder onDamage(String action) {
+            return set(ConfigKey.ON_DAMAGE, action);
         }
 
         /**

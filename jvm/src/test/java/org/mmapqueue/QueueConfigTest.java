@@ -38,6 +38,7 @@ class QueueConfigTest {
 
     static Stream<Arguments> badValues() {
         return Stream.of(
+                        of("capacity", "8192..1152921504606846976", "0", "8191", "-1", "99999999999g", "large"),
                         of(
                                 "segment_size",
                                 "4096..1073741824",
@@ -91,6 +92,8 @@ class QueueConfigTest {
 
     @ParameterizedTest
     @CsvSource({
+        "capacity, 8192, 8192",
+        "capacity, 512m, 536870912",
         "segment_size, 4096, 4096",
         "segment_size, 1g, 1073741824",
         "segment_size, 4097, 4096",
@@ -165,6 +168,8 @@ class QueueConfigTest {
 
     @Test
     void theBuilderThrowsAtOnce() {
+        assertEquals("capacity", thrownBy(() -> builder().capacity(100)).key());
+        assertEquals("capacity", thrownBy(() -> builder().capacity("much")).key());
         assertEquals("segment_size", thrownBy(() -> builder().segmentSize(100)).key());
         assertEquals(
                 "segment_size", thrownBy(() -> builder().segmentSize("big")).key());
@@ -242,6 +247,7 @@ class QueueConfigTest {
     @Test
     void theBuilderAndTheMapAreEquivalent() {
         QueueConfig built = QueueConfig.builder(Path.of("dir"))
+                .capacity("72k")
                 .segmentSize("8k")
                 .maxInMemSegments(5)
                 .queueCapacitySegments(9)
@@ -250,13 +256,14 @@ class QueueConfigTest {
                 .maxEventSize("1k")
                 .timestamps(false)
                 .formatVersion(2)
-                .v1Recover("writing")
                 .readOnly(false)
                 .build();
         assertEquals(
                 Map.of(
                                 "queue_dir",
                                 "dir",
+                                "capacity",
+                                "73728",
                                 "segment_size",
                                 "8192",
                                 "max_in_mem_segments",
@@ -272,9 +279,7 @@ class QueueConfigTest {
                                 "timestamps",
                                 "false",
                                 "format_version",
-                                "2",
-                                "v1_recover",
-                                "writing")
+                                "2")
                         .entrySet(),
                 without(built.asMap(), "read_only").entrySet());
         assertEquals(Path.of("dir"), built.queueDir());
@@ -294,6 +299,9 @@ class QueueConfigTest {
                 .gcOnIdle(Duration.ofMillis(11))
                 .waitStrategy("park")
                 .build();
+        assertEquals(
+                "writing",
+                QueueConfig.builder().v1Recover("writing").build().asMap().get("v1_recover"));
         assertEquals(
                 Map.of(
                                 "queue_dir",
@@ -335,8 +343,27 @@ class QueueConfigTest {
     }
 
     @Test
-    void theDefaultsAreSatellites() {
+    void aNewQueueHasTheDefaults() {
         try (MmapQueue queue = MmapQueue.open(builder().build())) {
+            Map<String, String> effective = queue.config().asMap();
+            QueueConfig.defaults().forEach((key, value) -> assertEquals(value, effective.get(key), key));
+            assertEquals("536870912", effective.get("capacity"));
+            assertEquals("8388608", effective.get("segment_size"));
+            assertEquals("64", effective.get("max_in_mem_segments"));
+            assertEquals("64", effective.get("queue_capacity_segments"));
+            assertEquals("1000", effective.get("flush_period"));
+            assertEquals("10000", effective.get("flush_ceiling_num"));
+            assertEquals("1048576", effective.get("max_event_size"));
+            assertEquals("2", effective.get("format_version"));
+            assertEquals("true", effective.get("timestamps"));
+            assertEquals("watermark", effective.get("v1_recover"));
+            assertEquals("false", effective.get("read_only"));
+        }
+    }
+
+    @Test
+    void theDefaultsOfVersion1AreSatellites() {
+        try (MmapQueue queue = MmapQueue.open(builder().formatVersion(1).build())) {
             Map<String, String> effective = queue.config().asMap();
             assertEquals("131072", effective.get("segment_size"));
             assertEquals("10", effective.get("max_in_mem_segments"));
@@ -344,10 +371,29 @@ class QueueConfigTest {
             assertEquals("1000", effective.get("flush_period"));
             assertEquals("10000", effective.get("flush_ceiling_num"));
             assertEquals("20480", effective.get("max_event_size"));
-            assertEquals("2", effective.get("format_version"));
-            assertEquals("true", effective.get("timestamps"));
-            assertEquals("watermark", effective.get("v1_recover"));
-            assertEquals("false", effective.get("read_only"));
+        }
+    }
+
+    @Test
+    void anExistingQueueKeepsItsSizes() {
+        MmapQueue.open(builder().capacity("3m").segmentSize("64k").build()).close();
+        // Rounded up to whole segments, it is the same.
+        try (MmapQueue queue = MmapQueue.open(builder().capacity("3m").build());
+                MmapQueue same =
+                        MmapQueue.open(builder().capacity((3 << 20) - 65_535).build())) {
+            assertEquals("65536", queue.config().asMap().get("segment_size"));
+            assertEquals("3145728", same.config().asMap().get("capacity"));
+            ConfigException thrown =
+                    thrownBy(() -> MmapQueue.open(builder().capacity("2m").build()));
+            assertEquals("capacity", thrown.key());
+            assertTrue(thrown.allowed().contains("is open in this process already, with 3145728"), thrown.allowed());
+        }
+        ConfigException thrown =
+                thrownBy(() -> MmapQueue.open(builder().capacity("3073k").build()));
+        assertEquals("capacity", thrown.key());
+        assertTrue(thrown.allowed().endsWith("3145728 (48 segments of 65536)"), thrown.allowed());
+        try (MmapQueue queue = MmapQueue.open(builder().build())) {
+            assertEquals("48", queue.config().asMap().get("max_in_mem_segments"));
         }
     }
 
