@@ -85,6 +85,10 @@ class Poisoned(MmapQueueError):
     """An earlier write has failed, so this writer appends nothing more. Close the queue and open it again."""
 
 
+class ReadOnly(MmapQueueError):
+    """The queue was opened with `read_only`, so it cannot write records. Nothing was stored."""
+
+
 class OutOfRange(MmapQueueError, IndexError):
     """An offset outside of the allowed range. Nothing was moved. Subclass of `IndexError`.
 
@@ -137,7 +141,19 @@ class NotADirectory(ConfigError, FileError, NotADirectoryError):
 
 
 class Foreign(MmapQueueError, ValueError):
-    """A message of another queue, or of another consumer, was acked or nacked. Nothing was changed."""
+    """A message was acked or nacked that is of another queue or consumer, or knows none. Nothing was changed."""
+
+
+class Undecodable(MmapQueueError, ValueError):
+    """A record's data is not what was asked for: UTF-8, JSON, or what the serializer reads. Subclass of `ValueError`.
+
+    The record stays as it is: popped and not acked.
+
+    Attributes:
+        offset: The record's offset.
+    """
+
+    offset: int = -1
 
 
 class Dropped(MmapQueueError):
