@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import mmapqueue
-from conftest import SMALL, Script
+from conftest import SMALL, Script, fill
 from mmapqueue.compat import FifoDiskQueue
 
 
@@ -95,9 +95,8 @@ def test_a_kill_redelivers_the_last_one_alone(script: Script, tmp_path: Path) ->
 
 def test_a_full_queue_raises_at_once(tmp_path: Path) -> None:
     with FifoDiskQueue(tmp_path / "requests", **SMALL) as requests:  # type: ignore[arg-type]
-        while not requests._queue.full():
-            requests.push(b"x" * 500)
+        assert fill(requests._queue) > 0
         with pytest.raises(mmapqueue.Full):
-            requests.push(b"x" * 8000)
+            requests.push(b"x" * 500)
         popped(requests)
         requests.push(b"x")
