@@ -45,9 +45,6 @@ public abstract class Appender {
          */
         boolean freeAhead(long segmentId);
 
-        /** The writer is about to preallocate this segment, with a free slot, or to wait for it. */
-        void needed(long segmentId);
-
         /** The writer has rolled into this segment. */
         void entered(long segmentId);
     }
@@ -235,7 +232,6 @@ public abstract class Appender {
         }
         try {
             for (long id = segmentId + 1; id <= last; id++) {
-                ring.needed(id);
                 swapper.preallocate(id);
             }
         } catch (IOException e) {

@@ -196,17 +196,6 @@ public final class Swapper implements SegmentSyncer, Closeable {
         preallocator.preallocate(id);
     }
 
-    /** Whether a thread preallocates this segment now. */
-    public boolean isBeingFilled(long id) {
-        StackRoom.lock(lock);
-        try {
-            Slot slot = slots.of(id);
-            return slot != null && slot.filling;
-        } finally {
-            lock.unlock();
-        }
-    }
-
     /**
      * Deletes the file of a ring slot that holds none of the segments from {@code firstNeeded} to the writer's;
      * {@link #preallocate} makes it again. The caller guarantees, until this returns, that no record before

@@ -18,13 +18,10 @@ import org.slf4j.LoggerFactory;
 public final class Housekeeper implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Housekeeper.class);
     private static final long BYTES_AHEAD = 16L << 20;
-    /** Above this segment size, in bytes, a push waits for the thread: it would take longer to fill another one. */
-    private static final int FILLED_BESIDE = 16 << 20;
 
     private final Swapper swapper;
     private final Appender.Ring ring;
     private final int ahead;
-    private final boolean fillsBeside;
     private final int maxInMemSegments;
     private final long idleNanos;
     private final LongSupplier activity;
@@ -64,7 +61,6 @@ public final class Housekeeper implements AutoCloseable {
         this.whenIdle = whenIdle;
         long byBytes = Math.max(2, BYTES_AHEAD / geometry.segmentSize());
         this.ahead = (int) Math.min(Math.max(1, maxInMemSegments / 2 - 1), Math.min(byBytes, geometry.capacity() - 1L));
-        this.fillsBeside = geometry.segmentSize() <= FILLED_BESIDE;
         this.thread = new Thread(this::run, name);
         this.thread.setDaemon(true);
     }
@@ -79,22 +75,6 @@ public final class Housekeeper implements AutoCloseable {
         // To wake a thread costs more than to preallocate a small segment: only when half of them are used up.
         if (preallocatedTo - segmentId <= ahead / 2 || swapper.isFull()) {
             wake();
-        }
-    }
-
-    /**
-     * The writer needs this segment. While this thread fills it, the caller fills the next one instead of waiting: a
-     * new file takes four times as long to fill as to write.
-     */
-    void needed(long segmentId) {
-        boolean isAhead = segmentId + 1 <= entered + ahead;
-        if (!isAhead || !fillsBeside || !swapper.isBeingFilled(segmentId) || !ring.isFree(segmentId + 1)) {
-            return;
-        }
-        try {
-            swapper.preallocate(segmentId + 1);
-        } catch (IOException e) {
-            // The push that needs it reports it.
         }
     }
 

@@ -137,11 +137,6 @@ public final class Writer implements Closeable {
         }
 
         @Override
-        public void needed(long segmentId) {
-            housekeeper.needed(segmentId);
-        }
-
-        @Override
         public void entered(long segmentId) {
             housekeeper.entered(segmentId);
         }
