@@ -1,6 +1,7 @@
 package org.mmapqueue;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
@@ -111,6 +112,13 @@ public final class QueueConfig {
             return this;
         }
 
+        // In whole ms, rounded up: only zero is zero. A duration that no key allows is given as it is, for the error.
+        private Builder set(ConfigKey key, Duration duration) {
+            boolean isAllowed = !duration.isNegative() && duration.compareTo(Duration.ofMillis(Long.MAX_VALUE)) < 0;
+            return set(
+                    key, isAllowed ? Long.toString(duration.plusNanos(999_999).toMillis()) : duration.toString());
+        }
+
         /**
          * Bytes of the ring: the most that the queue holds, and the most disk space of its segments. Where they are not
          * set, the size and the number of segments, the mapped segments and the largest payload follow from it.
@@ -175,11 +183,11 @@ public final class QueueConfig {
         /**
          * The longest time until a record is fsynced.
          *
-         * @param millis milliseconds, at least 1
+         * @param period at least 1 ms; like every duration here, rounded up to whole milliseconds
          * @return this
          */
-        public Builder flushPeriodMillis(long millis) {
-            return set(ConfigKey.FLUSH_PERIOD, Long.toString(millis));
+        public Builder flushPeriod(Duration period) {
+            return set(ConfigKey.FLUSH_PERIOD, period);
         }
 
         /**
@@ -265,11 +273,11 @@ public final class QueueConfig {
         /**
          * The lease of a popped record. Without an ack or a nack the record is redelivered when the lease ends.
          *
-         * @param millis milliseconds after it was popped; 0 for never
+         * @param lease the time after it was popped; zero for never
          * @return this
          */
-        public Builder visibilityTimeoutMillis(long millis) {
-            return set(ConfigKey.VISIBILITY_TIMEOUT, Long.toString(millis));
+        public Builder visibilityTimeout(Duration lease) {
+            return set(ConfigKey.VISIBILITY_TIMEOUT, lease);
         }
 
         /**
@@ -303,13 +311,34 @@ public final class QueueConfig {
         }
 
         /**
-         * How long acked records are retained while the ring has space.
+         * The age from which records are dropped for a consumer that has not acked them. Needs timestamps.
          *
-         * @param millis milliseconds since the push; 0 for no rule by age
+         * @param age whole milliseconds; zero for no limit
          * @return this
          */
-        public Builder retainMillis(long millis) {
-            return set(ConfigKey.RETAIN_MS, Long.toString(millis));
+        public Builder maxAge(Duration age) {
+            return set(ConfigKey.MAX_AGE, Long.toString(age.toMillis()));
+        }
+
+        /**
+         * What a consumer does at a damaged record: {@code error} throws CorruptException, {@code skip} continues after
+         * the damage, logs it, and lists it ({@link Consumer#damagedRanges}).
+         *
+         * @param action {@code error} or {@code skip}
+         * @return this
+         */
+        public Builder onDamage(String action) {
+            return set(ConfigKey.ON_DAMAGE, action);
+        }
+
+        /**
+         * How long acked records are retained while the ring has space.
+         *
+         * @param age the time since the push; zero for no rule by age
+         * @return this
+         */
+        public Builder retain(Duration age) {
+            return set(ConfigKey.RETAIN_MS, age);
         }
 
         /**
@@ -325,11 +354,11 @@ public final class QueueConfig {
         /**
          * When ring files without retained records are deleted.
          *
-         * @param millis milliseconds without a push; 0 for never
+         * @param idle the time without a push; zero for never
          * @return this
          */
-        public Builder gcOnIdleMillis(long millis) {
-            return set(ConfigKey.GC_ON_IDLE, Long.toString(millis));
+        public Builder gcOnIdle(Duration idle) {
+            return set(ConfigKey.GC_ON_IDLE, idle);
         }
 
         /**

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -179,7 +180,8 @@ class QueueConfigTest {
                 "queue_capacity_segments",
                 thrownBy(() -> builder().queueCapacitySegments(1)).key());
         assertEquals(
-                "flush_period", thrownBy(() -> builder().flushPeriodMillis(0)).key());
+                "flush_period",
+                thrownBy(() -> builder().flushPeriod(Duration.ofMillis(0))).key());
         assertEquals(
                 "flush_ceiling_num",
                 thrownBy(() -> builder().flushCeilingNum(0)).key());
@@ -193,16 +195,53 @@ class QueueConfigTest {
         assertEquals("max_unacked", thrownBy(() -> builder().maxUnacked(0)).key());
         assertEquals(
                 "visibility_timeout",
-                thrownBy(() -> builder().visibilityTimeoutMillis(-1)).key());
+                thrownBy(() -> builder().visibilityTimeout(Duration.ofMillis(-1)))
+                        .key());
         assertEquals(
                 "max_attempts", thrownBy(() -> builder().maxAttempts(10_001)).key());
         assertEquals(
                 "max_consumer_lag", thrownBy(() -> builder().maxConsumerLag(-1)).key());
-        assertEquals("retain_ms", thrownBy(() -> builder().retainMillis(-1)).key());
+        assertEquals(
+                "retain_ms",
+                thrownBy(() -> builder().retain(Duration.ofMillis(-1))).key());
         assertEquals("retain_bytes", thrownBy(() -> builder().retainBytes(-1)).key());
-        assertEquals("gc_on_idle", thrownBy(() -> builder().gcOnIdleMillis(-1)).key());
+        assertEquals(
+                "gc_on_idle",
+                thrownBy(() -> builder().gcOnIdle(Duration.ofMillis(-1))).key());
         assertEquals(
                 "wait_strategy", thrownBy(() -> builder().waitStrategy("nap")).key());
+    }
+
+    @Test
+    void durationsAreRoundedUpToMillis() {
+        for (Duration each : List.of(Duration.ofNanos(1), Duration.ofMillis(1))) {
+            Map<String, String> built = builder()
+                    .flushPeriod(each)
+                    .visibilityTimeout(each)
+                    .retain(each)
+                    .gcOnIdle(each)
+                    .build()
+                    .asMap();
+            for (String key : List.of("flush_period", "visibility_timeout", "retain_ms", "gc_on_idle")) {
+                assertEquals("1", built.get(key), key);
+            }
+        }
+        assertEquals(
+                "1001",
+                builder()
+                        .retain(Duration.ofNanos(1_000_000_001))
+                        .build()
+                        .asMap()
+                        .get("retain_ms"));
+    }
+
+    @Test
+    void aDurationThatNoLongHoldsIsOutOfRange() {
+        for (Duration each : List.of(Duration.ofSeconds(Long.MAX_VALUE, 999_999_999), Duration.ofNanos(-1))) {
+            ConfigException thrown = thrownBy(() -> builder().visibilityTimeout(each));
+            assertEquals("visibility_timeout", thrown.key());
+            assertEquals(each.toString(), thrown.value());
+        }
     }
 
     @Test
@@ -212,7 +251,7 @@ class QueueConfigTest {
                 .segmentSize("8k")
                 .maxInMemSegments(5)
                 .queueCapacitySegments(9)
-                .flushPeriodMillis(10)
+                .flushPeriod(Duration.ofMillis(10))
                 .flushCeilingNum(11)
                 .maxEventSize("1k")
                 .timestamps(false)
@@ -251,13 +290,13 @@ class QueueConfigTest {
     void theBuilderAndTheMapAreEquivalentForConsumersAndRetention() {
         QueueConfig built = QueueConfig.builder(Path.of("dir"))
                 .maxUnacked(5)
-                .visibilityTimeoutMillis(6)
+                .visibilityTimeout(Duration.ofMillis(6))
                 .maxAttempts(7)
                 .deadLetterDir(Path.of("dead"))
                 .maxConsumerLag(8)
-                .retainMillis(9)
+                .retain(Duration.ofMillis(9))
                 .retainBytes(10)
-                .gcOnIdleMillis(11)
+                .gcOnIdle(Duration.ofMillis(11))
                 .waitStrategy("park")
                 .build();
         assertEquals(
@@ -381,13 +420,13 @@ class QueueConfigTest {
     void theQueueReportsItsEffectiveConfiguration() {
         QueueConfig set = builder()
                 .maxUnacked(5)
-                .visibilityTimeoutMillis(60_000)
+                .visibilityTimeout(Duration.ofMillis(60_000))
                 .maxAttempts(7)
                 .deadLetterDir(temp.resolve("dead"))
                 .maxConsumerLag(1 << 20)
-                .retainMillis(9)
+                .retain(Duration.ofMillis(9))
                 .retainBytes(10)
-                .gcOnIdleMillis(60_000)
+                .gcOnIdle(Duration.ofMillis(60_000))
                 .waitStrategy("park")
                 .build();
         try (MmapQueue queue = MmapQueue.open(set)) {
@@ -415,14 +454,15 @@ class QueueConfigTest {
 
     @Test
     void retainMillisNeedsTimestamps() {
-        ConfigException thrown = thrownBy(
-                () -> MmapQueue.open(builder().timestamps(false).retainMillis(5).build()));
+        ConfigException thrown = thrownBy(() -> MmapQueue.open(
+                builder().timestamps(false).retain(Duration.ofMillis(5)).build()));
         assertEquals("retain_ms", thrown.key());
         assertEquals("5", thrown.value());
         MmapQueue.open(builder().timestamps(false).retainBytes(5).build()).close();
         assertEquals(
                 "retain_ms",
-                thrownBy(() -> MmapQueue.open(builder().retainMillis(5).build()))
+                thrownBy(() -> MmapQueue.open(
+                                builder().retain(Duration.ofMillis(5)).build()))
                         .key());
     }
 
@@ -457,7 +497,7 @@ class QueueConfigTest {
                 .segmentSize(segment)
                 .queueCapacitySegments(capacity)
                 .maxEventSize(maxEvent)
-                .flushPeriodMillis(600_000)
+                .flushPeriod(Duration.ofMillis(600_000))
                 .build())) {
             for (int i = 0; i < 60; i++) {
                 queue.push(Payload.of(i, i * 67 % 700));

@@ -34,7 +34,7 @@ final class QueueSubject implements Subject {
                 .maxUnacked(MAX_UNACKED)
                 .timestamps(shape.timestamps());
         if (shape.ceiling() == Shape.NO_FLUSHER) {
-            return builder.flushPeriodMillis(Integer.MAX_VALUE)
+            return builder.flushPeriod(Duration.ofMillis(Integer.MAX_VALUE))
                     .flushCeilingNum(Integer.MAX_VALUE)
                     .build();
         }

@@ -14,6 +14,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.TreeSet;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
@@ -228,7 +229,7 @@ class SinkQueueTest {
         try (MmapQueue first = MmapQueue.open(firstPartition());
                 StagedRecords staged =
                         new StagedRecords(DiskStorage.INSTANCE, sink.staging().of("q"), own)) {
-            assertEquals(0, first.pushOnce("spark-q", 7, staged.records(), Duration.ZERO, false));
+            assertEquals(OptionalLong.of(0), first.pushOnce("spark-q", 7, staged.records(), Duration.ZERO, false));
         }
     }
 
