@@ -169,7 +169,7 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
 
         Example:
             >>> queue.config["max_event_size"], queue.config["dead_letter_dir"]
-            (20480, None)
+            (1048576, None)
         """
         return self._handle.config.copy()
 
