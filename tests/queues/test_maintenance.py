@@ -25,9 +25,8 @@ def test_purge_acks_all_of_all_consumers(any_queue: mmapqueue.Queue) -> None:
 def test_purge_makes_room(open_queue: Open) -> None:
     queue = open_queue(**SMALL)
     queue.create_consumer("idle")
-    with pytest.raises(mmapqueue.Full):
-        while True:
-            queue.push(b"x" * 1000, block=False)
+    while not queue.full():
+        queue.push(b"x" * 1000)
     end = queue.end_offset()
     assert queue.purge() == end
     assert queue.push(b"x" * 1000, block=False) == end
@@ -70,9 +69,12 @@ def test_damage_is_skipped_and_listed(closed: Path, records: list[bytes], open_q
     flip(closed / "1_segment.dat", 1000)
     (finding,) = mmapqueue.verify(closed).findings
     lost = finding.first_lost
-    with open_queue(closed) as queue, pytest.raises(mmapqueue.Corrupt):
-        for _ in range(100):
+    with open_queue(closed) as queue:
+        for _ in range(lost - 10):
             queue.pop(block=False)
+        for _ in range(2):
+            with pytest.raises(mmapqueue.Corrupt):
+                queue.pop(block=False)
     with open_queue(closed, on_damage="skip") as queue:
         assert queue.damaged_ranges() == {}
         expected = [record for offset, record in enumerate(records) if offset >= 10 and offset != lost]

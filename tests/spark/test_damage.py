@@ -22,7 +22,7 @@ def lost(fill: Fill, spark: SparkSession, queue_dir: Path) -> int:
 
 
 def test_damage_is_an_error_unless_skipped(lost: int, load: Load) -> None:
-    with pytest.raises(QueryFailed, match="1_segment.dat"):
+    with pytest.raises(QueryFailed, match=r"1_segment\.dat"):
         load().collect()
     frame = load(onDamage="skip")
     assert [row.offset for row in frame.collect()] == [offset for offset in range(300) if offset != lost]

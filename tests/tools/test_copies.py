@@ -44,7 +44,7 @@ def test_resize_in_place(closed: Path, records: list[bytes], open_queue: Open) -
 
 
 def test_a_ring_that_is_too_small(closed: Path, records: list[bytes], open_queue: Open) -> None:
-    with pytest.raises(mmapqueue.ConfigError, match="capacity = .*at least") as caught:
+    with pytest.raises(mmapqueue.ConfigError, match=r"capacity = .*at least") as caught:
         mmapqueue.resize(closed, "8k", segment_size="4k")
     assert caught.value.key == "capacity"
     with pytest.raises(mmapqueue.ConfigError, match="capacity"):
