@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 import mmapqueue
 from conftest import eventually
 
-from .conftest import SMALL, Fill, Load, Shown
+from .conftest import SMALL, Fill, Load
 from .streams import SECONDS, Streams, progresses
 
 #: Units of numbers in the SQL tab.
