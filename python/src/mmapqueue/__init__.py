@@ -40,7 +40,9 @@ JVM that `Queue(…)` starts goes to the logger "mmapqueue.jvm", which is silent
 import logging
 
 from mmapqueue._jvm.jars import jar_path
+from mmapqueue._queue.batching_producer import BatchingProducer
 from mmapqueue._queue.consumer import Consumer
+from mmapqueue._queue.handles import PushHandle
 from mmapqueue._queue.opening import open  # noqa: A004
 from mmapqueue._queue.queue import Queue
 from mmapqueue._queue.stats import ConsumerStats, Stats
@@ -73,6 +75,7 @@ from mmapqueue._values.message import Message, Origin
 from mmapqueue._values.version import __version__
 
 __all__ = [
+    "BatchingProducer",
     "Closed",
     "ConfigError",
     "Configuration",
@@ -98,6 +101,7 @@ __all__ = [
     "Origin",
     "OutOfRange",
     "Poisoned",
+    "PushHandle",
     "Queue",
     "RepairReport",
     "Stats",

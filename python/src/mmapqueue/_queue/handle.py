@@ -41,6 +41,13 @@ class Releasable(Protocol):
         """Releases them to the JVM; raises nothing."""
 
 
+class Stoppable(Protocol):
+    """The thread of a batching producer."""
+
+    def stop_with_queue(self) -> None:
+        """Pushes what the queue has room for, and ends; raises nothing."""
+
+
 class QueueHandle:
     """An open queue in the JVM. Safe for any number of threads.
 
@@ -53,6 +60,7 @@ class QueueHandle:
         lock_timeout: How long to wait for a lock holder that is ending, in seconds.
         pool: The shared buffers that no thread keeps.
         thread_buffers: The buffers that threads keep, by identity.
+        producers: The batching producers. They end before the queue closes.
         releasables: The consumers. Their undelivered records are released before the queue closes.
     """
 
@@ -70,6 +78,7 @@ class QueueHandle:
         self._close = Call(java_handle, "close", names.HANDLE_CALLS["close"])
         self.pool = BufferPool(java_handle, Path(path), self.lifetime)
         self.thread_buffers: WeakValueDictionary[int, ThreadBuffer] = WeakValueDictionary()
+        self.producers: set[Stoppable] = set()
         self.releasables: WeakSet[Releasable] = WeakSet()
         # The program may end, in another thread, before `track` has returned.
         self._closed: Callable[[], None] = lambda: None
@@ -106,6 +115,8 @@ class QueueHandle:
         with Shield():
             if self.closed:
                 return
+            for producer in list(self.producers):
+                producer.stop_with_queue()
             for consumer in list(self.releasables):
                 consumer.release_undelivered()
             self.lifetime.closed = True

@@ -10,6 +10,7 @@ from types import FunctionType, TracebackType
 from mmapqueue._jvm import bridge, names
 from mmapqueue._jvm.lock_holders import retry_while_ending
 from mmapqueue._jvm.signals import Shield
+from mmapqueue._queue.batching_producer import BatchingProducer
 from mmapqueue._queue.consumer import Consumer
 from mmapqueue._queue.default_consumer import DefaultConsumer
 from mmapqueue._queue.handle import QueueHandle
@@ -177,6 +178,36 @@ class Queue(IdempotentProducers, RandomAccess, DefaultConsumer):
             TypeError: One of `items` is not bytes-like. Up to some hundred records before it may be missing.
         """
         return self._producer.push_many(items, block, timeout, atomic)
+
+    def producer(
+        self,
+        *,
+        linger: float = 0.005,
+        batch_bytes: int | str = "1m",
+        buffer_bytes: int | str = "32m",
+        sync: bool = False,
+    ) -> BatchingProducer:
+        """A producer that pushes one record a call without one round trip a record.
+
+            with queue.producer() as producer:
+                handles = [producer.push(b"%d" % number) for number in range(3)]
+            assert [handle.result() for handle in handles] == [0, 1, 2]
+
+        Args:
+            linger: The longest that a record waits for others of its batch, in seconds.
+            batch_bytes: From this size on, a batch does not linger; bytes, or a text such as "1m".
+            buffer_bytes: The most bytes of records that wait to be pushed, 128 more for each; then `push` blocks.
+            sync: Whether a handle is done only when its record is durable. The records of a batch share one fsync.
+
+        Returns:
+            The producer. It has a thread until it is closed.
+
+        Raises:
+            ValueError: linger is below 0.
+            ConfigError: A size is not allowed.
+            Closed: The queue is closed.
+        """
+        return BatchingProducer(self._handle, self._producer, linger, batch_bytes, buffer_bytes, sync)
 
     def flush(self) -> None:
         """Returns when all earlier pushes and acks are durable. Ctrl-C waits for it.
