@@ -10,12 +10,12 @@ from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.iteration import iterate
+from mmapqueue._queue.pace import Ahead
 from mmapqueue._queue.pop_buffer import flat
 from mmapqueue._queue.popper import Popper
 from mmapqueue._queue.workers import Workers
 from mmapqueue._values.annotations import Self
 from mmapqueue._values.arguments import check_limits, count, delay_micros
-from mmapqueue._values.errors import Empty
 from mmapqueue._values.message import Message
 from mmapqueue._values.offsets import SEEKS, STARTS, SeekTarget, offset_of, offsets_of, target_text
 
@@ -38,9 +38,9 @@ class Consumer:
         name: Its name.
     """
 
-    def __init__(self, handle: QueueHandle, name: str, start: SeekTarget) -> None:
+    def __init__(self, handle: QueueHandle, name: str, start: SeekTarget, ahead: Ahead) -> None:
         self.name = name
-        self._popper = Popper(handle, name, target_text(start, STARTS))
+        self._popper = Popper(handle, name, target_text(start, STARTS), ahead)
 
     @property
     def closed(self) -> bool:
@@ -67,20 +67,12 @@ class Consumer:
             Closed: The queue or this consumer is closed, or was closed during the wait.
             Corrupt: The record is damaged; the position has not moved.
         """
-        deadline = Deadline(block, timeout)
+        deadline = None if timeout is None else Deadline(block, timeout)
         popper = self._popper
-        own = popper.begin()
-        try:
-            if not popper.pop_into(own, 1, names.INT_MAX, deadline):
-                raise Empty(f"there is nothing to pop for consumer {self.name}")
-            buffer, answered, chunks = own.state
-            message = chunks[0][0]
-        except BaseException:
-            popper.abort(own)
-            raise
-        own.state = (buffer, answered, ())
-        own.busy = False
-        return message
+        # One step takes a prefetched record: see `Popper.ready`.
+        for message in popper.ready:
+            return message
+        return popper.pop_one(deadline or Deadline(block, None))
 
     def pop_many(
         self, max_records: int = 1000, *, max_bytes: int | None = None, timeout: float | None = 0.0
@@ -145,6 +137,12 @@ class Consumer:
             Closed: The queue or this consumer is closed.
         """
         popper = self._popper
+        pending = popper.pending
+        if type(message) is Message and message.origin is pending.origin:
+            (pending.single if single else pending.up_to).append(message.offset)
+            if pending.rings:
+                popper.ring()
+            return
         offset = offset_of("ack", message, popper.origin)
         popper.check_delivered("ack", (offset,))
         if single:
@@ -198,6 +196,7 @@ class Consumer:
         offset = offset_of("nack", message, self._popper.origin)
         self._popper.check_delivered("nack", (offset,))
         self._popper.call("nack", offset, micros)
+        self._popper.requeued(micros / 1e6)
 
     # ---- iteration
 
@@ -333,6 +332,7 @@ class Consumer:
         popper.check()
         # Shield first: a signal handler must never run while the consumer is paused.
         with Shield(), popper.paused():
+            popper.begin_move()
             if target == "committed":
                 popper.release_undelivered()
             popper.call("seek", text)
@@ -342,7 +342,7 @@ class Consumer:
         """How many records are left to pop for this consumer, requeued ones included; `len` returns the same."""
         popper = self._popper
         unread: int = popper.call("size")
-        return unread + len(popper.undelivered)
+        return unread + popper.ahead()
 
     def lag(self) -> int:
         """How many records this consumer has not acked."""
@@ -354,7 +354,7 @@ class Consumer:
         popper = self._popper
         # The JVM counts undelivered records as popped.
         popped: int = popper.call("unacked")
-        return max(0, popped - len(popper.undelivered))
+        return max(0, popped - popper.ahead())
 
     def empty(self) -> bool:
         """Whether no record is left to pop."""

@@ -14,6 +14,9 @@ from mmapqueue._values.offsets import SeekTarget
 class DefaultConsumer(ABC):
     """The methods of a consumer, for the one that the queue was opened with."""
 
+    # The consumer that `_own_consumer` has returned last.
+    _reader: Consumer | None
+
     @abstractmethod
     def _own_consumer(self) -> Consumer:
         """The consumer that this queue reads as, made when it does not exist."""
@@ -42,7 +45,10 @@ class DefaultConsumer(ABC):
 
     def pop(self, block: bool = True, timeout: float | None = None) -> Message:
         """Pops the next record; see `Consumer.pop`."""
-        return self._own_consumer().pop(block, timeout)
+        reader = self._reader
+        if reader is None or reader.closed:
+            reader = self._own_consumer()
+        return reader.pop(block, timeout)
 
     def pop_many(
         self, max_records: int = 1000, *, max_bytes: int | None = None, timeout: float | None = 0.0
@@ -66,7 +72,10 @@ class DefaultConsumer(ABC):
         Raises:
             OutOfRange: The consumer does not exist, or has not popped the record.
         """
-        self._required_consumer("ack").ack(message, single=single)
+        reader = self._reader
+        if reader is None or reader.closed:
+            reader = self._required_consumer("ack")
+        reader.ack(message, single=single)
 
     def ack_many(self, messages: Iterable[Message | int]) -> None:
         """Acknowledges some records, each alone; see `Consumer.ack_many`."""

@@ -35,10 +35,13 @@ class ThreadBuffer(Protocol):
 
 
 class Releasable(Protocol):
-    """A consumer with undelivered records."""
+    """A consumer with acks that are not sent, and with undelivered records."""
 
-    def release_undelivered(self) -> None:
-        """Releases them to the JVM; raises nothing."""
+    def send_acks(self) -> bool:
+        """Sends the acks; returns whether it had any."""
+
+    def end(self) -> None:
+        """Sends the acks and releases the records; raises nothing."""
 
 
 class Stoppable(Protocol):
@@ -61,7 +64,7 @@ class QueueHandle:
         pool: The shared buffers that no thread keeps.
         thread_buffers: The buffers that threads keep, by identity.
         producers: The batching producers. They end before the queue closes.
-        releasables: The consumers. Their undelivered records are released before the queue closes.
+        releasables: The consumers. They end before the queue closes.
     """
 
     def __init__(self, java_handle: JavaObject, path: str, lock_timeout: float) -> None:
@@ -104,9 +107,20 @@ class QueueHandle:
             raise self.lifetime.closed_error()
 
     def call(self, name: str, *arguments: int | str | bytes) -> Any:
-        """Calls a method of the handle, one of those in `names.HANDLE_CALLS`."""
+        """Calls a method of the handle, one of those in `names.HANDLE_CALLS`. The JVM has all acks before."""
+        self.check()
+        self.send_acks()
+        return self._calls[name](*arguments)
+
+    def call_only(self, name: str, *arguments: int | str | bytes) -> Any:
+        """Calls a method of the handle, and sends no acks before."""
         self.check()
         return self._calls[name](*arguments)
+
+    def send_acks(self) -> bool:
+        """Sends the acks of all consumers; returns whether there were any."""
+        sent = [consumer.send_acks() for consumer in list(self.releasables)]
+        return any(sent)
 
     def close(self) -> None:
         """Closes the handle. Does nothing the second time, and in a forked child."""
@@ -118,7 +132,7 @@ class QueueHandle:
             for producer in list(self.producers):
                 producer.stop_with_queue()
             for consumer in list(self.releasables):
-                consumer.release_undelivered()
+                consumer.end()
             self.lifetime.closed = True
             try:
                 self._close.within()

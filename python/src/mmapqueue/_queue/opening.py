@@ -15,6 +15,8 @@ def open(  # noqa: A001
     spark: SparkSession | SparkContext | None = None,
     consumer: str = "default",
     lock_timeout: float = 5.0,
+    prefetch: int | None = None,
+    ack_linger: float | None = None,
     **configuration: Unpack[Configuration],
 ) -> Queue:
     """Opens the queue in a directory. Arguments and errors are those of `Queue`.
@@ -22,4 +24,12 @@ def open(  # noqa: A001
     with mmapqueue.open("events") as queue:
         queue.push(b"one")
     """
-    return Queue(path, spark=spark, consumer=consumer, lock_timeout=lock_timeout, **configuration)
+    return Queue(
+        path,
+        spark=spark,
+        consumer=consumer,
+        lock_timeout=lock_timeout,
+        prefetch=prefetch,
+        ack_linger=ack_linger,
+        **configuration,
+    )

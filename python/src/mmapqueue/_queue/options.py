@@ -12,7 +12,7 @@ _CAPACITY = "capacity"
 _DIRECTORY = "queue_dir"
 _DEAD_LETTERS = "dead_letter_dir"
 #: Arguments beside the keys that may be meant by a key that there is not.
-_ARGUMENTS = ("spark", "consumer", "lock_timeout")
+_ARGUMENTS = ("spark", "consumer", "lock_timeout", "prefetch", "ack_linger")
 
 
 def options(directory: str, configuration: Mapping[str, object]) -> str:

@@ -305,6 +305,8 @@ class Producer:
     def _check_deadline(self, own: PushBuffer, deadline: Deadline) -> None:
         """Raises Full once the deadline has passed; else returns, and the caller tries again."""
         if deadline.has_passed():
+            if self._handle.send_acks():
+                return  # They may have made room.
             own.busy = False
             held = self._handle.call("heldBy")
             raise Full(f"the queue in {self._handle.path} is full: it holds records that are not acked; {held}")
