@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 
 class Completion(Protocol):
@@ -30,8 +30,9 @@ class PushHandle:
 
     # A record that waits is its bytes; then come its offset, or its error.
     __slots__ = ("_completion", "_state")
-    _state: bytes | int | BaseException
-    _completion: Completion
+    if TYPE_CHECKING:
+        _state: bytes | int | BaseException
+        _completion: Completion
 
     def done(self) -> bool:
         """Whether the record is in the queue (durable, with sync), or has failed."""
