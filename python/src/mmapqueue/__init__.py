@@ -27,10 +27,12 @@ Errors:
     │   ├── NotPermitted    also PermissionError
     │   └── NotADirectory
     ├── Poisoned
+    ├── ReadOnly
     ├── OutOfRange    requested, first, last; also IndexError
     ├── Foreign       also ValueError
     ├── Dropped       first, last
     ├── UnackedLimit
+    ├── Undecodable   offset; also ValueError
     └── JarNotFound
 
 What handlers of `process` raise goes to the logger "mmapqueue", and is seen without any configuration. The log of the
@@ -40,9 +42,9 @@ JVM that `Queue(…)` starts goes to the logger "mmapqueue.jvm", which is silent
 import logging
 
 from mmapqueue._jvm.jars import jar_path
-from mmapqueue._queue.batching_producer import BatchingProducer
+from mmapqueue._queue.batching.producer import BatchingProducer
 from mmapqueue._queue.consumer import Consumer
-from mmapqueue._queue.handles import PushHandle
+from mmapqueue._queue.batching.handles import PushHandle
 from mmapqueue._queue.opening import open  # noqa: A004
 from mmapqueue._queue.queue import Queue
 from mmapqueue._queue.stats import ConsumerStats, Stats
@@ -50,7 +52,9 @@ from mmapqueue._spark.frames import Offsets, read, read_stream, real_time, write
 from mmapqueue._spark.session import configure
 from mmapqueue._tools.jobs import repair, verify
 from mmapqueue._tools.reports import ConsumerState, Finding, FindingKind, RepairReport, VerifyReport
-from mmapqueue._values.configuration import Configuration
+from mmapqueue._values.arguments import Size
+from mmapqueue._values.configuration import Configuration, EffectiveConfiguration
+from mmapqueue._values.durations import Duration, Milliseconds
 from mmapqueue._values.errors import (
     Closed,
     ConfigError,
@@ -68,10 +72,14 @@ from mmapqueue._values.errors import (
     NotPermitted,
     OutOfRange,
     Poisoned,
+    ReadOnly,
     TooLarge,
     UnackedLimit,
+    Undecodable,
 )
-from mmapqueue._values.message import Message, Origin
+from mmapqueue._values.message import Message
+from mmapqueue._values.origin import Origin
+from mmapqueue._values.serializers import Serializer
 from mmapqueue._values.version import __version__
 
 __all__ = [
@@ -84,6 +92,8 @@ __all__ = [
     "ConsumerStats",
     "Corrupt",
     "Dropped",
+    "Duration",
+    "EffectiveConfiguration",
     "Empty",
     "FileError",
     "Finding",
@@ -93,6 +103,7 @@ __all__ = [
     "JarNotFound",
     "Locked",
     "Message",
+    "Milliseconds",
     "MmapQueueError",
     "NotADirectory",
     "NotFound",
@@ -103,10 +114,14 @@ __all__ = [
     "Poisoned",
     "PushHandle",
     "Queue",
+    "ReadOnly",
     "RepairReport",
+    "Serializer",
+    "Size",
     "Stats",
     "TooLarge",
     "UnackedLimit",
+    "Undecodable",
     "VerifyReport",
     "__version__",
     "configure",

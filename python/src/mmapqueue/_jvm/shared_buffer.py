@@ -12,7 +12,8 @@ from py4j.java_gateway import JavaObject
 from mmapqueue._jvm import names
 from mmapqueue._jvm.calls import Call, Lifetime
 from mmapqueue._jvm.shared_memory import Allocator, Memory
-from mmapqueue._values.message import Message, Origin, messages
+from mmapqueue._values.message import AnyMessage, messages
+from mmapqueue._values.origin import Origin
 
 #: The buffer of every thread that uses the queue: plenty for single records.
 SMALL_BYTES = 64 << 10
@@ -98,7 +99,7 @@ class SharedBuffer:
         count: int = names.HEADER.unpack_from(self.memory.load(_HEADER_BYTES))[2]
         return count
 
-    def read(self, origin: Origin) -> list[Message]:
+    def read(self, origin: Origin) -> list[AnyMessage]:
         """The records that the JVM has written, as messages of an origin."""
         offset, timestamp, count, flags, size, attempts = names.HEADER.unpack_from(self.memory.load(_HEADER_BYTES))
         if count == 1:

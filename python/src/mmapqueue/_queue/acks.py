@@ -12,11 +12,11 @@ import threading
 from abc import ABC, abstractmethod
 from array import array
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from math import inf
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, TypeVar
 from weakref import ref
 
 from mmapqueue._jvm import names
@@ -24,8 +24,11 @@ from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.deadline import Bell
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.undelivered import Undelivered
+from mmapqueue._values.durations import Duration, delay_micros
 from mmapqueue._values.errors import Closed, Dropped, MmapQueueError, OutOfRange
-from mmapqueue._values.message import Origin
+from mmapqueue._values.origin import OpenOrigin, Origin
+
+_Result = TypeVar("_Result")
 
 _LOG = logging.getLogger("mmapqueue")
 
@@ -57,7 +60,7 @@ class Pending:
 
 
 class Acks(ABC):
-    """The acking half of a consumer. Safe for any number of threads.
+    """The calls of a consumer that answer for popped records. Safe for any number of threads.
 
     Attributes:
         handle: The open queue.
@@ -66,6 +69,7 @@ class Acks(ABC):
         origin: The origin of the messages that it pops.
         closed: Whether this process has closed the consumer.
         undelivered: Records that the next pop delivers before new ones.
+        in_blocks: Offsets of messages within a `with` block that were neither acked nor nacked.
         pending: Acks that are not sent.
     """
 
@@ -76,6 +80,7 @@ class Acks(ABC):
         self.name = name
         self.closed = False
         self.undelivered = Undelivered()
+        self.in_blocks: set[int] = set()
         # Losses not yet raised: records were delivered first.
         self._dropped: deque[Dropped] = deque()
         self._linger = linger
@@ -88,9 +93,13 @@ class Acks(ABC):
         self._due: list[float] = []
         self.renew_origin()
 
+    def new_origin(self) -> OpenOrigin:
+        """An origin that is another object than that of popped messages."""
+        return OpenOrigin.of(self.handle.origin.queue, self.name, self.handle.serializer, self)
+
     def renew_origin(self) -> None:
         """Forgets pending acks: the consumer moves. Messages from before are acked one by one from now on."""
-        self.origin = Origin(self.handle.origin.queue, self.name)
+        self.origin = self.new_origin()
         self.pending = Pending(self.origin) if self._linger else Pending()
 
     def check(self) -> None:
@@ -121,14 +130,55 @@ class Acks(ABC):
     def _forget_dropped(self, error: Dropped) -> None:
         self.undelivered.drop(error.first, error.last)
 
-    # ---- acks that are sent at once
+    # ---- the calls of users
+
+    def ack(self, offset: int) -> None:
+        """Acks a record and every one before it."""
+        self._check_delivered("ack", (offset,))
+        self.call("ack", offset)
+        if self.undelivered:
+            with Shield():
+                self.undelivered.drop(0, offset)
+
+    def ack_single(self, offset: int, origin: Origin | None = None) -> None:
+        """Acks a record alone.
+
+        Args:
+            offset: The record's offset.
+            origin: The origin of its message, if there is one.
+        """
+        pending = self.pending
+        if origin is pending.origin:
+            pending.single.append(offset)
+            if pending.rings:
+                self.ring()
+        else:
+            self._check_delivered("ack", (offset,))
+            self.call("ackSingle", offset)
+        self.in_blocks.discard(offset)
 
     def ack_many(self, offsets: list[int]) -> None:
         """Acks each of these records."""
-        packed = array("q", offsets).tobytes()
-        pool = self.handle.pool
         self.check()
-        with Shield(), pool.borrow(len(packed)) as buffer:
+        if offsets:
+            self._check_delivered("ack", offsets)
+            self._ack_each(offsets)
+
+    def nack(self, offset: int, delay: Duration) -> None:
+        """Requeues a record."""
+        micros = delay_micros("delay", delay)
+        self._check_delivered("nack", (offset,))
+        self.call("nack", offset, micros)
+        self.in_blocks.discard(offset)
+        self.requeued(micros / 1e6)
+
+    async def in_thread(self, call: Callable[[], _Result]) -> _Result:
+        """Runs a call that does not wait in a thread."""
+        return await self.handle.threads.run(call)
+
+    def _ack_each(self, offsets: list[int]) -> None:
+        packed = array("q", offsets).tobytes()
+        with Shield(), self.handle.pool.borrow(len(packed)) as buffer:
             if len(packed) > buffer.payload_limit:
                 # Takes any length, four times slower.
                 self.handle.call_only("ackMany", self.number, packed)
@@ -139,7 +189,7 @@ class Acks(ABC):
             except Closed:
                 raise self.closed_error() from None
 
-    def check_delivered(self, what: str, offsets: Collection[int]) -> None:
+    def _check_delivered(self, what: str, offsets: Collection[int]) -> None:
         """Raises OutOfRange for a record that the JVM has popped and no caller has received."""
         if not self.undelivered:
             return
@@ -200,7 +250,7 @@ class Acks(ABC):
 
     def _send_single(self, offsets: list[int]) -> None:
         try:
-            self.ack_many(offsets)
+            self._ack_each(offsets)
         except (Dropped, OutOfRange) as error:
             self._note(error)
             # None was acked: those that still exist are.
@@ -235,6 +285,10 @@ class Acks(ABC):
         self.pending.rings = True
         # An ack that came before has not rung.
         return 0.0 if self.pending else None if left is inf else left
+
+    @abstractmethod
+    def requeued(self, delay: float) -> None:
+        """After a nack: the record comes before prefetched ones, also after a delay, in seconds."""
 
     @abstractmethod
     def release_due(self) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from time import monotonic
 from typing import NamedTuple
 
-from mmapqueue._values.arguments import check_seconds, whole
+from mmapqueue._values.arguments import whole
+from mmapqueue._values.configuration import EffectiveConfiguration
+from mmapqueue._values.durations import Duration, seconds
 from mmapqueue._values.errors import ConfigError
 
 #: The defaults of prefetch and ack_linger.
@@ -65,23 +66,25 @@ class Ahead(NamedTuple):
     ack_linger: float
 
     @staticmethod
-    def of(config: Mapping[str, str], prefetch: int | None, ack_linger: float | None) -> Ahead:
-        """Checks the arguments; None for the default, which is 0 with visibility_timeout.
+    def of(config: EffectiveConfiguration, prefetch: int | None, ack_linger: Duration | None) -> Ahead:
+        """Checks the arguments; None for the defaults, which are 0 with visibility_timeout.
 
         Raises:
-            ConfigError: More than 0 with visibility_timeout: a lease runs from the pop in the JVM to the ack in it.
-            ValueError: A number below 0.
+            ConfigError: Below 0; or above 0 with visibility_timeout: a lease runs from the pop in the JVM to the ack.
         """
-        leases = config["visibility_timeout"] != "0"
-        if prefetch is None:
-            prefetch = 0 if leases else _PREFETCH
-        elif whole("prefetch", prefetch) < 0:
-            raise ValueError(f"prefetch = {prefetch}: it must be at least 0")
-        if ack_linger is None:
-            ack_linger = 0.0 if leases else _ACK_LINGER
-        check_seconds("ack_linger", ack_linger)
-        for key, value in (("prefetch", prefetch), ("ack_linger", ack_linger)):
-            if leases and value:
-                allowed = "0 with visibility_timeout, as a lease runs from the pop in the JVM to the ack in it"
+        leases = config["visibility_timeout"] > 0
+        default = Ahead(0, 0.0) if leases else Ahead(_PREFETCH, _ACK_LINGER)
+        return default.replaced(config, prefetch, ack_linger)
+
+    def replaced(self, config: EffectiveConfiguration, prefetch: int | None, ack_linger: Duration | None) -> Ahead:
+        """With other values, as far as they are not None; raises as `of`."""
+        found = Ahead(
+            self.prefetch if prefetch is None else whole("prefetch", prefetch),
+            self.ack_linger if ack_linger is None else seconds("ack_linger", ack_linger),
+        )
+        leases = config["visibility_timeout"] > 0
+        for key, value in zip(found._fields, found, strict=True):
+            if value < 0 or (leases and value):
+                allowed = "0 with visibility_timeout, whose leases begin in the JVM" if leases else "0 or more"
                 raise ConfigError(f"{key} = {value} is invalid; allowed: {allowed}", key, str(value), allowed)
-        return Ahead(prefetch, ack_linger)
+        return found

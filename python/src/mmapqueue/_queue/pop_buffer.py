@@ -6,10 +6,10 @@ from typing import NamedTuple
 from mmapqueue._jvm.shared_buffer import SharedBuffer
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.undelivered import NEVER, Undelivered
-from mmapqueue._values.message import Message
+from mmapqueue._values.message import AnyMessage
 
 #: The records of one call after another.
-Chunks = tuple[list[Message], ...]
+Chunks = tuple[list[AnyMessage], ...]
 State = tuple[SharedBuffer, int, Chunks]
 
 
@@ -53,11 +53,11 @@ class Batch(NamedTuple):
         undelivered: Takes the rest of a batch. The consumer has another one after a seek: the batch is stale.
     """
 
-    messages: list[Message]
+    messages: list[AnyMessage]
     lease_end: float
     undelivered: Undelivered
 
 
-def flat(chunks: Chunks) -> list[Message]:
+def flat(chunks: Chunks) -> list[AnyMessage]:
     """The records of all chunks."""
     return chunks[0] if len(chunks) == 1 else list(chain.from_iterable(chunks))

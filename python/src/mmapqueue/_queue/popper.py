@@ -24,7 +24,7 @@ from mmapqueue._queue.pop_buffer import Batch, PopBuffer, State, flat
 from mmapqueue._queue.prefetch import Prefetch
 from mmapqueue._queue.undelivered import NEVER, Undelivered
 from mmapqueue._values.errors import Closed, Dropped, Empty, MmapQueueError, UnackedLimit
-from mmapqueue._values.message import Message, Origin
+from mmapqueue._values.message import AnyMessage
 
 #: A call takes a fraction of a second. After this time the JVM counts as stopped.
 _MAX_CALL_SECONDS = 30.0
@@ -33,13 +33,13 @@ _PREFETCH_BYTES = 1 << 20
 
 
 class Popper(Prefetch):
-    """The popping half of a consumer. Safe for any number of threads."""
+    """One consumer: pops, and acks as `Acks`. Safe for any number of threads."""
 
     def __init__(self, handle: QueueHandle, name: str, start: str, ahead: Ahead) -> None:
         super().__init__(handle, name, ahead)
         self.number = retry_while_ending(lambda: handle.call("consumer", name, start), handle.lock_timeout)
         handle.releasables.add(self)
-        self._visibility = int(handle.config["visibility_timeout"]) / 1000
+        self._visibility = handle.config["visibility_timeout"] / 1000
         self._local = threading.local()
         self._buffers: WeakValueDictionary[int, PopBuffer] = WeakValueDictionary()
         # Unfinished calls of threads that have ended.
@@ -110,7 +110,7 @@ class Popper(Prefetch):
             buffer, _, chunks = own.state
             budget = min(max_bytes - size, buffer.payload_limit)
             asked = min(most - count, buffer.record_limit)
-            batch: list[Message] = []
+            batch: list[AnyMessage] = []
             failure = None
             with Shield():
                 try:
@@ -166,7 +166,7 @@ class Popper(Prefetch):
         finally:
             own.busy = False
 
-    def pop_one(self, deadline: Deadline) -> Message:
+    def pop_one(self, deadline: Deadline) -> AnyMessage:
         """As `Consumer.pop`, where nothing is prefetched; prefetches."""
         own = self.begin()
         try:
@@ -218,7 +218,7 @@ class Popper(Prefetch):
         own.busy = False
         return batch
 
-    def peek(self) -> Message | None:
+    def peek(self) -> AnyMessage | None:
         """As `Consumer.peek`."""
         own = self.begin()
         try:
@@ -229,7 +229,7 @@ class Popper(Prefetch):
                     buffer = own.state[0]
                     message = buffer.read(self.origin)[0] if buffer.peek(self.number) > 0 else None
             # Not the origin of popped records: it was not delivered.
-            return message and message._replace(origin=Origin(*self.origin))
+            return message and message._replace(origin=self.new_origin())
         except Closed:
             raise self.closed_error() from None
         finally:

@@ -20,7 +20,7 @@ from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.pace import Ahead, Pace
 from mmapqueue._queue.undelivered import NEVER
 from mmapqueue._values.errors import Dropped, MmapQueueError
-from mmapqueue._values.message import Message
+from mmapqueue._values.message import AnyMessage
 
 _live: WeakSet[Prefetch] = WeakSet()
 
@@ -37,7 +37,7 @@ class Prefetch(Acks):
 
     def __init__(self, handle: QueueHandle, name: str, ahead: Ahead) -> None:
         super().__init__(handle, name, ahead.ack_linger)
-        self.ready: Iterator[Message] = iter(())
+        self.ready: Iterator[AnyMessage] = iter(())
         self.pace = Pace(ahead.prefetch)
         # The highest offset that the JVM has popped since the last seek.
         self._highest = -1
@@ -49,7 +49,7 @@ class Prefetch(Acks):
     def paused(self) -> AbstractContextManager[None]:
         """No thread pops within, and all that was popped and not delivered is in `undelivered`. For use in a Shield."""
 
-    def publish(self, rest: list[Message], in_order: bool) -> None:
+    def publish(self, rest: list[AnyMessage], in_order: bool) -> None:
         """Makes prefetched records ready; redelivered ones wait in `undelivered`, where a cumulative ack finds them."""
         with self._ready_lock:
             if in_order and not length_hint(self.ready):
@@ -67,7 +67,7 @@ class Prefetch(Acks):
                 self.ready = iter(())
                 self.undelivered.put_first(rest, NEVER)
 
-    def next_ready(self) -> Message | None:
+    def next_ready(self) -> AnyMessage | None:
         return next(copy(self.ready), None)
 
     def _forget_dropped(self, error: Dropped) -> None:
@@ -95,11 +95,7 @@ class Prefetch(Acks):
             self.undelivered.drop(offsets[0], offsets[-1])
 
     def requeued(self, delay: float) -> None:
-        """After a nack: the record comes before prefetched ones, which are released when it is due.
-
-        Args:
-            delay: The delay of redelivery, in seconds.
-        """
+        """After a nack: prefetched records are released when the requeued one is due, and so come after it."""
         self.pace.restart()
         if self.pace.most <= 1:
             return
@@ -133,12 +129,23 @@ class Prefetch(Acks):
         """How many records the JVM has popped and no caller has received."""
         return length_hint(self.ready) + len(self.undelivered)
 
-    def check_delivered(self, what: str, offsets: Collection[int]) -> None:
+    def _check_delivered(self, what: str, offsets: Collection[int]) -> None:
         """Raises OutOfRange for a record that the JVM has popped and no caller has received."""
         upcoming = self.next_ready()
         if upcoming is not None and max(offsets) >= upcoming.offset:
             self.keep_ready()
-        super().check_delivered(what, offsets)
+        super()._check_delivered(what, offsets)
+
+
+class Unopened:
+    """What a queue pops and acks with before its consumer is open: nothing is ready, and no ack is coalesced."""
+
+    ready: Iterator[AnyMessage] = iter(())
+    pending = Pending()
+    in_blocks: frozenset[int] = frozenset()
+
+    def ring(self) -> None:
+        """No ack lingers."""
 
 
 def _end_in_child() -> None:

@@ -12,6 +12,8 @@ from mmapqueue._jvm.shared_buffer import LARGE_BYTES, SMALL_BYTES, SharedBuffer
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.handle import QueueHandle
+from mmapqueue._values.arguments import as_bytes
+from mmapqueue._values.durations import Duration
 from mmapqueue._values.errors import Closed, Full, TooLarge
 
 Record = bytes | bytearray | memoryview
@@ -83,7 +85,7 @@ class Producer:
         self._handle = handle
         self._local = threading.local()
 
-    def push(self, data: Record, block: bool, timeout: float | None, sync: bool) -> int:
+    def push(self, data: Record, block: bool, timeout: Duration | None, sync: bool) -> int:
         """As `Queue.push`."""
         record = data if type(data) is bytes else as_bytes(data)
         deadline = Deadline(block, timeout)
@@ -107,7 +109,7 @@ class Producer:
                 return offset
             self._check_deadline(own, deadline)
 
-    def push_many(self, items: Iterable[Record], block: bool, timeout: float | None, atomic: bool) -> int:
+    def push_many(self, items: Iterable[Record], block: bool, timeout: Duration | None, atomic: bool) -> int:
         """As `Queue.push_many`."""
         pushed = _Pushed()
         try:
@@ -151,7 +153,7 @@ class Producer:
         own.busy = False
 
     def push_once(
-        self, sequenced: ProducerSequence, items: Iterable[Record], timeout: float | None, sync: bool
+        self, sequenced: ProducerSequence, items: Iterable[Record], timeout: Duration | None, sync: bool
     ) -> int | None:
         """As `Queue.push_once`."""
         deadline = Deadline(True, timeout)
@@ -318,18 +320,6 @@ class Producer:
             if large is not None:
                 self._handle.pool.put(own.buffer)
                 own.buffer = large
-
-
-def as_bytes(data: object) -> bytes:
-    """The bytes of what is bytes-like.
-
-    Raises:
-        TypeError: It is something else.
-    """
-    if isinstance(data, bytes | bytearray | memoryview):
-        return bytes(data)
-    hint = ": encode it first" if isinstance(data, str) else ""
-    raise TypeError(f"a record is bytes, bytearray or memoryview, not {type(data).__name__}{hint}")
 
 
 def _all_bytes(items: list[Record]) -> list[bytes]:

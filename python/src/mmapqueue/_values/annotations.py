@@ -4,14 +4,19 @@ pyspark is optional, and slow to import: at run time its classes count as Any he
 """
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
     from typing_extensions import Self, Unpack
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    #: What the messages of a queue hold: bytes, or what its serializer makes of them.
+    Value = TypeVarWithDefault("Value", default=bytes)
 else:
+    Value = TypeVar("Value")
     SparkContext = SparkSession = DataFrame = DataFrameWriter = DataStreamWriter = Any
     if sys.version_info >= (3, 11):
         from typing import Self, Unpack
@@ -25,4 +30,13 @@ else:
                 return item
 
 
-__all__ = ["DataFrame", "DataFrameWriter", "DataStreamWriter", "Self", "SparkContext", "SparkSession", "Unpack"]
+__all__ = [
+    "DataFrame",
+    "DataFrameWriter",
+    "DataStreamWriter",
+    "Self",
+    "SparkContext",
+    "SparkSession",
+    "Unpack",
+    "Value",
+]

@@ -5,7 +5,8 @@ from datetime import datetime, timedelta, timezone
 
 from mmapqueue._values.arguments import whole
 from mmapqueue._values.errors import ConfigError, Foreign
-from mmapqueue._values.message import Message, Origin
+from mmapqueue._values.message import AnyMessage, Message
+from mmapqueue._values.origin import Origin
 
 #: Where a consumer starts or seeks to: a word, an offset, or the time of a record.
 SeekTarget = str | int | datetime
@@ -67,7 +68,7 @@ def as_long(number: int) -> int:
     return max(-_LONG_MAX - 1, min(_LONG_MAX, whole("an offset", number)))
 
 
-def offset_of(what: str, message: Message | int, origin: Origin) -> int:
+def offset_of(what: str, message: AnyMessage | int, origin: Origin) -> int:
     """The offset of a record.
 
     Args:
@@ -90,7 +91,7 @@ def offset_of(what: str, message: Message | int, origin: Origin) -> int:
     return message.offset
 
 
-def offsets_of(what: str, messages: Iterable[Message | int], origin: Origin) -> list[int]:
+def offsets_of(what: str, messages: Iterable[AnyMessage | int], origin: Origin) -> list[int]:
     """The offsets of records; raises as `offset_of`."""
     return [
         message.offset if type(message) is Message and message.origin is origin else offset_of(what, message, origin)

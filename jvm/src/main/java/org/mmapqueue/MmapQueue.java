@@ -2,15 +2,19 @@ package org.mmapqueue;
 
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.UUID;
+import org.jspecify.annotations.Nullable;
 import org.mmapqueue.core.OpenQueues;
 import org.mmapqueue.core.QueueCore;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.errors.ReadOnlyException;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.recovery.QueueDirectory;
 import org.mmapqueue.registry.Registry;
@@ -38,14 +42,14 @@ import org.mmapqueue.write.Writer;
  * org.mmapqueue.errors.FullException} (no space within the timeout; without one, now), {@link
  * org.mmapqueue.errors.TooLargeException} (a record above max_event_size, or a batch above the ring's capacity) or
  * InterruptedException. {@link org.mmapqueue.errors.PoisonedException} means that a flush or an append has failed:
- * close the queue and open it again. A handle of {@link #openToRead} throws MmapQueueException from every call that
- * writes records. Calls that read records throw {@link org.mmapqueue.errors.CorruptException} at a damaged record, and
+ * close the queue and open it again. A handle of {@link #openToRead}, or with read_only, throws {@link
+ * org.mmapqueue.errors.ReadOnlyException} from every call that writes records. Calls that read records throw {@link org.mmapqueue.errors.CorruptException} at a damaged record, and
  * {@link org.mmapqueue.errors.OutOfRangeException} at an offset below {@link #firstOffset} or beyond {@link #endOffset}.
  */
 public final class MmapQueue extends QueueProducer implements AutoCloseable {
     private final QueueCore core;
     private final boolean readOnly;
-    private volatile Consumer defaultConsumer;
+    private volatile @Nullable Consumer defaultConsumer;
     private volatile boolean closed;
 
     MmapQueue(QueueCore core, boolean readOnly) {
@@ -105,7 +109,7 @@ public final class MmapQueue extends QueueProducer implements AutoCloseable {
     Writer writer() {
         QueueCore open = core();
         if (readOnly) {
-            throw new MmapQueueException("the queue in " + open.directory() + " was opened to be read only");
+            throw new ReadOnlyException("the queue in " + open.directory() + " was opened by openToRead");
         }
         return open.writer();
     }
@@ -132,16 +136,19 @@ public final class MmapQueue extends QueueProducer implements AutoCloseable {
     // ---- consumers
 
     /**
-     * Returns the consumer {@code default}; creates it at the log start if it does not exist. Stop its readers before
-     * you delete it: the next call creates it again.
+     * Returns the consumer {@code default}. If it does not exist, the first pop, seek or label creates it, at the log
+     * start; other calls create nothing, so an ack cannot make the queue retain records. Stop its readers before you
+     * delete it: the next pop creates it again.
      *
-     * @return the consumer, owned by this process from the first call on
+     * @return the consumer, owned by this process from this call on, or from its creation on
      * @throws org.mmapqueue.errors.LockedException if another process owns the consumer
      */
     public Consumer consumer() {
         Consumer known = defaultConsumer;
         if (known == null || closed || known.isClosed()) {
-            known = consumer(Registry.DEFAULT, StartAt.EARLIEST);
+            QueueCore open = core();
+            boolean exists = open.consumerNames().contains(Registry.DEFAULT);
+            known = exists ? consumer(Registry.DEFAULT, StartAt.EARLIEST) : new Consumer(this, open, Registry.DEFAULT);
             defaultConsumer = known;
         }
         return known;
@@ -206,6 +213,16 @@ public final class MmapQueue extends QueueProducer implements AutoCloseable {
         return core().consumerStats();
     }
 
+    /**
+     * Returns the damaged ranges that the consumers of this process have skipped ({@code on_damage = skip}) since they
+     * were opened.
+     *
+     * @return by consumer's name, the latest ranges of each, at most a thousand; consumers without damage are left out
+     */
+    public Map<String, List<DamagedRange>> damagedRanges() {
+        return core().damagedRanges();
+    }
+
     // ---- random access
 
     /**
@@ -251,7 +268,21 @@ public final class MmapQueue extends QueueProducer implements AutoCloseable {
      * @throws org.mmapqueue.errors.ConfigException in format version 1, which stores no offsets
      */
     public RecordReader reader(long from, long to) {
-        return new RecordReader(core().log().reader(from, to, this::isClosed));
+        return reader(from, to, false);
+    }
+
+    /**
+     * Returns a reader of a range of offsets, as {@link #reader(long, long)}.
+     *
+     * @param from the first record's offset, up to {@link #endOffset}
+     * @param to the offset after the last record; {@code Long.MAX_VALUE} for a range without end
+     * @param skipsDamage whether to continue after damaged records, which {@link RecordReader#damagedRanges} lists,
+     *     instead of throwing CorruptException
+     * @return the reader, to be closed; usable while this handle is open
+     * @throws org.mmapqueue.errors.ConfigException in format version 1, which stores no offsets
+     */
+    public RecordReader reader(long from, long to, boolean skipsDamage) {
+        return new RecordReader(core().log().reader(from, to, skipsDamage, this::isClosed));
     }
 
     /**
@@ -286,12 +317,12 @@ public final class MmapQueue extends QueueProducer implements AutoCloseable {
     /**
      * Finds a record by its timestamp.
      *
-     * @param micros a time, µs since 1970
+     * @param time a time; records have timestamps in whole µs
      * @return the offset of the first record pushed at that time or later; empty if there is none
      * @throws org.mmapqueue.errors.ConfigException if the queue stores no timestamps
      */
-    public OptionalLong find(long micros) {
-        return core().log().randomAccess().find(micros);
+    public OptionalLong find(Instant time) {
+        return core().log().randomAccess().find(StartAt.timestamp(time).value());
     }
 
     /** {@return the offset of the oldest record retained; {@link #endOffset} if there is none} */
@@ -345,6 +376,44 @@ public final class MmapQueue extends QueueProducer implements AutoCloseable {
      */
     public long gc() {
         return writer().gc();
+    }
+
+    /**
+     * Acks all records that are in the queue now, for all consumers: those that were never popped, those in flight, and
+     * those that were requeued. A later ack of one of them does nothing. Without a consumer the queue retains none of
+     * them any more. Records that are pushed during the call stay. As an ack, it is durable with the next flush.
+     *
+     * @return the number of records, from the first one that some consumer had not acked
+     * @throws org.mmapqueue.errors.LockedException if another process owns a consumer; nothing was acked
+     * @throws MmapQueueException if this handle cannot write
+     */
+    public long purge() {
+        writer();
+        return core().purge();
+    }
+
+    /**
+     * Closes the queue and deletes its files, and the directory if no other files are in it. A later open makes a new
+     * queue, with another identity. A kill during the call may leave segments without a meta page, which no open takes
+     * for a queue: delete the directory then.
+     *
+     * @throws org.mmapqueue.errors.LockedException if another handle of this process, or another process that owns a
+     *     consumer, has the queue open; it stays open then. A process that only reads without a consumer holds no lock:
+     *     it keeps the deleted files open until it closes the queue
+     * @throws MmapQueueException if this handle cannot write, or a file cannot be deleted
+     */
+    public void destroy() {
+        writer();
+        QueueCore open;
+        synchronized (this) {
+            open = core();
+            closed = true;
+        }
+        try {
+            OpenQueues.destroy(open);
+        } finally {
+            closed = OpenQueues.isClosed(open);
+        }
     }
 
     /** {@return the state of the queue; each figure holds at some moment during the call} */

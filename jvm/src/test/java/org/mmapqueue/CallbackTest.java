@@ -134,7 +134,8 @@ class CallbackTest {
             @Override
             void call(MmapQueue queue, Consumer consumer, Runnable inside, List<Long> seen)
                     throws InterruptedException {
-                seen.add(queue.pushOnce("producer", 1, new Calling(inside), Duration.ZERO));
+                seen.add(queue.pushOnce("producer", 1, new Calling(inside), Duration.ZERO)
+                        .orElseThrow());
             }
         };
 
@@ -203,7 +204,7 @@ class CallbackTest {
     @ParameterizedTest
     @EnumSource(Caller.class)
     void aCallbackMayCallTheQueue(Caller caller) throws Exception {
-        Consumer consumer = queue.consumer();
+        Consumer consumer = queue.consumer("default", StartAt.EARLIEST);
         Consumer other = queue.consumer("other", StartAt.EARLIEST);
         List<Long> seen = new ArrayList<>();
         caller.call(

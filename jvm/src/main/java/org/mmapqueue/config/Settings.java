@@ -9,7 +9,6 @@ import org.mmapqueue.io.RealPath;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
-import org.mmapqueue.segment.RecordDescriptor;
 
 /**
  * The values that an open queue works with: what was set, else what the directory has, else the defaults.
@@ -24,6 +23,7 @@ import org.mmapqueue.segment.RecordDescriptor;
  * @param readOnly whether another process writes
  * @param delivery what consumers of this process do with records that are not acked
  * @param maxConsumerLag bytes of the log that a consumer may lag; 0 for no limit
+ * @param maxAgeMillis age in ms from which records are dropped that are not acked; 0 for no limit
  * @param retention how many acked records are retained
  * @param gcOnIdleMillis ms without a push after which free files are deleted; 0 for never
  * @param waiting how threads wait
@@ -40,20 +40,23 @@ public record Settings(
         boolean readOnly,
         Delivery delivery,
         long maxConsumerLag,
+        long maxAgeMillis,
         Retention retention,
         long gcOnIdleMillis,
         WaitStrategy waiting,
         String fileMode) {
 
     /**
-     * What a consumer does with records that are not acked.
+     * What a consumer does with records that are not acked, or damaged.
      *
      * @param maxUnacked records from the first one that is not acked to the last one that was popped
      * @param visibilityMillis visibility timeout in ms; 0 for none
      * @param maxAttempts times that a record is delivered; 0 for no limit
      * @param deadLetterDir the dead-letter queue, or null
+     * @param skipsDamage whether damaged records are skipped instead of thrown
      */
-    public record Delivery(int maxUnacked, long visibilityMillis, int maxAttempts, Path deadLetterDir) {
+    public record Delivery(
+            int maxUnacked, long visibilityMillis, int maxAttempts, Path deadLetterDir, boolean skipsDamage) {
         static Delivery of(ConfigValues config) {
             int maxAttempts = (int) config.number(ConfigKey.MAX_ATTEMPTS);
             String directory = config.text(ConfigKey.DEAD_LETTER_DIR);
@@ -70,7 +73,8 @@ public record Settings(
                     (int) config.number(ConfigKey.MAX_UNACKED),
                     config.number(ConfigKey.VISIBILITY_TIMEOUT),
                     maxAttempts,
-                    directory.isEmpty() ? null : Path.of(directory));
+                    directory.isEmpty() ? null : Path.of(directory),
+                    config.text(ConfigKey.ON_DAMAGE).equals("skip"));
         }
 
         /** What a dead_letter_dir leads to. */
@@ -102,14 +106,12 @@ public record Settings(
 
     /** For a directory that holds no queue yet. */
     public static Settings forNew(ConfigValues config) {
-        Format format = Format.of((int) config.number(ConfigKey.FORMAT_VERSION));
-        Geometry geometry = new Geometry(format, (int) config.number(ConfigKey.SEGMENT_SIZE), (int)
-                config.number(ConfigKey.QUEUE_CAPACITY_SEGMENTS));
+        Geometry geometry = Sizing.ofNew(config);
         return of(
                 config,
                 geometry,
-                (int) config.number(ConfigKey.MAX_EVENT_SIZE),
-                format.hasTimestamps() && config.flag(ConfigKey.TIMESTAMPS));
+                Sizing.maxEventSize(config, geometry),
+                geometry.format().hasTimestamps() && config.flag(ConfigKey.TIMESTAMPS));
     }
 
     /**
@@ -121,6 +123,14 @@ public record Settings(
         checkSame(config, ConfigKey.FORMAT_VERSION, found.version());
         checkSame(config, ConfigKey.SEGMENT_SIZE, found.segmentSize());
         checkSame(config, ConfigKey.QUEUE_CAPACITY_SEGMENTS, found.capacity());
+        if (config.isSet(ConfigKey.CAPACITY) && !Sizing.isCapacity(config, found.segmentSize(), found.capacity())) {
+            throw new ConfigException(
+                    "capacity",
+                    config.text(ConfigKey.CAPACITY),
+                    "the queue in " + config.queueDir() + " was made with "
+                            + (long) found.segmentSize() * found.capacity() + " (" + found.capacity() + " segments of "
+                            + found.segmentSize() + ")");
+        }
         Geometry geometry = new Geometry(Format.of(found.version()), found.segmentSize(), found.capacity());
         int maxEventSize = config.isSet(ConfigKey.MAX_EVENT_SIZE)
                 ? (int) config.number(ConfigKey.MAX_EVENT_SIZE)
@@ -142,6 +152,17 @@ public record Settings(
                     Long.toString(retention.millis),
                     "0, or timestamps = true: without them nobody knows how old a record is");
         }
+        long maxAgeMillis = config.number(ConfigKey.MAX_AGE);
+        if (maxAgeMillis > 0 && !timestamps) {
+            throw new ConfigException(
+                    "max_age",
+                    Long.toString(maxAgeMillis),
+                    "0, or timestamps = true: without them the age of a record is not known");
+        }
+        if (!format.hasSegmentHeaders() && config.text(ConfigKey.ON_DAMAGE).equals("skip")) {
+            throw new ConfigException(
+                    "on_damage", "skip", "error in format version 1, which has no checksums to find damage by");
+        }
         long maxConsumerLag = config.number(ConfigKey.MAX_CONSUMER_LAG);
         if (!format.hasRetention() && (maxConsumerLag > 0 || !retention.isOff())) {
             throw new ConfigException(
@@ -149,12 +170,9 @@ public record Settings(
                     Long.toString(Math.max(maxConsumerLag, retention.bytes)),
                     "0 in format version 1");
         }
-        // One record must fit beside a segment that is not quite acked yet.
-        long room = (geometry.capacity() - 1L) * geometry.dataBytes();
-        long overhead = 2L * RecordDescriptor.HEADER + RecordDescriptor.HEADER - 1;
         boolean tight =
                 format.reservesLargestRecord() && geometry.capacity() <= 1 + maxEventSize / geometry.segmentSize();
-        if (maxEventSize + overhead > room || tight) {
+        if (maxEventSize > Sizing.room(geometry) || tight) {
             throw new ConfigException(
                     "max_event_size",
                     Integer.toString(maxEventSize),
@@ -163,7 +181,7 @@ public record Settings(
         }
         return new Settings(
                 geometry,
-                (int) config.number(ConfigKey.MAX_IN_MEM_SEGMENTS),
+                Sizing.maxInMemSegments(config, geometry),
                 config.number(ConfigKey.FLUSH_PERIOD),
                 (int) config.number(ConfigKey.FLUSH_CEILING_NUM),
                 maxEventSize,
@@ -172,6 +190,7 @@ public record Settings(
                 config.flag(ConfigKey.READ_ONLY),
                 Delivery.of(config),
                 maxConsumerLag,
+                maxAgeMillis,
                 retention,
                 config.number(ConfigKey.GC_ON_IDLE),
                 WaitStrategy.valueOf(config.text(ConfigKey.WAIT_STRATEGY).toUpperCase(Locale.ROOT)),
@@ -185,9 +204,19 @@ public record Settings(
         }
     }
 
+    /**
+     * Whether a key that is set has the value that is in effect here. A capacity may be less by less than a segment.
+     */
+    public boolean isInEffect(ConfigKey key, ConfigValues config) {
+        return key == ConfigKey.CAPACITY
+                ? Sizing.isCapacity(config, geometry.segmentSize(), geometry.capacity())
+                : config.text(key).equals(asConfig(config.queueDir()).text(key));
+    }
+
     /** The configuration with every key set. */
     public ConfigValues asConfig(Path queueDir) {
         return ConfigValues.of(queueDir)
+                .with(ConfigKey.CAPACITY, (long) geometry.segmentSize() * geometry.capacity())
                 .with(ConfigKey.SEGMENT_SIZE, geometry.segmentSize())
                 .with(ConfigKey.MAX_IN_MEM_SEGMENTS, maxInMemSegments)
                 .with(ConfigKey.QUEUE_CAPACITY_SEGMENTS, geometry.capacity())
@@ -205,6 +234,8 @@ public record Settings(
                         ConfigKey.DEAD_LETTER_DIR,
                         delivery.deadLetterDir == null ? "" : delivery.deadLetterDir.toString())
                 .with(ConfigKey.MAX_CONSUMER_LAG, maxConsumerLag)
+                .with(ConfigKey.MAX_AGE, maxAgeMillis)
+                .with(ConfigKey.ON_DAMAGE, delivery.skipsDamage ? "skip" : "error")
                 .with(ConfigKey.RETAIN_MS, retention.millis)
                 .with(ConfigKey.RETAIN_BYTES, retention.bytes)
                 .with(ConfigKey.GC_ON_IDLE, gcOnIdleMillis)

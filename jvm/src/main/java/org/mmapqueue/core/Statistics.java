@@ -1,8 +1,11 @@
 package org.mmapqueue.core;
 
 import java.io.IOException;
+import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.LongSupplier;
 import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.QueueStats;
@@ -15,6 +18,7 @@ import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.registry.Registry;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.swap.Swapper;
+import org.mmapqueue.write.Writer;
 
 /** How far the consumers of a queue are, at one moment. */
 final class Statistics {
@@ -23,8 +27,11 @@ final class Statistics {
     private final long endOffset;
     private final Registry registry;
     private final Consumers consumers;
+    private final Writer writer;
 
-    Statistics(Log log, long endOffset, Registry registry, Consumers consumers) {
+    /** @param writer null if another process writes */
+    Statistics(Log log, long endOffset, Registry registry, Consumers consumers, Writer writer) {
+        this.writer = writer;
         this.log = log;
         this.endOffset = endOffset;
         this.registry = registry;
@@ -57,10 +64,12 @@ final class Statistics {
                 committed,
                 lag,
                 lag == 0 ? 0 : Math.max(0, log.end() - position),
-                lag == 0 ? 0 : ageOf(committed),
+                lag == 0 ? Optional.empty() : ageOf(committed),
                 core != null ? core.readOffset() : committed,
                 core != null ? core.unacked() : 0,
-                consumer.cursors().label());
+                writer == null ? 0 : writer.dropped(consumer.name()),
+                core != null ? core.damage().records() : 0,
+                Optional.of(consumer.cursors().label()).filter(text -> !text.isEmpty()));
     }
 
     private long needed(ConsumerCursors cursors) {
@@ -83,12 +92,13 @@ final class Statistics {
         }
     }
 
-    private long ageOf(long offset) {
+    private Optional<Duration> ageOf(long offset) {
         try {
             long pushed = log.randomAccess().get(offset, 1, 1).get(0).timestampMicros();
-            return pushed == 0 ? 0 : Math.max(0, System.currentTimeMillis() * 1000 - pushed);
+            long age = Math.max(0, System.currentTimeMillis() * 1000 - pushed);
+            return pushed == 0 ? Optional.empty() : Optional.of(Duration.of(age, ChronoUnit.MICROS));
         } catch (MmapQueueException e) {
-            return 0; // acked since, or a queue of version 1 without timestamps
+            return Optional.empty(); // acked since, or a queue of version 1 without timestamps
         }
     }
 
@@ -116,7 +126,7 @@ final class Statistics {
                 writing,
                 watermark,
                 lowWatermark,
-                consumer == null ? "" : consumer.name(),
+                Optional.ofNullable(consumer).map(Registry.Named::name),
                 inUse,
                 geometry.capacity(),
                 geometry.segmentSize(),

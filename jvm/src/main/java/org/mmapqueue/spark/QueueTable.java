@@ -5,6 +5,8 @@ import java.util.EnumSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import org.apache.spark.sql.connector.catalog.MetadataColumn;
+import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
@@ -13,6 +15,8 @@ import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.streaming.ReportsSinkMetrics;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.mmapqueue.spark.common.Options;
@@ -23,7 +27,7 @@ import org.mmapqueue.spark.write.QueueWriteBuilder;
 import org.mmapqueue.spark.write.sink.PushFigures;
 
 /** A queue as a table. Thread-safe. */
-final class QueueTable implements SupportsRead, SupportsWrite, ReportsSinkMetrics {
+final class QueueTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns, ReportsSinkMetrics {
     private static final Set<TableCapability> CAPABILITIES = EnumSet.of(
             TableCapability.BATCH_READ,
             TableCapability.MICRO_BATCH_READ,
@@ -32,8 +36,34 @@ final class QueueTable implements SupportsRead, SupportsWrite, ReportsSinkMetric
             TableCapability.TRUNCATE,
             TableCapability.ACCEPT_ANY_SCHEMA);
 
+    /** A metadata column: a query reads it only if it names it. */
+    private record QueueId() implements MetadataColumn {
+
+        @Override
+        public String name() {
+            return RecordSchema.QUEUE_ID;
+        }
+
+        @Override
+        public DataType dataType() {
+            return DataTypes.StringType;
+        }
+
+        @Override
+        public boolean isNullable() {
+            return false;
+        }
+
+        @Override
+        public String comment() {
+            return "the id (UUID) of the partition's queue, which differs from that of any other queue";
+        }
+    }
+
     private final Options properties;
     private final Path path;
+    /** The columns that the program gave; null if it gave none. */
+    private final StructType given;
     /** Figures of the last committed write, of a stream's last epoch. Spark makes more writes than it runs. */
     private volatile PushFigures lastWrite;
 
@@ -44,8 +74,20 @@ final class QueueTable implements SupportsRead, SupportsWrite, ReportsSinkMetric
      * @throws IllegalArgumentException if the path is missing, or not local
      */
     QueueTable(Options properties) {
+        this(properties, null);
+    }
+
+    /**
+     * A table outside of a {@link QueueCatalog}; its queue need not exist yet.
+     *
+     * @param properties its options, including the path
+     * @param given the columns to write, or those that a read gave
+     * @throws IllegalArgumentException if the path is missing, or not local
+     */
+    QueueTable(Options properties, StructType given) {
         this.properties = properties;
         this.path = properties.path();
+        this.given = given;
     }
 
     /** The queue's directory. */
@@ -69,6 +111,9 @@ final class QueueTable implements SupportsRead, SupportsWrite, ReportsSinkMetric
         });
         all.put(TableCatalog.PROP_PROVIDER, MmapQueueProvider.NAME);
         all.put(TableCatalog.PROP_LOCATION, path.toUri().toString());
+        if (given != null) {
+            all.put(TableCatalog.PROP_EXTERNAL, "true"); // Spark's own catalog does not delete the queue
+        }
         if (PartitionDirectory.isQueue(path)) {
             all.putAll(QueueState.of(path));
         }
@@ -87,14 +132,23 @@ final class QueueTable implements SupportsRead, SupportsWrite, ReportsSinkMetric
     }
 
     @Override
+    public MetadataColumn[] metadataColumns() {
+        return new MetadataColumn[] {new QueueId()};
+    }
+
+    @Override
     public Set<TableCapability> capabilities() {
         return CAPABILITIES;
     }
 
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-        Options given = new Options(options);
-        return new QueueScanBuilder(path, given.over(properties), given);
+        if (given != null && !(given.length() == RecordSchema.READ.length() && RecordSchema.hasColumnsOf(given))) {
+            throw new IllegalArgumentException("the columns " + given.catalogString() + " are not those of a queue: "
+                    + RecordSchema.READ.catalogString() + "; select and cast what is read");
+        }
+        Options query = new Options(options);
+        return new QueueScanBuilder(path, query.over(properties), query);
     }
 
     @Override
@@ -104,9 +158,9 @@ final class QueueTable implements SupportsRead, SupportsWrite, ReportsSinkMetric
 
     /** A write that matches columns by name. */
     WriteBuilder namedWriteBuilder(LogicalWriteInfo info) {
-        Options given = new Options(info.options());
+        Options query = new Options(info.options());
         return new QueueWriteBuilder(
-                path, given.over(properties), given, info, new PushFigures(each -> lastWrite = each));
+                path, query.over(properties), query, info, new PushFigures(each -> lastWrite = each));
     }
 
     /** The sink's metrics in a query's progress. */

@@ -33,8 +33,8 @@ class VisibilityTest {
                 .queueCapacitySegments(16)
                 .maxInMemSegments(6)
                 .maxEventSize(3000)
-                .flushPeriodMillis(600_000)
-                .visibilityTimeoutMillis(timeoutMillis)
+                .flushPeriod(Duration.ofMillis(600_000))
+                .visibilityTimeout(Duration.ofMillis(timeoutMillis))
                 .build());
         return queue.consumer();
     }
@@ -128,7 +128,8 @@ class VisibilityTest {
 
     @Test
     void aTimeoutDoesNotAffectOtherConsumers() throws InterruptedException {
-        Consumer consumer = open(20);
+        open(20);
+        Consumer consumer = queue.consumer("default", StartAt.EARLIEST);
         Consumer other = queue.consumer("other", StartAt.EARLIEST);
         push(1);
         assertEquals(0, other.pop().offset());

@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 import warnings
 from types import TracebackType
+from typing import Generic
 
+from mmapqueue._queue.batching.handles import PushHandle
+from mmapqueue._queue.batching.sender import RECORD_BYTES, Sender
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.handle import QueueHandle
-from mmapqueue._queue.handles import PushHandle
-from mmapqueue._queue.producer import Producer, as_bytes
-from mmapqueue._queue.sender import RECORD_BYTES, Sender
-from mmapqueue._values.annotations import Self
-from mmapqueue._values.arguments import check_seconds, size_in_bytes
+from mmapqueue._queue.producer import Producer, Record
+from mmapqueue._values.annotations import Self, Value
+from mmapqueue._values.arguments import Size, size_in_bytes
+from mmapqueue._values.durations import Duration, seconds
 from mmapqueue._values.errors import TooLarge
 
 
-class BatchingProducer:
+class BatchingProducer(Generic[Value]):
     """Pushes records one by one; a thread of its own sends them to the queue in batches.
 
     `push` returns a handle at once. The record is in the queue when the handle is done: from then on it survives a kill
@@ -41,18 +43,19 @@ class BatchingProducer:
         self,
         handle: QueueHandle,
         producer: Producer,
-        linger: float,
-        batch_bytes: int | str,
-        buffer_bytes: int | str,
+        linger: Duration,
+        batch_bytes: Size,
+        buffer_bytes: Size,
         sync: bool,
     ) -> None:
-        check_seconds("linger", linger)
+        lingers = seconds("linger", linger)
         batch = size_in_bytes("batch_bytes", batch_bytes)
         room = size_in_bytes("buffer_bytes", buffer_bytes)
         handle.check()
         self._handle = handle
+        self._takes_bytes = handle.serializer is None
         self._largest = handle.max_event_size
-        sender = self._sender = Sender(handle, producer, linger, min(batch, room), room, sync)
+        sender = self._sender = Sender(handle, producer, lingers, min(batch, room), room, sync)
         self._append = sender.waiting.append
         self._closed = False
 
@@ -61,15 +64,13 @@ class BatchingProducer:
         """Whether it was closed, or its queue."""
         return self._closed or self._sender.ended
 
-    def push(
-        self, data: bytes | bytearray | memoryview, block: bool = True, timeout: float | None = None
-    ) -> PushHandle:
+    def push(self, data: Value | Record, block: bool = True, timeout: Duration | None = None) -> PushHandle:
         """Accepts a record, to be pushed within linger.
 
         Args:
-            data: The record.
+            data: The record: bytes-like, or with a serializer any object that it takes.
             block: Whether to wait when buffer_bytes of records wait to be pushed.
-            timeout: The longest to wait, in seconds; None for as long as it takes.
+            timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
 
         Returns:
             The handle of its offset.
@@ -78,9 +79,9 @@ class BatchingProducer:
             Full: The buffer had no room in time: the queue is full, or slower than its producers. Nothing was accepted.
             TooLarge: The record is larger than max_event_size. Nothing was accepted.
             Closed: The producer or the queue is closed.
-            TypeError: `data` is not bytes-like.
+            TypeError: `data` is not bytes-like, and the queue has no serializer. A serializer raises its own errors.
         """
-        record = data if type(data) is bytes else as_bytes(data)
+        record = data if type(data) is bytes and self._takes_bytes else self._handle.record(data)
         size = len(record)
         if size > self._largest:
             raise TooLarge(f"a record of {size} bytes is larger than max_event_size = {self._largest}")
@@ -98,11 +99,11 @@ class BatchingProducer:
             sender.ring()
         return handle
 
-    def flush(self, timeout: float | None = None) -> None:
+    def flush(self, timeout: Duration | None = None) -> None:
         """Returns when all records that were accepted before are in the queue; durable, with sync. Does not linger.
 
         Args:
-            timeout: The longest to wait, in seconds; None for as long as it takes.
+            timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
 
         Raises:
             TimeoutError: Some wait still: they are pushed later.
@@ -113,14 +114,14 @@ class BatchingProducer:
             self._handle.check()
         self._sender.flush(Deadline(True, timeout))
 
-    def close(self, timeout: float | None = None) -> None:
+    def close(self, timeout: Duration | None = None) -> None:
         """Flushes, and ends the thread. Does nothing the second time, and in a forked child.
 
         From then on pushes raise Closed. Records that wait after an error of this call, or Ctrl-C, are still pushed
         while the queue is open; `Queue.close` pushes those that the queue has room for, and fails the others.
 
         Args:
-            timeout: The longest to wait, in seconds; None for as long as it takes.
+            timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
 
         Raises:
             TimeoutError: As from `flush`.

@@ -7,11 +7,13 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
+from mmapqueue._values.durations import Duration
+
 
 class Completion(Protocol):
     """What completes handles."""
 
-    def wait(self, handle: PushHandle, timeout: float | None) -> None:
+    def wait(self, handle: PushHandle, timeout: Duration | None) -> None:
         """Returns when the handle is done; raises TimeoutError."""
 
     def add_callback(self, handle: PushHandle, call: Callable[[PushHandle], object]) -> bool:
@@ -38,11 +40,11 @@ class PushHandle:
         """Whether the record is in the queue (durable, with sync), or has failed."""
         return not isinstance(self._state, bytes)
 
-    def result(self, timeout: float | None = None) -> int:
+    def result(self, timeout: Duration | None = None) -> int:
         """The record's offset; waits for it.
 
         Args:
-            timeout: The longest to wait, in seconds; None for as long as it takes.
+            timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
 
         Raises:
             TimeoutError: The record still waits. It is pushed later.
@@ -57,11 +59,11 @@ class PushHandle:
             raise error.with_traceback(None)
         return self._state  # type: ignore[return-value]
 
-    def exception(self, timeout: float | None = None) -> BaseException | None:
+    def exception(self, timeout: Duration | None = None) -> BaseException | None:
         """The record's error, None when it is in the queue; waits as `result`.
 
         Args:
-            timeout: The longest to wait, in seconds; None for as long as it takes.
+            timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
 
         Raises:
             TimeoutError: The record still waits.

@@ -17,10 +17,11 @@ from itertools import count
 from time import monotonic
 from weakref import WeakSet
 
+from mmapqueue._queue.batching.handles import PushHandle
 from mmapqueue._queue.deadline import SLICE_MILLIS, Bell, Deadline
 from mmapqueue._queue.handle import QueueHandle
-from mmapqueue._queue.handles import PushHandle
 from mmapqueue._queue.producer import Producer, PushBuffer
+from mmapqueue._values.durations import Duration
 from mmapqueue._values.errors import Closed, Full
 
 _LOG = logging.getLogger("mmapqueue")
@@ -119,7 +120,7 @@ class Sender:
                 if self.bytes_held >= self.limit:
                     self._progress.wait(deadline.seconds(_SLICE_SECONDS))
 
-    def wait(self, handle: PushHandle, timeout: float | None) -> None:
+    def wait(self, handle: PushHandle, timeout: Duration | None) -> None:
         """Returns when a handle is done."""
         deadline = Deadline(True, timeout)
         self._await(handle.done, deadline, "the record waits to be pushed")
