@@ -276,7 +276,7 @@ class Acks(ABC):
             _LOG.debug("not acked: %s", error)
 
     def tidy(self) -> float | None:
-        """For the thread: does what is due; returns when to come again, in seconds, None to wait for the bell."""
+        """For the thread: does what is due; returns when it is due next, in seconds; None: at the bell."""
         sent = self.send_acks()
         self.release_due()
         left = max(0.0, self._due[0] - monotonic()) if self._due else inf

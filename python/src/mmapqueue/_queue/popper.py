@@ -9,6 +9,7 @@ loses no record and delivers none twice.
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from operator import length_hint
 from os import getpid
 from time import monotonic, sleep
 from weakref import WeakValueDictionary
@@ -100,6 +101,9 @@ class Popper(Prefetch):
                 with Shield():
                     self._keep(own)
                 self._begin_after_pause(own)
+                return self.pop_into(own, most, max_bytes, deadline)
+            if not count and (self.undelivered or length_hint(self.ready)):
+                # Another thread has popped ahead since.
                 return self.pop_into(own, most, max_bytes, deadline)
             if not count:
                 if self._dropped:
