@@ -85,6 +85,6 @@ class Ahead(NamedTuple):
         leases = config["visibility_timeout"] > 0
         for key, value in zip(found._fields, found, strict=True):
             if value < 0 or (leases and value):
-                allowed = "0 with visibility_timeout, whose leases begin in the JVM" if leases else "0 or more"
+                allowed = "0 with visibility_timeout: a lease begins in the JVM" if leases else "0 or more"
                 raise ConfigError(f"{key} = {value} is invalid; allowed: {allowed}", key, str(value), allowed)
         return found

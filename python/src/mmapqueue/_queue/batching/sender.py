@@ -45,7 +45,7 @@ class Sender:
     """Pushes in its own thread what other threads have appended to `waiting`.
 
     Attributes:
-        waiting: Handles whose `_state` is the record, in order.
+        waiting: Handles in order; the `_state` of each is its record.
         bytes_held: Bytes of records that are accepted and not done.
         limit: From this many bytes on, pushes wait for room; -1 makes every push check what has ended.
         rings_at: From this many bytes on, a push rings the bell.
@@ -177,7 +177,7 @@ class Sender:
 
     def _check_not_own_thread(self) -> None:
         if threading.current_thread() is self._thread:
-            raise RuntimeError("a done-callback cannot wait for its own producer, whose thread runs it")
+            raise RuntimeError("a done-callback cannot wait for its own producer: the thread that pushes runs it")
 
     # ---- the thread
 
