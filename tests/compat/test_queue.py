@@ -320,7 +320,7 @@ def test_nack_requeues_an_item(make: Make) -> None:
     item = jobs.get()
     jobs.nack(item)
     assert (jobs.qsize(), jobs.unfinished_tasks) == (2, 2)
-    assert [jobs.get(), jobs.get()] == [1, 2]
+    assert {jobs.get(), jobs.get()} == {1, 2}
     jobs.nack(2, delay="50ms")
     with pytest.raises(compat.Empty):
         jobs.get_nowait()

@@ -64,7 +64,7 @@ class Tasks(queue.Queue[T]):
         self._end_marking(lambda: self._consumer.ack(offset, single=True))
 
     def nack(self, item: T | mmapqueue.Undecodable, delay: Duration = 0.0) -> None:
-        """Requeues this item, whichever thread got it: a later `get` returns it again, before newer items.
+        """Requeues this item, whichever thread got it: a later `get` returns it again.
 
         With max_attempts and dead_letter_dir set, an item with its attempts used up is dead-lettered instead.
 

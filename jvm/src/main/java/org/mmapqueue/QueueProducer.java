@@ -171,6 +171,28 @@ abstract class QueueProducer {
         return writer().push(HeapRecords.fetch(batch), MmapQueue.nanos(timeout), isClosed);
     }
 
+    /**
+     * Appends an atomic batch of payloads that are back to back in one array, and returns when it is durable. Threads that
+     * wait at the same time share an fsync.
+     *
+     * @param buffer the array
+     * @param from the index of the first payload's first byte
+     * @param lengths the payloads' lengths in bytes
+     * @param count the number of payloads
+     * @param timeout the longest wait for space
+     * @return the first record's offset; the others follow it
+     * @throws InterruptedException if interrupted while waiting for space
+     * @throws org.mmapqueue.errors.PoisonedException if the fsync fails; whether the batch is durable is unknown
+     */
+    public long pushBatchSync(byte[] buffer, int from, int[] lengths, int count, Duration timeout)
+            throws InterruptedException {
+        Writer writer = writer();
+        long offset = writer.push(
+                HeapRecords.fetch(Records.packed(buffer, from, lengths, count)), MmapQueue.nanos(timeout), isClosed);
+        writer.awaitDurable();
+        return offset;
+    }
+
     // ---- idempotent producers
 
     /**
