@@ -7,7 +7,6 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
-import org.mmapqueue.append.Appender;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.write.Writer;
@@ -18,6 +17,8 @@ import org.mmapqueue.write.Writer;
  * completes futures without a lock. Any number of threads.
  */
 final class AsyncPusher {
+    private static final long NONE = -1;
+
     /** Payload bytes that may wait for space. */
     static final long MOST_BYTES = 16 << 20;
 
@@ -63,7 +64,7 @@ final class AsyncPusher {
         try {
             done = append(new Push(data, sync, future));
         } catch (RuntimeException e) {
-            done = new Completion(future, Appender.FULL, e);
+            done = new Completion(future, NONE, e);
         }
         if (done != null) {
             done.run();
@@ -74,8 +75,8 @@ final class AsyncPusher {
     // Returns null if the thread completes the future.
     private synchronized @Nullable Completion append(Push push) {
         checkOpen();
-        long offset = waiting.isEmpty() ? writer.offer(push.data, 0, push.data.length) : Appender.FULL;
-        if (offset == Appender.FULL) {
+        long offset = waiting.isEmpty() ? writer.offer(push.data, 0, push.data.length) : NONE;
+        if (offset == NONE) {
             await(push);
         } else if (push.sync) {
             unsynced.add(new Completion(push.future, offset, null));
@@ -172,7 +173,7 @@ final class AsyncPusher {
 
     // Waits for space for a moment: records of others may have to be synced.
     private void append(Push push, List<Completion> done) {
-        long offset = Appender.FULL;
+        long offset = NONE;
         Throwable failure = null;
         try {
             offset = writer.offer(push.data, 0, push.data.length, SLICE_NANOS, () -> stopped);
@@ -181,7 +182,7 @@ final class AsyncPusher {
         } catch (RuntimeException | Error e) {
             failure = e;
         }
-        if (offset == Appender.FULL && failure == null) {
+        if (offset == NONE && failure == null) {
             return;
         }
         Completion completion = new Completion(push.future, offset, failure);

@@ -62,10 +62,13 @@ class PushAsyncTest {
         return assertThrows(CompletionException.class, future::join).getCause();
     }
 
+    /** Fills the ring to the last byte; returns the number of records. */
     private int fill() {
         int count = 0;
-        while (queue.offer(new byte[LENGTH]).isPresent()) {
-            count++;
+        for (int length = LENGTH; length > 0; length /= 2) {
+            while (queue.offer(new byte[length]).isPresent()) {
+                count++;
+            }
         }
         return count;
     }
