@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from types import TracebackType
 
-from mmapqueue._queue.async_methods import AsyncReading
+from mmapqueue._queue.async_methods import AsyncReading, Closing
 from mmapqueue._queue.handle import QueueHandle
+from mmapqueue._queue.iteration import Iteration
 from mmapqueue._queue.popper import Popper
+from mmapqueue._queue.reading import Reading, adopt
 from mmapqueue._values.annotations import Self, Value
 from mmapqueue._values.offsets import STARTS, SeekTarget, target_text
 
@@ -78,3 +80,6 @@ class Consumer(AsyncReading[Value]):
 
     def __reduce__(self) -> str:
         raise TypeError("a Consumer cannot be pickled or copied: it is a connection to a JVM; open the queue there")
+
+
+adopt(Consumer, AsyncReading, Closing, Iteration, Reading)

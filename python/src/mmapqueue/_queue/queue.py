@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable
-from types import FunctionType, TracebackType
+from types import TracebackType
 from typing import Any, Literal, overload
 
 from mmapqueue._jvm import bridge, names
@@ -16,10 +16,11 @@ from mmapqueue._queue.consumers import Consumers
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.idempotent import IdempotentProducers
 from mmapqueue._queue.iteration import Iteration
+from mmapqueue._queue.maintenance import Maintenance
 from mmapqueue._queue.options import options
 from mmapqueue._queue.producer import Producer, Record
 from mmapqueue._queue.random_access import RandomAccess
-from mmapqueue._queue.reading import Reading
+from mmapqueue._queue.reading import Reading, adopt
 from mmapqueue._queue.stats import Stats, parsed
 from mmapqueue._values.annotations import Self, SparkContext, SparkSession, Unpack, Value
 from mmapqueue._values.arguments import absolute
@@ -28,7 +29,7 @@ from mmapqueue._values.durations import Duration, seconds
 from mmapqueue._values.serializers import Serializer, serializer_of
 
 
-class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value], Consumers[Value]):
+class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value], Consumers[Value], Maintenance):
     """A big, fast, persistent queue of bytes in a directory.
 
     After `push` returns, the record survives a kill of this process and of the JVM. After `flush` or
@@ -116,8 +117,8 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
                 timedelta, or a text such as "30s". A JVM outlives its killed Python process for a moment. Locked is
                 raised at once for any other holder.
             **configuration: The keys of `Configuration`: sizes are bytes, or texts such as "128k" or "16m"; durations
-                are milliseconds, timedeltas, or texts such as "250ms" or "7d". `capacity`, a size, replaces
-                queue_capacity_segments; it is rounded up to whole segments.
+                are milliseconds, timedeltas, or texts such as "250ms" or "7d". `capacity`, a size, is what the
+                queue holds at most, 512 MiB by default; the number and size of its segments follow from it.
 
         Raises:
             ConfigError: A value is out of range, or not the one that the queue was created with.
@@ -169,7 +170,7 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
 
         Example:
             >>> queue.config["max_event_size"], queue.config["dead_letter_dir"]
-            (20480, None)
+            (1048576, None)
         """
         return self._handle.config.copy()
 
@@ -340,8 +341,4 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
         )
 
 
-# Python names a method by the class that defines it: users know the queue alone.
-for _part in (AsyncWriting, IdempotentProducers, RandomAccess, Consumers, AsyncReading, Closing, Iteration, Reading):
-    for _name, _method in vars(_part).items():
-        if isinstance(_method, FunctionType):
-            _method.__qualname__ = f"{Queue.__name__}.{_name}"
+adopt(Queue, AsyncWriting, IdempotentProducers, RandomAccess, Consumers, AsyncReading, Closing, Iteration, Reading)

@@ -58,9 +58,7 @@ class StagedRowsTest {
     private static byte[] row(Records records, int i) {
         byte[] row = new byte[records.length(i)];
         ByteBuffer buffer = records.buffer(i);
-        if (buffer == null) {
-            System.arraycopy(records.array(i), records.from(i), row, 0, row.length);
-        } else {
+        if (buffer != null) { // null if all rows are empty
             buffer.get(records.from(i), row);
         }
         return row;
