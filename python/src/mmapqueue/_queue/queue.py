@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable
+from time import monotonic
 from types import TracebackType
 from typing import Any, Literal, overload
 
@@ -20,7 +21,7 @@ from mmapqueue._queue.options import options
 from mmapqueue._queue.producer import Producer, Record
 from mmapqueue._queue.random_access import RandomAccess
 from mmapqueue._queue.reading import Reading, adopt
-from mmapqueue._queue.stats import Stats, parsed
+from mmapqueue._queue.stats import Rates, Stats, parsed
 from mmapqueue._values.annotations import Self, SparkContext, SparkSession, Unpack, Value
 from mmapqueue._values.arguments import absolute
 from mmapqueue._values.configuration import Configuration, EffectiveConfiguration
@@ -162,6 +163,7 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
             self._handle.close()
             raise
         self._producer = Producer(self._handle)
+        self._rates = Rates()
 
     @property
     def config(self) -> EffectiveConfiguration:
@@ -291,8 +293,18 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
         return bool(self._handle.call("full"))
 
     def stats(self) -> Stats:
-        """The state of the queue now."""
-        return parsed(self._handle.call("stats"))
+        """The state of the queue now: how full it is, what holds it, and how fast it is written and read.
+
+        Costs a fraction of a millisecond, and nothing between the calls.
+
+        Example:
+            >>> queue.push_many([b"one", b"two"])
+            2
+            >>> queue.stats().records
+            2
+        """
+        consumers = self.consumer_stats()
+        return parsed(self._handle.call("stats"), consumers, self._rates, monotonic())
 
     def gc(self) -> int:
         """Deletes the ring files without retained records. The queue makes them again when it needs them.

@@ -28,7 +28,7 @@ class Origin(NamedTuple):
         return f"{who} of the queue in {self.queue}"
 
 
-class PoppingConsumer(Protocol):
+class OpenConsumer(Protocol):
     """The consumer that popped a message, as the message uses it.
 
     Attributes:
@@ -55,10 +55,10 @@ class OpenOrigin(Origin):
     """
 
     serializer: Codec | None = None
-    _popped_by: Callable[[], PoppingConsumer | None] = staticmethod(lambda: None)
+    _popped_by: Callable[[], OpenConsumer | None] = staticmethod(lambda: None)
 
     @classmethod
-    def of(cls, queue: str, consumer: str | None, serializer: Codec | None, popped_by: PoppingConsumer | None) -> Self:
+    def of(cls, queue: str, consumer: str | None, serializer: Codec | None, popped_by: OpenConsumer | None) -> Self:
         """An origin; refers to the consumer without keeping it open."""
         origin = cls(queue, consumer)
         origin.serializer = serializer
@@ -66,7 +66,7 @@ class OpenOrigin(Origin):
             origin._popped_by = ref(popped_by)
         return origin
 
-    def popped_by(self) -> PoppingConsumer | None:
+    def popped_by(self) -> OpenConsumer | None:
         """The consumer; None for a read by offset, and once no part of the program holds the consumer."""
         return self._popped_by()
 
@@ -83,7 +83,7 @@ class OpenOrigin(Origin):
         return self
 
 
-def own_consumer(what: str, offset: int, origin: Origin | None) -> PoppingConsumer:
+def own_consumer(what: str, offset: int, origin: Origin | None) -> OpenConsumer:
     """The consumer that popped a message.
 
     Args:

@@ -62,6 +62,7 @@ final class Statistics {
                 lag == 0 ? 0 : Math.max(0, log.end() - position),
                 lag == 0 ? Optional.empty() : ageOf(committed),
                 core != null ? core.readOffset() : committed,
+                core != null ? Math.max(position, consumer.cursors().reading()) : position,
                 core != null ? core.unacked() : 0,
                 Optional.of(consumer.cursors().label()).filter(text -> !text.isEmpty()));
     }
