@@ -91,7 +91,7 @@ CALLS: dict[str, Callable[[Any, Any], object]] = {
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_every_call_takes_them(open_queue: Open, call: Callable[[Any, Any], object]) -> None:
-    queue = open_queue(**SMALL)
+    queue = open_queue(**SMALL, retain_bytes="32k")
     queue.push(b"first")
     queue.nack(queue.pop())
     for duration in ("1ms", timedelta(milliseconds=1), 0.001):

@@ -36,11 +36,6 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
     `push(…, sync=True)` returns, or flush_period has passed, it also survives a loss of power. Records that were popped
     and not acked are redelivered after the next open.
 
-        with Queue("events") as queue:
-            queue.push(b"one")
-            with queue.pop(timeout="1s") as message:     # acks, or requeues when the block raises
-                print(message.data)
-
     With a serializer, a queue of objects: `Queue[Any]` for one that is named, `Queue[Order]` for an object whose
     `loads` returns an Order.
 
@@ -50,6 +45,16 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
 
     Attributes:
         path: The directory, absolute.
+
+    Example:
+        >>> with mmapqueue.Queue("events", capacity="64m") as events:
+        ...     events.push(b"one")
+        ...     with events.pop(timeout="1s") as message:
+        ...         print(message.data)
+        0
+        b'one'
+
+    The block of a message acks it at its end, and requeues it when the block raises.
     """
 
     @overload
@@ -170,8 +175,8 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
         """The effective configuration: sizes in bytes, durations in ms. A copy.
 
         Example:
-            >>> queue.config["max_event_size"], queue.config["dead_letter_dir"]
-            (20480, None)
+            >>> queue.config["flush_period"], queue.config["read_only"], queue.config["dead_letter_dir"]
+            (1000, False, None)
         """
         return self._handle.config.copy()
 
