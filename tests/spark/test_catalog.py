@@ -1,4 +1,4 @@
-"""Queues in SQL: a catalog of the queues in a directory, tables of Spark's own catalog, and queues by their paths."""
+"""Queues in SQL: a catalog of the queues in a directory, and queues by their paths."""
 
 import re
 from collections.abc import Callable
@@ -198,18 +198,45 @@ def test_what_can_not_be_created(sql: Sql, root: Path, statement: str, said: str
 
 
 @pytest.mark.usefixtures("events")
-def test_tables_are_not_dropped_or_altered(sql: Sql) -> None:
+def test_tables_are_not_replaced_or_altered(sql: Sql) -> None:
     with pytest.raises(AnalysisException, match="already exists"):
         sql("CREATE TABLE q.events")
     for statement, said in {
-        "DROP TABLE q.events": "cannot be dropped or replaced in SQL.*delete its directory .*/events",
-        "CREATE OR REPLACE TABLE q.events": "cannot be dropped or replaced in SQL",
+        "CREATE OR REPLACE TABLE q.events": "cannot be replaced in SQL: DROP TABLE deletes the one in .*/events",
         "ALTER TABLE q.events SET TBLPROPERTIES (a = 1)": "cannot be altered",
         "ALTER TABLE q.events ADD COLUMN a INT": "cannot be altered",
         "ALTER TABLE q.events RENAME TO q.other": "rename its directory .*/events",
     }.items():
         with pytest.raises(UnsupportedOperationException, match=said):
             sql(statement)
+    assert len(values(sql, "q.events")) == 5
+
+
+def test_drop_deletes_the_queue(sql: Sql, root: Path, events: Path) -> None:
+    sql("CREATE TABLE q.parts OPTIONS (partitions 3, segment_size '64k')")
+    sql("INSERT INTO q.parts SELECT CAST(id AS STRING) FROM range(10)")
+    sql("INSERT INTO q.events VALUES ('x')")
+    (events / "notes.txt").touch()
+    for name in ("parts", "events"):
+        sql(f"DROP TABLE q.{name}")
+    assert sql("SHOW TABLES IN q") == []
+    assert [file.relative_to(root) for file in root.rglob("*")] == [Path("events"), Path("events/notes.txt")]
+    sql("DROP TABLE IF EXISTS q.parts")
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        sql("DROP TABLE q.parts")
+    # The next queue of that name is another one.
+    (events / "notes.txt").unlink()
+    sql("CREATE TABLE q.events OPTIONS (segment_size '64k')")
+    sql("INSERT INTO q.events VALUES ('y')")
+    assert values(sql, "q.events") == [b"y"]
+
+
+def test_an_open_queue_is_not_dropped(spark: SparkSession, sql: Sql, events: Path) -> None:
+    with mmapqueue.Queue(events, spark=spark), pytest.raises(QueryFailed, match="has another handle in this process"):
+        sql("DROP TABLE q.events")
+    assert len(values(sql, "q.events")) == 5
+    with mmapqueue.Queue(events), pytest.raises(QueryFailed, match="is held by process"):
+        sql("DROP TABLE q.events")
     assert len(values(sql, "q.events")) == 5
 
 
@@ -267,7 +294,7 @@ def test_create_takes_the_options_of_its_write(session: SparkSession, sql: Sql, 
         lambda: rows.writeTo("q.new").createOrReplace(),
         lambda: rows.writeTo("q.other").createOrReplace(),
     ):
-        with pytest.raises(UnsupportedOperationException, match="cannot be dropped or replaced in SQL"):
+        with pytest.raises(UnsupportedOperationException, match="cannot be replaced in SQL"):
             write()
     assert sorted(path.name for path in root.iterdir()) == ["new", "none", "saved"]
 
@@ -306,26 +333,6 @@ def test_a_stream_between_tables(session: SparkSession, sql: Sql, events: Path, 
     query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
     assert query.toTable("q.out").awaitTermination(180)
     assert values(sql, "q.out") == [b"0", b"1", b"2", b"3", b"4"]
-
-
-@pytest.mark.skipif(spark_version < "4", reason="Spark's own catalog takes such sources from 4.0 on")
-def test_a_table_of_sparks_own_catalog(sql: Sql, events: Path, root: Path, request: pytest.FixtureRequest) -> None:
-    for table in ("by_path", "by_location", "later"):
-        request.addfinalizer(lambda name=table: sql(f"DROP TABLE IF EXISTS {name}"))
-    sql(f"CREATE TABLE by_path USING mmapqueue OPTIONS (path '{events}')")
-    sql(f"CREATE TABLE by_location USING mmapqueue LOCATION '{events}'")
-    sql("INSERT INTO by_path VALUES ('x')")
-    assert values(sql, "by_location") == [b"0", b"1", b"2", b"3", b"4", b"x"]
-    assert [name for name in properties(sql, "by_path") if name.startswith("option.")] == []
-    # One that is not there yet is made by the first rows, as its options say.
-    sql(f"CREATE TABLE later USING mmapqueue OPTIONS (path '{root / 'later'}', segment_size '64k')")
-    with pytest.raises(IllegalArgumentException, match=r"option path = .*/later; allowed: the directory of a queue"):
-        sql("SELECT * FROM later")
-    sql("INSERT INTO later VALUES ('x')")
-    assert properties(sql, "q.later")["queue.segmentSize"] == "65536"
-    # A table that is dropped here leaves the queue alone.
-    sql("DROP TABLE by_location")
-    assert len(values(sql, "by_path")) == 6
 
 
 def test_a_view(sql: Sql, events: Path) -> None:

@@ -17,6 +17,7 @@ from mmapqueue._queue.consumers import Consumers
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.idempotent import IdempotentProducers
 from mmapqueue._queue.iteration import Iteration
+from mmapqueue._queue.maintenance import Maintenance
 from mmapqueue._queue.options import options
 from mmapqueue._queue.producer import Producer, Record
 from mmapqueue._queue.random_access import RandomAccess
@@ -29,7 +30,7 @@ from mmapqueue._values.durations import Duration, seconds
 from mmapqueue._values.serializers import Serializer, serializer_of
 
 
-class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value], Consumers[Value]):
+class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value], Consumers[Value], Maintenance):
     """A big, fast, persistent queue of bytes in a directory.
 
     After `push` returns, the record survives a kill of this process and of the JVM. After `flush` or
@@ -47,7 +48,7 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
         path: The directory, absolute.
 
     Example:
-        >>> with mmapqueue.Queue("events", capacity="64m") as events:
+        >>> with mmapqueue.Queue("events", capacity="512m") as events:
         ...     events.push(b"one")
         ...     with events.pop(timeout="1s") as message:
         ...         print(message.data)
@@ -122,8 +123,8 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
                 timedelta, or a text such as "30s". A JVM outlives its killed Python process for a moment. Locked is
                 raised at once for any other holder.
             **configuration: The keys of `Configuration`: sizes are bytes, or texts such as "128k" or "16m"; durations
-                are milliseconds, timedeltas, or texts such as "250ms" or "7d". `capacity`, a size, replaces
-                queue_capacity_segments; it is rounded up to whole segments.
+                are milliseconds, timedeltas, or texts such as "250ms" or "7d". `capacity`, a size, is what the
+                queue holds at most, 512 MiB by default; the number and size of its segments follow from it.
 
         Raises:
             ConfigError: A value is out of range, or not the one that the queue was created with.

@@ -93,6 +93,10 @@ class ConsumerStats(NamedTuple):
         read_position: The position in the log, in bytes, after the last record that was popped; the committed position
             unless this process owns the consumer.
         unacked: Records in flight; 0 unless this process owns the consumer.
+        dropped_records: Records that this process, which writes, has dropped for it since it opened the queue, by
+            max_consumer_lag or max_age; 0 if another process writes.
+        damaged_records: Damaged records that it has skipped (`on_damage="skip"`); 0 unless this process owns the
+            consumer.
         label: Its owner's description: "checkpoint …" for one of Spark's queries; empty by default.
 
     Example:
@@ -112,6 +116,8 @@ class ConsumerStats(NamedTuple):
     read_offset: int
     read_position: int
     unacked: int
+    dropped_records: int
+    damaged_records: int
     label: str = ""
 
 
@@ -207,6 +213,8 @@ def parsed_consumers(text: str) -> dict[str, ConsumerStats]:
             read_offset=int(values["readOffset"]),
             read_position=int(values["readPosition"]),
             unacked=int(values["unacked"]),
+            dropped_records=int(values["droppedRecords"]),
+            damaged_records=int(values["damagedRecords"]),
             label=values["label"],
         )
     return found

@@ -255,18 +255,19 @@ public final class Consumer implements AutoCloseable {
      */
     public @Nullable Message peek() {
         ConsumerCore core = existing();
-        return core != null ? core.peek() : firstRetained();
+        return core != null ? core.peek() : peekAtLogStart();
     }
 
     // Each retry fails only if the writer reclaimed another segment.
-    private @Nullable Message firstRetained() {
+    private @Nullable Message peekAtLogStart() {
         while (true) {
             long first = readOffset();
             if (first >= queue.endOffset()) {
                 return null;
             }
             try {
-                return handle.get(first);
+                Message oldest = handle.get(first);
+                return new Message(oldest.offset(), oldest.timestampMicros(), oldest.data(), 1); // as a pop would
             } catch (OutOfRangeException e) {
                 checkOpen();
             }
@@ -350,6 +351,15 @@ public final class Consumer implements AutoCloseable {
      */
     public void seek(StartAt target) {
         queue.seek(core(), target);
+    }
+
+    /**
+     * Returns the damaged ranges that this process has skipped since it opened the consumer ({@code on_damage = skip}).
+     *
+     * @return the latest ranges, at most a thousand, in the order in which they were skipped
+     */
+    public List<DamagedRange> damagedRanges() {
+        return core().damage().ranges();
     }
 
     /** {@return the label that some process has set with {@link #label(String)}; empty if none has} */

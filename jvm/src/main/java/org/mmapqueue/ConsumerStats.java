@@ -16,6 +16,10 @@ import java.util.Optional;
  * @param readPosition the position after the last record that was popped for the first time; the committed one unless this
  *     process owns the consumer
  * @param unacked records in flight; 0 unless this process owns the consumer
+ * @param droppedRecords records that this process, which writes, has dropped for the consumer since it opened the queue,
+ *     by max_consumer_lag or max_age; 0 if another process writes
+ * @param damagedRecords records that the consumer has skipped because of damage since this process opened it; 0 unless
+ *     this process owns the consumer
  * @param label the text of {@link Consumer#label(String)}; empty without one
  */
 public record ConsumerStats(
@@ -27,4 +31,6 @@ public record ConsumerStats(
         long readOffset,
         long readPosition,
         long unacked,
+        long droppedRecords,
+        long damagedRecords,
         Optional<String> label) {}

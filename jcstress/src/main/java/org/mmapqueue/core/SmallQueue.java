@@ -113,6 +113,7 @@ final class SmallQueue {
                 false,
                 SETTINGS.delivery(),
                 0,
+                0,
                 SETTINGS.retention(),
                 0,
                 SETTINGS.waiting(),
@@ -226,14 +227,16 @@ final class SmallQueue {
                 && stats.segmentsInUse() <= stats.capacitySegments();
     }
 
-    /** Whether the statistics of a consumer are consistent. */
+    /**
+     * Whether the statistics of a consumer are consistent. The queue does not own this one, as if another process had
+     * opened it: for a moment it may be ahead of the end that the writer has stored.
+     */
     boolean isSound(ConsumerStats stats) {
         return stats.lagRecords() >= 0
                 && stats.lagBytes() >= 0
                 && !stats.lagTime().orElse(Duration.ZERO).isNegative()
                 && stats.unacked() >= 0
-                && stats.committedOffset() <= stats.readOffset()
-                && stats.committedOffset() <= core.endOffset();
+                && stats.committedOffset() <= stats.readOffset();
     }
 
     void closeConsumer() {

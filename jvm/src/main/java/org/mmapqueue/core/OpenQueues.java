@@ -19,6 +19,7 @@ import org.mmapqueue.config.ConfigValues;
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.RealPath;
 import org.mmapqueue.io.Storage;
@@ -111,12 +112,14 @@ public final class OpenQueues {
     public static QueueCore acquireToRead(Path directory) {
         Key own = Key.of(directory, true);
         ConfigValues config = ConfigValues.of(directory).with(ConfigKey.READ_ONLY, "true");
-        return acquire(config, List.of(new Key(own.directory(), false), own), own, false, () -> {
-            QueueCore core = QueueCore.open(config);
-            // Each processor may have a thread that reads on its own.
-            core.mapAtLeast(READERS_SPARE + Runtime.getRuntime().availableProcessors());
-            return core;
-        });
+        // Each processor may have a thread that reads on its own.
+        int mapped = READERS_SPARE + Runtime.getRuntime().availableProcessors();
+        return acquire(
+                config,
+                List.of(new Key(own.directory(), false), own),
+                own,
+                false,
+                () -> QueueCore.open(config, mapped));
     }
 
     // Shares the first of the keys that is open; else opens the queue as its own key.
@@ -223,8 +226,12 @@ public final class OpenQueues {
             entry.changed = new CountDownLatch(1);
             LISTENERS.closed(core.directory());
         }
+        end(entry, core::close);
+    }
+
+    private static void end(Entry entry, Runnable close) {
         try {
-            core.close();
+            close.run();
         } finally {
             synchronized (TABLE) {
                 TABLE.values().remove(entry);
@@ -232,6 +239,41 @@ public final class OpenQueues {
             }
             LISTENERS.tell();
         }
+    }
+
+    /**
+     * Closes the queue and deletes its files, if this is its only handle.
+     *
+     * @throws LockedException if another handle, or a handle that reads only, is open in this process, or another
+     *     process owns a consumer; the queue stays open then
+     */
+    public static void destroy(QueueCore core) {
+        core.checkOwnsAllConsumers();
+        Entry entry;
+        synchronized (TABLE) {
+            Map.Entry<Key, Entry> found = TABLE.entrySet().stream()
+                    .filter(each -> each.getValue().core == core)
+                    .findFirst()
+                    .orElseThrow();
+            entry = found.getValue();
+            if (entry.handles > 1 || TABLE.containsKey(new Key(found.getKey().directory(), true))) {
+                long self = ProcessHandle.current().pid();
+                throw new LockedException(
+                        "the queue in " + core.directory() + " has another handle in this process, pid " + self
+                                + ": close it before the queue is destroyed",
+                        self);
+            }
+            entry.handles = 0;
+            entry.closing = true;
+            entry.changed = new CountDownLatch(1);
+            LISTENERS.closed(core.directory());
+        }
+        end(entry, core::destroy);
+    }
+
+    /** Whether the last handle of a queue was closed. */
+    public static boolean isClosed(QueueCore core) {
+        return core.isClosed();
     }
 
     /** Tells a listener what is open, and from now on what is opened and closed. */

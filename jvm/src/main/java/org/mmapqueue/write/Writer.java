@@ -2,6 +2,7 @@ package org.mmapqueue.write;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -48,6 +49,7 @@ public final class Writer implements Closeable {
     private final Log log;
     private final Flusher flusher;
     private final RingSpace space;
+    private final AgeLimit ageLimit;
     private final Housekeeper housekeeper;
     private final Appender appender;
     private final Producers producers;
@@ -101,6 +103,11 @@ public final class Writer implements Closeable {
         this.space = new RingSpace(settings, meta, swapper, registry, flusher);
         retain(settings.retention());
         space.start();
+        this.ageLimit = new AgeLimit(directory, settings.maxAgeMillis(), log, space, () -> {
+            notFull.signalAll();
+            notEmpty.signalAll(); // a consumer that waits for room in its window gets Dropped
+            spaceMayBeFree();
+        });
         Slots slots = new Slots();
         this.housekeeper = new Housekeeper(
                 name + "-housekeeper",
@@ -110,12 +117,24 @@ public final class Writer implements Closeable {
                 settings.maxInMemSegments(),
                 settings.gcOnIdleMillis(),
                 () -> meta.writing() + registry.lowWatermark(),
-                this::gc);
+                this::gc,
+                ageLimit.periodMillis(),
+                ageLimit);
         this.appender = geometry.format() == Format.V1
                 ? new AppenderV1(meta, swapper, flusher, slots, settings)
                 : new AppenderV2(meta, swapper, flusher, slots, settings, tail.lastTimestamp());
         appender.start(tail.position(), tail.nextOffset());
         flushAt = tail.nextOffset() + settings.flushCeilingNum() - 1;
+    }
+
+    /** Drops the records that are older than max_age for the consumers that have not acked them. */
+    public void dropAged() {
+        ageLimit.run();
+    }
+
+    /** The number of records that were dropped for a consumer since the queue was opened, by age or lag. */
+    public long dropped(String consumer) {
+        return space.dropped(consumer);
     }
 
     private void retain(Settings.Retention retention) throws IOException {
@@ -180,6 +199,17 @@ public final class Writer implements Closeable {
     /** As push, but returns {@link Appender#FULL} when there is no space. */
     public long offer(byte[] source, int from, int length) {
         return pushed(appender.append(source, from, length), 1);
+    }
+
+    /** The buffer's position stays. */
+    public long push(ByteBuffer source) {
+        return stored(pushed(appender.append(source, source.position(), source.remaining()), 1));
+    }
+
+    /** Waits for space; the buffer's position stays. */
+    public long push(ByteBuffer source, long timeoutNanos, BooleanSupplier gone) throws InterruptedException {
+        return stored(
+                offer(() -> appender.append(source, source.position(), source.remaining()), 1, timeoutNanos, gone));
     }
 
     /** Waits for space while {@code gone} is false: the caller's handle is open. */
