@@ -82,7 +82,14 @@ def test_names_whose_examples_are_elsewhere_are_there(name: str) -> None:
 def test_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with mmapqueue.Queue("queue", format_version=2) as queue:
-        names = {"mmapqueue": mmapqueue, "queue": queue, "asyncio": asyncio, "datetime": datetime, "timezone": timezone}
+        names = {
+            **vars(mmapqueue),
+            "mmapqueue": mmapqueue,
+            "queue": queue,
+            "asyncio": asyncio,
+            "datetime": datetime,
+            "timezone": timezone,
+        }
         examples = doctest.DocTestParser().get_doctest(inspect.getdoc(EXAMPLES[name]) or "", names, name, None, None)
         output: list[str] = []
         failed, ran = doctest.DocTestRunner(verbose=False).run(examples, out=output.append)

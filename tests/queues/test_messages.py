@@ -154,7 +154,7 @@ def test_messages_of_one_loop_may_be_blocks(small_queue: mmapqueue.Queue) -> Non
                 assert message.offset % 3
         except AssertionError:
             pass
-    # Each comes again, after a delay: the loop has ended.
+    # Each is redelivered after a delay: the loop has ended.
     assert (small_queue.qsize(), small_queue.lag()) == (4, 10)
     assert small_queue.pop(timeout="10s").offset % 3 == 0
 

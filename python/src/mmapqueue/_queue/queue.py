@@ -358,4 +358,15 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
         )
 
 
-adopt(Queue, AsyncWriting, IdempotentProducers, RandomAccess, Consumers, AsyncReading, Closing, Iteration, Reading)
+adopt(
+    Queue,
+    AsyncWriting,
+    IdempotentProducers,
+    RandomAccess,
+    Maintenance,
+    Consumers,
+    AsyncReading,
+    Closing,
+    Iteration,
+    Reading,
+)
