@@ -12,6 +12,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.Consumer;
@@ -77,7 +78,7 @@ class CopierTest {
         try (MmapQueue copy =
                 MmapQueue.open(QueueConfig.builder(temp.resolve("copy")).build())) {
             assertEquals(7, copy.lastSequence("sink").orElseThrow());
-            assertEquals(-1, copy.pushOnce("sink", 7, List.of(new byte[4]), Duration.ZERO));
+            assertEquals(OptionalLong.empty(), copy.pushOnce("sink", 7, List.of(new byte[4]), Duration.ZERO));
             assertEquals(65536, copy.stats().segmentSize());
         }
         assertEquals(before, content("queue"));
@@ -129,10 +130,13 @@ class CopierTest {
             }
         }
         CopyReport large = copy(0, 0);
-        assertEquals(new CopyReport(temp.resolve("copy").toString(), 100, 0, 100, SEGMENT, 16, 0), large);
+        assertEquals(100, large.endOffset());
+        assertEquals(100 - large.firstOffset(), large.records());
+        assertTrue(large.records() > 50, large.toString()); // what the ring still holds
+        assertEquals(0, large.leftOut());
         Directories.delete(temp.resolve("copy"));
         CopyReport small = copy(4 * SEGMENT, 0);
-        assertEquals(small.firstOffset(), small.leftOut());
+        assertEquals(small.firstOffset() - large.firstOffset(), small.leftOut());
         assertTrue(small.records() >= 30 && small.records() < 32, small.toString());
         try (MmapQueue copy =
                 MmapQueue.open(QueueConfig.builder(temp.resolve("copy")).build())) {
