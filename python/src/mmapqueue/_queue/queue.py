@@ -117,8 +117,8 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
                 timedelta, or a text such as "30s". A JVM outlives its killed Python process for a moment. Locked is
                 raised at once for any other holder.
             **configuration: The keys of `Configuration`: sizes are bytes, or texts such as "128k" or "16m"; durations
-                are milliseconds, timedeltas, or texts such as "250ms" or "7d". `capacity`, a size, replaces
-                queue_capacity_segments; it is rounded up to whole segments.
+                are milliseconds, timedeltas, or texts such as "250ms" or "7d". `capacity`, a size, is what the
+                queue holds at most, 512 MiB by default; the number and size of its segments follow from it.
 
         Raises:
             ConfigError: A value is out of range, or not the one that the queue was created with.
@@ -170,7 +170,7 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
 
         Example:
             >>> queue.config["max_event_size"], queue.config["dead_letter_dir"]
-            (20480, None)
+            (1048576, None)
         """
         return self._handle.config.copy()
 

@@ -27,12 +27,14 @@ class Configuration(TypedDict, total=False):
         (65536, 250)
 
     Attributes:
+        capacity: Bytes of the ring, rounded up to whole segments: 512 MiB by default. Those of the next three keys that
+            are not given follow from it, and so does max_event_size in a ring below 8 MiB.
         segment_size: Bytes of a segment file.
         max_in_mem_segments: The most segments that are mapped at once.
         queue_capacity_segments: Segments in the ring.
         flush_period: The longest time between two flushes; a number is in ms.
         flush_ceiling_num: The number of pushed records that starts a flush.
-        max_event_size: The largest record, in bytes.
+        max_event_size: The largest record, in bytes: 1 MiB by default.
         timestamps: Whether each record has the time of its push.
         format_version: The format of a new directory: 2, or 1 for that of Apache SkyWalking Satellite.
         v1_recover: Up to which cursor a directory of version 1 counts as whole: "watermark" or "writing".
@@ -52,9 +54,9 @@ class Configuration(TypedDict, total=False):
         gc_on_idle: The time without a push after which free ring files are deleted; a number is in ms, 0 for never.
         wait_strategy: How threads wait: "backoff", "park" or "spin".
         file_mode: Permissions of the files: "600" (the owner alone), "640", "644", "660", "664" or "666".
-        capacity: Bytes; replaces queue_capacity_segments; rounded up to whole segments.
     """
 
+    capacity: Size
     segment_size: Size
     max_in_mem_segments: int
     queue_capacity_segments: int
@@ -77,7 +79,6 @@ class Configuration(TypedDict, total=False):
     gc_on_idle: Milliseconds
     wait_strategy: str
     file_mode: str
-    capacity: Size
 
 
 class EffectiveConfiguration(TypedDict):

@@ -127,16 +127,7 @@ class LayerTest {
             room("tool.report"),
             room("tool.scan", "tool.report", "segment", "meta", "io", "errors"),
             room("tool.verify", "tool.scan", "tool.report", "recovery", "segment", "meta", "io", "errors"),
-            room(
-                    "tool.copy",
-                    "tool.verify",
-                    "tool.scan",
-                    "tool.report",
-                    "recovery",
-                    "segment",
-                    "meta",
-                    "io",
-                    "errors"),
+            room("tool.copy", "tool.verify", "tool.scan", "tool.report", "recovery", "segment", "meta", "io", "errors"),
             room(
                     "tool.repair",
                     "tool.verify",

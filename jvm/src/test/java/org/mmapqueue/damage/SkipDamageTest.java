@@ -128,10 +128,11 @@ class SkipDamageTest {
         }
         long first = committed;
         popped.removeIf(offset -> offset >= first);
-        int passed = popped.size() + (int) ranges.stream()
-                .filter(range -> range.lastOffset() < first)
-                .mapToLong(DamagedRange::records)
-                .sum();
+        int passed = popped.size()
+                + (int) ranges.stream()
+                        .filter(range -> range.lastOffset() < first)
+                        .mapToLong(DamagedRange::records)
+                        .sum();
         assertEquals(first, passed, what + ": records before the committed offset");
         // A consumer that is opened after damage, in the same segment, continues.
         try (MmapQueue queue = MmapQueue.open(config(path, "skip"));
@@ -214,7 +215,10 @@ class SkipDamageTest {
     /** Without the key, the damage is an error each time. */
     @Test
     void theDefaultThrows() {
-        Directories.flip(made.resolve("0_segment.dat"), RecordPositions.of(made.resolve("0_segment.dat")).get(3) + 17, 1);
+        Directories.flip(
+                made.resolve("0_segment.dat"),
+                RecordPositions.of(made.resolve("0_segment.dat")).get(3) + 17,
+                1);
         try (MmapQueue queue = MmapQueue.open(config(made, "error"))) {
             List<Long> popped = new ArrayList<>();
             assertThrows(CorruptException.class, () -> pop(queue.consumer(), popped, RECORDS));

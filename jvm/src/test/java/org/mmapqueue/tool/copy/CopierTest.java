@@ -147,7 +147,8 @@ class CopierTest {
 
     @Test
     void recordsThatWereDroppedAreReportedByTheCopy() {
-        try (MmapQueue queue = MmapQueue.open(config().maxConsumerLag(4 * SEGMENT).build())) {
+        try (MmapQueue queue =
+                MmapQueue.open(config().maxConsumerLag(4 * SEGMENT).build())) {
             queue.createConsumer("slow", StartAt.EARLIEST);
             queue.createConsumer("default", StartAt.EARLIEST);
             for (int i = 0; i < 150; i++) {
@@ -193,8 +194,7 @@ class CopierTest {
         Files.delete(temp.resolve("copy/mine"));
         assertThrows(
                 MmapQueueException.class,
-                () -> Copier.copy(
-                        temp.resolve("queue"), temp.resolve("queue/in"), new RingSize(0, 0), Progress.NONE));
+                () -> Copier.copy(temp.resolve("queue"), temp.resolve("queue/in"), new RingSize(0, 0), Progress.NONE));
         Directories.flip(temp.resolve("queue/0_segment.dat"), 100, 1);
         MmapQueueException error = assertThrows(MmapQueueException.class, () -> copy(0, 0));
         assertTrue(error.getMessage().contains("Repair it first"), error.getMessage());
@@ -203,10 +203,18 @@ class CopierTest {
     @Test
     void sizesOutOfRangeThrow() {
         fill(3, 0);
-        assertEquals("segment_size", assertThrows(ConfigException.class, () -> copy(0, 100)).key());
-        assertEquals("segment_size", assertThrows(ConfigException.class, () -> copy(0, 2L << 30)).key());
-        assertEquals("capacity", assertThrows(ConfigException.class, () -> copy(SEGMENT, 0)).key());
-        assertEquals("capacity", assertThrows(ConfigException.class, () -> copy(-1, 0)).key());
+        assertEquals(
+                "segment_size",
+                assertThrows(ConfigException.class, () -> copy(0, 100)).key());
+        assertEquals(
+                "segment_size",
+                assertThrows(ConfigException.class, () -> copy(0, 2L << 30)).key());
+        assertEquals(
+                "capacity",
+                assertThrows(ConfigException.class, () -> copy(SEGMENT, 0)).key());
+        assertEquals(
+                "capacity",
+                assertThrows(ConfigException.class, () -> copy(-1, 0)).key());
         assertEquals(3, copy(2 * SEGMENT, 0).records());
     }
 
