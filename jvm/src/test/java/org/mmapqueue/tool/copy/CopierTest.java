@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -26,6 +28,7 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
+import org.mmapqueue.tool.Main;
 import org.mmapqueue.tool.QueueContent;
 import org.mmapqueue.tool.report.CopyReport;
 import org.mmapqueue.tool.report.Progress;
@@ -232,5 +235,28 @@ class CopierTest {
                     PosixFilePermissions.toString(
                             Files.getPosixFilePermissions(temp.resolve("queue").resolve(name))));
         }
+    }
+
+    @Test
+    void theCommandLineCopiesAndResizes() {
+        fill(20, 0);
+        String queue = temp.resolve("queue").toString();
+        assertTrue(run(0, "copy", queue, "--to", temp.resolve("copy").toString(), "--segment-size", "8k")
+                .contains("20 records, offsets 0 to 19"));
+        assertTrue(run(0, "resize", queue, "--capacity", "1m").contains("up to 256 segments of 4096 bytes"));
+        assertTrue(run(1, "resize", queue, "--capacity", "4k").contains("capacity = 4096 is invalid"));
+        for (String wrong : List.of("", "--capacity", "--capacity 1x", "--capacity 0", "--to copy", "--capacity 1m --to x")) {
+            List<String> words = new ArrayList<>(List.of("resize", queue));
+            words.addAll(List.of(wrong.split(" ")));
+            words.remove("");
+            assertTrue(run(2, words.toArray(String[]::new)).contains("usage:"), wrong);
+        }
+    }
+
+    private static String run(int status, String... words) {
+        ByteArrayOutputStream text = new ByteArrayOutputStream();
+        PrintStream out = new PrintStream(text, true, StandardCharsets.UTF_8);
+        assertEquals(status, Main.run(List.of(words), out, out), () -> text.toString(StandardCharsets.UTF_8));
+        return text.toString(StandardCharsets.UTF_8);
     }
 }
