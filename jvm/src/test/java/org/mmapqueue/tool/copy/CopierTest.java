@@ -245,7 +245,8 @@ class CopierTest {
                 .contains("20 records, offsets 0 to 19"));
         assertTrue(run(0, "resize", queue, "--capacity", "1m").contains("up to 256 segments of 4096 bytes"));
         assertTrue(run(1, "resize", queue, "--capacity", "4k").contains("capacity = 4096 is invalid"));
-        for (String wrong : List.of("", "--capacity", "--capacity 1x", "--capacity 0", "--to copy", "--capacity 1m --to x")) {
+        for (String wrong :
+                List.of("", "--capacity", "--capacity 1x", "--capacity 0", "--to copy", "--capacity 1m --to x")) {
             List<String> words = new ArrayList<>(List.of("resize", queue));
             words.addAll(List.of(wrong.split(" ")));
             words.remove("");
