@@ -204,6 +204,13 @@ class CopierTest {
     }
 
     @Test
+    void version1HasNoOffsetsToKeep() {
+        MmapQueue.open(config().formatVersion(1).build()).close();
+        MmapQueueException error = assertThrows(MmapQueueException.class, () -> copy(0, 0));
+        assertTrue(error.getMessage().contains("format version 1"), error.getMessage());
+    }
+
+    @Test
     void sizesOutOfRangeThrow() {
         fill(3, 0);
         assertEquals(
