@@ -85,6 +85,8 @@ class SharedBuffer:
 
     def fitting(self, lengths: list[int], start: int) -> int:
         """The index after the last record that fits, of those from `start` on."""
+        if len(lengths) - start <= self.record_limit and sum(lengths) <= self.payload_limit:
+            return len(lengths)
         ends = list(accumulate(lengths[start : start + self.record_limit]))
         return start + bisect_right(ends, self.payload_limit)
 

@@ -84,6 +84,8 @@ class Acks(ABC):
         # Losses not yet raised: records were delivered first.
         self._dropped: deque[Dropped] = deque()
         self._linger = linger
+        # How often acks were sent, and what of it the thread has seen.
+        self._sends = self._sends_seen = 0
         # Held during the calls that send.
         self._ack_lock = threading.Lock()
         self._bell = Bell()
@@ -231,6 +233,7 @@ class Acks(ABC):
 
     def _send(self, pending: Pending) -> bool:
         up_to, single = _drained(pending.up_to), _drained(pending.single)
+        self._sends += 1
         try:
             last = max(up_to, default=-1)
             if up_to:
@@ -277,7 +280,9 @@ class Acks(ABC):
 
     def tidy(self) -> float | None:
         """For the thread: does what is due; returns when it is due next, in seconds; None: at the bell."""
-        sent = self.send_acks()
+        # Pops of the last moments may have sent all that are older than linger.
+        sent = self._sends != self._sends_seen or self.send_acks()
+        self._sends_seen = self._sends
         self.release_due()
         left = max(0.0, self._due[0] - monotonic()) if self._due else inf
         if sent:
