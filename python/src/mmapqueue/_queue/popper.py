@@ -29,8 +29,8 @@ from mmapqueue._values.message import AnyMessage
 
 #: A call takes a fraction of a second. After this time the JVM counts as stopped.
 _MAX_CALL_SECONDS = 30.0
-#: The most bytes of data that are prefetched.
-_PREFETCH_BYTES = 1 << 20
+#: From this many records on, prefetching uses a large buffer. A prefetch takes what one buffer holds.
+_MANY = 256
 
 
 class Popper(Prefetch):
@@ -194,9 +194,11 @@ class Popper(Prefetch):
         self.pace.popped(1)
         if most <= 1 or self.undelivered or any(each.busy for each in self._live_buffers() if each is not own):
             return False
+        if most > _MANY:
+            self._grow(own)
         highest = self._highest
         try:
-            count = self.pop_into(own, most, _PREFETCH_BYTES, Deadline(False, None))
+            count = self.pop_into(own, most, own.state[0].payload_limit, Deadline(False, None))
         except UnackedLimit:
             return False
         self.pace.popped(count)
@@ -350,7 +352,7 @@ class Popper(Prefetch):
             self.end()
             self.closed = True
             # Another thread may just have prefetched.
-            self.ready = iter(())
+            self.forget_ready()
             self._bell.ring()
             try:
                 self.handle.call("closeConsumer", self.number)

@@ -17,6 +17,7 @@ from mmapqueue._queue.consumers import Consumers
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.idempotent import IdempotentProducers
 from mmapqueue._queue.iteration import Iteration
+from mmapqueue._queue.maintenance import Maintenance
 from mmapqueue._queue.options import options
 from mmapqueue._queue.pace import Ahead
 from mmapqueue._queue.producer import Producer, Record
@@ -30,7 +31,7 @@ from mmapqueue._values.durations import Duration, seconds
 from mmapqueue._values.serializers import Serializer, serializer_of
 
 
-class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value], Consumers[Value]):
+class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value], Consumers[Value], Maintenance):
     """A big, fast, persistent queue of bytes in a directory.
 
     After `push` returns, the record survives a kill of this process and of the JVM. After `flush` or
@@ -132,8 +133,8 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
                 timedelta, or a text such as "5ms"; 0 to send each at once. None for 5 ms, or 0 with visibility_timeout.
                 A kill before that redelivers the record.
             **configuration: The keys of `Configuration`: sizes are bytes, or texts such as "128k" or "16m"; durations
-                are milliseconds, timedeltas, or texts such as "250ms" or "7d". `capacity`, a size, replaces
-                queue_capacity_segments; it is rounded up to whole segments.
+                are milliseconds, timedeltas, or texts such as "250ms" or "7d". `capacity`, a size, is what the
+                queue holds at most, 512 MiB by default; the number and size of its segments follow from it.
 
         Raises:
             ConfigError: A value is out of range, or not the one that the queue was created with; prefetch or ack_linger
@@ -187,7 +188,7 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
 
         Example:
             >>> queue.config["max_event_size"], queue.config["dead_letter_dir"]
-            (20480, None)
+            (1048576, None)
         """
         return self._handle.config.copy()
 

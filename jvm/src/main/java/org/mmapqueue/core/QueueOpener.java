@@ -33,6 +33,7 @@ import org.mmapqueue.swap.Swapper;
 final class QueueOpener {
     private final ConfigValues config;
     private final Storage storage;
+    private final int leastMapped;
     private final Path path;
     private ProcessLock lock;
     private MetaPage meta;
@@ -40,9 +41,11 @@ final class QueueOpener {
     private Registry registry;
     private Producers producers;
 
-    QueueOpener(ConfigValues config, Storage storage) {
+    /** @param leastMapped the least limit of mapped segments, when the configuration does not set it */
+    QueueOpener(ConfigValues config, Storage storage, int leastMapped) {
         this.config = config;
         this.storage = storage;
+        this.leastMapped = leastMapped;
         this.path = config.queueDir();
     }
 
@@ -90,6 +93,9 @@ final class QueueOpener {
             } else {
                 settings = Settings.forExisting(config, found);
             }
+        }
+        if (settings.maxInMemSegments() < leastMapped && !config.isSet(ConfigKey.MAX_IN_MEM_SEGMENTS)) {
+            settings = Settings.forExisting(config.with(ConfigKey.MAX_IN_MEM_SEGMENTS, leastMapped), found);
         }
         meta = directory.openMeta(found);
         if (!settings.readOnly() && settings.geometry().format().hasRetention()) {

@@ -12,6 +12,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.Consumer;
@@ -77,7 +78,7 @@ class CopierTest {
         try (MmapQueue copy =
                 MmapQueue.open(QueueConfig.builder(temp.resolve("copy")).build())) {
             assertEquals(7, copy.lastSequence("sink").orElseThrow());
-            assertEquals(-1, copy.pushOnce("sink", 7, List.of(new byte[4]), Duration.ZERO));
+            assertEquals(OptionalLong.empty(), copy.pushOnce("sink", 7, List.of(new byte[4]), Duration.ZERO));
             assertEquals(65536, copy.stats().segmentSize());
         }
         assertEquals(before, content("queue"));
@@ -123,13 +124,13 @@ class CopierTest {
     void retainedRecordsAreCopiedAsFarAsThereIsRoom() {
         try (MmapQueue queue = MmapQueue.open(config().retainBytes(1 << 20).build())) {
             Consumer consumer = queue.consumer();
-            for (int i = 0; i < 100; i++) {
+            for (int i = 0; i < 80; i++) { // the writer needs none of their segments yet
                 queue.push(Payload.of(i, 500));
                 consumer.ack(consumer.poll().offset());
             }
         }
         CopyReport large = copy(0, 0);
-        assertEquals(new CopyReport(temp.resolve("copy").toString(), 100, 0, 100, SEGMENT, 16, 0), large);
+        assertEquals(new CopyReport(temp.resolve("copy").toString(), 80, 0, 80, SEGMENT, 16, 0), large);
         Directories.delete(temp.resolve("copy"));
         CopyReport small = copy(4 * SEGMENT, 0);
         assertEquals(small.firstOffset(), small.leftOut());
@@ -137,7 +138,7 @@ class CopierTest {
         try (MmapQueue copy =
                 MmapQueue.open(QueueConfig.builder(temp.resolve("copy")).build())) {
             assertEquals(small.firstOffset(), copy.firstOffset());
-            assertEquals(1, copy.get(99).data().length / 500);
+            assertEquals(1, copy.get(79).data().length / 500);
         }
     }
 
