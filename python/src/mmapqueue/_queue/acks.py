@@ -1,6 +1,6 @@
 """Acks of one consumer: coalesced in this process, sent to the JVM together.
 
-An ack appends an offset to a deque: no lock, no call. The offsets reach the JVM before the next call that could see a
+An ack appends an offset to a list: no lock, no call. The offsets reach the JVM before the next call that could see a
 difference (a pop from the JVM, a nack, a seek, lag, statistics, flush, close), and after ack_linger at the latest. Acks
 never undo anything, so their order does not matter. A kill before that loses them: the records are redelivered.
 """
@@ -51,8 +51,8 @@ class Pending:
 
     def __init__(self, origin: Origin = _NO_ORIGIN) -> None:
         self.origin = origin
-        self.up_to: deque[int] = deque()
-        self.single: deque[int] = deque()
+        self.up_to: list[int] = []
+        self.single: list[int] = []
         self.rings = True
 
     def __bool__(self) -> bool:
@@ -231,6 +231,12 @@ class Acks(ABC):
         with Shield(), self._ack_lock:
             return self._send(self.pending)
 
+    def take_cumulative(self) -> int:
+        """Takes the cumulative acks, for a pop that sends them; returns the last record's offset, -1 without one."""
+        with self._ack_lock:
+            self._sends += 1
+            return max(_drained(self.pending.up_to), default=-1)
+
     def _send(self, pending: Pending) -> bool:
         up_to, single = _drained(pending.up_to), _drained(pending.single)
         self._sends += 1
@@ -300,11 +306,10 @@ class Acks(ABC):
         """Releases prefetched records when a requeued one is due."""
 
 
-def _drained(offsets: deque[int]) -> list[int]:
-    """Takes all entries; entries appended by other threads at the same time are taken or stay."""
-    found: list[int] = []
-    with suppress(IndexError):
-        found.extend(iter(offsets.popleft, None))
+def _drained(offsets: list[int]) -> list[int]:
+    """Takes all entries. The caller holds the lock of acks; entries that other threads append now stay."""
+    found = offsets[:]
+    del offsets[: len(found)]
     return found
 
 

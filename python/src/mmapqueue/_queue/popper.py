@@ -93,7 +93,7 @@ class Popper(Prefetch):
     def pop_into(self, own: PopBuffer, most: int, max_bytes: int, deadline: Deadline) -> int:
         """Pops into the thread's buffer; returns how many records that holds."""
         self.keep_ready()
-        if self.pending:
+        if self.pending and (self.undelivered or self.pending.single):
             self.send_acks()
         count, size = self._take_undelivered(own, most, max_bytes) if self.undelivered else (0, 0)
         while count < most and self._may_take_more(size, max_bytes, count):
@@ -119,7 +119,11 @@ class Popper(Prefetch):
             with Shield():
                 try:
                     wait = 0 if count else deadline.call_millis()
-                    answer = buffer.pop(buffer.next_call(), self.number, asked, budget, wait)
+                    up_to = self.take_cumulative() if self.pending.up_to else -1
+                    if up_to < 0:
+                        answer = buffer.pop(buffer.next_call(), self.number, asked, budget, wait)
+                    else:
+                        answer = buffer.ack_and_pop(buffer.next_call(), self.number, up_to, asked, budget, wait)
                 except MmapQueueError as error:
                     failure = self._check_answered(error)
                 else:

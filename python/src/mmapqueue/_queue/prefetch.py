@@ -61,7 +61,7 @@ class Prefetch(Acks):
 
     def forget_ready(self) -> None:
         """Delivers no record that was prefetched: the consumer is closed, or they are lost."""
-        with self._ready_lock:
+        with Shield(), self._ready_lock:
             self.ready = iter(())
 
     def keep_ready(self) -> None:

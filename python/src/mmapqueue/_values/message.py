@@ -29,8 +29,8 @@ class _Fields(NamedTuple):
 class Message(_Fields, Generic[Value]):
     """A record that was popped. Immutable.
 
-    `with` acks it at the end of the block, or requeues it when the block raises. Each of `ack`, `nack` and the end of
-    the block is a call of tens of microseconds: for many records at once, use `ack_many`, or `ack` of the last one.
+    `with` acks it at the end of the block, or requeues it when the block raises. Acks of messages reach the JVM
+    together, within some milliseconds (`ack_linger` of `Queue`); a `nack` is a call of tens of microseconds.
 
     Messages can be pickled and copied. One that was unpickled cannot ack itself, as it knows no open queue: pass it, or
     its offset, to `Queue.ack`.
