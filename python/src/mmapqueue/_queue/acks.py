@@ -1,8 +1,9 @@
 """Acks of one consumer: coalesced in this process, sent to the JVM together.
 
 An ack appends an offset to a list: no lock, no call. The offsets reach the JVM before the next call that could see a
-difference (a pop from the JVM, a nack, a seek, lag, statistics, flush, close), and after ack_linger at the latest. Acks
-never undo anything, so their order does not matter. A kill before that loses them: the records are redelivered.
+difference (a pop from the JVM, which takes them along, a nack, a seek, lag, statistics, flush, close), and by a thread
+after ack_linger, unless a pop has just sent others. Acks never undo anything, so their order does not matter. A kill
+before that loses them: the records are redelivered.
 """
 
 from __future__ import annotations
