@@ -160,10 +160,6 @@ class Sender:
         if threading.current_thread() is not self._thread:
             self._thread.join(_STOP_SECONDS)
 
-    def is_alive(self) -> bool:
-        """Whether the thread still pushes."""
-        return self._thread.is_alive()
-
     def _is_idle(self) -> bool:
         return self.ended or (self._completed == self._begun and not self.waiting)
 
@@ -199,11 +195,12 @@ class Sender:
         except BaseException:
             _LOG.exception("the thread of a producer of the queue in %s has failed", self._handle.path)
         finally:
+            rest = self._rest[self._done :]
             self.ended = True
             self.limit = -1
             # A push that comes too late rings, and fails.
             self.rings_at = 0
-            self._fail(self._rest[self._done :], self._closed_error())
+            self._fail(rest, self._closed_error())
             self._fail_waiting()
             self._handle.producers.discard(self)
 
