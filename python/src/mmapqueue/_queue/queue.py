@@ -317,6 +317,8 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
     def flush(self) -> None:
         """Returns when all earlier pushes and acks are durable. Ctrl-C waits for it.
 
+        Records that still wait in a `producer` are not pushed: flush that one first.
+
         Raises:
             Poisoned: It could not be written.
             Closed: The queue is closed.
