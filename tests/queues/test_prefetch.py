@@ -216,6 +216,16 @@ def test_a_seek_forgets_prefetched_records(open_queue: Open) -> None:
     assert [m.offset for m in queue] == list(range(len(popped) + 5, 100))
 
 
+def test_a_purge_includes_prefetched_records(open_queue: Open) -> None:
+    queue = open_queue()
+    popped = prefetched(queue)
+    queue.ack(popped[0])
+    assert queue.purge() == 99
+    assert (queue.lag(), queue.qsize()) == (0, 0)
+    assert queue.push(b"new") == 100
+    assert queue.pop(block=False).offset == 100
+
+
 def test_dropped_records_are_not_delivered_from_the_prefetched_ones(open_queue: Open) -> None:
     queue = open_queue(**SMALL, max_consumer_lag="32k")
     queue.push_many([b"x" * 100] * 50)

@@ -96,6 +96,7 @@ SHARED_BUFFER_CALLS = {
     "pushLoaded": "iii",
     "pushLoadedOnce": "iiisL",
     "pop": "iiiii",
+    "ackAndPop": "iiLiii",
     "peek": "i",
     "fetch": "i",
     "get": "Li",

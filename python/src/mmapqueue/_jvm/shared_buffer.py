@@ -5,7 +5,9 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import accumulate, pairwise, repeat
+from mmap import mmap
 from pathlib import Path
+from struct import iter_unpack
 
 from py4j.java_gateway import JavaObject
 
@@ -38,6 +40,7 @@ class SharedBuffer:
     """
 
     __slots__ = (
+        "ack_and_pop",
         "ack_many",
         "fetch",
         "get",
@@ -70,6 +73,7 @@ class SharedBuffer:
         self.push_loaded = call("pushLoaded").within
         self.push_loaded_once = call("pushLoadedOnce").within
         self.pop = call("pop").within
+        self.ack_and_pop = call("ackAndPop").within
         self.peek = call("peek").within
         self.fetch = call("fetch").within
         self.get = call("get").within
@@ -85,6 +89,8 @@ class SharedBuffer:
 
     def fitting(self, lengths: list[int], start: int) -> int:
         """The index after the last record that fits, of those from `start` on."""
+        if len(lengths) - start <= self.record_limit and sum(lengths) <= self.payload_limit:
+            return len(lengths)
         ends = list(accumulate(lengths[start : start + self.record_limit]))
         return start + bisect_right(ends, self.payload_limit)
 
@@ -110,10 +116,9 @@ class SharedBuffer:
         attempts_at = offsets_at + (8 * count if flags & names.HAS_OFFSETS else 0)
         view = self.memory.load(attempts_at + (4 * count if flags & names.HAS_ATTEMPTS else 0))
         lengths = array("I", view[lengths_at : lengths_at + 4 * count])
-        ends = accumulate(lengths, initial=names.PAYLOAD)
         return list(
             messages(
-                [view[a:b] for a, b in pairwise(ends)],
+                _slices(view, lengths, size),
                 array("q", view[offsets_at:attempts_at])
                 if flags & names.HAS_OFFSETS
                 else range(offset, offset + count),
@@ -135,6 +140,14 @@ class SharedBuffer:
             length = self.fetch(len(data))
             data += self.memory.load(at + length)[at : at + length]
         return bytes(data)
+
+
+def _slices(view: bytes | mmap, lengths: "array[int]", size: int) -> list[bytes]:
+    """The payloads that are back to back in a buffer; `size` bytes together."""
+    if lengths[0] and lengths.count(lengths[0]) == len(lengths):
+        # Of one length: in C.
+        return [data for (data,) in iter_unpack(f"{lengths[0]}s", view[names.PAYLOAD : names.PAYLOAD + size])]
+    return [view[a:b] for a, b in pairwise(accumulate(lengths, initial=names.PAYLOAD))]
 
 
 class BufferPool:

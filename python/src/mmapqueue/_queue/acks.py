@@ -1,8 +1,9 @@
 """Acks of one consumer: coalesced in this process, sent to the JVM together.
 
-An ack appends an offset to a deque: no lock, no call. The offsets reach the JVM before the next call that could see a
-difference (a pop from the JVM, a nack, a seek, lag, statistics, flush, close), and after ack_linger at the latest. Acks
-never undo anything, so their order does not matter. A kill before that loses them: the records are redelivered.
+An ack appends an offset to a list: no lock, no call. The offsets reach the JVM before the next call that could see a
+difference (a pop from the JVM, which takes them along, a nack, a seek, lag, statistics, flush, close), and by a thread
+after ack_linger, unless a pop has just sent others. Acks never undo anything, so their order does not matter. A kill
+before that loses them: the records are redelivered.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class Pending:
 
     def __init__(self, origin: Origin = _NO_ORIGIN) -> None:
         self.origin = origin
-        self.up_to: deque[int] = deque()
-        self.single: deque[int] = deque()
+        self.up_to: list[int] = []
+        self.single: list[int] = []
         self.rings = True
 
     def __bool__(self) -> bool:
@@ -84,6 +85,8 @@ class Acks(ABC):
         # Losses not yet raised: records were delivered first.
         self._dropped: deque[Dropped] = deque()
         self._linger = linger
+        # How often acks were sent, and what of it the thread has seen.
+        self._sends = self._sends_seen = 0
         # Held during the calls that send.
         self._ack_lock = threading.Lock()
         self._bell = Bell()
@@ -229,8 +232,15 @@ class Acks(ABC):
         with Shield(), self._ack_lock:
             return self._send(self.pending)
 
+    def take_cumulative(self) -> int:
+        """Takes the cumulative acks, for a pop that sends them; returns the last record's offset, -1 without one."""
+        with self._ack_lock:
+            self._sends += 1
+            return max(_drained(self.pending.up_to), default=-1)
+
     def _send(self, pending: Pending) -> bool:
         up_to, single = _drained(pending.up_to), _drained(pending.single)
+        self._sends += 1
         try:
             last = max(up_to, default=-1)
             if up_to:
@@ -277,7 +287,9 @@ class Acks(ABC):
 
     def tidy(self) -> float | None:
         """For the thread: does what is due; returns when it is due next, in seconds; None: at the bell."""
-        sent = self.send_acks()
+        # Pops of the last moments may have sent all that are older than linger.
+        sent = self._sends != self._sends_seen or self.send_acks()
+        self._sends_seen = self._sends
         self.release_due()
         left = max(0.0, self._due[0] - monotonic()) if self._due else inf
         if sent:
@@ -295,11 +307,10 @@ class Acks(ABC):
         """Releases prefetched records when a requeued one is due."""
 
 
-def _drained(offsets: deque[int]) -> list[int]:
-    """Takes all entries; entries appended by other threads at the same time are taken or stay."""
-    found: list[int] = []
-    with suppress(IndexError):
-        found.extend(iter(offsets.popleft, None))
+def _drained(offsets: list[int]) -> list[int]:
+    """Takes all entries. The caller holds the lock of acks; entries that other threads append now stay."""
+    found = offsets[:]
+    del offsets[: len(found)]
     return found
 
 

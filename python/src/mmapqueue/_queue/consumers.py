@@ -156,4 +156,5 @@ class Consumers(AsyncReading[Value]):
         known = self._consumers.get(self._consumer_name)
         if known is None or known.closed:
             return self._popper if self._consumer_name in self.consumers() else None
-        return known._popper
+        self._last = known._popper
+        return self._last

@@ -47,8 +47,14 @@ class Releasable(Protocol):
     def send_acks(self) -> bool:
         """Sends the acks; returns whether it had any."""
 
+    def release_undelivered(self) -> None:
+        """Releases the records; raises nothing."""
+
     def end(self) -> None:
         """Sends the acks and releases the records; raises nothing."""
+
+    def forget_ready(self) -> None:
+        """After the close: delivers no record that was prefetched."""
 
 
 class Stoppable(Protocol):
@@ -157,6 +163,12 @@ class QueueHandle:
         """The records of items, made one by one while they are taken; without a serializer, the items."""
         return items if self.serializer is None else map(self.serializer.dumps, items)
 
+    def release_undelivered(self) -> None:
+        """Releases what consumers have popped ahead: the JVM counts it as not popped."""
+        with Shield():
+            for consumer in list(self.releasables):
+                consumer.release_undelivered()
+
     def close(self) -> None:
         """Closes the handle. Does nothing the second time, and in a forked child."""
         if self.pid != _getpid():
@@ -169,6 +181,8 @@ class QueueHandle:
             for consumer in list(self.releasables):
                 consumer.end()
             self.lifetime.closed = True
+            for consumer in list(self.releasables):
+                consumer.forget_ready()
             try:
                 self._close.within()
             finally:

@@ -58,6 +58,8 @@ class Maintenance:
             >>> queue.purge()
             2
         """
+        # A prefetched record would be delivered although it is acked.
+        self._handle.release_undelivered()
         purged: int = self._handle.call("purge")
         return purged
 

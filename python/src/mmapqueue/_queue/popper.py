@@ -29,8 +29,8 @@ from mmapqueue._values.message import AnyMessage
 
 #: A call takes a fraction of a second. After this time the JVM counts as stopped.
 _MAX_CALL_SECONDS = 30.0
-#: The most bytes of data that are prefetched.
-_PREFETCH_BYTES = 1 << 20
+#: From this many records on, prefetching uses a large buffer. A prefetch takes what one buffer holds.
+_MANY = 256
 
 
 class Popper(Prefetch):
@@ -93,7 +93,7 @@ class Popper(Prefetch):
     def pop_into(self, own: PopBuffer, most: int, max_bytes: int, deadline: Deadline) -> int:
         """Pops into the thread's buffer; returns how many records that holds."""
         self.keep_ready()
-        if self.pending:
+        if self.pending and (self.undelivered or self.pending.single):
             self.send_acks()
         count, size = self._take_undelivered(own, most, max_bytes) if self.undelivered else (0, 0)
         while count < most and self._may_take_more(size, max_bytes, count):
@@ -119,7 +119,11 @@ class Popper(Prefetch):
             with Shield():
                 try:
                     wait = 0 if count else deadline.call_millis()
-                    answer = buffer.pop(buffer.next_call(), self.number, asked, budget, wait)
+                    up_to = self.take_cumulative() if self.pending.up_to else -1
+                    if up_to < 0:
+                        answer = buffer.pop(buffer.next_call(), self.number, asked, budget, wait)
+                    else:
+                        answer = buffer.ack_and_pop(buffer.next_call(), self.number, up_to, asked, budget, wait)
                 except MmapQueueError as error:
                     failure = self._check_answered(error)
                 else:
@@ -194,9 +198,11 @@ class Popper(Prefetch):
         self.pace.popped(1)
         if most <= 1 or self.undelivered or any(each.busy for each in self._live_buffers() if each is not own):
             return False
+        if most > _MANY:
+            self._grow(own)
         highest = self._highest
         try:
-            count = self.pop_into(own, most, _PREFETCH_BYTES, Deadline(False, None))
+            count = self.pop_into(own, most, own.state[0].payload_limit, Deadline(False, None))
         except UnackedLimit:
             return False
         self.pace.popped(count)
@@ -350,7 +356,7 @@ class Popper(Prefetch):
             self.end()
             self.closed = True
             # Another thread may just have prefetched.
-            self.ready = iter(())
+            self.forget_ready()
             self._bell.ring()
             try:
                 self.handle.call("closeConsumer", self.number)

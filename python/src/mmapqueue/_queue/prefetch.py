@@ -57,6 +57,11 @@ class Prefetch(Acks):
             else:
                 self.undelivered.put_first(rest, NEVER)
         if self.closed or self.handle.closed:
+            self.forget_ready()
+
+    def forget_ready(self) -> None:
+        """Delivers no record that was prefetched: the consumer is closed, or they are lost."""
+        with Shield(), self._ready_lock:
             self.ready = iter(())
 
     def keep_ready(self) -> None:
@@ -73,8 +78,7 @@ class Prefetch(Acks):
     def _forget_dropped(self, error: Dropped) -> None:
         """After a loss the JVM pops anew from its end on: prefetched records would come twice."""
         super()._forget_dropped(error)
-        with self._ready_lock:
-            self.ready = iter(())
+        self.forget_ready()
 
     def begin_move(self) -> None:
         """Sends the acks from before a move. For use in a Shield."""

@@ -135,9 +135,9 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
             prefetch: The most records that `pop` takes ahead, so that the next ones need no call into the JVM; 0 for
                 none. None for 4096, or 0 with visibility_timeout. It takes what the consumer needs for 0.1 s at its
                 present pace. Prefetched records count as not popped; a close, and a `nack`, release them.
-            ack_linger: The longest that an ack of a message waits for others before it reaches the JVM: seconds, a
-                timedelta, or a text such as "5ms"; 0 to send each at once. None for 5 ms, or 0 with visibility_timeout.
-                A kill before that redelivers the record.
+            ack_linger: How long an ack of a message waits for others before it reaches the JVM, twice that at most:
+                seconds, a timedelta, or a text such as "5ms"; 0 to send each at once. None for 5 ms, or 0 with
+                visibility_timeout. A kill before that redelivers the record.
             **configuration: The keys of `Configuration`: sizes are bytes, or texts such as "128k" or "16m"; durations
                 are milliseconds, timedeltas, or texts such as "250ms" or "7d". `capacity`, a size, is what the
                 queue holds at most, 512 MiB by default; the number and size of its segments follow from it.
@@ -323,6 +323,8 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
 
     def flush(self) -> None:
         """Returns when all earlier pushes and acks are durable. Ctrl-C waits for it.
+
+        Records that still wait in a `producer` are not pushed: flush that one first.
 
         Raises:
             Poisoned: It could not be written.

@@ -30,8 +30,8 @@ class Message(_Fields, Generic[Value]):
     """A record that was popped. Immutable.
 
     `with` acks it alone at the end of the block. When the block raises, it requeues the record, which is redelivered
-    after 0.1 s, then 0.2 s, and so on up to a minute, as with `Queue.process`. Each of `ack`, `nack` and the end of
-    the block is a call of tens of microseconds: for many records at once, use `ack_many`, or `ack` of the last one.
+    after 0.1 s, then 0.2 s, and so on up to a minute, as with `Queue.process`. Acks of messages reach the JVM together,
+    within some milliseconds (`ack_linger` of `Queue`); a `nack` is a call of tens of microseconds.
 
     Messages can be pickled and copied. One that was unpickled cannot ack itself, as it knows no open queue: pass it, or
     its offset, to `Queue.ack`.

@@ -1,8 +1,11 @@
-"""The thread of a batching producer: takes records from a deque, pushes them in batches, completes their handles.
+"""The thread of a batching producer: takes records from a list, pushes them in batches, completes their handles.
 
-Pushing threads append to the deque, and read and add to plain numbers: they take no lock. One append accepts a record,
+Pushing threads append to the list, and read and add to plain numbers: they take no lock. One append accepts a record,
 so an interrupted push (Ctrl-C) has accepted it or not. CPython switches threads, and runs signal handlers, at calls and
 jumps alone, so `bytes_held += n` is one step. All other state belongs to the thread of this module.
+
+A thread that pushes without a pause holds the interpreter's lock for 5 ms at a time, and the thread here needs it three
+times for each batch. So after each `batch_bytes` such a thread pauses for a moment.
 """
 
 from __future__ import annotations
@@ -10,11 +13,8 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
-from itertools import count
-from time import monotonic
+from time import monotonic, sleep
 from weakref import WeakSet
 
 from mmapqueue._queue.batching.handles import PushHandle
@@ -29,8 +29,8 @@ _LOG = logging.getLogger("mmapqueue")
 #: What a waiting record counts beside its bytes: its handle, and its entries in lists.
 RECORD_BYTES = 128
 _SLICE_SECONDS = SLICE_MILLIS / 1000
-#: No limit for `rings_at`: the thread is awake.
-_NEVER = 1 << 62
+#: How long a push pauses that completes a batch: the thread wakes in this time.
+_PAUSE_SECONDS = 0.0001
 #: How long `stop` waits for the thread. A call takes a fraction of a second.
 _STOP_SECONDS = 30.0
 
@@ -55,7 +55,7 @@ class Sender:
     def __init__(
         self, handle: QueueHandle, producer: Producer, linger: float, batch_bytes: int, buffer_bytes: int, sync: bool
     ) -> None:
-        self.waiting: deque[PushHandle] = deque()
+        self.waiting: list[PushHandle] = []
         self.bytes_held = 0
         self.limit = buffer_bytes
         self.rings_at = 0
@@ -90,11 +90,14 @@ class Sender:
     # ---- pushing threads
 
     def ring(self) -> None:
-        """Wakes the thread: the first record waits, or a batch is full."""
-        self.rings_at = self._batch_bytes if self.bytes_held < self._batch_bytes else _NEVER
+        """Wakes the thread: the first record waits, or another batch is full."""
+        held = self.bytes_held
+        self.rings_at = self._batch_bytes if held < self._batch_bytes else held + self._batch_bytes
         self._bell.ring()
         if self.ended:
             self._fail_waiting()
+        elif held >= self._batch_bytes:
+            sleep(_PAUSE_SECONDS)
 
     def await_room(self, deadline: Deadline) -> None:
         """Returns when a record may be appended.
@@ -157,10 +160,6 @@ class Sender:
         if threading.current_thread() is not self._thread:
             self._thread.join(_STOP_SECONDS)
 
-    def is_alive(self) -> bool:
-        """Whether the thread still pushes."""
-        return self._thread.is_alive()
-
     def _is_idle(self) -> bool:
         return self.ended or (self._completed == self._begun and not self.waiting)
 
@@ -196,11 +195,12 @@ class Sender:
         except BaseException:
             _LOG.exception("the thread of a producer of the queue in %s has failed", self._handle.path)
         finally:
+            rest = self._rest[self._done :]
             self.ended = True
             self.limit = -1
             # A push that comes too late rings, and fails.
             self.rings_at = 0
-            self._fail(self._rest[self._done :], self._closed_error())
+            self._fail(rest, self._closed_error())
             self._fail_waiting()
             self._handle.producers.discard(self)
 
@@ -219,17 +219,15 @@ class Sender:
             if left <= 0:
                 break
             self._bell.wait(left)
-        self.rings_at = _NEVER
 
     def _round(self) -> None:
         """Pushes all that waits now."""
         self._urgent = False
         self._begun += 1
-        self._rest = []
         self._done = 0
-        # A deque hands each entry to one caller: no record can be missed.
-        with suppress(IndexError):
-            self._rest.extend(iter(self.waiting.popleft, None))
+        # Appends of other threads come after these.
+        self._rest = self.waiting[:]
+        del self.waiting[: len(self._rest)]
         while self._done < len(self._rest):
             self._push_batch()
         self._rest = []
@@ -266,8 +264,9 @@ class Sender:
             if pushed is None:
                 self._note_no_room()
             else:
-                self._complete(*pushed)
-                done += pushed[1]
+                first, count = pushed
+                self._complete(first, count, sum(lengths[done : done + count]))
+                done += count
         own.busy = False
 
     def _push_large(self, record: bytes) -> None:
@@ -278,7 +277,7 @@ class Sender:
             except Full:
                 self._note_no_room()
             else:
-                self._complete(first, 1)
+                self._complete(first, 1, len(record))
                 return
 
     def _millis(self) -> int:
@@ -289,14 +288,13 @@ class Sender:
         if self._queue_closes:
             raise _NoRoom
 
-    def _complete(self, first: int, pushed: int) -> None:
-        """Completes the next handles of the round: their records have offsets from `first` on."""
+    def _complete(self, first: int, pushed: int, size: int) -> None:
+        """Completes the next handles of the round: their records have `size` bytes, and offsets from `first` on."""
         self._no_room = False
         handles = self._rest[self._done : self._done + pushed]
-        released = sum(len(handle._state) for handle in handles) + pushed * RECORD_BYTES  # type: ignore[arg-type, misc]
-        for handle, offset in zip(handles, count(first), strict=False):
+        for offset, handle in enumerate(handles, first):
             handle._state = offset
-        self._finish(handles, released)
+        self._finish(handles, size)
 
     def _fail(self, handles: list[PushHandle], error: BaseException) -> None:
         """Gives an error to the next handles of the round."""
@@ -306,14 +304,15 @@ class Sender:
             "%d records of a producer of the queue in %s are not pushed: %s", len(handles), self._handle.path, error
         )
         self._failure = self._failure or error
-        released = sum(len(handle._state) for handle in handles) + len(handles) * RECORD_BYTES  # type: ignore[arg-type, misc]
+        size = sum(len(handle._state) for handle in handles)  # type: ignore[arg-type, misc]
         for handle in handles:
             handle._state = error
-        self._finish(handles, released)
+        self._finish(handles, size)
 
-    def _finish(self, handles: list[PushHandle], released: int) -> None:
+    def _finish(self, handles: list[PushHandle], size: int) -> None:
         self._done += len(handles)
-        self.bytes_held -= released
+        size += len(handles) * RECORD_BYTES
+        self.bytes_held -= size
         calls = []
         with self._progress:
             if self._callbacks:
@@ -328,10 +327,10 @@ class Sender:
                     _LOG.exception("a done-callback of a producer has failed")
 
     def _fail_waiting(self) -> None:
-        """Fails what was accepted after the end. Any thread: each handle is taken by one of them."""
-        late: list[PushHandle] = []
-        with suppress(IndexError):
-            late.extend(iter(self.waiting.popleft, None))
+        """Fails what was accepted after the end. Any thread."""
+        with self._progress:
+            late = self.waiting[:]
+            del self.waiting[: len(late)]
         self._fail(late, self._closed_error())
 
     def _closed_error(self) -> Closed:

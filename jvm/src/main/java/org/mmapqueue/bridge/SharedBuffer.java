@@ -10,6 +10,7 @@ import org.mmapqueue.Records;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.errors.TooLargeException;
 
 /**
@@ -279,6 +280,34 @@ public final class SharedBuffer {
             }
         }
         return answered(call, writer.end());
+    }
+
+    /**
+     * Acks a record and all before it, then pops as {@link #pop}. A record that is not popped any more, as others were
+     * dropped, is not acked.
+     *
+     * @param call the number of this call
+     * @param consumer the consumer's number
+     * @param upTo the offset of the record
+     * @param maxRecords the most records
+     * @param maxBytes the most bytes of payload; the first record is popped whatever its size
+     * @param waitMillis how long to wait for the first record, in ms
+     * @return as {@link #pop}
+     * @throws MmapQueueException as {@link #pop}
+     */
+    public synchronized long ackAndPop(
+            int call, int consumer, long upTo, int maxRecords, int maxBytes, int waitMillis) {
+        if (call == lastCall) {
+            return lastAnswer;
+        }
+        try {
+            handle.consumer(consumer).ack(upTo);
+        } catch (ClosedException e) {
+            return answered(call, Status.CLOSED);
+        } catch (OutOfRangeException e) {
+            // It is redelivered.
+        }
+        return pop(call, consumer, maxRecords, maxBytes, waitMillis);
     }
 
     /**
