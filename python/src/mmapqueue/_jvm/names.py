@@ -72,6 +72,9 @@ HANDLE_CALLS = {
     "endOffset": "",
     "flush": "",
     "gc": "",
+    "purge": "",
+    "destroy": "",
+    "damagedRanges": "",
     "stats": "",
     "config": "",
     "close": "",
@@ -88,6 +91,7 @@ DEFAULT_CONSUMER = "default"
 SHARED_BUFFER_CALLS = {
     "push": "iiii",
     "pushMany": "iiiii",
+    "pushBatch": "iiiiii",
     "load": "iiii",
     "pushLoaded": "iii",
     "pushLoadedOnce": "iiisL",
