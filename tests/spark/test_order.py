@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ from pyspark.sql import functions as f
 
 import mmapqueue
 
-from .conftest import SMALL, Fill, Load, QueryFailed, Shown, explained
+from .conftest import SMALL, Fill, Load, QueryFailed, explained
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 
@@ -22,10 +22,10 @@ def table(timed: Path, load: Load) -> DataFrame:
     return load(timed)
 
 
-@pytest.fixture
-def records_read(shown: Callable[[], Shown]) -> Callable[[], int]:
-    """The number of records that the last query has read from queues."""
-    return lambda: shown()["records read"]
+def records_read(frame: DataFrame) -> int:
+    """The metric of the scan of a frame that was collected."""
+    metrics = frame._jdf.queryExecution().executedPlan().collectLeaves().head().metrics()
+    return int(metrics.apply("recordsRead").value())
 
 
 def ordered(frame: DataFrame, order: str) -> DataFrame:
@@ -58,13 +58,11 @@ PUSHED = {
 
 
 @pytest.mark.parametrize("order", PUSHED)
-def test_an_order_with_a_limit_reads_its_records(
-    order: str, table: DataFrame, plain: DataFrame, records_read: Callable[[], int]
-) -> None:
+def test_an_order_with_a_limit_reads_its_records(order: str, table: DataFrame, plain: DataFrame) -> None:
     frame = ordered(table, order).limit(5)
     assert f"PushedTopN: [{PUSHED[order]} LIMIT 5]" in explained(frame)
     rows = frame.collect()
-    assert records_read() == 2 * 5
+    assert records_read(frame) == 2 * 5
     assert keys(order, rows) == keys(order, ordered(plain, order).limit(5).collect())
 
 
@@ -72,13 +70,11 @@ def test_an_order_with_a_limit_reads_its_records(
     "order",
     ["value", "partition, value", "timestamp", "timestamp DESC NULLS FIRST", "timestamp DESC, offset"],
 )
-def test_orders_that_need_all_records(
-    order: str, table: DataFrame, plain: DataFrame, records_read: Callable[[], int]
-) -> None:
+def test_orders_that_need_all_records(order: str, table: DataFrame, plain: DataFrame) -> None:
     frame = ordered(table, order).limit(5)
     assert "PushedTopN" not in explained(frame)
     rows = frame.collect()
-    assert records_read() == 600
+    assert records_read(frame) == 600
     assert keys(order, rows) == keys(order, ordered(plain, order).limit(5).collect())
     assert "PushedTopN" not in explained(table.orderBy(f.col("offset") % 7).limit(5))
 
@@ -95,20 +91,20 @@ def test_orders_that_need_all_records(
         ("timestamp <= timestamp_micros({third}) AND partition = 0", "timestamp DESC", 5),
     ],
 )
-def test_an_order_after_a_filter(
-    condition: str, order: str, read: int, table: DataFrame, plain: DataFrame, records_read: Callable[[], int]
-) -> None:
+def test_an_order_after_a_filter(condition: str, order: str, read: int, table: DataFrame, plain: DataFrame) -> None:
     third = plain.select(f.unix_micros("timestamp").alias("t")).distinct().sort("t").collect()[2].t
-    rows = ordered(table.where(condition.format(third=third)), order).limit(5).collect()
-    assert records_read() == read
+    frame = ordered(table.where(condition.format(third=third)), order).limit(5)
+    rows = frame.collect()
+    assert records_read(frame) == read
     expected = ordered(plain.where(condition.format(third=third)), order).limit(5).collect()
     assert keys(order, rows) == keys(order, expected)
 
 
-def test_an_order_with_offset_and_limit(table: DataFrame, records_read: Callable[[], int]) -> None:
+def test_an_order_with_offset_and_limit(table: DataFrame) -> None:
     frame = table.where("partition = 0").orderBy(f.desc("offset")).select("offset")
-    assert frame.offset(3).limit(2).collect() == [(296,), (295,)]
-    assert records_read() == 5
+    some = frame.offset(3).limit(2)
+    assert some.collect() == [(296,), (295,)]
+    assert records_read(some) == 5
     assert frame.limit(4).offset(3).collect() == [(296,)]
     assert frame.limit(1000).count() == 300
     assert table.limit(5).orderBy(f.desc("offset")).limit(2).select("offset").collect() == [(4,), (3,)]
@@ -132,26 +128,27 @@ def test_records_without_a_time_are_sorted_by_spark(
     spark: SparkSession,
     load: Load,
     queue_dir: Path,
-    records_read: Callable[[], int],
 ) -> None:
     for burst in range(4):
         with mmapqueue.Queue(queue_dir, spark=spark, **SMALL, timestamps=(burst % 2 == 1) == last_has_time) as queue:
             queue.push_many([b"x"] * 100)
         time.sleep(0.002)
     everything = spark.createDataFrame(load().collect(), load().schema)
-    rows = ordered(load(), order).limit(limit).collect()
-    assert records_read() == read
+    frame = ordered(load(), order).limit(limit)
+    rows = frame.collect()
+    assert records_read(frame) == read
     assert keys(order, rows) == keys(order, ordered(everything, order).limit(limit).collect())
     timed = load().where("timestamp > '2000-01-01'").orderBy(f.desc("offset")).limit(limit)
     expected = everything.where("timestamp IS NOT NULL").orderBy(f.desc("offset")).limit(limit)
     assert timed.select("offset").collect() == expected.select("offset").collect()
 
 
-def test_times_of_many_bytes_are_not_read_in_planning(fill: Fill, load: Load, records_read: Callable[[], int]) -> None:
+def test_times_of_many_bytes_are_not_read_in_planning(fill: Fill, load: Load) -> None:
     fill([b"x" * (1 << 20)] * 20, segment_size="4m", queue_capacity_segments=16, max_event_size=1 << 21)
     for limit, read in {10: 10, 17: 20}.items():
-        assert len(load().orderBy(f.desc("timestamp")).select("offset").limit(limit).collect()) == limit
-        assert records_read() == read
+        frame = load().orderBy(f.desc("timestamp")).select("offset").limit(limit)
+        assert len(frame.collect()) == limit
+        assert records_read(frame) == read
 
 
 def test_damage_is_reported_by_the_task(fill: Fill, load: Load, queue_dir: Path) -> None:

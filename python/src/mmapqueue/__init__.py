@@ -43,13 +43,15 @@ import logging
 
 from mmapqueue._jvm.jars import jar_path
 from mmapqueue._queue.consumer import Consumer
+from mmapqueue._queue.maintenance import DamagedRange
 from mmapqueue._queue.opening import open  # noqa: A004
 from mmapqueue._queue.queue import Queue
 from mmapqueue._queue.stats import ConsumerStats, Stats
 from mmapqueue._spark.frames import Offsets, read, read_stream, real_time, write, write_stream
 from mmapqueue._spark.session import configure
+from mmapqueue._tools.copies import copy, resize
 from mmapqueue._tools.jobs import repair, verify
-from mmapqueue._tools.reports import ConsumerState, Finding, FindingKind, RepairReport, VerifyReport
+from mmapqueue._tools.reports import ConsumerState, CopyReport, Finding, FindingKind, RepairReport, VerifyReport
 from mmapqueue._values.arguments import Size
 from mmapqueue._values.configuration import Configuration, EffectiveConfiguration
 from mmapqueue._values.durations import Duration, Milliseconds
@@ -87,7 +89,9 @@ __all__ = [
     "Consumer",
     "ConsumerState",
     "ConsumerStats",
+    "CopyReport",
     "Corrupt",
+    "DamagedRange",
     "Dropped",
     "Duration",
     "EffectiveConfiguration",
@@ -121,12 +125,14 @@ __all__ = [
     "VerifyReport",
     "__version__",
     "configure",
+    "copy",
     "jar_path",
     "open",
     "read",
     "read_stream",
     "real_time",
     "repair",
+    "resize",
     "verify",
     "write",
     "write_stream",

@@ -16,6 +16,7 @@ from mmapqueue._queue.consumers import Consumers
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.idempotent import IdempotentProducers
 from mmapqueue._queue.iteration import Iteration
+from mmapqueue._queue.maintenance import Maintenance
 from mmapqueue._queue.options import options
 from mmapqueue._queue.producer import Producer, Record
 from mmapqueue._queue.random_access import RandomAccess
@@ -28,7 +29,7 @@ from mmapqueue._values.durations import Duration, seconds
 from mmapqueue._values.serializers import Serializer, serializer_of
 
 
-class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value], Consumers[Value]):
+class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value], Consumers[Value], Maintenance):
     """A big, fast, persistent queue of bytes in a directory.
 
     After `push` returns, the record survives a kill of this process and of the JVM. After `flush` or

@@ -56,7 +56,8 @@ class ConsumerStats(NamedTuple):
         unacked: Records in flight; 0 unless this process owns the consumer.
         dropped_records: Records that this process, which writes, has dropped for it since it opened the queue, by
             max_consumer_lag or max_age; 0 if another process writes.
-        damaged_records: Damaged records that it has skipped (`on_damage="skip"`); 0 unless this process owns the consumer.
+        damaged_records: Damaged records that it has skipped (`on_damage="skip"`); 0 unless this process owns the
+            consumer.
         label: Its owner's description: "checkpoint …" for one of Spark's queries; empty by default.
     """
 

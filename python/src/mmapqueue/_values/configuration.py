@@ -10,7 +10,7 @@ from mmapqueue._values.durations import Milliseconds
 from mmapqueue._values.errors import ConfigError
 
 #: The keys that are durations: a number of milliseconds, or a duration with a unit.
-DURATIONS = frozenset({"flush_period", "visibility_timeout", "retain_ms", "gc_on_idle"})
+DURATIONS = frozenset({"flush_period", "visibility_timeout", "max_age", "retain_ms", "gc_on_idle"})
 
 
 class Configuration(TypedDict, total=False):
@@ -45,6 +45,10 @@ class Configuration(TypedDict, total=False):
         max_attempts: Attempts before a record is dead-lettered; 0 for no limit.
         dead_letter_dir: Directory of the dead-letter queue; only together with max_attempts.
         max_consumer_lag: The most bytes of a consumer's lag before records are dropped for it; 0 for no limit.
+        max_age: The age from which records are dropped for a consumer that has not acked them; a number is in ms, 0 for
+            no limit.
+        on_damage: What a consumer does at a damaged record: "error" raises Corrupt; "skip" continues after the damage,
+            logs it, and lists it in `Queue.damaged_ranges`.
         retain_ms: The time for which acked records are retained; a number is in ms, 0 for no retention by time.
         retain_bytes: Bytes of the log that are retained; 0 for no retention by size.
         gc_on_idle: The time without a push after which free ring files are deleted; a number is in ms, 0 for never.
@@ -68,6 +72,8 @@ class Configuration(TypedDict, total=False):
     max_attempts: int
     dead_letter_dir: str | os.PathLike[str]
     max_consumer_lag: Size
+    max_age: Milliseconds
+    on_damage: str
     retain_ms: Milliseconds
     retain_bytes: Size
     gc_on_idle: Milliseconds
@@ -102,6 +108,8 @@ class EffectiveConfiguration(TypedDict):
     max_attempts: int
     dead_letter_dir: str | None
     max_consumer_lag: int
+    max_age: int
+    on_damage: str
     retain_ms: int
     retain_bytes: int
     gc_on_idle: int

@@ -49,6 +49,7 @@ public final class KnownOptions {
         known(ALL, Options.PATH);
         known(EnumSet.of(BATCH_READ, STREAM_READ, REAL_TIME_READ), "startingOffsets", "startingTimestamp", "consumer");
         known(EnumSet.of(BATCH_READ, STREAM_READ, REAL_TIME_READ, STREAM_WRITE), "failOnDataLoss");
+        known(EnumSet.of(BATCH_READ, STREAM_READ, REAL_TIME_READ), "onDamage");
         known(READS, "minPartitions", "maxPartitionBytes");
         known(EnumSet.of(BATCH_READ), "endingOffsets", "endingTimestamp");
         known(

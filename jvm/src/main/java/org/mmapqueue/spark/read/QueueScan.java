@@ -152,7 +152,7 @@ final class QueueScan implements SupportsReportStatistics, SupportsReportPartiti
         long bytes = ROW_BYTES * rows;
         if (request.isStored()) {
             for (ReadRange each : ranges) {
-                bytes += partitions.queue(each.partition()).bytes(each.from(), each.to());
+                bytes += planner.bytes(partitions.queue(each.partition()), each);
             }
         }
         return new Plan(new QueueBatch(request, inputs), rows, bytes);
