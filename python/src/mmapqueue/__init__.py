@@ -42,6 +42,8 @@ JVM that `Queue(…)` starts goes to the logger "mmapqueue.jvm", which is silent
 import logging
 
 from mmapqueue._jvm.jars import jar_path
+from mmapqueue._queue.batching.handles import PushHandle
+from mmapqueue._queue.batching.producer import BatchingProducer
 from mmapqueue._queue.consumer import Consumer
 from mmapqueue._queue.maintenance import DamagedRange
 from mmapqueue._queue.opening import open  # noqa: A004
@@ -83,6 +85,7 @@ from mmapqueue._values.serializers import Serializer
 from mmapqueue._values.version import __version__
 
 __all__ = [
+    "BatchingProducer",
     "Closed",
     "ConfigError",
     "Configuration",
@@ -113,6 +116,7 @@ __all__ = [
     "Origin",
     "OutOfRange",
     "Poisoned",
+    "PushHandle",
     "Queue",
     "ReadOnly",
     "RepairReport",

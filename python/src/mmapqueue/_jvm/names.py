@@ -91,6 +91,7 @@ DEFAULT_CONSUMER = "default"
 SHARED_BUFFER_CALLS = {
     "push": "iiii",
     "pushMany": "iiiii",
+    "pushBatch": "iiiiii",
     "load": "iiii",
     "pushLoaded": "iii",
     "pushLoadedOnce": "iiisL",

@@ -48,6 +48,7 @@ class SharedBuffer:
         "peek",
         "pop",
         "push",
+        "push_batch",
         "push_loaded",
         "push_loaded_once",
         "push_many",
@@ -64,6 +65,7 @@ class SharedBuffer:
         self.size = size
         self.push = call("push").within
         self.push_many = call("pushMany").within
+        self.push_batch = call("pushBatch").within
         self.load = call("load").within
         self.push_loaded = call("pushLoaded").within
         self.push_loaded_once = call("pushLoadedOnce").within
@@ -91,6 +93,11 @@ class SharedBuffer:
         self.memory.store(names.PAYLOAD, payload)
         if lengths:
             self.memory.store(names.aligned(names.PAYLOAD + len(payload)), array("I", lengths).tobytes())
+
+    def count(self) -> int:
+        """The number of records that the last call has written or pushed."""
+        count: int = names.HEADER.unpack_from(self.memory.load(_HEADER_BYTES))[2]
+        return count
 
     def read(self, origin: Origin) -> list[AnyMessage]:
         """The records that the JVM has written, as messages of an origin."""

@@ -7,6 +7,7 @@ from types import TracebackType
 from mmapqueue._queue.async_methods import AsyncReading, Closing
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.iteration import Iteration
+from mmapqueue._queue.pace import Ahead
 from mmapqueue._queue.popper import Popper
 from mmapqueue._queue.reading import Reading, adopt
 from mmapqueue._values.annotations import Self, Value
@@ -32,13 +33,13 @@ class Consumer(AsyncReading[Value]):
         name: Its name.
     """
 
-    def __init__(self, handle: QueueHandle, name: str, start: SeekTarget) -> None:
+    def __init__(self, handle: QueueHandle, name: str, start: SeekTarget, ahead: Ahead) -> None:
         self.name = name
-        self._own_popper = Popper(handle, name, target_text(start, STARTS))
+        self._own = self._last = Popper(handle, name, target_text(start, STARTS), ahead)
 
     @property
     def _popper(self) -> Popper:
-        return self._own_popper
+        return self._own
 
     @property
     def closed(self) -> bool:

@@ -88,11 +88,11 @@ class ConsumerStats(NamedTuple):
             included.
         lag_seconds: The age of the first record that is not acked, in seconds; 0.0 without such a record, or when the
             queue stores no timestamps.
-        read_offset: The offset of the next record that is popped for the first time, after the batches of `consume`;
-            committed_offset unless this process owns the consumer.
+        read_offset: The offset of the next record that is popped for the first time, after prefetched records and the
+            batches of `consume`; committed_offset unless this process owns the consumer.
         read_position: The position in the log, in bytes, after the last record that was popped; the committed position
             unless this process owns the consumer.
-        unacked: Records in flight; 0 unless this process owns the consumer.
+        unacked: Records in flight, prefetched ones included; 0 unless this process owns the consumer.
         dropped_records: Records that this process, which writes, has dropped for it since it opened the queue, by
             max_consumer_lag or max_age; 0 if another process writes.
         damaged_records: Damaged records that it has skipped (`on_damage="skip"`); 0 unless this process owns the

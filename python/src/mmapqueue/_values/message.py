@@ -159,7 +159,7 @@ class Message(_Fields, Generic[Value]):
             >>> queue.unacked(), queue.lag()
             (1, 2)
         """
-        own_consumer("ack", self.offset, self.origin).ack_single(self.offset)
+        own_consumer("ack", self.offset, self.origin).ack_single(self.offset, self.origin)
 
     def nack(self, delay: Duration = 0.0) -> None:
         """Negative acknowledgement: requeues this record, as `Queue.nack`. The end of a `with` block does not ack it.
@@ -194,7 +194,7 @@ class Message(_Fields, Generic[Value]):
             return  # Acked or nacked within the block.
         consumer.in_blocks.discard(self.offset)
         if kind is None:
-            consumer.ack_single(self.offset)
+            consumer.ack_single(self.offset, self.origin)
             return
         try:
             consumer.nack(self.offset, retry_seconds(self.attempts))

@@ -37,7 +37,7 @@ class OpenConsumer(Protocol):
 
     in_blocks: set[int]
 
-    def ack_single(self, offset: int) -> None:
+    def ack_single(self, offset: int, origin: Origin | None) -> None:
         """Acks a record alone."""
 
     def nack(self, offset: int, delay: Duration) -> None:

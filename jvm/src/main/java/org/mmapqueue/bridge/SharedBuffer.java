@@ -111,6 +111,52 @@ public final class SharedBuffer {
     }
 
     /**
+     * Pushes the next records of the buffer as one atomic batch: all that are left, or a half, a quarter, … of them that
+     * the ring has room for. Their number goes to the header.
+     *
+     * @param call the number of this call
+     * @param bytes bytes of payload of all records in the buffer
+     * @param count the number of records in the buffer
+     * @param from index of the first record to push; 0 for the first call after the buffer was filled
+     * @param waitMillis how long to wait for room for the first record, in ms
+     * @param sync 1 to return only when the batch is durable
+     * @return the first record's offset, or {@link Status#FULL} or {@link Status#CLOSED}
+     * @throws MmapQueueException as {@link MmapQueue#pushBatch(java.util.List)} does, and when the thread is interrupted
+     */
+    public synchronized long pushBatch(int call, int bytes, int count, int from, int waitMillis, int sync) {
+        if (call == lastCall) {
+            return lastAnswer;
+        }
+        if (from == 0) {
+            loadedCount = 0;
+            loadedBytes = 0;
+            append(bytes, count);
+        }
+        int start = Arrays.stream(lengths, 0, from).sum();
+        int most = count - from;
+        while (true) {
+            int next = most;
+            Duration wait = Duration.ofMillis(next == 1 ? waitMillis : 0);
+            int[] sizes = from == 0 ? lengths : Arrays.copyOfRange(lengths, from, from + next);
+            try {
+                long offset = ChunkPusher.statusOf(() -> sync != 0
+                        ? queue.pushBatchSync(payload, start, sizes, next, wait)
+                        : queue.pushBatch(payload, start, sizes, next, wait));
+                if (offset != Status.FULL || next == 1) {
+                    memory.putInt(SharedBufferLayout.COUNT, next);
+                    return answered(call, offset);
+                }
+            } catch (TooLargeException e) {
+                // The batch is larger than the ring.
+                if (next == 1) {
+                    throw e;
+                }
+            }
+            most = next / 2;
+        }
+    }
+
+    /**
      * Loads a part of a batch, or of a record larger than the buffer, for {@link #pushLoaded}.
      *
      * @param call the number of this call
