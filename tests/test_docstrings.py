@@ -29,7 +29,7 @@ ELSEWHERE = {
     "repair": "reference/tools.md",
 }
 #: What only others make or raise, and what is no more than its fields.
-PLAIN = {"Origin", "EffectiveConfiguration", "Consumer"}
+PLAIN = {"Origin", "EffectiveConfiguration", "Consumer", "DamagedRange.records"}
 
 
 def public() -> Iterator[tuple[str, Any]]:
@@ -46,7 +46,7 @@ def public() -> Iterator[tuple[str, Any]]:
 
 
 PUBLIC = dict(public())
-REPORTS = ("VerifyReport", "RepairReport", "Finding", "ConsumerState", "FindingKind")
+REPORTS = ("VerifyReport", "RepairReport", "CopyReport", "Finding", "ConsumerState", "FindingKind")
 OWN = {
     name: found
     for name, found in PUBLIC.items()
@@ -81,6 +81,7 @@ def test_names_whose_examples_are_elsewhere_are_there(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name, found in EXAMPLES.items() if ">>>" in (found.__doc__ or "")])
 def test_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    mmapqueue.Queue("closed").close()
     with mmapqueue.Queue("queue", format_version=2) as queue:
         names = {
             **vars(mmapqueue),

@@ -48,7 +48,7 @@ def byte_limit(max_bytes: Size | None, unlimited: int) -> int:
 
     Args:
         max_bytes: As a user gave it; None for no limit.
-        unlimited: What stands for no limit.
+        unlimited: The number that means no limit.
 
     Raises:
         ValueError: It is below 1, or no size.
