@@ -149,7 +149,7 @@ def test_a_bad_configuration_raises_config_error(
 )
 def test_capacity_is_rounded_up_to_whole_segments(open_queue: Open, options: dict[str, Any], segments: int) -> None:
     queue = open_queue(**options)
-    assert queue.config["queue_capacity_segments"] == str(segments)
+    assert queue.config["queue_capacity_segments"] == segments
     queue.close()
     # The same again, and with nothing said.
     open_queue(**options).close()
@@ -158,7 +158,7 @@ def test_capacity_is_rounded_up_to_whole_segments(open_queue: Open, options: dic
 
 def test_capacity_is_measured_in_the_segments_that_there_are(open_queue: Open) -> None:
     open_queue(segment_size="64k", queue_capacity_segments=64).close()
-    assert open_queue(capacity="4m").config["segment_size"] == "65536"
+    assert open_queue(capacity="4m").config["segment_size"] == 65536
     open_queue().close()
     for other in ("2m", "8m"):
         with pytest.raises(mmapqueue.ConfigError) as caught:

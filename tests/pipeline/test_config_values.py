@@ -19,7 +19,8 @@ def test_defaults(tmp_path: Path) -> None:
     assert loaded.telemetry is None
     pipe = loaded.pipes[0]
     assert (pipe.ack, pipe.on_full, pipe.filters, pipe.fetchers) == ("pushed", "reject", (), ())
-    assert pipe.queue.keys() == {"capacity": 1 << 30, "segment_size": 16 << 20, "max_event_size": 5 << 20}
+    sizes = {"capacity": 1 << 30, "segment_size": 16 << 20, "max_event_size": 5 << 20, "max_in_mem_segments": 10}
+    assert pipe.queue.keys() == sizes
     assert pipe.senders[0].name == "spark"
     assert pipe.senders[0].batch.interval == timedelta(seconds=1)
 
@@ -47,7 +48,7 @@ def test_units_and_sizes(tmp_path: Path) -> None:
     assert loaded.pipes[0].queue.total == 8 << 20
     assert loaded.gather.stop_within == timedelta(seconds=1.5)
     keys = {"queue_capacity_segments": 8, "segment_size": 1 << 20, "max_event_size": 1_000_000, "retain_bytes": 0}
-    assert loaded.pipes[0].queue.keys() == keys
+    assert loaded.pipes[0].queue.keys() == keys | {"max_in_mem_segments": 10}
 
 
 def test_numbers_where_texts_are_wanted_are_as_they_were_spelled(tmp_path: Path) -> None:

@@ -122,6 +122,7 @@ def test_what_exists_is_taken_over(tmp_path: Path) -> None:
         "queue_capacity_segments": 2000,
         "max_event_size": (8 << 20) + (64 << 10),
         "flush_period": 500,
+        "max_in_mem_segments": 10,
     }
     assert metrics.queue.dir == tmp_path / "satellite-mmap-queue/metricspipe"
     receivers: list[Any] = [*logs.receivers, *metrics.receivers]

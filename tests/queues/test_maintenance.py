@@ -52,7 +52,7 @@ def test_destroy(open_queue: Open, tmp_path: Path) -> None:
         assert new.push(b"first") == 0
 
 
-def test_records_that_are_too_old_are_dropped(open_queue: Open) -> None:
+def test_records_that_are_too_old_are_dropped(open_queue: Open, tmp_path: Path) -> None:
     queue = open_queue(max_age="20ms")
     assert queue.config["max_age"] == 20
     slow = queue.consumer("slow")
@@ -62,7 +62,7 @@ def test_records_that_are_too_old_are_dropped(open_queue: Open) -> None:
         slow.pop(block=False)
     assert (caught.value.first, caught.value.last) == (0, 2)
     with pytest.raises(mmapqueue.ConfigError, match="max_age"):
-        open_queue(timestamps=False, max_age="1h")
+        open_queue(tmp_path / "other", timestamps=False, max_age="1h")
 
 
 def test_damage_is_skipped_and_listed(closed: Path, records: list[bytes], open_queue: Open) -> None:

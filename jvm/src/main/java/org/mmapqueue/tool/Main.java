@@ -155,9 +155,7 @@ public final class Main {
         Path directory = Path.of(words.get(0));
         RingSize size = new RingSize(capacity, segmentSize);
         out.print(Text.of(
-                isCopy
-                        ? Copier.copy(directory, Path.of(target), size, bar())
-                        : Copier.resize(directory, size, bar())));
+                isCopy ? Copier.copy(directory, Path.of(target), size, bar()) : Copier.resize(directory, size, bar())));
         return WHOLE;
     }
 

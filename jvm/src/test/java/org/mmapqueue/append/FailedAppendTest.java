@@ -103,14 +103,14 @@ class FailedAppendTest {
 
         @Override
         public byte[] array(int i) {
-            if (left-- == 0) {
-                throw FailedAppendTest.<RuntimeException>unchecked(failure);
-            }
             return whole.array(i);
         }
 
         @Override
         public int from(int i) {
+            if (left-- == 0) {
+                throw FailedAppendTest.<RuntimeException>unchecked(failure);
+            }
             return whole.from(i);
         }
 

@@ -49,7 +49,6 @@ public final class KnownOptions {
         known(ALL, Options.PATH);
         known(EnumSet.of(BATCH_READ, STREAM_READ, REAL_TIME_READ), "startingOffsets", "startingTimestamp", "consumer");
         known(EnumSet.of(BATCH_READ, STREAM_READ, REAL_TIME_READ, STREAM_WRITE), "failOnDataLoss");
-        known(EnumSet.of(BATCH_READ, STREAM_READ, REAL_TIME_READ), "onDamage");
         known(READS, "minPartitions", "maxPartitionBytes");
         known(EnumSet.of(BATCH_READ), "endingOffsets", "endingTimestamp");
         known(
@@ -62,6 +61,10 @@ public final class KnownOptions {
         Set<OptionUse> making = EnumSet.of(BATCH_WRITE, STREAM_WRITE, CREATE);
         known(making, Options.PARTITIONS);
         known(making, QueueConfig.defaults().keySet().toArray(String[]::new));
+        // An option of reads, and with the same normalized name a key of the configuration.
+        Set<OptionUse> damage = EnumSet.of(BATCH_READ, STREAM_READ, REAL_TIME_READ);
+        damage.addAll(making);
+        known(damage, "onDamage");
 
         // Options that Spark derives from other settings, or uses itself.
         ofSpark(

@@ -21,8 +21,6 @@ public final class Options {
     public static final String PATH = "path";
     /** The number of partitions. */
     public static final String PARTITIONS = "partitions";
-    /** Capacity of a partition, in bytes; an alternative to queue_capacity_segments. */
-    public static final String CAPACITY = "capacity";
 
     /** The options by given name, without null values. */
     private final Map<String, String> values;
