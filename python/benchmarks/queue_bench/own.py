@@ -36,6 +36,12 @@ class _Queue(Session):
         for _ in range(9):
             self._queue.push_many(records)
             self._drain()
+        # The first calls of a producer make its shared buffer.
+        for producer in (self._producer, self._sync_producer):
+            for record in records[:10_000]:
+                producer.push(record)
+            producer.flush()
+            self._drain()
 
     def _drain(self) -> None:
         while batch := self._queue.pop_many(10_000):

@@ -57,6 +57,7 @@ class Measurement:
     null_us: list[float] = field(default_factory=list)
     _calls: int = 1
     _grown: bool = False
+    _step_seconds: float = 0.0
 
     def __post_init__(self) -> None:
         self._whole = self.workload.whole
@@ -67,10 +68,10 @@ class Measurement:
         nulls: list[float] = []
         end = time.perf_counter() + seconds
         while True:
-            start = time.perf_counter()
+            self._step_seconds = 0.0
             cycle, cycle_nulls = self._cycle()
             ready = self._grown or time.perf_counter() > end
-            self._grow(time.perf_counter() - start)
+            self._grow(self._step_seconds)
             if ready:
                 nulls += cycle_nulls
                 for step, timed in cycle:
@@ -93,7 +94,9 @@ class Measurement:
         for step in self.workload.steps:
             start = time.perf_counter_ns()
             step.run(self._calls)
-            us = (time.perf_counter_ns() - start) / self._calls / 1000
+            nanoseconds = time.perf_counter_ns() - start
+            self._step_seconds += nanoseconds / 1e9
+            us = nanoseconds / self._calls / 1000
             ratio = None
             if self.null:
                 nulls.append(_null_us(self.null, null_calls))
@@ -106,7 +109,7 @@ class Measurement:
         self.workload.verify(self._calls)
         return found, nulls
 
-    # Short steps get more calls, as far as the queue has room.
+    # Short steps get more calls, as far as the queue has room. Null calls do not count.
     def _grow(self, seconds: float) -> None:
         if self._grown:
             return

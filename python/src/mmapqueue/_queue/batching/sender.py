@@ -28,6 +28,8 @@ _LOG = logging.getLogger("mmapqueue")
 
 #: What a waiting record counts beside its bytes: its handle, and its entries in lists.
 RECORD_BYTES = 128
+#: A batch is sent after this share of linger: the rest is for threads to wake, here and in the JVM.
+_LINGER_SHARE = 0.75
 _SLICE_SECONDS = SLICE_MILLIS / 1000
 #: How long a push pauses that completes a batch: the thread wakes in this time.
 _PAUSE_SECONDS = 0.0001
@@ -187,7 +189,7 @@ class Sender:
                 if not self.waiting:
                     self._sleep()
                     begun = monotonic()
-                self._await_batch(begun + self._linger)
+                self._await_batch(begun + _LINGER_SHARE * self._linger)
                 begun = monotonic()
                 self._round()
         except _NoRoom:
