@@ -13,7 +13,7 @@ from mmapqueue._queue.iteration import iterate
 from mmapqueue._queue.pop_buffer import flat
 from mmapqueue._queue.popper import Popper
 from mmapqueue._queue.workers import Workers
-from mmapqueue._values.annotations import Self
+from mmapqueue._values.annotations import RecordBatch, Self
 from mmapqueue._values.arguments import check_limits, count, delay_micros
 from mmapqueue._values.errors import Empty
 from mmapqueue._values.message import Message
@@ -115,6 +115,48 @@ class Consumer:
         own.state = (buffer, answered, ())
         own.busy = False
         return records
+
+    def pop_arrow(
+        self, max_records: int = 65_536, *, max_bytes: int | None = None, timeout: float | None = 0.0
+    ) -> RecordBatch:
+        """Pops several records as one pyarrow RecordBatch; waits for the first one only.
+
+        Its columns are offset (int64), timestamp (timestamp[us, UTC]; null when the queue stores none) and value
+        (binary). The values stay where the JVM has written them, in shared memory that is not used again while an
+        object refers to it, also after the queue was closed. Less than 256 KiB are copied, and so is every batch
+        while 15 batches of this process are held.
+
+        Acknowledge with `ack(batch)`, which acks its records and all before them, or with `ack_many(batch)`.
+
+        Args:
+            max_records: The most records.
+            max_bytes: The most bytes of data, up to 4 MiB, which is also the default; the first record is returned
+                whatever its size.
+            timeout: The longest to wait for the first record, in seconds; None for as long as it takes.
+
+        Returns:
+            The records, in order; none when there was none in time. A batch may end before both limits.
+
+        Raises:
+            UnackedLimit: As from `pop`.
+            Dropped: As from `pop`.
+            Closed: The queue or this consumer is closed, or was closed during the wait.
+            Corrupt: The first record is damaged; the position has not moved.
+            ImportError: pyarrow is not installed; nothing was popped.
+
+        Example:
+            >>> queue.push_many([b"one", b"two"])
+            2
+            >>> batch = queue.pop_arrow()
+            >>> batch["value"].to_pylist()
+            [b'one', b'two']
+            >>> queue.ack(batch)
+        """
+        # Imported on first use, as pyarrow.
+        from mmapqueue._queue.arrow_pop import pop_batch
+
+        check_limits(max_records, max_bytes)
+        return pop_batch(self._popper, max_records, max_bytes, Deadline(True, timeout))
 
     def peek(self) -> Message | None:
         """The next record, without popping it.

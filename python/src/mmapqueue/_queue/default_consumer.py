@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 
 from mmapqueue._queue.consumer import Consumer
+from mmapqueue._values.annotations import RecordBatch
 from mmapqueue._values.errors import OutOfRange
 from mmapqueue._values.message import Message
 from mmapqueue._values.offsets import SeekTarget
@@ -49,6 +50,12 @@ class DefaultConsumer(ABC):
     ) -> list[Message]:
         """Pops several records; see `Consumer.pop_many`."""
         return self._own_consumer().pop_many(max_records, max_bytes=max_bytes, timeout=timeout)
+
+    def pop_arrow(
+        self, max_records: int = 65_536, *, max_bytes: int | None = None, timeout: float | None = 0.0
+    ) -> RecordBatch:
+        """Pops several records as a pyarrow RecordBatch; see `Consumer.pop_arrow`."""
+        return self._own_consumer().pop_arrow(max_records, max_bytes=max_bytes, timeout=timeout)
 
     def peek(self) -> Message | None:
         """The next record, without popping it; see `Consumer.peek`.

@@ -9,7 +9,7 @@ loses no record and delivers none twice.
 import threading
 from array import array
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from os import getpid
 from time import monotonic, sleep
@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 
 from mmapqueue._jvm import names
 from mmapqueue._jvm.lock_holders import retry_while_ending
-from mmapqueue._jvm.shared_buffer import SMALL_BYTES
+from mmapqueue._jvm.shared_buffer import SMALL_BYTES, SharedBuffer
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.handle import QueueHandle
@@ -26,6 +26,9 @@ from mmapqueue._queue.pop_buffer import Batch, PopBuffer, State, flat
 from mmapqueue._queue.undelivered import NEVER, Undelivered
 from mmapqueue._values.errors import Closed, Dropped, MmapQueueError, OutOfRange, UnackedLimit
 from mmapqueue._values.message import Message, Origin
+
+#: Reads the records in a shared buffer.
+Read = Callable[[SharedBuffer, Origin], Sequence[Message]]
 
 #: A call takes a fraction of a second. After this time the JVM counts as stopped.
 _MAX_CALL_SECONDS = 30.0
@@ -128,15 +131,26 @@ class Popper:
             if not (self.handle.closed or self.closed or self._paused):
                 return
 
-    def pop_into(self, own: PopBuffer, most: int, max_bytes: int, deadline: Deadline) -> int:
-        """Pops into the thread's buffer; returns how many records that holds."""
+    def pop_into(
+        self, own: PopBuffer, most: int, max_bytes: int, deadline: Deadline, read: Read = SharedBuffer.read
+    ) -> int:
+        """Pops into the thread's buffer; returns how many records that holds.
+
+        Args:
+            own: The thread's buffer, from `begin`.
+            most: The most records.
+            max_bytes: The most bytes of data; a first record is popped whatever its size.
+            deadline: The end of the wait for a first record.
+            read: Reads the records of one call of the JVM. What is no list is still in the shared buffer: no other call
+                follows then.
+        """
         count, size = self._take_undelivered(own, most, max_bytes) if self.undelivered else (0, 0)
         while count < most and self._may_take_more(size, max_bytes, count):
             if self._paused:
                 with Shield():
                     self._keep(own)
                 self._begin_after_pause(own)
-                return self.pop_into(own, most, max_bytes, deadline)
+                return self.pop_into(own, most, max_bytes, deadline, read)
             if not count:
                 if self._dropped:
                     with suppress(IndexError):  # Another thread has raised it.
@@ -146,7 +160,7 @@ class Popper:
             buffer, _, chunks = own.state
             budget = min(max_bytes - size, buffer.payload_limit)
             asked = min(most - count, buffer.record_limit)
-            batch: list[Message] = []
+            batch: Sequence[Message] = ()
             failure = None
             with Shield():
                 try:
@@ -156,7 +170,7 @@ class Popper:
                     failure = self._check_answered(error)
                 else:
                     if answer > 0:
-                        batch = buffer.read(self.origin)
+                        batch = read(buffer, self.origin)
                 own.state = (buffer, buffer.last_call, (*chunks, batch) if batch else chunks)
             if failure is not None and not count and not self._may_retry(failure, deadline):
                 raise failure
@@ -166,6 +180,8 @@ class Popper:
                     break
                 continue
             count += len(batch)
+            if not isinstance(batch, list):
+                break
             if count < most:
                 taken = sum(len(message.data) for message in batch)
                 size += taken

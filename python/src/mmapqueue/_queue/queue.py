@@ -10,6 +10,7 @@ from types import FunctionType, TracebackType
 from mmapqueue._jvm import bridge, names
 from mmapqueue._jvm.lock_holders import retry_while_ending
 from mmapqueue._jvm.signals import Shield
+from mmapqueue._queue.arrow_access import ArrowAccess
 from mmapqueue._queue.consumer import Consumer
 from mmapqueue._queue.default_consumer import DefaultConsumer
 from mmapqueue._queue.handle import QueueHandle
@@ -24,7 +25,7 @@ from mmapqueue._values.configuration import Configuration
 from mmapqueue._values.offsets import STARTS, SeekTarget, target_text
 
 
-class Queue(IdempotentProducers, RandomAccess, DefaultConsumer):
+class Queue(IdempotentProducers, RandomAccess, ArrowAccess, DefaultConsumer):
     """A big, fast, persistent queue of bytes in a directory.
 
     After `push` returns, the record survives a kill of this process and of the JVM. After `flush` or
@@ -322,7 +323,7 @@ class Queue(IdempotentProducers, RandomAccess, DefaultConsumer):
 
 
 # Python names a method by the class that defines it: users know the queue alone.
-for _part in (IdempotentProducers, RandomAccess, DefaultConsumer):
+for _part in (IdempotentProducers, RandomAccess, ArrowAccess, DefaultConsumer):
     for _name, _method in vars(_part).items():
         if isinstance(_method, FunctionType):
             _method.__qualname__ = f"{Queue.__name__}.{_name}"

@@ -1,17 +1,19 @@
 """Names of annotations that may be missing at run time, so that `typing.get_type_hints` can resolve all annotations.
 
-pyspark is optional, and slow to import: at run time its classes count as Any here.
+pyspark and pyarrow are optional, and slow to import: at run time their classes count as Any here.
 """
 
 import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pyarrow import RecordBatch, RecordBatchReader, Table
     from pyspark import SparkContext
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
     from typing_extensions import Self, Unpack
 else:
+    RecordBatch = RecordBatchReader = Table = Any
     SparkContext = SparkSession = DataFrame = DataFrameWriter = DataStreamWriter = Any
     if sys.version_info >= (3, 11):
         from typing import Self, Unpack
@@ -25,4 +27,4 @@ else:
                 return item
 
 
-__all__ = ["DataFrame", "DataFrameWriter", "DataStreamWriter", "Self", "SparkContext", "SparkSession", "Unpack"]
+__all__ = ["DataFrame", "DataFrameWriter", "DataStreamWriter", "RecordBatch", "RecordBatchReader", "Self", "SparkContext", "SparkSession", "Table", "Unpack"]
