@@ -149,9 +149,9 @@ faults: $(TEST_CP) ## Have each call to the disk fail once, in each of the ways 
 fulldisk: $(TEST_CP) ## Fill a small disk, continue when it has room again (needs root, for a tmpfs of its own)
 	scripts/fulldisk java -ea @$(TEST_CP) org.mmapqueue.soak.FullDisk
 
-jcstress: $(JCS_CP) ## Try races of two threads with all compilers (MODE=default; TESTS=regex; JAVA=… for another JDK)
-	$(JCS_RUN) -m $(MODE) -t "$(TESTS)"
-jcstress: MODE ?= default
+jcstress: $(JCS_CP) ## Try races of two threads with each pair of compilers, MILLIS=200 each (TESTS=regex; JAVA=… for another JDK)
+	$(JCS_RUN) -m default -iters 1 -time $(MILLIS) -t "$(TESTS)"
+jcstress: MILLIS ?= 200
 
 jcstress-short: $(JCS_CP) ## Try each of these races for a moment
 	$(JCS_RUN) -m quick -sc false -iters 1 -time 100 -jvmArgs "$(JCS_FORK)" -t "$(TESTS)"

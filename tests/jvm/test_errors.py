@@ -113,9 +113,9 @@ def test_errors_come_without_the_stack_of_py4j(open_queue: Open) -> None:
         ({"capacity": -1}, "capacity"),
         ({"capacity": 1.5}, "capacity"),
         ({"capacity": True}, "capacity"),
-        ({"capacity": "128k"}, "capacity"),
+        ({"capacity": "128k", "segment_size": "128k"}, "capacity"),
         ({"capacity": 2**62}, "capacity"),
-        ({"capacity": "64m", "queue_capacity_segments": 512}, "capacity"),
+        ({"capacity": "64m", "queue_capacity_segments": 512, "segment_size": "64k"}, "capacity"),
     ],
 )
 def test_a_bad_configuration_raises_config_error(
@@ -136,11 +136,15 @@ def test_a_bad_configuration_raises_config_error(
     [
         ({"capacity": "1m"}, 8),
         ({"capacity": 1 << 20}, 8),
-        ({"capacity": (1 << 20) + 1}, 9),
+        ({"capacity": (1 << 20) + 1}, 8),
+        ({"capacity": (1 << 20) + 1, "segment_size": "128k"}, 9),
         ({"capacity": "1 MiB", "segment_size": "256k"}, 4),
         ({"capacity": 8192, "segment_size": 4096, "max_event_size": 1000}, 2),
         ({"capacity": 8193, "segment_size": 4999, "max_event_size": 1000}, 3),
-        ({}, 4000),
+        ({"capacity": "2m", "queue_capacity_segments": 16}, 16),
+        ({"capacity": "64m", "format_version": 1}, 512),
+        ({}, 64),
+        ({"format_version": 1}, 4000),
     ],
 )
 def test_capacity_is_rounded_up_to_whole_segments(open_queue: Open, options: dict[str, Any], segments: int) -> None:

@@ -148,7 +148,7 @@ def test_a_key_that_is_like_none(open_queue: Open) -> None:
 def test_keys_are_those_of_the_jvm(open_queue: Open) -> None:
     open_queue()
     there = set(standalone.jvm().org.mmapqueue.QueueConfig.defaults())
-    assert set(mmapqueue.Configuration.__annotations__) - {"capacity"} == there
+    assert set(mmapqueue.Configuration.__annotations__) == there
 
 
 def test_an_error_within_py4j_says_what_has_failed() -> None:

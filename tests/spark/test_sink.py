@@ -158,7 +158,7 @@ def test_columns_that_are_refused(spark: SparkSession, queue_dir: Path, columns:
         ({"format_version": "1"}, "option format_version = 1; allowed: 2"),
         ({"segment_size": "1"}, "option segment_size = 1; allowed: "),
         ({"capacity": "lots"}, "option capacity = lots; allowed: a number of bytes"),
-        ({"capacity": "1m"}, "option capacity = 1m; allowed: capacity or queue_capacity_segments, not both"),
+        ({"capacity": "2m"}, "option capacity = 2097152; allowed: 1048576, as queue_capacity_segments is 256"),
     ],
 )
 def test_options_that_are_refused(rows: DataFrame, queue_dir: Path, options: dict[str, str], text: str) -> None:

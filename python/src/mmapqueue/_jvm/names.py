@@ -23,6 +23,7 @@ ERRORS: dict[str, tuple[type[_errors.MmapQueueError], tuple[str, ...]]] = {
     "org.mmapqueue.errors.LockedException": (_errors.Locked, ("pid",)),
     "org.mmapqueue.errors.CorruptException": (_errors.Corrupt, ("file", "position")),
     "org.mmapqueue.errors.ConfigException": (_errors.ConfigError, ("key", "value", "allowed")),
+    "org.mmapqueue.errors.ReadOnlyException": (_errors.ReadOnly, ()),
     "org.mmapqueue.errors.PoisonedException": (_errors.Poisoned, ()),
     "org.mmapqueue.errors.OutOfRangeException": (_errors.OutOfRange, ("requested", "first", "last")),
     "org.mmapqueue.errors.DroppedException": (_errors.Dropped, ("first", "last")),

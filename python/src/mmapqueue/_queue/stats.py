@@ -86,7 +86,7 @@ def parsed_consumers(text: str) -> dict[str, ConsumerStats]:
             committed_offset=int(values["committedOffset"]),
             lag_records=int(values["lagRecords"]),
             lag_bytes=int(values["lagBytes"]),
-            lag_seconds=int(values["lagMicros"]) / 1e6,
+            lag_seconds=int(values["lagTime"] or 0) / 1e6,
             read_offset=int(values["readOffset"]),
             unacked=int(values["unacked"]),
             label=values["label"],

@@ -85,6 +85,10 @@ class Poisoned(MmapQueueError):
     """An earlier write has failed, so this writer appends nothing more. Close the queue and open it again."""
 
 
+class ReadOnly(MmapQueueError):
+    """The queue was opened with `read_only`, so it cannot write records. Nothing was stored."""
+
+
 class OutOfRange(MmapQueueError, IndexError):
     """An offset outside of the allowed range. Nothing was moved. Subclass of `IndexError`.
 

@@ -3,11 +3,14 @@ package org.mmapqueue;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.consume.Fetcher;
 import org.mmapqueue.core.QueueCore;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.EmptyException;
+import org.mmapqueue.errors.OutOfRangeException;
 
 /**
  * Reads a queue, independently of all other consumers. Pop moves its reading position, ack its committed position. The
@@ -22,28 +25,65 @@ import org.mmapqueue.errors.EmptyException;
 public final class Consumer implements AutoCloseable {
     private final MmapQueue handle;
     private final QueueCore queue;
-    private final ConsumerCore core;
+    private final String name;
+    /** Null until the first call that needs the consumer to exist. */
+    private volatile @Nullable ConsumerCore opened;
 
-    Consumer(MmapQueue handle, QueueCore queue, ConsumerCore core) {
+    private volatile boolean closed;
+
+    /** A consumer that does not exist: a call that pops, moves or labels creates it at the log start. */
+    Consumer(MmapQueue handle, QueueCore queue, String name) {
         this.handle = handle;
         this.queue = queue;
-        this.core = core;
+        this.name = name;
+    }
+
+    Consumer(MmapQueue handle, QueueCore queue, ConsumerCore core) {
+        this(handle, queue, core.name());
+        this.opened = core;
     }
 
     private ConsumerCore core() {
-        if (handle.isClosed()) {
-            throw new ClosedException("the handle of the queue that consumer " + core.name() + " came from is closed");
+        checkOpen();
+        ConsumerCore core = opened;
+        if (core == null) {
+            core = queue.consumer(name, StartAt.EARLIEST);
+            opened = core;
         }
         return core;
     }
 
+    // Null if no process has created the consumer yet.
+    private @Nullable ConsumerCore existing() {
+        checkOpen();
+        return opened != null || queue.consumerNames().contains(name) ? core() : null;
+    }
+
+    private ConsumerCore existing(String call, long offset) {
+        ConsumerCore core = existing();
+        if (core == null) {
+            throw new OutOfRangeException(call + " by consumer " + name + ", which has popped nothing", offset, 0, -1);
+        }
+        return core;
+    }
+
+    private void checkOpen() {
+        if (handle.isClosed()) {
+            throw new ClosedException("the handle of the queue that consumer " + name + " came from is closed");
+        }
+        if (closed) {
+            throw new ClosedException("the queue, or its consumer " + name + ", is closed");
+        }
+    }
+
     boolean isClosed() {
-        return core.isClosed();
+        ConsumerCore core = opened;
+        return core != null ? core.isClosed() : closed;
     }
 
     /** {@return the consumer's name} */
     public String name() {
-        return core.name();
+        return name;
     }
 
     /**
@@ -54,7 +94,7 @@ public final class Consumer implements AutoCloseable {
      * @return the record, or null if there is none now
      * @throws org.mmapqueue.errors.CorruptException if the record is damaged; the position does not move
      */
-    public Message poll() {
+    public @Nullable Message poll() {
         return queue.poll(core());
     }
 
@@ -66,12 +106,7 @@ public final class Consumer implements AutoCloseable {
      * @throws org.mmapqueue.errors.CorruptException if the record is damaged; the position does not move
      */
     public boolean poll(MessageHandler handler) {
-        ConsumerCore core = core();
-        int count = queue.poll(core, 1, Long.MAX_VALUE, false, handler);
-        if (count == Fetcher.LIMIT) {
-            throw core.limit();
-        }
-        return count > 0;
+        return poll(1, Long.MAX_VALUE, false, handler) > 0;
     }
 
     /**
@@ -84,7 +119,7 @@ public final class Consumer implements AutoCloseable {
     public Message pop() {
         Message message = poll();
         if (message == null) {
-            throw new EmptyException("there is nothing to pop for consumer " + core.name());
+            throw new EmptyException("there is nothing to pop for consumer " + name);
         }
         return message;
     }
@@ -101,7 +136,7 @@ public final class Consumer implements AutoCloseable {
     public Message pop(Duration timeout) throws InterruptedException {
         List<Message> one = popBatch(1, Long.MAX_VALUE, timeout);
         if (one.isEmpty()) {
-            throw new EmptyException("there was nothing to pop for consumer " + core.name() + " within " + timeout);
+            throw new EmptyException("there was nothing to pop for consumer " + name + " within " + timeout);
         }
         return one.get(0);
     }
@@ -119,19 +154,58 @@ public final class Consumer implements AutoCloseable {
     public List<Message> popBatch(int maxRecords, long maxBytes, Duration timeout) throws InterruptedException {
         List<Message> batch = new ArrayList<>();
         try {
-            popBatch(
-                    maxRecords,
-                    maxBytes,
-                    timeout,
-                    true,
-                    (offset, timestamp, data, start, length, attempts) ->
-                            batch.add(new Message(offset, timestamp, data, attempts)));
+            popBatch(maxRecords, maxBytes, timeout, true, addTo(batch));
         } catch (OutOfMemoryError e) {
-            if (batch.isEmpty()) {
-                throw e;
-            }
+            throwIfEmpty(batch, e);
         }
         return batch;
+    }
+
+    /**
+     * Pops several records. Does not wait.
+     *
+     * @param maxRecords the most records
+     * @param maxBytes the most payload bytes; a larger first record is popped nevertheless
+     * @return the records, in order; empty if there is none now
+     * @throws org.mmapqueue.errors.CorruptException if the first record is damaged
+     */
+    public List<Message> pollBatch(int maxRecords, long maxBytes) {
+        List<Message> batch = new ArrayList<>();
+        try {
+            poll(maxRecords, maxBytes, true, addTo(batch));
+        } catch (OutOfMemoryError e) {
+            throwIfEmpty(batch, e);
+        }
+        return batch;
+    }
+
+    private static MessageHandler addTo(List<Message> batch) {
+        return (offset, timestamp, data, start, length, attempts) ->
+                batch.add(new Message(offset, timestamp, data, attempts));
+    }
+
+    // The records that there was no memory for are released.
+    private static void throwIfEmpty(List<Message> batch, OutOfMemoryError error) {
+        if (batch.isEmpty()) {
+            throw error;
+        }
+    }
+
+    private int poll(int maxRecords, long maxBytes, boolean own, MessageHandler handler) {
+        checkLimits(maxRecords, maxBytes);
+        ConsumerCore core = core();
+        int count = queue.poll(core, maxRecords, maxBytes, own, handler);
+        if (count == Fetcher.LIMIT) {
+            throw core.limit();
+        }
+        return count;
+    }
+
+    private static void checkLimits(int maxRecords, long maxBytes) {
+        if (maxRecords < 1 || maxBytes < 1) {
+            throw new IllegalArgumentException(
+                    "maxRecords = " + maxRecords + ", maxBytes = " + maxBytes + "; both must be at least 1");
+        }
     }
 
     /**
@@ -152,10 +226,7 @@ public final class Consumer implements AutoCloseable {
 
     private int popBatch(int maxRecords, long maxBytes, Duration timeout, boolean own, MessageHandler handler)
             throws InterruptedException {
-        if (maxRecords < 1 || maxBytes < 1) {
-            throw new IllegalArgumentException(
-                    "maxRecords = " + maxRecords + ", maxBytes = " + maxBytes + "; both must be at least 1");
-        }
+        checkLimits(maxRecords, maxBytes);
         if (Thread.interrupted()) {
             throw new InterruptedException();
         }
@@ -182,8 +253,24 @@ public final class Consumer implements AutoCloseable {
      * @return the record, or null if there is none now
      * @throws org.mmapqueue.errors.CorruptException if the record is damaged
      */
-    public Message peek() {
-        return core().peek();
+    public @Nullable Message peek() {
+        ConsumerCore core = existing();
+        return core != null ? core.peek() : firstRetained();
+    }
+
+    // Each retry fails only if the writer reclaimed another segment.
+    private @Nullable Message firstRetained() {
+        while (true) {
+            long first = readOffset();
+            if (first >= queue.endOffset()) {
+                return null;
+            }
+            try {
+                return handle.get(first);
+            } catch (OutOfRangeException e) {
+                checkOpen();
+            }
+        }
     }
 
     /**
@@ -192,7 +279,7 @@ public final class Consumer implements AutoCloseable {
      * @param offset the last record that is done
      */
     public void ack(long offset) {
-        queue.ack(core(), offset);
+        queue.ack(existing("ack", offset), offset);
     }
 
     /**
@@ -202,7 +289,7 @@ public final class Consumer implements AutoCloseable {
      * @param offset the record
      */
     public void ackSingle(long offset) {
-        queue.ackSingle(core(), new long[] {offset});
+        queue.ackSingle(existing("ack", offset), new long[] {offset});
     }
 
     /**
@@ -211,7 +298,10 @@ public final class Consumer implements AutoCloseable {
      * @param offsets the records, in any order
      */
     public void ackSingle(long[] offsets) {
-        queue.ackSingle(core(), offsets);
+        ConsumerCore core = offsets.length == 0 ? existing() : existing("ack", offsets[0]);
+        if (core != null) {
+            queue.ackSingle(core, offsets);
+        }
     }
 
     /**
@@ -233,7 +323,7 @@ public final class Consumer implements AutoCloseable {
      * @throws org.mmapqueue.errors.OutOfRangeException if the record is not in flight, or is acked
      */
     public void nack(long offset, Duration delay) {
-        queue.nack(core(), offset, MmapQueue.nanos(delay));
+        queue.nack(existing("nack", offset), offset, MmapQueue.nanos(delay));
     }
 
     /**
@@ -243,7 +333,10 @@ public final class Consumer implements AutoCloseable {
      * @param offsets the records, in any order
      */
     public void release(long[] offsets) {
-        queue.release(core(), offsets);
+        ConsumerCore core = offsets.length == 0 ? existing() : existing("release", offsets[0]);
+        if (core != null) {
+            queue.release(core, offsets);
+        }
     }
 
     /**
@@ -260,8 +353,8 @@ public final class Consumer implements AutoCloseable {
     }
 
     /** {@return the label that some process has set with {@link #label(String)}; empty if none has} */
-    public String label() {
-        return core().label();
+    public Optional<String> label() {
+        return Optional.ofNullable(existing()).map(ConsumerCore::label).filter(text -> !text.isEmpty());
     }
 
     /**
@@ -277,27 +370,31 @@ public final class Consumer implements AutoCloseable {
 
     /** {@return the offset of the next record that is popped for the first time} */
     public long readOffset() {
-        return core().readOffset();
+        ConsumerCore core = existing();
+        return core != null ? core.readOffset() : handle.firstOffset();
     }
 
     /** {@return the offset of the first record that is not acked} */
     public long committedOffset() {
-        return core().committedOffset();
+        ConsumerCore core = existing();
+        return core != null ? core.committedOffset() : handle.firstOffset();
     }
 
     /** {@return the number of records from the committed offset to the log end; some may be acked out of order} */
     public long lag() {
-        return Math.max(0, queue.endOffset() - core().committedOffset());
+        return Math.max(0, queue.endOffset() - committedOffset());
     }
 
     /** {@return the number of records in flight} */
     public long unacked() {
-        return core().unacked();
+        ConsumerCore core = existing();
+        return core != null ? core.unacked() : 0;
     }
 
     /** {@return the number of records to pop, requeued ones included} */
     public long size() {
-        return core().size(queue.endOffset());
+        ConsumerCore core = existing();
+        return core != null ? core.size(queue.endOffset()) : lag();
     }
 
     /**
@@ -307,6 +404,10 @@ public final class Consumer implements AutoCloseable {
      */
     @Override
     public void close() {
-        queue.closeConsumer(core);
+        closed = true;
+        ConsumerCore core = opened;
+        if (core != null) {
+            queue.closeConsumer(core);
+        }
     }
 }

@@ -1,5 +1,8 @@
 package org.mmapqueue;
 
+import java.time.Duration;
+import java.util.Optional;
+
 /**
  * How far a consumer is, at one moment.
  *
@@ -7,18 +10,18 @@ package org.mmapqueue;
  * @param committedOffset the offset of the first record that is not acked
  * @param lagRecords records from the committed offset to the log end; some may be acked out of order
  * @param lagBytes bytes from the committed position to the log end, headers and padding included
- * @param lagMicros the age of the first record that is not acked, in µs; 0 without such a record or timestamps
+ * @param lagTime the age of the first record that is not acked; empty without such a record or timestamps
  * @param readOffset the offset of the next record that is popped for the first time; committedOffset unless this process
  *     owns the consumer
  * @param unacked records in flight; 0 unless this process owns the consumer
- * @param label the text of {@link Consumer#label(String)}; empty by default
+ * @param label the text of {@link Consumer#label(String)}; empty without one
  */
 public record ConsumerStats(
         String name,
         long committedOffset,
         long lagRecords,
         long lagBytes,
-        long lagMicros,
+        Optional<Duration> lagTime,
         long readOffset,
         long unacked,
-        String label) {}
+        Optional<String> label) {}

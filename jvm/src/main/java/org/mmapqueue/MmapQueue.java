@@ -2,15 +2,18 @@ package org.mmapqueue;
 
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.UUID;
+import org.jspecify.annotations.Nullable;
 import org.mmapqueue.core.OpenQueues;
 import org.mmapqueue.core.QueueCore;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.errors.ReadOnlyException;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.recovery.QueueDirectory;
 import org.mmapqueue.registry.Registry;
@@ -38,14 +41,14 @@ import org.mmapqueue.write.Writer;
  * org.mmapqueue.errors.FullException} (no space within the timeout; without one, now), {@link
  * org.mmapqueue.errors.TooLargeException} (a record above max_event_size, or a batch above the ring's capacity) or
  * InterruptedException. {@link org.mmapqueue.errors.PoisonedException} means that a flush or an append has failed:
- * close the queue and open it again. A handle of {@link #openToRead} throws MmapQueueException from every call that
- * writes records. Calls that read records throw {@link org.mmapqueue.errors.CorruptException} at a damaged record, and
+ * close the queue and open it again. A handle of {@link #openToRead}, or with read_only, throws {@link
+ * org.mmapqueue.errors.ReadOnlyException} from every call that writes records. Calls that read records throw {@link org.mmapqueue.errors.CorruptException} at a damaged record, and
  * {@link org.mmapqueue.errors.OutOfRangeException} at an offset below {@link #firstOffset} or beyond {@link #endOffset}.
  */
 public final class MmapQueue extends QueueProducer implements AutoCloseable {
     private final QueueCore core;
     private final boolean readOnly;
-    private volatile Consumer defaultConsumer;
+    private volatile @Nullable Consumer defaultConsumer;
     private volatile boolean closed;
 
     MmapQueue(QueueCore core, boolean readOnly) {
@@ -105,7 +108,7 @@ public final class MmapQueue extends QueueProducer implements AutoCloseable {
     Writer writer() {
         QueueCore open = core();
         if (readOnly) {
-            throw new MmapQueueException("the queue in " + open.directory() + " was opened to be read only");
+            throw new ReadOnlyException("the queue in " + open.directory() + " was opened by openToRead");
         }
         return open.writer();
     }
@@ -132,16 +135,19 @@ public final class MmapQueue extends QueueProducer implements AutoCloseable {
     // ---- consumers
 
     /**
-     * Returns the consumer {@code default}; creates it at the log start if it does not exist. Stop its readers before
-     * you delete it: the next call creates it again.
+     * Returns the consumer {@code default}. If it does not exist, the first pop, seek or label creates it, at the log
+     * start; other calls create nothing, so an ack cannot make the queue retain records. Stop its readers before you
+     * delete it: the next pop creates it again.
      *
-     * @return the consumer, owned by this process from the first call on
+     * @return the consumer, owned by this process from this call on, or from its creation on
      * @throws org.mmapqueue.errors.LockedException if another process owns the consumer
      */
     public Consumer consumer() {
         Consumer known = defaultConsumer;
         if (known == null || closed || known.isClosed()) {
-            known = consumer(Registry.DEFAULT, StartAt.EARLIEST);
+            QueueCore open = core();
+            boolean exists = open.consumerNames().contains(Registry.DEFAULT);
+            known = exists ? consumer(Registry.DEFAULT, StartAt.EARLIEST) : new Consumer(this, open, Registry.DEFAULT);
             defaultConsumer = known;
         }
         return known;
@@ -286,12 +292,12 @@ public final class MmapQueue extends QueueProducer implements AutoCloseable {
     /**
      * Finds a record by its timestamp.
      *
-     * @param micros a time, µs since 1970
+     * @param time a time; records have timestamps in whole µs
      * @return the offset of the first record pushed at that time or later; empty if there is none
      * @throws org.mmapqueue.errors.ConfigException if the queue stores no timestamps
      */
-    public OptionalLong find(long micros) {
-        return core().log().randomAccess().find(micros);
+    public OptionalLong find(Instant time) {
+        return core().log().randomAccess().find(StartAt.timestamp(time).value());
     }
 
     /** {@return the offset of the oldest record retained; {@link #endOffset} if there is none} */

@@ -1,19 +1,21 @@
 package org.mmapqueue;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
 import org.mmapqueue.config.ConfigKey;
 import org.mmapqueue.config.ConfigValues;
+import org.mmapqueue.config.Settings;
 import org.mmapqueue.errors.ConfigException;
 
 /**
  * What a queue is opened with. Immutable.
  *
  * <p>A key that is not set is taken from the directory when there is a queue in it, else from the defaults. A key that
- * is set must agree with the directory (segment_size, queue_capacity_segments, format_version); an open with another
- * value throws. Sizes may be written as "128k" or "16m". docs/reference/configuration.md has all keys, defaults and
+ * is set must agree with the directory (capacity, segment_size, queue_capacity_segments, format_version); an open with
+ * another value throws. Sizes may be written as "128k" or "16m". docs/reference/configuration.md has all keys, defaults and
  * ranges.
  */
 public final class QueueConfig {
@@ -57,15 +59,16 @@ public final class QueueConfig {
     }
 
     /**
-     * Returns the defaults.
+     * Returns the defaults: what a new queue has when no key is set. With {@code capacity} alone, segment_size,
+     * queue_capacity_segments, max_in_mem_segments and max_event_size follow from it.
      *
      * @return the default of each key except queue_dir
      */
     public static Map<String, String> defaults() {
-        Map<String, String> defaults = new LinkedHashMap<>();
-        for (ConfigKey key : ConfigKey.values()) {
-            defaults.put(key.keyName(), key.defaultText());
-        }
+        Path directory = Path.of(DEFAULT_QUEUE_DIR);
+        Map<String, String> defaults = new LinkedHashMap<>(
+                Settings.forNew(ConfigValues.of(directory)).asConfig(directory).asMap());
+        defaults.remove("queue_dir");
         return defaults;
     }
 
@@ -107,6 +110,34 @@ public final class QueueConfig {
         private Builder set(ConfigKey key, String text) {
             values = values.with(key, text);
             return this;
+        }
+
+        // In whole ms, rounded up: only zero is zero. A duration that no key allows is given as it is, for the error.
+        private Builder set(ConfigKey key, Duration duration) {
+            boolean isAllowed = !duration.isNegative() && duration.compareTo(Duration.ofMillis(Long.MAX_VALUE)) < 0;
+            return set(
+                    key, isAllowed ? Long.toString(duration.plusNanos(999_999).toMillis()) : duration.toString());
+        }
+
+        /**
+         * Bytes of the ring: the most that the queue holds, and the most disk space of its segments. Where they are not
+         * set, the size and the number of segments, the mapped segments and the largest payload follow from it.
+         *
+         * @param bytes 8192 to 2^60; rounded up to whole segments. The default is 512 MiB
+         * @return this
+         */
+        public Builder capacity(long bytes) {
+            return set(ConfigKey.CAPACITY, Long.toString(bytes));
+        }
+
+        /**
+         * Bytes of the ring, as {@link #capacity(long)}.
+         *
+         * @param size such as 512m or 4g
+         * @return this
+         */
+        public Builder capacity(String size) {
+            return set(ConfigKey.CAPACITY, size);
         }
 
         /**
@@ -152,11 +183,11 @@ public final class QueueConfig {
         /**
          * The longest time until a record is fsynced.
          *
-         * @param millis milliseconds, at least 1
+         * @param period at least 1 ms; like every duration here, rounded up to whole milliseconds
          * @return this
          */
-        public Builder flushPeriodMillis(long millis) {
-            return set(ConfigKey.FLUSH_PERIOD, Long.toString(millis));
+        public Builder flushPeriod(Duration period) {
+            return set(ConfigKey.FLUSH_PERIOD, period);
         }
 
         /**
@@ -242,11 +273,11 @@ public final class QueueConfig {
         /**
          * The lease of a popped record. Without an ack or a nack the record is redelivered when the lease ends.
          *
-         * @param millis milliseconds after it was popped; 0 for never
+         * @param lease the time after it was popped; zero for never
          * @return this
          */
-        public Builder visibilityTimeoutMillis(long millis) {
-            return set(ConfigKey.VISIBILITY_TIMEOUT, Long.toString(millis));
+        public Builder visibilityTimeout(Duration lease) {
+            return set(ConfigKey.VISIBILITY_TIMEOUT, lease);
         }
 
         /**
@@ -282,11 +313,11 @@ public final class QueueConfig {
         /**
          * How long acked records are retained while the ring has space.
          *
-         * @param millis milliseconds since the push; 0 for no rule by age
+         * @param age the time since the push; zero for no rule by age
          * @return this
          */
-        public Builder retainMillis(long millis) {
-            return set(ConfigKey.RETAIN_MS, Long.toString(millis));
+        public Builder retain(Duration age) {
+            return set(ConfigKey.RETAIN_MS, age);
         }
 
         /**
@@ -302,11 +333,11 @@ public final class QueueConfig {
         /**
          * When ring files without retained records are deleted.
          *
-         * @param millis milliseconds without a push; 0 for never
+         * @param idle the time without a push; zero for never
          * @return this
          */
-        public Builder gcOnIdleMillis(long millis) {
-            return set(ConfigKey.GC_ON_IDLE, Long.toString(millis));
+        public Builder gcOnIdle(Duration idle) {
+            return set(ConfigKey.GC_ON_IDLE, idle);
         }
 
         /**

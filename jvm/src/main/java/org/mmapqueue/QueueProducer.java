@@ -88,6 +88,28 @@ abstract class QueueProducer {
     }
 
     /**
+     * Appends a record if the ring has space for it. Unlike {@link #push(byte[])}, it throws nothing when the ring is full.
+     *
+     * @param data the payload
+     * @return the record's offset; empty if there is no space now
+     */
+    public OptionalLong offer(byte[] data) {
+        return offset(writer().offer(data, 0, data.length));
+    }
+
+    /**
+     * Appends a record; waits for space. Unlike {@link #push(byte[], Duration)}, it throws nothing when the ring is full.
+     *
+     * @param data the payload
+     * @param timeout the longest wait
+     * @return the record's offset; empty if there was no space within the timeout
+     * @throws InterruptedException if interrupted while waiting
+     */
+    public OptionalLong offer(byte[] data, Duration timeout) throws InterruptedException {
+        return offset(writer().offer(data, 0, data.length, MmapQueue.nanos(timeout), isClosed));
+    }
+
+    /**
      * Appends a record and returns when it is durable. Threads that wait at the same time share an fsync.
      *
      * @param data the payload
@@ -165,10 +187,10 @@ abstract class QueueProducer {
      * @param sequence the batch's sequence
      * @param batch the payloads
      * @param timeout the longest wait for space
-     * @return the first record's offset, or -1 if the producer's batch of this or a higher sequence is stored
+     * @return the first record's offset; empty if the producer's batch of this or a higher sequence is stored
      * @throws InterruptedException if interrupted while waiting
      */
-    public long pushOnce(String producer, long sequence, List<byte[]> batch, Duration timeout)
+    public OptionalLong pushOnce(String producer, long sequence, List<byte[]> batch, Duration timeout)
             throws InterruptedException {
         return pushOnce(producer, sequence, Records.of(batch), timeout, false);
     }
@@ -181,10 +203,11 @@ abstract class QueueProducer {
      * @param sequence the batch's sequence
      * @param batch the payloads
      * @param timeout the longest wait for space
-     * @return the first record's offset, or -1 if the producer's batch of this or a higher sequence is stored
+     * @return the first record's offset; empty if the producer's batch of this or a higher sequence is stored
      * @throws InterruptedException if interrupted while waiting
      */
-    public long pushOnce(String producer, long sequence, Records batch, Duration timeout) throws InterruptedException {
+    public OptionalLong pushOnce(String producer, long sequence, Records batch, Duration timeout)
+            throws InterruptedException {
         return pushOnce(producer, sequence, batch, timeout, false);
     }
 
@@ -202,17 +225,17 @@ abstract class QueueProducer {
      * @param timeout the longest wait for space
      * @param sync whether to return only when batch and sequence are durable. All pushes wait while the sequence is
      *     fsynced, before the batch becomes visible; the caller also waits for the fsync of the batch
-     * @return the first record's offset, or -1 if the producer's batch of this or a higher sequence is stored
+     * @return the first record's offset; empty if the producer's batch of this or a higher sequence is stored
      * @throws InterruptedException if interrupted while waiting for space
      * @throws org.mmapqueue.errors.ConfigException if the name is not allowed, 1000 producers exist, or the format
      *     version is 1
      * @throws org.mmapqueue.errors.PoisonedException if an fsync fails; whether the batch is durable is unknown
      * @throws IllegalArgumentException if the sequence or a length is negative
      */
-    public long pushOnce(String producer, long sequence, Records batch, Duration timeout, boolean sync)
+    public OptionalLong pushOnce(String producer, long sequence, Records batch, Duration timeout, boolean sync)
             throws InterruptedException {
-        return writer().pushOnce(
-                        producer, sequence, null, HeapRecords.fetch(batch), MmapQueue.nanos(timeout), sync, isClosed);
+        return offset(writer().pushOnce(
+                        producer, sequence, null, HeapRecords.fetch(batch), MmapQueue.nanos(timeout), sync, isClosed));
     }
 
     /**
@@ -226,20 +249,20 @@ abstract class QueueProducer {
      * @param batch the payloads; its methods are called without a lock
      * @param timeout the longest wait for space
      * @param sync whether to return only when batch, sequence and digest are durable
-     * @return the first record's offset, or -1 if the producer's batch of this or a higher sequence is stored
+     * @return the first record's offset; empty if the producer's batch of this or a higher sequence is stored
      * @throws InterruptedException if interrupted while waiting for space
      */
-    public long pushOnce(
+    public OptionalLong pushOnce(
             String producer, long sequence, BatchDigest digest, Records batch, Duration timeout, boolean sync)
             throws InterruptedException {
-        return writer().pushOnce(
+        return offset(writer().pushOnce(
                         producer,
                         sequence,
                         Objects.requireNonNull(digest),
                         HeapRecords.fetch(batch),
                         MmapQueue.nanos(timeout),
                         sync,
-                        isClosed);
+                        isClosed));
     }
 
     /**
@@ -279,6 +302,10 @@ abstract class QueueProducer {
      */
     public void forgetProducer(String producer) {
         writer().forgetProducer(producer);
+    }
+
+    private static OptionalLong offset(long pushed) {
+        return pushed < 0 ? OptionalLong.empty() : OptionalLong.of(pushed);
     }
 
     private static byte[] copyOf(ByteBuffer data) {

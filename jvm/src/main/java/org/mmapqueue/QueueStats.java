@@ -1,5 +1,7 @@
 package org.mmapqueue;
 
+import java.util.Optional;
+
 /**
  * The state of a queue at one moment. Positions are absolute: segment id × segment size + offset in the segment.
  *
@@ -24,7 +26,7 @@ public record QueueStats(
         long writingPosition,
         long watermarkPosition,
         long lowWatermark,
-        String slowestConsumer,
+        Optional<String> slowestConsumer,
         int segmentsInUse,
         int capacitySegments,
         int segmentSize,
@@ -45,9 +47,8 @@ public record QueueStats(
      * @param lagBytes bytes from its committed position to the log end
      * @return a phrase for a message
      */
-    public static String heldBy(String consumer, long lagBytes) {
-        return consumer.isEmpty()
-                ? "it has no consumer, so nobody has read them"
-                : "the slowest consumer is " + consumer + ", " + Math.max(0, lagBytes) + " bytes behind";
+    public static String heldBy(Optional<String> consumer, long lagBytes) {
+        return consumer.map(name -> "the slowest consumer is " + name + ", " + Math.max(0, lagBytes) + " bytes behind")
+                .orElse("it has no consumer, so nobody has read them");
     }
 }

@@ -1,5 +1,9 @@
 package org.mmapqueue;
 
+import java.time.DateTimeException;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+
 /**
  * A position in a queue, at which a new consumer starts or to which a consumer seeks. Immutable.
  *
@@ -42,10 +46,19 @@ public record StartAt(Kind kind, long value) {
     /**
      * The first record that was pushed at a time or later; the log end if there is none.
      *
-     * @param micros the time, µs since 1970
+     * @param time the time; records have timestamps in whole µs
      * @return the position
      */
-    public static StartAt timestamp(long micros) {
-        return new StartAt(Kind.TIMESTAMP, micros);
+    public static StartAt timestamp(Instant time) {
+        return new StartAt(Kind.TIMESTAMP, micros(time));
+    }
+
+    // Rounded up: the record of an earlier µs was pushed before.
+    private static long micros(Instant time) {
+        try {
+            return ChronoUnit.MICROS.between(Instant.EPOCH, time.plusNanos(999).truncatedTo(ChronoUnit.MICROS));
+        } catch (ArithmeticException | DateTimeException e) {
+            return time.isBefore(Instant.EPOCH) ? Long.MIN_VALUE : Long.MAX_VALUE;
+        }
     }
 }

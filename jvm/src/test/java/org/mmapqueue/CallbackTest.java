@@ -134,7 +134,8 @@ class CallbackTest {
             @Override
             void call(MmapQueue queue, Consumer consumer, Runnable inside, List<Long> seen)
                     throws InterruptedException {
-                seen.add(queue.pushOnce("producer", 1, new Calling(inside), Duration.ZERO));
+                seen.add(queue.pushOnce("producer", 1, new Calling(inside), Duration.ZERO)
+                        .orElseThrow());
             }
         };
 

@@ -3,6 +3,7 @@ package org.mmapqueue;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -76,7 +77,8 @@ class DurabilityContractTest extends ContractTest {
     @Test
     void theFlushPeriodTriggersAFlush() {
         queue.close();
-        queue = MmapQueue.open(setup.config(directory).flushPeriodMillis(20).build());
+        queue = MmapQueue.open(
+                setup.config(directory).flushPeriod(Duration.ofMillis(20)).build());
         for (int round = 0; round < 3; round++) {
             queue.push(setup.tenth(round));
             Waiting.until(

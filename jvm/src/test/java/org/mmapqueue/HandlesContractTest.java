@@ -81,7 +81,7 @@ class HandlesContractTest extends ContractTest {
     @Test
     void anotherConfigurationThrows() {
         assertOpenThrows("max_in_mem_segments", setup.config(directory).maxInMemSegments(setup.maxInMem + 1));
-        assertOpenThrows("flush_period", setup.config(directory).flushPeriodMillis(1));
+        assertOpenThrows("flush_period", setup.config(directory).flushPeriod(Duration.ofMillis(1)));
         assertOpenThrows("flush_ceiling_num", setup.config(directory).flushCeilingNum(7));
         assertOpenThrows("max_event_size", setup.config(directory).maxEventSize(setup.maxEvent - 1));
         assertOpenThrows("segment_size", setup.config(directory).segmentSize(setup.segmentSize * 2L));

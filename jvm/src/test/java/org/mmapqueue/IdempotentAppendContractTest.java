@@ -45,7 +45,9 @@ class IdempotentAppendContractTest extends ContractTest {
 
     private void assertStores(String producer, long sequence, List<byte[]> batch, boolean sync)
             throws InterruptedException {
-        assertEquals(expected.size(), queue.pushOnce(producer, sequence, Records.of(batch), Duration.ZERO, sync));
+        assertEquals(
+                OptionalLong.of(expected.size()),
+                queue.pushOnce(producer, sequence, Records.of(batch), Duration.ZERO, sync));
         expected.addAll(batch);
         assertEquals(OptionalLong.of(sequence), queue.lastSequence(producer));
         assertEquals(expected.size(), queue.endOffset());
@@ -54,7 +56,9 @@ class IdempotentAppendContractTest extends ContractTest {
     private void assertStoresNothing(String producer, long sequence) throws InterruptedException {
         OptionalLong last = queue.lastSequence(producer);
         for (boolean sync : new boolean[] {false, true}) {
-            assertEquals(-1, queue.pushOnce(producer, sequence, Records.of(batch(2)), Duration.ZERO, sync));
+            assertEquals(
+                    OptionalLong.empty(),
+                    queue.pushOnce(producer, sequence, Records.of(batch(2)), Duration.ZERO, sync));
         }
         assertEquals(expected.size(), queue.endOffset());
         assertEquals(last, queue.lastSequence(producer));
@@ -81,7 +85,9 @@ class IdempotentAppendContractTest extends ContractTest {
 
     private void assertStores(long sequence, BatchDigest digest) throws InterruptedException {
         List<byte[]> batch = batch(2);
-        assertEquals(expected.size(), queue.pushOnce("p", sequence, digest, Records.of(batch), Duration.ZERO, false));
+        assertEquals(
+                OptionalLong.of(expected.size()),
+                queue.pushOnce("p", sequence, digest, Records.of(batch), Duration.ZERO, false));
         expected.addAll(batch);
     }
 
@@ -95,7 +101,9 @@ class IdempotentAppendContractTest extends ContractTest {
                 assertEquals(Optional.of(new BatchDigest(2, -before)), queue.digest("p", before));
             }
         }
-        assertEquals(-1, queue.pushOnce("p", 9, new BatchDigest(7, 7), Records.of(batch(1)), Duration.ZERO, false));
+        assertEquals(
+                OptionalLong.empty(),
+                queue.pushOnce("p", 9, new BatchDigest(7, 7), Records.of(batch(1)), Duration.ZERO, false));
         reopen();
         assertEquals(Optional.of(new BatchDigest(2, -9)), queue.digest("p", 9));
         assertEquals(Optional.empty(), queue.digest("p", 0));
@@ -149,8 +157,10 @@ class IdempotentAppendContractTest extends ContractTest {
         for (int round = 0; round < 6; round++) {
             List<byte[]> batch = setup.payloads(round, 4 + 3 * round);
             long first = queue.endOffset();
-            assertEquals(first, queue.pushOnce("p", sequence, Records.of(batch), Duration.ZERO, round % 2 == 0));
-            assertEquals(-1, queue.pushOnce("p", sequence++, batch, Duration.ZERO));
+            assertEquals(
+                    OptionalLong.of(first),
+                    queue.pushOnce("p", sequence, Records.of(batch), Duration.ZERO, round % 2 == 0));
+            assertEquals(OptionalLong.empty(), queue.pushOnce("p", sequence++, batch, Duration.ZERO));
             Payload.assertMessages(first, batch, Payload.drain(queue));
             queue.consumer().ack(queue.endOffset() - 1);
         }
@@ -174,7 +184,8 @@ class IdempotentAppendContractTest extends ContractTest {
                 assertStoresNothing("p", 2L * round);
                 assertEquals(OptionalLong.of(2L * round), queue.lastSequence("p"));
                 assertOnlyExpected();
-                assertEquals(expected.size(), queue.pushOnce("p", 2L * round + 1, batch(1), Duration.ZERO));
+                assertEquals(
+                        OptionalLong.of(expected.size()), queue.pushOnce("p", 2L * round + 1, batch(1), Duration.ZERO));
             } finally {
                 queue = before;
             }
@@ -207,12 +218,12 @@ class IdempotentAppendContractTest extends ContractTest {
         long end = queue.endOffset();
         assertThrows(FullException.class, () -> queue.pushOnce("p", 2, batch(15), Duration.ofMillis(1)));
         assertEquals(OptionalLong.of(1), queue.lastSequence("p"));
-        assertEquals(-1, queue.pushOnce("p", 1, batch(15), Duration.ZERO)); // needs no room
-        Waiting.Running<Long> waiting = Waiting.start(() -> queue.pushOnce("p", 2, batch(15), Waiting.LONG));
+        assertEquals(OptionalLong.empty(), queue.pushOnce("p", 1, batch(15), Duration.ZERO)); // needs no room
+        Waiting.Running<OptionalLong> waiting = Waiting.start(() -> queue.pushOnce("p", 2, batch(15), Waiting.LONG));
         Payload.drain(queue);
         queue.consumer().ack(end - 1);
-        assertEquals(end, waiting.result());
-        assertEquals(-1, queue.pushOnce("p", 2, batch(15), Duration.ZERO));
+        assertEquals(OptionalLong.of(end), waiting.result());
+        assertEquals(OptionalLong.empty(), queue.pushOnce("p", 2, batch(15), Duration.ZERO));
         assertEquals(end + 15, queue.endOffset());
     }
 
@@ -229,7 +240,7 @@ class IdempotentAppendContractTest extends ContractTest {
                     start.await();
                     List<byte[]> pair =
                             List.of(Payload.numbered(2L * sequence, 30), Payload.numbered(2L * sequence + 1, 30));
-                    done += queue.pushOnce("p", sequence, pair, Duration.ZERO) >= 0 ? 1 : 0;
+                    done += queue.pushOnce("p", sequence, pair, Duration.ZERO).isPresent() ? 1 : 0;
                 }
                 return done;
             }));
@@ -340,7 +351,7 @@ class IdempotentAppendContractTest extends ContractTest {
             }
         };
         assertEquals(0, queue.pushBatch(records, Duration.ZERO));
-        assertEquals(count, queue.pushOnce("p", 1, records, Duration.ZERO));
+        assertEquals(OptionalLong.of(count), queue.pushOnce("p", 1, records, Duration.ZERO));
         expected.addAll(batch(count));
         expected.addAll(expected.subList(0, count).stream().toList());
         assertOnlyExpected();

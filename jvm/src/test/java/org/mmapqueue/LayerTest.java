@@ -124,9 +124,19 @@ class LayerTest {
             room("bridge", "values", FACE, "errors"),
             room("tool.report"),
             room("tool.scan", "tool.report", "segment", "meta", "io", "errors"),
-            room("tool.verify", "tool.scan", "tool.report", "segment", "meta", "io", "errors"),
+            room("tool.verify", "tool.scan", "tool.report", "recovery", "segment", "meta", "io", "errors"),
+            room(
+                    "tool.copy",
+                    "tool.verify",
+                    "tool.scan",
+                    "tool.report",
+                    "recovery",
+                    "segment",
+                    "meta",
+                    "io",
+                    "errors"),
             room("tool.repair", "tool.verify", "tool.scan", "tool.report", "segment", "meta", "io", "errors"),
-            room("tool", "tool.repair", "tool.verify", "tool.report", "errors"),
+            room("tool", "tool.repair", "tool.copy", "tool.verify", "tool.report", "errors"),
             room("spark.common", FACE),
             room("spark.read.pushdown", "spark.common"),
             room("spark.read.plan", "values", FACE, "spark.read.pushdown", "spark.common", "errors"),
@@ -182,7 +192,8 @@ class LayerTest {
         return layers;
     }
 
-    private static final List<String> PLATFORM = List.of("java..", "javax..", "jdk..", "sun.misc..", "org.slf4j..");
+    private static final List<String> PLATFORM =
+            List.of("java..", "javax..", "jdk..", "sun.misc..", "org.slf4j..", "org.jspecify..");
 
     /** What Spark's own interfaces are made of. */
     private static final List<String> SPARK = List.of(

@@ -183,7 +183,7 @@ class ManyThreadsTest {
     @EnumSource
     void flushesDuringPushesAndPops(Setup setup) throws Exception {
         try (MmapQueue queue = MmapQueue.open(setup.config(temp.resolve("queue"))
-                .flushPeriodMillis(1)
+                .flushPeriod(Duration.ofMillis(1))
                 .flushCeilingNum(50)
                 .build())) {
             int records = 500;

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -37,6 +38,7 @@ class QueueConfigTest {
 
     static Stream<Arguments> badValues() {
         return Stream.of(
+                        of("capacity", "8192..1152921504606846976", "0", "8191", "-1", "99999999999g", "large"),
                         of(
                                 "segment_size",
                                 "4096..1073741824",
@@ -90,6 +92,8 @@ class QueueConfigTest {
 
     @ParameterizedTest
     @CsvSource({
+        "capacity, 8192, 8192",
+        "capacity, 512m, 536870912",
         "segment_size, 4096, 4096",
         "segment_size, 1g, 1073741824",
         "segment_size, 4097, 4096",
@@ -164,6 +168,8 @@ class QueueConfigTest {
 
     @Test
     void theBuilderThrowsAtOnce() {
+        assertEquals("capacity", thrownBy(() -> builder().capacity(100)).key());
+        assertEquals("capacity", thrownBy(() -> builder().capacity("much")).key());
         assertEquals("segment_size", thrownBy(() -> builder().segmentSize(100)).key());
         assertEquals(
                 "segment_size", thrownBy(() -> builder().segmentSize("big")).key());
@@ -174,7 +180,8 @@ class QueueConfigTest {
                 "queue_capacity_segments",
                 thrownBy(() -> builder().queueCapacitySegments(1)).key());
         assertEquals(
-                "flush_period", thrownBy(() -> builder().flushPeriodMillis(0)).key());
+                "flush_period",
+                thrownBy(() -> builder().flushPeriod(Duration.ofMillis(0))).key());
         assertEquals(
                 "flush_ceiling_num",
                 thrownBy(() -> builder().flushCeilingNum(0)).key());
@@ -188,36 +195,75 @@ class QueueConfigTest {
         assertEquals("max_unacked", thrownBy(() -> builder().maxUnacked(0)).key());
         assertEquals(
                 "visibility_timeout",
-                thrownBy(() -> builder().visibilityTimeoutMillis(-1)).key());
+                thrownBy(() -> builder().visibilityTimeout(Duration.ofMillis(-1)))
+                        .key());
         assertEquals(
                 "max_attempts", thrownBy(() -> builder().maxAttempts(10_001)).key());
         assertEquals(
                 "max_consumer_lag", thrownBy(() -> builder().maxConsumerLag(-1)).key());
-        assertEquals("retain_ms", thrownBy(() -> builder().retainMillis(-1)).key());
+        assertEquals(
+                "retain_ms",
+                thrownBy(() -> builder().retain(Duration.ofMillis(-1))).key());
         assertEquals("retain_bytes", thrownBy(() -> builder().retainBytes(-1)).key());
-        assertEquals("gc_on_idle", thrownBy(() -> builder().gcOnIdleMillis(-1)).key());
+        assertEquals(
+                "gc_on_idle",
+                thrownBy(() -> builder().gcOnIdle(Duration.ofMillis(-1))).key());
         assertEquals(
                 "wait_strategy", thrownBy(() -> builder().waitStrategy("nap")).key());
     }
 
     @Test
+    void durationsAreRoundedUpToMillis() {
+        for (Duration each : List.of(Duration.ofNanos(1), Duration.ofMillis(1))) {
+            Map<String, String> built = builder()
+                    .flushPeriod(each)
+                    .visibilityTimeout(each)
+                    .retain(each)
+                    .gcOnIdle(each)
+                    .build()
+                    .asMap();
+            for (String key : List.of("flush_period", "visibility_timeout", "retain_ms", "gc_on_idle")) {
+                assertEquals("1", built.get(key), key);
+            }
+        }
+        assertEquals(
+                "1001",
+                builder()
+                        .retain(Duration.ofNanos(1_000_000_001))
+                        .build()
+                        .asMap()
+                        .get("retain_ms"));
+    }
+
+    @Test
+    void aDurationThatNoLongHoldsIsOutOfRange() {
+        for (Duration each : List.of(Duration.ofSeconds(Long.MAX_VALUE, 999_999_999), Duration.ofNanos(-1))) {
+            ConfigException thrown = thrownBy(() -> builder().visibilityTimeout(each));
+            assertEquals("visibility_timeout", thrown.key());
+            assertEquals(each.toString(), thrown.value());
+        }
+    }
+
+    @Test
     void theBuilderAndTheMapAreEquivalent() {
         QueueConfig built = QueueConfig.builder(Path.of("dir"))
+                .capacity("72k")
                 .segmentSize("8k")
                 .maxInMemSegments(5)
                 .queueCapacitySegments(9)
-                .flushPeriodMillis(10)
+                .flushPeriod(Duration.ofMillis(10))
                 .flushCeilingNum(11)
                 .maxEventSize("1k")
                 .timestamps(false)
                 .formatVersion(2)
-                .v1Recover("writing")
                 .readOnly(false)
                 .build();
         assertEquals(
                 Map.of(
                                 "queue_dir",
                                 "dir",
+                                "capacity",
+                                "73728",
                                 "segment_size",
                                 "8192",
                                 "max_in_mem_segments",
@@ -233,9 +279,7 @@ class QueueConfigTest {
                                 "timestamps",
                                 "false",
                                 "format_version",
-                                "2",
-                                "v1_recover",
-                                "writing")
+                                "2")
                         .entrySet(),
                 without(built.asMap(), "read_only").entrySet());
         assertEquals(Path.of("dir"), built.queueDir());
@@ -246,15 +290,18 @@ class QueueConfigTest {
     void theBuilderAndTheMapAreEquivalentForConsumersAndRetention() {
         QueueConfig built = QueueConfig.builder(Path.of("dir"))
                 .maxUnacked(5)
-                .visibilityTimeoutMillis(6)
+                .visibilityTimeout(Duration.ofMillis(6))
                 .maxAttempts(7)
                 .deadLetterDir(Path.of("dead"))
                 .maxConsumerLag(8)
-                .retainMillis(9)
+                .retain(Duration.ofMillis(9))
                 .retainBytes(10)
-                .gcOnIdleMillis(11)
+                .gcOnIdle(Duration.ofMillis(11))
                 .waitStrategy("park")
                 .build();
+        assertEquals(
+                "writing",
+                QueueConfig.builder().v1Recover("writing").build().asMap().get("v1_recover"));
         assertEquals(
                 Map.of(
                                 "queue_dir",
@@ -296,8 +343,27 @@ class QueueConfigTest {
     }
 
     @Test
-    void theDefaultsAreSatellites() {
+    void aNewQueueHasTheDefaults() {
         try (MmapQueue queue = MmapQueue.open(builder().build())) {
+            Map<String, String> effective = queue.config().asMap();
+            QueueConfig.defaults().forEach((key, value) -> assertEquals(value, effective.get(key), key));
+            assertEquals("536870912", effective.get("capacity"));
+            assertEquals("8388608", effective.get("segment_size"));
+            assertEquals("64", effective.get("max_in_mem_segments"));
+            assertEquals("64", effective.get("queue_capacity_segments"));
+            assertEquals("1000", effective.get("flush_period"));
+            assertEquals("10000", effective.get("flush_ceiling_num"));
+            assertEquals("1048576", effective.get("max_event_size"));
+            assertEquals("2", effective.get("format_version"));
+            assertEquals("true", effective.get("timestamps"));
+            assertEquals("watermark", effective.get("v1_recover"));
+            assertEquals("false", effective.get("read_only"));
+        }
+    }
+
+    @Test
+    void theDefaultsOfVersion1AreSatellites() {
+        try (MmapQueue queue = MmapQueue.open(builder().formatVersion(1).build())) {
             Map<String, String> effective = queue.config().asMap();
             assertEquals("131072", effective.get("segment_size"));
             assertEquals("10", effective.get("max_in_mem_segments"));
@@ -305,10 +371,29 @@ class QueueConfigTest {
             assertEquals("1000", effective.get("flush_period"));
             assertEquals("10000", effective.get("flush_ceiling_num"));
             assertEquals("20480", effective.get("max_event_size"));
-            assertEquals("2", effective.get("format_version"));
-            assertEquals("true", effective.get("timestamps"));
-            assertEquals("watermark", effective.get("v1_recover"));
-            assertEquals("false", effective.get("read_only"));
+        }
+    }
+
+    @Test
+    void anExistingQueueKeepsItsSizes() {
+        MmapQueue.open(builder().capacity("3m").segmentSize("64k").build()).close();
+        // Rounded up to whole segments, it is the same.
+        try (MmapQueue queue = MmapQueue.open(builder().capacity("3m").build());
+                MmapQueue same =
+                        MmapQueue.open(builder().capacity((3 << 20) - 65_535).build())) {
+            assertEquals("65536", queue.config().asMap().get("segment_size"));
+            assertEquals("3145728", same.config().asMap().get("capacity"));
+            ConfigException thrown =
+                    thrownBy(() -> MmapQueue.open(builder().capacity("2m").build()));
+            assertEquals("capacity", thrown.key());
+            assertTrue(thrown.allowed().contains("is open in this process already, with 3145728"), thrown.allowed());
+        }
+        ConfigException thrown =
+                thrownBy(() -> MmapQueue.open(builder().capacity("3073k").build()));
+        assertEquals("capacity", thrown.key());
+        assertTrue(thrown.allowed().endsWith("3145728 (48 segments of 65536)"), thrown.allowed());
+        try (MmapQueue queue = MmapQueue.open(builder().build())) {
+            assertEquals("48", queue.config().asMap().get("max_in_mem_segments"));
         }
     }
 
@@ -335,13 +420,13 @@ class QueueConfigTest {
     void theQueueReportsItsEffectiveConfiguration() {
         QueueConfig set = builder()
                 .maxUnacked(5)
-                .visibilityTimeoutMillis(60_000)
+                .visibilityTimeout(Duration.ofMillis(60_000))
                 .maxAttempts(7)
                 .deadLetterDir(temp.resolve("dead"))
                 .maxConsumerLag(1 << 20)
-                .retainMillis(9)
+                .retain(Duration.ofMillis(9))
                 .retainBytes(10)
-                .gcOnIdleMillis(60_000)
+                .gcOnIdle(Duration.ofMillis(60_000))
                 .waitStrategy("park")
                 .build();
         try (MmapQueue queue = MmapQueue.open(set)) {
@@ -369,14 +454,15 @@ class QueueConfigTest {
 
     @Test
     void retainMillisNeedsTimestamps() {
-        ConfigException thrown = thrownBy(
-                () -> MmapQueue.open(builder().timestamps(false).retainMillis(5).build()));
+        ConfigException thrown = thrownBy(() -> MmapQueue.open(
+                builder().timestamps(false).retain(Duration.ofMillis(5)).build()));
         assertEquals("retain_ms", thrown.key());
         assertEquals("5", thrown.value());
         MmapQueue.open(builder().timestamps(false).retainBytes(5).build()).close();
         assertEquals(
                 "retain_ms",
-                thrownBy(() -> MmapQueue.open(builder().retainMillis(5).build()))
+                thrownBy(() -> MmapQueue.open(
+                                builder().retain(Duration.ofMillis(5)).build()))
                         .key());
     }
 
@@ -411,7 +497,7 @@ class QueueConfigTest {
                 .segmentSize(segment)
                 .queueCapacitySegments(capacity)
                 .maxEventSize(maxEvent)
-                .flushPeriodMillis(600_000)
+                .flushPeriod(Duration.ofMillis(600_000))
                 .build())) {
             for (int i = 0; i < 60; i++) {
                 queue.push(Payload.of(i, i * 67 % 700));

@@ -12,11 +12,13 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.support.Directories;
+import org.mmapqueue.support.Micros;
 import org.mmapqueue.support.Payload;
 
 /** A queue with its consumers and its model in plain collections; both must agree after every step. */
@@ -213,7 +215,7 @@ final class QueueModel implements AutoCloseable {
             case LATEST -> StartAt.LATEST;
             case COMMITTED -> StartAt.COMMITTED;
             case OFFSET -> StartAt.offset(setup.isV1() ? which : pick(which));
-            case TIMESTAMP -> StartAt.timestamp(timeOf(which));
+            case TIMESTAMP -> StartAt.timestamp(Micros.instant(timeOf(which)));
         };
     }
 
@@ -276,11 +278,11 @@ final class QueueModel implements AutoCloseable {
 
     void find(int which) {
         if (!setup.timestamps) {
-            assertThrows(ConfigException.class, () -> queue.find(which));
+            assertThrows(ConfigException.class, () -> queue.find(Micros.instant(which)));
             return;
         }
         long micros = timeOf(which);
-        assertEquals(firstSince(micros), queue.find(micros).orElse(end()));
+        assertEquals(firstSince(micros), queue.find(Micros.instant(micros)).orElse(end()));
     }
 
     // ---- lifecycle of consumers
@@ -319,7 +321,7 @@ final class QueueModel implements AutoCloseable {
         }
         // The log is retained from the committed position of the last consumer on, where the next one starts.
         assertEquals(List.of(), queue.consumers());
-        assertEquals("", queue.stats().slowestConsumer());
+        assertEquals(Optional.empty(), queue.stats().slowestConsumer());
         checkFirst();
         queue.createConsumer(name, StartAt.EARLIEST);
         consumers.put(name, new ConsumerModel(first(), limits.maxUnacked, limits.maxAttempts));

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Timeout;
@@ -100,7 +101,7 @@ class SatelliteBehaviourTest {
         QueueConfig config = config(version)
                 .segmentSize(10_240)
                 .flushCeilingNum(5)
-                .flushPeriodMillis(600_000)
+                .flushPeriod(Duration.ofMillis(600_000))
                 .build();
         try (MmapQueue queue = MmapQueue.open(config)) {
             Payload.pushAll(queue, events(5));
@@ -116,7 +117,7 @@ class SatelliteBehaviourTest {
         QueueConfig config = config(version)
                 .segmentSize(10_240)
                 .flushCeilingNum(50)
-                .flushPeriodMillis(100)
+                .flushPeriod(Duration.ofMillis(100))
                 .build();
         try (MmapQueue queue = MmapQueue.open(config)) {
             Payload.pushAll(queue, events(5));

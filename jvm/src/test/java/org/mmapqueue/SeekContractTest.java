@@ -6,12 +6,14 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.support.Micros;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.Waiting;
 
@@ -44,7 +46,8 @@ class SeekContractTest extends ContractTest {
         push();
         queue.consumer().pop();
         if (setup.isV1()) {
-            for (StartAt start : List.of(StartAt.EARLIEST, StartAt.LATEST, StartAt.offset(0), StartAt.timestamp(0))) {
+            for (StartAt start :
+                    List.of(StartAt.EARLIEST, StartAt.LATEST, StartAt.offset(0), StartAt.timestamp(Instant.EPOCH))) {
                 ConfigException thrown = assertThrows(
                         ConfigException.class, () -> queue.consumer().seek(start));
                 assertEquals("seek", thrown.key());
@@ -205,7 +208,7 @@ class SeekContractTest extends ContractTest {
         queue.createConsumer("retaining", StartAt.EARLIEST);
         if (!setup.timestamps) {
             ConfigException thrown =
-                    assertThrows(ConfigException.class, () -> queue.consumer().seek(StartAt.timestamp(0)));
+                    assertThrows(ConfigException.class, () -> queue.consumer().seek(StartAt.timestamp(Instant.EPOCH)));
             assertEquals("timestamps", thrown.key());
             return;
         }
@@ -215,11 +218,11 @@ class SeekContractTest extends ContractTest {
                 .findFirst()
                 .orElseThrow()
                 .offset();
-        queue.consumer().seek(StartAt.timestamp(middle));
+        queue.consumer().seek(StartAt.timestamp(Micros.instant(middle)));
         assertReadsFrom(expected);
-        queue.consumer().seek(StartAt.timestamp(0));
+        queue.consumer().seek(StartAt.timestamp(Instant.EPOCH));
         assertReadsFrom(0);
-        queue.consumer().seek(StartAt.timestamp(Long.MAX_VALUE));
+        queue.consumer().seek(StartAt.timestamp(Instant.MAX));
         assertReadsFrom(payloads.size());
     }
 }

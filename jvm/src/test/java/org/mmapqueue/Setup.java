@@ -1,6 +1,7 @@
 package org.mmapqueue;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -43,7 +44,7 @@ public enum Setup {
                 .queueCapacitySegments(capacity)
                 .maxInMemSegments(maxInMem)
                 .maxEventSize(maxEvent)
-                .flushPeriodMillis(600_000);
+                .flushPeriod(Duration.ofMillis(600_000));
         return version == 1 ? builder : builder.timestamps(timestamps);
     }
 

@@ -11,8 +11,8 @@ import org.mmapqueue.QueueConfig;
 import org.mmapqueue.errors.FullException;
 
 /**
- * The queue with its defaults, except for the parameters of {@link Shape}. The flusher's period is one second. Readers
- * share the default consumer.
+ * The queue: with its defaults, except for the parameters of {@link Shape}, or with no key set. The flusher's period is
+ * one second. Readers share the default consumer.
  */
 final class QueueSubject implements Subject {
     // Above any batch of the suite, so that the number of records is the limit.
@@ -21,8 +21,8 @@ final class QueueSubject implements Subject {
     private static final int MAX_UNACKED = 1_000_000;
     private final MmapQueue queue;
 
-    QueueSubject(Path directory, Shape shape) {
-        queue = MmapQueue.open(config(directory, shape));
+    QueueSubject(QueueConfig config) {
+        queue = MmapQueue.open(config);
     }
 
     static QueueConfig config(Path directory, Shape shape) {
@@ -34,7 +34,7 @@ final class QueueSubject implements Subject {
                 .maxUnacked(MAX_UNACKED)
                 .timestamps(shape.timestamps());
         if (shape.ceiling() == Shape.NO_FLUSHER) {
-            return builder.flushPeriodMillis(Integer.MAX_VALUE)
+            return builder.flushPeriod(Duration.ofMillis(Integer.MAX_VALUE))
                     .flushCeilingNum(Integer.MAX_VALUE)
                     .build();
         }

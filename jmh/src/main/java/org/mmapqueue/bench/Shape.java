@@ -1,5 +1,8 @@
 package org.mmapqueue.bench;
 
+import java.util.Map;
+import org.mmapqueue.QueueConfig;
+
 /**
  * The sizes that one benchmark runs with.
  *
@@ -28,6 +31,16 @@ public record Shape(int payload, int segmentBytes, int capacity, int mapped, int
     /** With the queue's defaults but for the sizes. */
     public Shape(int payload, int segmentBytes, int capacity, int mapped) {
         this(payload, segmentBytes, capacity, mapped, DEFAULT_CEILING, true);
+    }
+
+    /** The sizes of a queue with no key set. */
+    static Shape ofDefaults(int payload) {
+        Map<String, String> defaults = QueueConfig.defaults();
+        return new Shape(
+                payload,
+                Integer.parseInt(defaults.get("segment_size")),
+                Integer.parseInt(defaults.get("queue_capacity_segments")),
+                Integer.parseInt(defaults.get("max_in_mem_segments")));
     }
 
     Shape withCeiling(int records) {

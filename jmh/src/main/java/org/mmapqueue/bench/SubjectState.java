@@ -99,6 +99,14 @@ public class SubjectState {
         reopen();
     }
 
+    /** Replaces the subject by a new one, without records. */
+    void renew() throws IOException {
+        opened.close();
+        BenchDirectory.delete(directory.resolve("subject"));
+        queued = 0;
+        reopen();
+    }
+
     /** Writes and reads the whole ring once, so that no measured record is the first of its page. */
     void wrap() {
         if (shape.ringBytes() <= MAX_WRAPPED_BYTES) {
@@ -147,13 +155,18 @@ public class SubjectState {
 
     /** Pushes records one by one; waits for room. */
     void fill(int count) {
+        push(count);
+        addQueued(count);
+    }
+
+    /** As {@link #fill}, for another thread than the one that accounts for the records. */
+    void push(int count) {
         Subject.Writer to = writer;
         byte[] bytes = record;
         Idle idle = new Idle();
         for (int i = 0; i < count; i++) {
             push(to, bytes, idle);
         }
-        queued += count;
     }
 
     /** Pops records one by one and acks them; waits, since a segment may not be mapped yet. */

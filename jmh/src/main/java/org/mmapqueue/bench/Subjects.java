@@ -2,6 +2,7 @@ package org.mmapqueue.bench;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import org.mmapqueue.QueueConfig;
 import org.mmapqueue.bench.baseline.BufferedWrite;
 import org.mmapqueue.bench.baseline.HeapQueue;
 import org.mmapqueue.bench.baseline.Memcpy;
@@ -17,6 +18,9 @@ public final class Subjects {
     /** The subject without other pushes than durable ones. */
     static final String SYNCED_WRITE = "write+fsync";
 
+    /** The queue with no key set. */
+    static final String UNCONFIGURED = "queue+defaults";
+
     private Subjects() {}
 
     /**
@@ -28,7 +32,9 @@ public final class Subjects {
     public static Subject open(String name, Shape shape, Path directory) throws IOException {
         switch (name) {
             case "queue":
-                return new QueueSubject(directory, shape);
+                return new QueueSubject(QueueSubject.config(directory, shape));
+            case UNCONFIGURED:
+                return new QueueSubject(QueueConfig.builder(directory).build());
             case "ring":
                 return new Ring(directory, shape, false);
             case "ring+flush":

@@ -9,7 +9,7 @@ import org.mmapqueue.bench.peer.BigQueue;
 final class Suite {
     private static final int SMALL = 128 << 10;
     private static final int LARGE = 64 << 20;
-    // 128 KiB, 4000 and 10 are the queue's defaults. The large ring is of similar size: 1 GiB beside 500 MiB.
+    // 128 KiB, 4000 and 10 are Satellite's defaults. The large ring is of similar size: 1 GiB beside 500 MiB.
     private static final int SMALL_CAPACITY = 4000;
     private static final int SMALL_MAPPED = 10;
     private static final int LARGE_CAPACITY = 16;
@@ -33,6 +33,7 @@ final class Suite {
                 LARGE_CAPACITY,
                 full ? new int[] {16, 100, KIB, 8 * KIB, 64 * KIB} : new int[] {100, KIB});
         suite.peers();
+        suite.unconfigured();
         suite.variants();
         suite.options();
         suite.durable();
@@ -45,7 +46,7 @@ final class Suite {
                 SMALL_CAPACITY,
                 full ? new int[] {100, KIB, 8 * KIB} : new int[] {KIB});
         suite.core(
-                "128 KiB x 4000, 10 mapped: the defaults",
+                "128 KiB x 4000, 10 mapped: Satellite's defaults",
                 SMALL,
                 SMALL_CAPACITY,
                 SMALL_MAPPED,
@@ -127,6 +128,23 @@ final class Suite {
         add("PipeBenchmark.pipe", "roofline: 1 + 1, flushed per 10 000", flushed, shape, Map.of(), both, false);
         add("PipeBenchmark.pipe", "roofline: 1 + 1, flushed per second", flushed, rare, Map.of(), both, false);
         queue("PipeBenchmark.pipe", "1 + 1, flushed per second", rare, Map.of(), both);
+    }
+
+    // Not one key set. Chronicle Queue is in no ring: as many bytes as the queue's ring holds, in new files.
+    private void unconfigured() {
+        section = "No configuration";
+        for (int payload : full ? new int[] {100, KIB, 8 * KIB} : new int[] {KIB}) {
+            Shape shape = Shape.ofDefaults(payload);
+            for (String subject : new String[] {"chronicle", Subjects.UNCONFIGURED}) {
+                String name = subject.equals("chronicle") ? "Chronicle Queue, " : "";
+                add("NewRingBenchmark.push", name + "push, new ring", subject, shape, Map.of(), null, true);
+                add("PushBenchmark.push", name + "push, recycled ring", subject, shape, Map.of(), null, true);
+                add("NewRingBenchmark.pop", name + "pop, new ring", subject, shape, Map.of(), null, true);
+                add("PopBenchmark.pop", name + "pop, recycled ring", subject, shape, Map.of(), null, true);
+                add("NewRingBenchmark.pipe", name + "1 + 1, new ring", subject, shape, Map.of(), null, true);
+                add("PipeBenchmark.pipe", name + "1 + 1, recycled ring", subject, shape, Map.of(), null, true);
+            }
+        }
     }
 
     private void variants() {

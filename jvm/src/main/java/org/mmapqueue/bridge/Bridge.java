@@ -10,7 +10,6 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
-import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -20,15 +19,6 @@ public final class Bridge {
     private static final Logger LOG = LoggerFactory.getLogger(Bridge.class);
     private static final String VERSION_RESOURCE = "/org/mmapqueue/version.properties";
     static final String SEPARATOR = "\0";
-
-    private static final String CAPACITY = "capacity";
-    private static final String CAPACITY_SEGMENTS = "queue_capacity_segments";
-    private static final String SEGMENT_SIZE = "segment_size";
-    private static final String QUEUE_DIR = "queue_dir";
-    // Used only to create a queue; the capacity of the open queue is compared with its own segment size.
-    private static final long DEFAULT_SEGMENT_SIZE = 131_072;
-    private static final long LEAST_SEGMENTS = 2;
-    private static final long MOST_SEGMENTS = 1 << 30;
 
     private static final Set<QueueHandle> OPEN = ConcurrentHashMap.newKeySet();
 
@@ -60,8 +50,7 @@ public final class Bridge {
     /**
      * Opens a queue.
      *
-     * @param options alternating keys and values, joined by NUL characters: the keys of {@link QueueConfig#of}, and
-     *     {@code capacity} in bytes, which replaces queue_capacity_segments and is rounded up to whole segments
+     * @param options alternating keys and values, joined by NUL characters: the keys of {@link QueueConfig#of}
      * @return a new handle, also when the directory is open already
      * @throws MmapQueueException as {@link QueueConfig#of} and {@link MmapQueue#open} do
      */
@@ -71,60 +60,9 @@ public final class Bridge {
         for (int i = 0; i + 1 < parts.length; i += 2) {
             keys.put(parts[i], parts[i + 1]);
         }
-        String capacity = keys.remove(CAPACITY);
-        MmapQueue queue = capacity == null ? MmapQueue.open(QueueConfig.of(keys)) : openSized(keys, capacity);
-        QueueHandle handle = new QueueHandle(queue, OPEN::remove);
+        QueueHandle handle = new QueueHandle(MmapQueue.open(QueueConfig.of(keys)), OPEN::remove);
         OPEN.add(handle);
         return handle;
-    }
-
-    /** Opens with a capacity in bytes. An existing queue decides the segment size. */
-    private static MmapQueue openSized(Map<String, String> keys, String capacity) {
-        if (keys.containsKey(CAPACITY_SEGMENTS)) {
-            throw new ConfigException(
-                    CAPACITY,
-                    capacity,
-                    "capacity or queue_capacity_segments (" + keys.get(CAPACITY_SEGMENTS) + "), not both");
-        }
-        long bytes = Long.parseLong(capacity);
-        String set = QueueConfig.of(keys).asMap().get(SEGMENT_SIZE);
-        long segmentSize = set == null ? DEFAULT_SEGMENT_SIZE : Long.parseLong(set);
-        long segments = segments(bytes, segmentSize);
-        if (segments < LEAST_SEGMENTS || segments > MOST_SEGMENTS) {
-            throw new ConfigException(
-                    CAPACITY,
-                    capacity,
-                    LEAST_SEGMENTS * segmentSize + ".." + MOST_SEGMENTS * segmentSize + " with a segment_size of "
-                            + segmentSize);
-        }
-        Map<String, String> sized = new LinkedHashMap<>(keys);
-        sized.put(CAPACITY_SEGMENTS, Long.toString(segments));
-        MmapQueue queue;
-        try {
-            queue = MmapQueue.open(QueueConfig.of(sized));
-        } catch (ConfigException e) {
-            if (!e.key().equals(CAPACITY_SEGMENTS)) {
-                throw e;
-            }
-            // The directory has a queue of another segment size. Opened without a capacity, it reports both.
-            queue = MmapQueue.open(QueueConfig.of(keys));
-        }
-        Map<String, String> found = queue.config().asMap();
-        long foundSize = Long.parseLong(found.get(SEGMENT_SIZE));
-        long foundSegments = Long.parseLong(found.get(CAPACITY_SEGMENTS));
-        if (segments(bytes, foundSize) != foundSegments) {
-            queue.close();
-            throw new ConfigException(
-                    CAPACITY,
-                    capacity,
-                    "the queue in " + found.get(QUEUE_DIR) + " was made with " + foundSize * foundSegments + " ("
-                            + foundSegments + " segments of " + foundSize + ")");
-        }
-        return queue;
-    }
-
-    private static long segments(long bytes, long segmentSize) {
-        return bytes / segmentSize + (bytes % segmentSize == 0 ? 0 : 1);
     }
 
     private static void closeAll() {

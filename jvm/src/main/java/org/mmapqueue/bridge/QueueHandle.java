@@ -3,6 +3,7 @@ package org.mmapqueue.bridge;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;
+import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
@@ -280,7 +281,7 @@ public final class QueueHandle {
      * @throws MmapQueueException as {@link MmapQueue#find} does
      */
     public long find(long micros) {
-        return queue.find(micros).orElse(Status.EMPTY);
+        return queue.find(Instant.EPOCH.plus(micros, ChronoUnit.MICROS)).orElse(Status.EMPTY);
     }
 
     /**

@@ -1,5 +1,7 @@
 package org.mmapqueue.bridge;
 
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.Locale;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.ConfigException;
@@ -24,7 +26,8 @@ final class SeekTargets {
                 return StartAt.offset(Long.parseLong(target.substring(OFFSET.length())));
             }
             if (target.startsWith(TIME)) {
-                return StartAt.timestamp(Long.parseLong(target.substring(TIME.length())));
+                return StartAt.timestamp(
+                        Instant.EPOCH.plus(Long.parseLong(target.substring(TIME.length())), ChronoUnit.MICROS));
             }
         } catch (NumberFormatException e) {
             throw invalid(text);

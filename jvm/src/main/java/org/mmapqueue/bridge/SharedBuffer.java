@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.OptionalLong;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.Records;
 import org.mmapqueue.errors.ClosedException;
@@ -180,14 +181,14 @@ public final class SharedBuffer {
             return lastAnswer;
         }
         long answer = ChunkPusher.statusOf(() -> {
-            long offset = queue.pushOnce(
+            OptionalLong offset = queue.pushOnce(
                     producer,
                     sequence,
                     Records.packed(payload, 0, lengths, loadedCount),
                     Duration.ofMillis(waitMillis),
                     sync != 0);
             unload();
-            return offset < 0 ? Status.DONE : offset;
+            return offset.orElse(Status.DONE);
         });
         return answered(call, answer);
     }

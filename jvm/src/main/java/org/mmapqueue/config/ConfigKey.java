@@ -10,9 +10,12 @@ import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.segment.RecordDescriptor;
 
 /**
- * The configuration keys with their defaults and ranges. The first six are Satellite's, with its names and defaults.
+ * The configuration keys with their defaults and ranges. Satellite has six of them, with these names and defaults. In
+ * version 2 the defaults of four follow from the capacity: segment_size, queue_capacity_segments, max_in_mem_segments
+ * and max_event_size.
  */
 public enum ConfigKey {
+    CAPACITY(Kind.SIZE, "536870912", 8192, 1L << 60),
     SEGMENT_SIZE(Kind.SIZE, "131072", 4096, 1 << 30),
     MAX_IN_MEM_SEGMENTS(Kind.NUMBER, "10", 1, 1 << 20),
     QUEUE_CAPACITY_SEGMENTS(Kind.NUMBER, "4000", 2, 1 << 30),
@@ -87,6 +90,18 @@ public enum ConfigKey {
         return defaultText;
     }
 
+    long least() {
+        return least;
+    }
+
+    long most() {
+        return most;
+    }
+
+    boolean allows(long number) {
+        return number >= least && number <= most;
+    }
+
     String range() {
         return switch (kind) {
             case WORD -> String.join(" or ", words);
@@ -111,7 +126,7 @@ public enum ConfigKey {
             return path(text);
         }
         long number = kind == Kind.SIZE && !text.startsWith("-") ? Sizes.parse(keyName(), text) : parse(text);
-        if (number < least || number > most) {
+        if (!allows(number)) {
             throw new ConfigException(keyName(), text, range());
         }
         if (this == SEGMENT_SIZE) {

@@ -9,7 +9,6 @@ import org.mmapqueue.io.RealPath;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
-import org.mmapqueue.segment.RecordDescriptor;
 
 /**
  * The values that an open queue works with: what was set, else what the directory has, else the defaults.
@@ -102,14 +101,12 @@ public record Settings(
 
     /** For a directory that holds no queue yet. */
     public static Settings forNew(ConfigValues config) {
-        Format format = Format.of((int) config.number(ConfigKey.FORMAT_VERSION));
-        Geometry geometry = new Geometry(format, (int) config.number(ConfigKey.SEGMENT_SIZE), (int)
-                config.number(ConfigKey.QUEUE_CAPACITY_SEGMENTS));
+        Geometry geometry = Sizing.ofNew(config);
         return of(
                 config,
                 geometry,
-                (int) config.number(ConfigKey.MAX_EVENT_SIZE),
-                format.hasTimestamps() && config.flag(ConfigKey.TIMESTAMPS));
+                Sizing.maxEventSize(config, geometry),
+                geometry.format().hasTimestamps() && config.flag(ConfigKey.TIMESTAMPS));
     }
 
     /**
@@ -121,6 +118,14 @@ public record Settings(
         checkSame(config, ConfigKey.FORMAT_VERSION, found.version());
         checkSame(config, ConfigKey.SEGMENT_SIZE, found.segmentSize());
         checkSame(config, ConfigKey.QUEUE_CAPACITY_SEGMENTS, found.capacity());
+        if (config.isSet(ConfigKey.CAPACITY) && !Sizing.isCapacity(config, found.segmentSize(), found.capacity())) {
+            throw new ConfigException(
+                    "capacity",
+                    config.text(ConfigKey.CAPACITY),
+                    "the queue in " + config.queueDir() + " was made with "
+                            + (long) found.segmentSize() * found.capacity() + " (" + found.capacity() + " segments of "
+                            + found.segmentSize() + ")");
+        }
         Geometry geometry = new Geometry(Format.of(found.version()), found.segmentSize(), found.capacity());
         int maxEventSize = config.isSet(ConfigKey.MAX_EVENT_SIZE)
                 ? (int) config.number(ConfigKey.MAX_EVENT_SIZE)
@@ -149,12 +154,9 @@ public record Settings(
                     Long.toString(Math.max(maxConsumerLag, retention.bytes)),
                     "0 in format version 1");
         }
-        // One record must fit beside a segment that is not quite acked yet.
-        long room = (geometry.capacity() - 1L) * geometry.dataBytes();
-        long overhead = 2L * RecordDescriptor.HEADER + RecordDescriptor.HEADER - 1;
         boolean tight =
                 format.reservesLargestRecord() && geometry.capacity() <= 1 + maxEventSize / geometry.segmentSize();
-        if (maxEventSize + overhead > room || tight) {
+        if (maxEventSize > Sizing.room(geometry) || tight) {
             throw new ConfigException(
                     "max_event_size",
                     Integer.toString(maxEventSize),
@@ -163,7 +165,7 @@ public record Settings(
         }
         return new Settings(
                 geometry,
-                (int) config.number(ConfigKey.MAX_IN_MEM_SEGMENTS),
+                Sizing.maxInMemSegments(config, geometry),
                 config.number(ConfigKey.FLUSH_PERIOD),
                 (int) config.number(ConfigKey.FLUSH_CEILING_NUM),
                 maxEventSize,
@@ -185,9 +187,19 @@ public record Settings(
         }
     }
 
+    /**
+     * Whether a key that is set has the value that is in effect here. A capacity may be less by less than a segment.
+     */
+    public boolean isInEffect(ConfigKey key, ConfigValues config) {
+        return key == ConfigKey.CAPACITY
+                ? Sizing.isCapacity(config, geometry.segmentSize(), geometry.capacity())
+                : config.text(key).equals(asConfig(config.queueDir()).text(key));
+    }
+
     /** The configuration with every key set. */
     public ConfigValues asConfig(Path queueDir) {
         return ConfigValues.of(queueDir)
+                .with(ConfigKey.CAPACITY, (long) geometry.segmentSize() * geometry.capacity())
                 .with(ConfigKey.SEGMENT_SIZE, geometry.segmentSize())
                 .with(ConfigKey.MAX_IN_MEM_SEGMENTS, maxInMemSegments)
                 .with(ConfigKey.QUEUE_CAPACITY_SEGMENTS, geometry.capacity())

@@ -109,15 +109,14 @@ public final class OpenQueues {
 
     /** The queue that this process has open to write, if there is one; else one that reads only. */
     public static QueueCore acquireToRead(Path directory) {
-        // Each core may have a thread that reads on its own.
-        int mapped = Math.max(
-                Integer.parseInt(ConfigKey.MAX_IN_MEM_SEGMENTS.defaultText()),
-                READERS_SPARE + Runtime.getRuntime().availableProcessors());
         Key own = Key.of(directory, true);
-        ConfigValues config = ConfigValues.of(directory)
-                .with(ConfigKey.READ_ONLY, "true")
-                .with(ConfigKey.MAX_IN_MEM_SEGMENTS, mapped);
-        return acquire(config, List.of(new Key(own.directory(), false), own), own, false, () -> QueueCore.open(config));
+        ConfigValues config = ConfigValues.of(directory).with(ConfigKey.READ_ONLY, "true");
+        return acquire(config, List.of(new Key(own.directory(), false), own), own, false, () -> {
+            QueueCore core = QueueCore.open(config);
+            // Each processor may have a thread that reads on its own.
+            core.mapAtLeast(READERS_SPARE + Runtime.getRuntime().availableProcessors());
+            return core;
+        });
     }
 
     // Shares the first of the keys that is open; else opens the queue as its own key.
@@ -254,14 +253,13 @@ public final class OpenQueues {
     }
 
     private static void refuseOther(ConfigValues wanted, Settings open) {
-        ConfigValues effective = open.asConfig(wanted.queueDir());
         for (ConfigKey key : ConfigKey.values()) {
-            if (wanted.isSet(key) && !wanted.text(key).equals(effective.text(key))) {
+            if (wanted.isSet(key) && !open.isInEffect(key, wanted)) {
                 throw new ConfigException(
                         key.keyName(),
                         wanted.text(key),
                         "the queue in " + wanted.queueDir() + " is open in this process already, with "
-                                + effective.text(key));
+                                + open.asConfig(wanted.queueDir()).text(key));
             }
         }
     }

@@ -18,6 +18,7 @@ import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.consume.Consumers;
 import org.mmapqueue.consume.DeadLetters;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.errors.ReadOnlyException;
 import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.FileMode;
@@ -123,6 +124,11 @@ public final class QueueCore {
         return settings;
     }
 
+    /** Raises the limit of mapped segments to a number, if it is lower. */
+    void mapAtLeast(int segments) {
+        swapper.atLeast(segments);
+    }
+
     public Path directory() {
         return directory;
     }
@@ -130,11 +136,11 @@ public final class QueueCore {
     /**
      * The writing side.
      *
-     * @throws MmapQueueException if another process writes
+     * @throws ReadOnlyException if another process writes
      */
     public Writer writer() {
         if (writer == null) {
-            throw new MmapQueueException("the queue in " + directory + " was opened with read_only = true");
+            throw new ReadOnlyException("the queue in " + directory + " was opened with read_only = true");
         }
         return writer;
     }

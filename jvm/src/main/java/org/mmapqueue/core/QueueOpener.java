@@ -18,6 +18,7 @@ import org.mmapqueue.log.LogEnd;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.recovery.QueueDirectory;
+import org.mmapqueue.recovery.RingSwitch;
 import org.mmapqueue.registry.Producers;
 import org.mmapqueue.registry.Registry;
 import org.mmapqueue.segment.Geometry;
@@ -64,6 +65,7 @@ final class QueueOpener {
 
     private QueueCore assemble() throws IOException {
         QueueDirectory directory = new QueueDirectory(storage, config);
+        completeResize();
         MetaFields found = directory.find();
         Settings settings = found == null ? Settings.forNew(config) : Settings.forExisting(config, found);
         if (settings.readOnly()) {
@@ -77,8 +79,10 @@ final class QueueOpener {
             }
         } else {
             directory.createDirectory();
-            lock = ProcessLock.acquire(
-                    path.resolve(QueueDirectory.LOCK_FILE), "the queue in " + path, FileMode.of(settings.fileMode()));
+            if (lock == null) {
+                acquireLock(FileMode.of(settings.fileMode()));
+            }
+            RingSwitch.recover(storage, path);
             found = directory.find(); // another process may have created it before this one had the lock
             if (found == null) {
                 directory.createQueue(settings);
@@ -110,6 +114,23 @@ final class QueueOpener {
                 ? null
                 : new LogStartup(storage, config, settings, ring, swapper, meta, registry, producers).run();
         return new QueueCore(path, settings, lock, meta, ring, swapper, registry, consumers, producers, end);
+    }
+
+    // The queue of a directory is known when an interrupted resize is completed or undone: only its writer does that.
+    private void completeResize() throws IOException {
+        boolean readOnly = config.flag(ConfigKey.READ_ONLY);
+        if (readOnly && RingSwitch.isCommitted(path)) {
+            throw new MmapQueueException("a resize of the queue in " + path
+                    + " was interrupted: open the queue to write, or resize it again, to complete it");
+        }
+        if (!readOnly && RingSwitch.isInterrupted(path)) {
+            acquireLock(FileMode.of(config.text(ConfigKey.FILE_MODE)));
+            RingSwitch.recover(storage, path);
+        }
+    }
+
+    private void acquireLock(FileMode mode) throws IOException {
+        lock = ProcessLock.acquire(path.resolve(QueueDirectory.LOCK_FILE), "the queue in " + path, mode);
     }
 
     private void undo() {

@@ -1,8 +1,11 @@
 package org.mmapqueue.core;
 
 import java.io.IOException;
+import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.LongSupplier;
 import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.QueueStats;
@@ -57,10 +60,10 @@ final class Statistics {
                 committed,
                 lag,
                 lag == 0 ? 0 : Math.max(0, log.end() - position),
-                lag == 0 ? 0 : ageOf(committed),
+                lag == 0 ? Optional.empty() : ageOf(committed),
                 core != null ? core.readOffset() : committed,
                 core != null ? core.unacked() : 0,
-                consumer.cursors().label());
+                Optional.of(consumer.cursors().label()).filter(text -> !text.isEmpty()));
     }
 
     private long needed(ConsumerCursors cursors) {
@@ -83,12 +86,13 @@ final class Statistics {
         }
     }
 
-    private long ageOf(long offset) {
+    private Optional<Duration> ageOf(long offset) {
         try {
             long pushed = log.randomAccess().get(offset, 1, 1).get(0).timestampMicros();
-            return pushed == 0 ? 0 : Math.max(0, System.currentTimeMillis() * 1000 - pushed);
+            long age = Math.max(0, System.currentTimeMillis() * 1000 - pushed);
+            return pushed == 0 ? Optional.empty() : Optional.of(Duration.of(age, ChronoUnit.MICROS));
         } catch (MmapQueueException e) {
-            return 0; // acked since, or a queue of version 1 without timestamps
+            return Optional.empty(); // acked since, or a queue of version 1 without timestamps
         }
     }
 
@@ -116,7 +120,7 @@ final class Statistics {
                 writing,
                 watermark,
                 lowWatermark,
-                consumer == null ? "" : consumer.name(),
+                Optional.ofNullable(consumer).map(Registry.Named::name),
                 inUse,
                 geometry.capacity(),
                 geometry.segmentSize(),

@@ -48,6 +48,19 @@ public final class FileMode {
         return new FileMode(Integer.parseInt(octal, 8));
     }
 
+    /** The permissions of an existing file; the owner's alone in a file system without permissions. */
+    public static FileMode like(Path file) throws IOException {
+        if (!KNOWN) {
+            return PRIVATE;
+        }
+        Set<PosixFilePermission> found = Files.getPosixFilePermissions(file, LinkOption.NOFOLLOW_LINKS);
+        int bits = 0;
+        for (PosixFilePermission each : PosixFilePermission.values()) {
+            bits = bits << 1 | (found.contains(each) ? 1 : 0);
+        }
+        return new FileMode(bits);
+    }
+
     /** What a new file is made with: never more than the owner's rights, until {@link #setOnFile}. */
     FileAttribute<?>[] ofNewFile() {
         return attributes("rw-------");

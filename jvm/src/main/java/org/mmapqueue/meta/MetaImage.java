@@ -281,6 +281,11 @@ public final class MetaImage {
         bytes.putLong(MetaDescriptor.DEFAULT_DELETED, there ? 0 : MetaDescriptor.DELETED);
     }
 
+    /** Whether acked records are retained. */
+    public boolean isRetaining() {
+        return bytes.getLong(MetaDescriptor.RETAIN_MILLIS) > 0 || bytes.getLong(MetaDescriptor.RETAIN_BYTES) > 0;
+    }
+
     /** Writes the page atomically, and fsyncs it. */
     public void write(Storage storage, Path directory) throws IOException {
         NewFile.write(

@@ -4,6 +4,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.stream.Stream;
 import org.apache.spark.SparkContext;
@@ -135,9 +136,9 @@ final class QueueAdmin {
                 end,
                 one.lagRecords(),
                 one.lagBytes(),
-                one.lagMicros(),
+                one.lagTime().map(TimeUnit.MICROSECONDS::convert).orElse(0L),
                 one.unacked(),
-                one.label().isEmpty() ? null : one.label()
+                one.label().orElse(null)
             });
         });
     }
@@ -154,7 +155,7 @@ final class QueueAdmin {
             List<Object[]> orphans = new ArrayList<>();
             for (ConsumerStats one : each.queue().consumerStats()) {
                 Optional<String> checkpoint =
-                        ConsumersOfQueries.sourceOf(one.label()).map(Checkpoints::rootOf);
+                        one.label().flatMap(ConsumersOfQueries::sourceOf).map(Checkpoints::rootOf);
                 if (checkpoint.isPresent() && !isInUse(each, one.name()) && !checkpoints.isThere(checkpoint.get())) {
                     orphans.add(
                             new Object[] {each.id(), one.name(), checkpoint.get(), !isDry && drop(each, one.name())});

@@ -5,6 +5,8 @@ import java.util.EnumSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import org.apache.spark.sql.connector.catalog.MetadataColumn;
+import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
@@ -13,6 +15,8 @@ import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.streaming.ReportsSinkMetrics;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.mmapqueue.spark.common.Options;
@@ -23,7 +27,7 @@ import org.mmapqueue.spark.write.QueueWriteBuilder;
 import org.mmapqueue.spark.write.sink.PushFigures;
 
 /** A queue as a table. Thread-safe. */
-final class QueueTable implements SupportsRead, SupportsWrite, ReportsSinkMetrics {
+final class QueueTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns, ReportsSinkMetrics {
     private static final Set<TableCapability> CAPABILITIES = EnumSet.of(
             TableCapability.BATCH_READ,
             TableCapability.MICRO_BATCH_READ,
@@ -31,6 +35,30 @@ final class QueueTable implements SupportsRead, SupportsWrite, ReportsSinkMetric
             TableCapability.STREAMING_WRITE,
             TableCapability.TRUNCATE,
             TableCapability.ACCEPT_ANY_SCHEMA);
+
+    /** A metadata column: a query reads it only if it names it. */
+    private record QueueId() implements MetadataColumn {
+
+        @Override
+        public String name() {
+            return RecordSchema.QUEUE_ID;
+        }
+
+        @Override
+        public DataType dataType() {
+            return DataTypes.StringType;
+        }
+
+        @Override
+        public boolean isNullable() {
+            return false;
+        }
+
+        @Override
+        public String comment() {
+            return "the id (UUID) of the partition's queue, which differs from that of any other queue";
+        }
+    }
 
     private final Options properties;
     private final Path path;
@@ -84,6 +112,11 @@ final class QueueTable implements SupportsRead, SupportsWrite, ReportsSinkMetric
     @SuppressWarnings("deprecation") // abstract before Spark 4.1
     public StructType schema() {
         return RecordSchema.READ;
+    }
+
+    @Override
+    public MetadataColumn[] metadataColumns() {
+        return new MetadataColumn[] {new QueueId()};
     }
 
     @Override

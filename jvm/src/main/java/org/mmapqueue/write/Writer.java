@@ -174,30 +174,38 @@ public final class Writer implements Closeable {
     }
 
     public long push(byte[] source, int from, int length) {
-        long offset = appender.append(source, from, length);
-        if (offset == Appender.FULL) {
-            throw full();
-        }
-        pushed(offset);
-        return offset;
+        return stored(offer(source, from, length));
+    }
+
+    /** As push, but returns {@link Appender#FULL} when there is no space. */
+    public long offer(byte[] source, int from, int length) {
+        return pushed(appender.append(source, from, length), 1);
     }
 
     /** Waits for space while {@code gone} is false: the caller's handle is open. */
     public long push(byte[] source, int from, int length, long timeoutNanos, BooleanSupplier gone)
             throws InterruptedException {
-        return push(() -> appender.append(source, from, length), 1, timeoutNanos, gone);
+        return stored(offer(source, from, length, timeoutNanos, gone));
+    }
+
+    /** As push, but returns {@link Appender#FULL} when there is no space within the timeout. */
+    public long offer(byte[] source, int from, int length, long timeoutNanos, BooleanSupplier gone)
+            throws InterruptedException {
+        return offer(() -> appender.append(source, from, length), 1, timeoutNanos, gone);
     }
 
     public long push(Records batch, long timeoutNanos, BooleanSupplier gone) throws InterruptedException {
-        return push(() -> appender.append(batch), batch.count(), timeoutNanos, gone);
+        return stored(offer(() -> appender.append(batch), batch.count(), timeoutNanos, gone));
     }
 
     public long push(Records batch) {
-        long offset = appender.append(batch);
+        return stored(pushed(appender.append(batch), batch.count()));
+    }
+
+    private long stored(long offset) {
         if (offset == Appender.FULL) {
             throw full();
         }
-        pushed(offset + batch.count() - 1);
         return offset;
     }
 
@@ -217,8 +225,8 @@ public final class Writer implements Closeable {
             throw new IllegalArgumentException(
                     "sequence " + sequence + " of producer " + producer + ", expected 0 or more");
         }
-        long offset =
-                push(() -> appendOnce(producer, sequence, digest, batch, sync), batch.count(), timeoutNanos, gone);
+        long offset = stored(
+                offer(() -> appendOnce(producer, sequence, digest, batch, sync), batch.count(), timeoutNanos, gone));
         if (sync) {
             flusher.awaitDurable(meta.writing(), page(producer), sequence);
         }
@@ -297,7 +305,7 @@ public final class Writer implements Closeable {
         long run();
     }
 
-    private long push(Append append, int count, long timeoutNanos, BooleanSupplier gone) throws InterruptedException {
+    private long offer(Append append, int count, long timeoutNanos, BooleanSupplier gone) throws InterruptedException {
         if (Thread.interrupted()) {
             throw new InterruptedException();
         }
@@ -307,18 +315,20 @@ public final class Writer implements Closeable {
                 throw new ClosedException("this handle of the queue was closed");
             }
             long seen = registry.lowWatermark();
-            long offset = append.run();
-            if (offset != Appender.FULL) {
-                if (offset >= 0) {
-                    pushed(offset + count - 1);
-                }
+            long offset = pushed(append.run(), count);
+            if (offset != Appender.FULL || deadline - System.nanoTime() <= 0) {
                 return offset;
-            }
-            if (deadline - System.nanoTime() <= 0) {
-                throw full();
             }
             notFull.await(deadline, () -> registry.lowWatermark() != seen || registry.isStale());
         }
+    }
+
+    // After an append of count records; none if it has stored nothing.
+    private long pushed(long offset, int count) {
+        if (offset >= 0) {
+            pushed(offset + count - 1);
+        }
+        return offset;
     }
 
     private void pushed(long lastOffset) {
@@ -336,7 +346,8 @@ public final class Writer implements Closeable {
         return new FullException("the queue in " + directory + " is full: its " + geometry.capacity()
                 + " segments of " + geometry.segmentSize() + " bytes hold records that are not acked; "
                 + QueueStats.heldBy(
-                        lowWatermark == null ? "" : lowWatermark.name(), meta.writing() - registry.lowWatermark()));
+                        Optional.ofNullable(lowWatermark).map(Registry.Named::name),
+                        meta.writing() - registry.lowWatermark()));
     }
 
     public long endOffset() {

@@ -52,7 +52,7 @@ final class StartArgument {
             return offset(name, row.getLong(index));
         }
         if (type.equals(DataTypes.TimestampType)) {
-            return StartAt.timestamp(row.getLong(index));
+            return StartAt.timestamp(Instant.EPOCH.plus(row.getLong(index), ChronoUnit.MICROS));
         }
         return of(name, row.get(index, DataTypes.StringType).toString().strip());
     }
@@ -70,9 +70,8 @@ final class StartArgument {
             if (text.matches("-?[0-9]+")) {
                 return offset(name, Long.parseLong(text));
             }
-            return StartAt.timestamp(ChronoUnit.MICROS.between(
-                    Instant.EPOCH, OffsetDateTime.parse(text).toInstant()));
-        } catch (NumberFormatException | DateTimeException | ArithmeticException e) {
+            return StartAt.timestamp(OffsetDateTime.parse(text).toInstant());
+        } catch (NumberFormatException | DateTimeException e) {
             throw Options.bad(name, text, ALLOWED);
         }
     }

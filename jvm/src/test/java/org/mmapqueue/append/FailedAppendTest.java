@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -61,7 +62,7 @@ class FailedAppendTest {
                 .queueCapacitySegments(20)
                 .maxInMemSegments(6)
                 .maxEventSize(20_000)
-                .flushPeriodMillis(600_000)
+                .flushPeriod(Duration.ofMillis(600_000))
                 .build();
     }
 
@@ -400,7 +401,7 @@ class FailedAppendTest {
                 .formatVersion(version)
                 .segmentSize("8m")
                 .queueCapacitySegments(4)
-                .flushPeriodMillis(600_000)
+                .flushPeriod(Duration.ofMillis(600_000))
                 .build();
         core = Cores.open(config, storage);
         ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);

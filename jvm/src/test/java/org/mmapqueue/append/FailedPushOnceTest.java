@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
@@ -57,7 +58,7 @@ class FailedPushOnceTest {
                 .queueCapacitySegments(20)
                 .maxInMemSegments(6)
                 .maxEventSize(20_000)
-                .flushPeriodMillis(600_000)
+                .flushPeriod(Duration.ofMillis(600_000))
                 .build();
     }
 
@@ -361,7 +362,7 @@ class FailedPushOnceTest {
         QueueConfig config = QueueConfig.builder(temp.resolve("deep"))
                 .segmentSize("8m")
                 .queueCapacitySegments(4)
-                .flushPeriodMillis(600_000)
+                .flushPeriod(Duration.ofMillis(600_000))
                 .build();
         core = Cores.open(config, storage);
         ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);

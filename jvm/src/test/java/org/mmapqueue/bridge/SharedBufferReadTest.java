@@ -221,11 +221,11 @@ class SharedBufferReadTest {
         assertEquals(2, lines.size());
         assertTrue(
                 lines.get(0)
-                        .matches("name=default committedOffset=0 lagRecords=3 lagBytes=\\d+ lagMicros=\\d+ "
+                        .matches("name=default committedOffset=0 lagRecords=3 lagBytes=\\d+ lagTime=\\d+ "
                                 + "readOffset=2 unacked=2 label="),
                 lines.get(0));
         assertEquals(
-                "name=other committedOffset=3 lagRecords=0 lagBytes=0 lagMicros=0 readOffset=3 unacked=0 label=",
+                "name=other committedOffset=3 lagRecords=0 lagBytes=0 lagTime= readOffset=3 unacked=0 label=",
                 lines.get(1));
         assertTrue(queue.stats().startsWith("firstOffset=0\nendOffset=3\n"), queue.stats());
     }

@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
@@ -277,7 +278,7 @@ class SharedBufferTest {
         QueueConfig config = QueueConfig.builder(directory.resolve("late"))
                 .segmentSize(4096)
                 .queueCapacitySegments(8)
-                .flushPeriodMillis(600_000)
+                .flushPeriod(Duration.ofMillis(600_000))
                 .build();
         QueueHandle late =
                 Bridge.open("queue_dir\0" + directory.resolve("late") + "\0flush_period\000600000\0" + SMALL);

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -48,7 +49,7 @@ class ConsumerLagTest {
                         .queueCapacitySegments(8)
                         .maxInMemSegments(8)
                         .maxEventSize(6000)
-                        .flushPeriodMillis(600_000)
+                        .flushPeriod(Duration.ofMillis(600_000))
                         .maxConsumerLag(lag)
                         .build(),
                 DiskStorage.INSTANCE);

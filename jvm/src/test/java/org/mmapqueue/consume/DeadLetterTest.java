@@ -54,7 +54,7 @@ class DeadLetterTest {
                 .queueCapacitySegments(16)
                 .maxInMemSegments(6)
                 .maxEventSize(9000)
-                .flushPeriodMillis(600_000)
+                .flushPeriod(Duration.ofMillis(600_000))
                 .maxAttempts(maxAttempts)
                 .deadLetterDir(dead);
     }
@@ -210,7 +210,7 @@ class DeadLetterTest {
 
     @Test
     void theLastTimeoutMovesTheRecord() throws InterruptedException {
-        Consumer consumer = open(config(2).visibilityTimeoutMillis(20));
+        Consumer consumer = open(config(2).visibilityTimeout(Duration.ofMillis(20)));
         push(1);
         consumer.pop();
         assertEquals(2, consumer.pop(Waiting.LONG).attempts());
@@ -290,7 +290,7 @@ class DeadLetterTest {
                 .queueCapacitySegments(16)
                 .maxInMemSegments(6)
                 .maxEventSize(1000)
-                .flushPeriodMillis(600_000)
+                .flushPeriod(Duration.ofMillis(600_000))
                 .maxAttempts(1)
                 .deadLetterDir(deadLetters);
     }

@@ -1,6 +1,7 @@
 package org.mmapqueue.consume;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Timeout;
@@ -38,7 +39,7 @@ abstract class SmallRing {
                 .queueCapacitySegments(8)
                 .maxInMemSegments(8)
                 .maxEventSize(3000)
-                .flushPeriodMillis(600_000);
+                .flushPeriod(Duration.ofMillis(600_000));
     }
 
     void open() {

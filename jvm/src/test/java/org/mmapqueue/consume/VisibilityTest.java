@@ -33,8 +33,8 @@ class VisibilityTest {
                 .queueCapacitySegments(16)
                 .maxInMemSegments(6)
                 .maxEventSize(3000)
-                .flushPeriodMillis(600_000)
-                .visibilityTimeoutMillis(timeoutMillis)
+                .flushPeriod(Duration.ofMillis(600_000))
+                .visibilityTimeout(Duration.ofMillis(timeoutMillis))
                 .build());
         return queue.consumer();
     }

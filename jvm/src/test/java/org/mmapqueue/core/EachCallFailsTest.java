@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
@@ -66,7 +67,7 @@ class EachCallFailsTest {
                 .queueCapacitySegments(30)
                 .maxInMemSegments(8)
                 .maxEventSize(9000)
-                .flushPeriodMillis(600_000)
+                .flushPeriod(Duration.ofMillis(600_000))
                 .build();
     }
 

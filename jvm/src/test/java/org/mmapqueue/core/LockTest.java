@@ -17,6 +17,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -46,7 +47,7 @@ class LockTest {
                 .queueCapacitySegments(8)
                 .maxInMemSegments(6)
                 .maxEventSize(2000)
-                .flushPeriodMillis(600_000)
+                .flushPeriod(Duration.ofMillis(600_000))
                 .build();
     }
 

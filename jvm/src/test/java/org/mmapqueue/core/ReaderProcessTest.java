@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -46,7 +47,7 @@ class ReaderProcessTest {
                 .queueCapacitySegments(8)
                 .maxInMemSegments(6)
                 .maxEventSize(6000)
-                .flushPeriodMillis(50);
+                .flushPeriod(Duration.ofMillis(50));
     }
 
     private static byte[] record(long number) {

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -49,7 +50,7 @@ class TwoProcessTest {
                 .segmentSize(SEGMENT)
                 .queueCapacitySegments(CAPACITY)
                 .maxInMemSegments(8)
-                .flushPeriodMillis(50);
+                .flushPeriod(Duration.ofMillis(50));
     }
 
     private static void push(MmapQueue queue, int count) throws InterruptedException {

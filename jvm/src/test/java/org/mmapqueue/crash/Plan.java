@@ -1,6 +1,7 @@
 package org.mmapqueue.crash;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -124,9 +125,9 @@ record Plan(
                 .queueCapacitySegments(capacity)
                 .maxInMemSegments(maxInMem)
                 .maxEventSize(maxEvent)
-                .flushPeriodMillis(flushMillis)
+                .flushPeriod(Duration.ofMillis(flushMillis))
                 .flushCeilingNum(flushCeiling)
-                .gcOnIdleMillis(gcOnIdleMillis)
+                .gcOnIdle(Duration.ofMillis(gcOnIdleMillis))
                 .waitStrategy(waitStrategy);
         return version == 1
                 ? builder.v1Recover("writing").build()

@@ -65,7 +65,8 @@ final class Producer extends Actor {
                 number,
                 sequence);
         try {
-            long offset = queue.pushOnce(name, sequence, Records.of(batch), WAIT, oneIn(5));
+            long offset = queue.pushOnce(name, sequence, Records.of(batch), WAIT, oneIn(5))
+                    .orElse(-1);
             journal.done(Event.Kind.IDEMPOTENT_PUSH, number, offset);
             next += offset < 0 ? 0 : batch.size();
         } catch (FullException e) {

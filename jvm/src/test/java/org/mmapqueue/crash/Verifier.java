@@ -76,7 +76,8 @@ final class Verifier {
             String name = ProducerModel.name(each.getKey());
             expect(
                     -1,
-                    queue.pushOnce(name, each.getValue(), List.of(NEW_RECORD), Duration.ZERO),
+                    queue.pushOnce(name, each.getValue(), List.of(NEW_RECORD), Duration.ZERO)
+                            .orElse(-1),
                     "the offset of sequence " + each.getValue() + " of " + name + ", pushed again,");
         }
     }

@@ -5,6 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -121,7 +122,7 @@ public final class DamageFuzz {
 
     private static void use(Path at) {
         try (MmapQueue queue = MmapQueue.open(
-                QueueConfig.builder(at).flushPeriodMillis(600_000).build())) {
+                QueueConfig.builder(at).flushPeriod(Duration.ofMillis(600_000)).build())) {
             for (String name : queue.consumers()) {
                 Consumer consumer = queue.consumer(name, StartAt.EARLIEST);
                 try {

@@ -1,6 +1,7 @@
 package org.mmapqueue.damage;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -132,7 +133,7 @@ final class DamageSweep {
         Outcome outcome;
         String error = "none";
         try (MmapQueue queue = MmapQueue.open(
-                QueueConfig.builder(at).flushPeriodMillis(600_000).build())) {
+                QueueConfig.builder(at).flushPeriod(Duration.ofMillis(600_000)).build())) {
             outcome = read(made, queue, at);
             require(outcome != Outcome.CUT || !report.clean(), "a closed queue has lost its end without an error");
         } catch (CorruptException e) {

@@ -26,6 +26,7 @@ import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.support.Directories;
+import org.mmapqueue.support.Micros;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 
@@ -49,7 +50,7 @@ class DamagedLengthTest {
                 .queueCapacitySegments(20)
                 .maxInMemSegments(6)
                 .maxEventSize(9000)
-                .flushPeriodMillis(600_000)
+                .flushPeriod(Duration.ofMillis(600_000))
                 .build();
     }
 
@@ -179,7 +180,8 @@ class DamagedLengthTest {
                     assertThrows(CorruptException.class, () -> queue.get(251)).position());
             assertEquals(
                     headerOf(number),
-                    assertThrows(CorruptException.class, () -> queue.find(time)).position());
+                    assertThrows(CorruptException.class, () -> queue.find(Micros.instant(time)))
+                            .position());
         }
     }
 
@@ -250,7 +252,7 @@ class DamagedLengthTest {
                 for (int number : new int[] {3, 4, 6, 7, 30, payloads.size() - 1}) {
                     Set<String> positions = new HashSet<>();
                     long time = queue.get(number).timestampMicros();
-                    OptionalLong found = orCorrupt(() -> queue.find(time), positions);
+                    OptionalLong found = orCorrupt(() -> queue.find(Micros.instant(time)), positions);
                     if (found != null) {
                         long first = found.getAsLong();
                         assertEquals(time, queue.get(first).timestampMicros());

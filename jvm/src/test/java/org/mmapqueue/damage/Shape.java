@@ -1,6 +1,7 @@
 package org.mmapqueue.damage;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -53,7 +54,7 @@ public enum Shape {
                     .maxInMemSegments(7)
                     .maxEventSize(MAX_EVENT)
                     .timestamps(timestamps)
-                    .flushPeriodMillis(600_000)
+                    .flushPeriod(Duration.ofMillis(600_000))
                     .build();
         }
     }

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -54,7 +55,7 @@ final class TruncatedFileChild {
                 .queueCapacitySegments(64)
                 .maxInMemSegments(32)
                 .maxEventSize(1000)
-                .flushPeriodMillis(600_000)
+                .flushPeriod(Duration.ofMillis(600_000))
                 .retainBytes(1 << 20)
                 .build());
     }
@@ -71,7 +72,7 @@ final class TruncatedFileChild {
         all.put("stats", queue::stats);
         all.put("consumerStats", queue::consumerStats);
         all.put("get", () -> queue.getMany(0, 100));
-        all.put("find", () -> queue.find(0));
+        all.put("find", () -> queue.find(Instant.EPOCH));
         all.put("peek", consumer::peek);
         all.put("poll", consumer::poll);
         all.put("popBatch", () -> consumer.popBatch(100, 1 << 20, SHORT));

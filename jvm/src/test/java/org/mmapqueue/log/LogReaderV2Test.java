@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
@@ -40,7 +41,7 @@ class LogReaderV2Test {
                 QueueConfig.builder(temp.resolve("queue"))
                         .segmentSize(SEGMENT)
                         .queueCapacitySegments(8)
-                        .flushPeriodMillis(600_000)
+                        .flushPeriod(Duration.ofMillis(600_000))
                         .build(),
                 DiskStorage.INSTANCE);
         core.writer().push(new byte[8], 0, 8);

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -37,7 +38,7 @@ class OffsetResolverTest {
                         .maxInMemSegments(6)
                         .maxEventSize(20_000)
                         .timestamps(timestamps)
-                        .flushPeriodMillis(600_000)
+                        .flushPeriod(Duration.ofMillis(600_000))
                         .build(),
                 DiskStorage.INSTANCE);
     }

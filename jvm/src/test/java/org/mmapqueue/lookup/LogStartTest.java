@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.time.Instant;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -38,8 +39,8 @@ class LogStartTest {
         QueueConfig config = QueueConfig.builder(temp)
                 .segmentSize(SEGMENT)
                 .queueCapacitySegments(20)
-                .flushPeriodMillis(600_000)
-                .retainMillis(RETAIN_MILLIS)
+                .flushPeriod(Duration.ofMillis(600_000))
+                .retain(Duration.ofMillis(RETAIN_MILLIS))
                 .build();
         QueueCore core = Cores.open(config, DiskStorage.INSTANCE);
         ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
@@ -78,7 +79,7 @@ class RandomAccessRaceTest {
                 .queueCapacitySegments(CAPACITY)
                 .maxInMemSegments(4)
                 .maxEventSize(6000)
-                .flushPeriodMillis(600_000);
+                .flushPeriod(Duration.ofMillis(600_000));
         writer = Cores.open(config.build(), DiskStorage.INSTANCE);
         consumer = writer.consumer("default", StartAt.EARLIEST);
         other = Cores.open(config.readOnly(true).build(), DiskStorage.INSTANCE);

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -112,7 +113,7 @@ class RandomAccessReaderTest {
                 .segmentSize(1 << 20)
                 .queueCapacitySegments(8)
                 .maxInMemSegments(4)
-                .flushPeriodMillis(600_000)
+                .flushPeriod(Duration.ofMillis(600_000))
                 .build();
         QueueCore core = Cores.open(config, DiskStorage.INSTANCE);
         try {

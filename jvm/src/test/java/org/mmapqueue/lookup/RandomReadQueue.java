@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
@@ -65,7 +66,7 @@ final class RandomReadQueue implements RandomAccessReader.Source, AutoCloseable 
                         .maxInMemSegments(4)
                         .maxEventSize(20_000)
                         .timestamps(timestamps)
-                        .flushPeriodMillis(600_000));
+                        .flushPeriod(Duration.ofMillis(600_000)));
     }
 
     private void open() {

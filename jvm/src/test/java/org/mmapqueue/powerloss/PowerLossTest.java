@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -72,7 +73,7 @@ class PowerLossTest {
                 .queueCapacitySegments(capacity)
                 .maxInMemSegments(6)
                 .maxEventSize(12_000)
-                .flushPeriodMillis(600_000)
+                .flushPeriod(Duration.ofMillis(600_000))
                 .build();
     }
 

@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.AfterEach;
@@ -51,7 +52,7 @@ class RetentionPowerLossTest {
                         .queueCapacitySegments(CAPACITY)
                         .maxInMemSegments(6)
                         .maxEventSize(SEGMENT)
-                        .flushPeriodMillis(600_000)
+                        .flushPeriod(Duration.ofMillis(600_000))
                         .retainBytes(retainBytes)
                         .build(),
                 storage);

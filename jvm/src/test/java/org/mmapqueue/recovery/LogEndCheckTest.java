@@ -13,6 +13,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -117,7 +118,7 @@ class LogEndCheckTest {
                 .segmentSize(SEGMENT)
                 .queueCapacitySegments(16)
                 .maxInMemSegments(6)
-                .flushPeriodMillis(600_000)
+                .flushPeriod(Duration.ofMillis(600_000))
                 .build();
         PowerLossStorage disk = new PowerLossStorage();
         QueueCore core = Cores.open(config, disk);

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.MmapQueue;
@@ -31,7 +32,7 @@ class RecoveryStartTest {
                 .queueCapacitySegments(16)
                 .maxInMemSegments(6)
                 .maxEventSize(8000)
-                .flushPeriodMillis(600_000)
+                .flushPeriod(Duration.ofMillis(600_000))
                 .build())) {
             for (int i = 0; i < RECORDS; i++) {
                 queue.push(Payload.of(i, 900));

@@ -9,7 +9,9 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -52,7 +54,7 @@ class NoConsumerTest {
                 .queueCapacitySegments(8)
                 .maxInMemSegments(8)
                 .maxEventSize(3000)
-                .flushPeriodMillis(600_000)
+                .flushPeriod(Duration.ofMillis(600_000))
                 .build());
     }
 
@@ -104,7 +106,7 @@ class NoConsumerTest {
     @Test
     void fullAndStatisticsNameTheSlowestConsumer() {
         try (MmapQueue queue = open()) {
-            assertEquals("", queue.stats().slowestConsumer());
+            assertEquals(Optional.empty(), queue.stats().slowestConsumer());
             Consumer fast = queue.consumer("fast", StartAt.EARLIEST);
             queue.createConsumer("slow", StartAt.EARLIEST);
             FullException full = assertThrows(FullException.class, () -> {
@@ -114,14 +116,14 @@ class NoConsumerTest {
                     fast.ack(queue.endOffset() - 1);
                 }
             });
-            assertEquals("slow", queue.stats().slowestConsumer());
+            assertEquals(Optional.of("slow"), queue.stats().slowestConsumer());
             assertTrue(
                     full.getMessage()
                             .endsWith("are not acked; the slowest consumer is slow, "
                                     + queue.stats().writingPosition() + " bytes behind"),
                     full.getMessage());
             queue.deleteConsumer("slow");
-            assertEquals("fast", queue.stats().slowestConsumer());
+            assertEquals(Optional.of("fast"), queue.stats().slowestConsumer());
         }
     }
 

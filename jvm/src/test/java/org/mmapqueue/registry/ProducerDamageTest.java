@@ -49,7 +49,7 @@ class ProducerDamageTest {
                 .segmentSize(4096)
                 .queueCapacitySegments(16)
                 .maxEventSize(2000)
-                .flushPeriodMillis(600_000)
+                .flushPeriod(Duration.ofMillis(600_000))
                 .build();
     }
 
@@ -84,8 +84,8 @@ class ProducerDamageTest {
     private static void assertWhole(Path at) throws InterruptedException {
         try (MmapQueue queue = MmapQueue.open(config(at))) {
             assertEquals(OptionalLong.of(LAST), queue.lastSequence("p"));
-            assertEquals(-1, queue.pushOnce("p", LAST, List.of(new byte[1]), Duration.ZERO));
-            assertEquals(LAST + 1, queue.pushOnce("p", LAST + 1, List.of(new byte[1]), Duration.ZERO));
+            assertEquals(OptionalLong.empty(), queue.pushOnce("p", LAST, List.of(new byte[1]), Duration.ZERO));
+            assertEquals(OptionalLong.of(LAST + 1), queue.pushOnce("p", LAST + 1, List.of(new byte[1]), Duration.ZERO));
         }
     }
 
@@ -169,7 +169,7 @@ class ProducerDamageTest {
         assertWhole(left);
         try (MmapQueue queue = MmapQueue.open(config(left))) {
             assertEquals(List.of("p"), queue.producers());
-            assertEquals(LAST + 2, queue.pushOnce("q", 1, List.of(new byte[1]), Duration.ZERO));
+            assertEquals(OptionalLong.of(LAST + 2), queue.pushOnce("q", 1, List.of(new byte[1]), Duration.ZERO));
         }
     }
 

@@ -39,7 +39,7 @@ class ProducerLimitsTest {
     void producersMayOutnumberOpenPages() throws Exception {
         int many = MOST_OPEN + 300;
         QueueConfig config = QueueConfig.builder(temp.resolve("queue"))
-                .flushPeriodMillis(600_000)
+                .flushPeriod(Duration.ofMillis(600_000))
                 .build();
         try (MmapQueue queue = MmapQueue.open(config)) {
             for (int i = 0; i < many; i++) {
@@ -67,7 +67,7 @@ class ProducerLimitsTest {
     void parkedProducersSurviveAKill() throws Exception {
         int many = MOST_OPEN + 50;
         QueueConfig config = QueueConfig.builder(temp.resolve("queue"))
-                .flushPeriodMillis(600_000)
+                .flushPeriod(Duration.ofMillis(600_000))
                 .build();
         try (MmapQueue queue = MmapQueue.open(config)) {
             for (int round = 0; round < 2; round++) {
@@ -137,7 +137,8 @@ class ProducerLimitsTest {
     }
 
     private static long push(MmapQueue queue, String producer, long sequence) throws InterruptedException {
-        return queue.pushOnce(producer, sequence, List.of(new byte[1]), Duration.ZERO);
+        return queue.pushOnce(producer, sequence, List.of(new byte[1]), Duration.ZERO)
+                .orElse(-1);
     }
 
     private long openPages() {

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -54,7 +55,7 @@ class RegistryTest {
                 .segmentSize(SEGMENT)
                 .queueCapacitySegments(CAPACITY)
                 .maxInMemSegments(8)
-                .flushPeriodMillis(600_000);
+                .flushPeriod(Duration.ofMillis(600_000));
     }
 
     @BeforeEach

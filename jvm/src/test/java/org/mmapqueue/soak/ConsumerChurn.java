@@ -15,6 +15,7 @@ import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.harness.Tally;
+import org.mmapqueue.support.Micros;
 
 /**
  * Consumer churn: creates consumers at any offset, reads, seeks, closes, opens again, deletes. It has a consumer of its
@@ -132,7 +133,11 @@ final class ConsumerChurn {
     private void checkStats(Consumer consumer) {
         ConsumerStats found = null;
         for (ConsumerStats each : queue.consumerStats()) {
-            require(each.lagRecords() >= 0 && each.lagBytes() >= 0 && each.lagMicros() >= 0, each.toString());
+            require(
+                    each.lagRecords() >= 0
+                            && each.lagBytes() >= 0
+                            && !each.lagTime().orElse(Duration.ZERO).isNegative(),
+                    each.toString());
             found = each.name().equals(consumer.name()) ? each : found;
         }
         require(
@@ -230,7 +235,7 @@ final class ConsumerChurn {
     private StartAt anyStart() {
         return switch (random.nextInt(5)) {
             case 0 -> StartAt.LATEST;
-            case 1 -> StartAt.timestamp(System.currentTimeMillis() * 1000 - random.nextInt(8000));
+            case 1 -> StartAt.timestamp(Micros.instant(System.currentTimeMillis() * 1000 - random.nextInt(8000)));
             case 2, 3 -> {
                 long first = queue.firstOffset();
                 yield StartAt.offset(Math.max(0, first - 3 + random.nextLong(queue.endOffset() - first + 6)));

@@ -65,7 +65,7 @@ public final class FanOut {
             QueueConfig config = QueueConfig.builder(directory)
                     .segmentSize(SEGMENT_SIZE)
                     .queueCapacitySegments(SEGMENTS)
-                    .flushPeriodMillis(Integer.MAX_VALUE)
+                    .flushPeriod(Duration.ofMillis(Integer.MAX_VALUE))
                     .maxInMemSegments(4 + Arrays.stream(THREADS).sum() * (rounds + 1))
                     .build();
             try (MmapQueue queue = MmapQueue.open(config)) {

@@ -1,6 +1,7 @@
 package org.mmapqueue.soak;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import org.mmapqueue.Message;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.harness.TestRecord;
@@ -21,7 +22,7 @@ final class RaceRecords {
                 .queueCapacitySegments(capacity)
                 .maxInMemSegments(12)
                 .maxEventSize(LARGE)
-                .flushPeriodMillis(20);
+                .flushPeriod(Duration.ofMillis(20));
     }
 
     static QueueConfig reader(Path directory) {

@@ -11,6 +11,7 @@ import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueStats;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.harness.Tally;
+import org.mmapqueue.support.Micros;
 
 /** A process that reads by offset and by time, without a consumer, while the writer overwrites what it reads. */
 final class RandomReader {
@@ -90,7 +91,7 @@ final class RandomReader {
 
     private void find() {
         long micros = System.currentTimeMillis() * 1000 - random.nextInt(6000);
-        OptionalLong found = queue.find(micros);
+        OptionalLong found = queue.find(Micros.instant(micros));
         if (found.isPresent()) {
             long offset = found.getAsLong();
             require(offset >= first, "found " + offset + ", but the first one was " + first);

@@ -7,6 +7,7 @@ import java.lang.management.ManagementFactory;
 import java.lang.management.MemoryType;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
@@ -60,7 +61,7 @@ final class SoakProcess {
                 .segmentSize(SEGMENT)
                 .queueCapacitySegments(CAPACITY)
                 .maxInMemSegments(MAPPED)
-                .flushPeriodMillis(100)
+                .flushPeriod(Duration.ofMillis(100))
                 .build();
     }
 

@@ -1,6 +1,7 @@
 package org.mmapqueue.tool;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -55,12 +56,12 @@ final class RandomQueue {
                 .queueCapacitySegments(capacity)
                 .maxInMemSegments(8)
                 .maxEventSize(largest)
-                .flushPeriodMillis(600_000);
+                .flushPeriod(Duration.ofMillis(600_000));
         boolean stamped = random.nextInt(4) > 0;
         builder.timestamps(stamped);
         switch (random.nextInt(4)) {
             case 0 -> {}
-            case 1 -> builder.retainMillis(stamped ? 3_600_000 : 0);
+            case 1 -> builder.retain(Duration.ofMillis(stamped ? 3_600_000 : 0));
             default -> builder.retainBytes(segment * (1L + random.nextInt(capacity)));
         }
         this.config = builder.build();

@@ -3,6 +3,7 @@ package org.mmapqueue.tool;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -228,7 +229,7 @@ final class VerifyRandom {
     }
 
     private static QueueConfig config(Path at) {
-        return QueueConfig.builder(at).flushPeriodMillis(600_000).build();
+        return QueueConfig.builder(at).flushPeriod(Duration.ofMillis(600_000)).build();
     }
 
     private static void require(boolean truth, String otherwise) {

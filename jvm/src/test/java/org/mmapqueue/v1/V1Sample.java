@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
@@ -95,7 +96,7 @@ public record V1Sample(String name, Map<?, ?> manifest) {
                 .queueCapacitySegments(capacity())
                 .maxEventSize(maxEventSize())
                 .maxInMemSegments(configured("max_in_mem_segments"))
-                .flushPeriodMillis(600_000);
+                .flushPeriod(Duration.ofMillis(600_000));
     }
 
     private List<Entry> entries(String key) {

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -48,7 +49,7 @@ class V1WriteTest {
                 .segmentSize(SEGMENT)
                 .queueCapacitySegments(6)
                 .maxEventSize(9000)
-                .flushPeriodMillis(600_000);
+                .flushPeriod(Duration.ofMillis(600_000));
     }
 
     private V1DirectoryReader reader() {
@@ -177,7 +178,7 @@ class V1WriteTest {
                 .segmentSize(SEGMENT)
                 .queueCapacitySegments(capacity)
                 .maxEventSize(maxEvent)
-                .flushPeriodMillis(600_000)
+                .flushPeriod(Duration.ofMillis(600_000))
                 .build();
         try (MmapQueue queue = MmapQueue.open(config)) {
             for (int generation = 0; generation < 3; generation++) {
@@ -212,7 +213,7 @@ class V1WriteTest {
                 .segmentSize(SEGMENT)
                 .queueCapacitySegments(capacity)
                 .maxEventSize(maxEvent)
-                .flushPeriodMillis(600_000)
+                .flushPeriod(Duration.ofMillis(600_000))
                 .build();
         MmapQueue queue;
         try {

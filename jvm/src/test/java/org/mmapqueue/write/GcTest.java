@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -48,7 +49,7 @@ class GcTest {
                 .queueCapacitySegments(16)
                 .maxInMemSegments(6)
                 .maxEventSize(6000)
-                .flushPeriodMillis(600_000);
+                .flushPeriod(Duration.ofMillis(600_000));
     }
 
     private void open(int version) {
@@ -220,7 +221,8 @@ class GcTest {
 
     @Test
     void anIdleQueueRunsGc() {
-        try (MmapQueue queue = MmapQueue.open(config(2).gcOnIdleMillis(10).build())) {
+        try (MmapQueue queue =
+                MmapQueue.open(config(2).gcOnIdle(Duration.ofMillis(10)).build())) {
             for (int round = 0; round < 2; round++) {
                 long first = queue.endOffset();
                 for (int i = 0; i < 120; i++) {

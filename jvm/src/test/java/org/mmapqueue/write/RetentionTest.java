@@ -48,8 +48,8 @@ class RetentionTest {
                 .segmentSize(SEGMENT)
                 .queueCapacitySegments(CAPACITY)
                 .maxInMemSegments(6)
-                .flushPeriodMillis(600_000)
-                .retainMillis(millis)
+                .flushPeriod(Duration.ofMillis(600_000))
+                .retain(Duration.ofMillis(millis))
                 .retainBytes(bytes)
                 .build());
     }
@@ -186,7 +186,8 @@ class RetentionTest {
         assertEquals("1048576", queue.config().asMap().get("retain_bytes"));
         assertEquals(0, queue.firstOffset());
         queue.close();
-        queue = MmapQueue.open(QueueConfig.builder(directory).retainMillis(0).build());
+        queue = MmapQueue.open(
+                QueueConfig.builder(directory).retain(Duration.ofMillis(0)).build());
         assertEquals("0", queue.config().asMap().get("retain_ms"));
         assertEquals("1048576", queue.config().asMap().get("retain_bytes"));
     }

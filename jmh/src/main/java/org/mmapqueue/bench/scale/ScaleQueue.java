@@ -1,6 +1,7 @@
 package org.mmapqueue.bench.scale;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Random;
 import org.mmapqueue.Consumer;
@@ -36,7 +37,7 @@ final class ScaleQueue implements MessageHandler, AutoCloseable {
                 .queueCapacitySegments(capacity)
                 .maxInMemSegments(MAPPED);
         if (!flusher) {
-            builder.flushPeriodMillis(Integer.MAX_VALUE).flushCeilingNum(Integer.MAX_VALUE);
+            builder.flushPeriod(Duration.ofMillis(Integer.MAX_VALUE)).flushCeilingNum(Integer.MAX_VALUE);
         }
         opened = MmapQueue.open(builder.build());
         consumer = opened.consumer();

@@ -59,7 +59,7 @@ public final class KnownOptions {
                 "maxBytesPerTrigger");
         known(WRITES, "key", "sync", "pushTimeout");
         Set<OptionUse> making = EnumSet.of(BATCH_WRITE, STREAM_WRITE, CREATE);
-        known(making, Options.PARTITIONS, Options.CAPACITY);
+        known(making, Options.PARTITIONS);
         known(making, QueueConfig.defaults().keySet().toArray(String[]::new));
 
         // Options that Spark derives from other settings, or uses itself.

@@ -4,7 +4,7 @@ import java.util.Arrays;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
-/** The columns of records: value, partition, offset, timestamp. */
+/** The columns of records: value, partition, offset, timestamp; and the metadata column _queue_id. */
 public final class RecordSchema {
     /** The record's bytes. */
     public static final String VALUE = "value";
@@ -15,6 +15,9 @@ public final class RecordSchema {
     /** The time of the push; null in a queue that stores no timestamps. */
     public static final String TIMESTAMP = "timestamp";
 
+    /** The id of the partition's queue, a metadata column: only a query that names it reads it. */
+    public static final String QUEUE_ID = "_queue_id";
+
     /** The schema of reads. */
     public static final StructType READ = new StructType()
             .add(VALUE, DataTypes.BinaryType, false)
@@ -23,6 +26,18 @@ public final class RecordSchema {
             .add(TIMESTAMP, DataTypes.TimestampType, true);
 
     private RecordSchema() {}
+
+    /**
+     * Adds the metadata column to the columns of a read.
+     *
+     * @param columns the columns of the read
+     * @return the same columns, and after them the metadata column unless it is one of them
+     */
+    public static StructType withQueueId(StructType columns) {
+        return columns.getFieldIndex(QUEUE_ID).isDefined()
+                ? columns
+                : columns.add(QUEUE_ID, DataTypes.StringType, false);
+    }
 
     /**
      * Whether columns are a subset of those of reads.

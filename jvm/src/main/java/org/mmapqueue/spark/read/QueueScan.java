@@ -2,14 +2,24 @@ package org.mmapqueue.spark.read;
 
 import java.util.List;
 import java.util.OptionalLong;
+import java.util.stream.Stream;
 import org.apache.spark.SparkContext;
+import org.apache.spark.sql.connector.expressions.Expression;
+import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.SortDirection;
+import org.apache.spark.sql.connector.expressions.SortOrder;
 import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.Statistics;
+import org.apache.spark.sql.connector.read.SupportsReportOrdering;
+import org.apache.spark.sql.connector.read.SupportsReportPartitioning;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
+import org.apache.spark.sql.connector.read.partitioning.KeyGroupedPartitioning;
+import org.apache.spark.sql.connector.read.partitioning.Partitioning;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.types.StructType;
 import org.mmapqueue.spark.common.OpenPartitions;
+import org.mmapqueue.spark.common.RecordSchema;
 import org.mmapqueue.spark.read.plan.InputPlanner;
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
 import org.mmapqueue.spark.read.plan.RangeFinder;
@@ -17,8 +27,11 @@ import org.mmapqueue.spark.read.plan.ReadRange;
 import org.mmapqueue.spark.read.stream.QueueMicroBatchStream;
 import org.mmapqueue.spark.read.task.ScanMetrics;
 
-/** A scan of records. It finds its ranges when Spark first asks for them. */
-final class QueueScan implements SupportsReportStatistics {
+/**
+ * A scan of records. It finds its ranges when Spark first asks for them. Each input partition holds records of one
+ * partition of the queue, in the order of offsets, and says so to Spark.
+ */
+final class QueueScan implements SupportsReportStatistics, SupportsReportPartitioning, SupportsReportOrdering {
     /** The approximate size of a row without its value, in bytes. */
     private static final long ROW_BYTES = 24;
 
@@ -87,7 +100,9 @@ final class QueueScan implements SupportsReportStatistics {
         }
         request.options().refuseForStream();
         streaming = true;
-        return QueueMicroBatchStream.of(request.path(), request.options(), request.columns(), checkpointLocation);
+        // Spark prunes no columns of a stream, and appends the metadata column to them where a query reads it.
+        return QueueMicroBatchStream.of(
+                request.path(), request.options(), RecordSchema.withQueueId(request.columns()), checkpointLocation);
     }
 
     // Spark also asks for the metrics of a stream.
@@ -96,12 +111,32 @@ final class QueueScan implements SupportsReportStatistics {
         return streaming ? new Unknown() : plan();
     }
 
+    @Override
+    public Partitioning outputPartitioning() {
+        long keys = plan().batch.inputs().stream()
+                .map(each -> each.directory().id())
+                .distinct()
+                .count();
+        return new KeyGroupedPartitioning(
+                new Expression[] {Expressions.identity(RecordSchema.PARTITION)}, Math.toIntExact(keys));
+    }
+
+    // Of the columns that are read: Spark cannot sort by others.
+    @Override
+    public SortOrder[] outputOrdering() {
+        List<String> read = List.of(request.columns().fieldNames());
+        return Stream.of(RecordSchema.PARTITION, RecordSchema.OFFSET)
+                .filter(read::contains)
+                .map(each -> Expressions.sort(Expressions.column(each), SortDirection.ASCENDING))
+                .toArray(SortOrder[]::new);
+    }
+
     private synchronized Plan plan() {
         if (plan == null) {
             request.options().refuseForBatch();
             try (OpenPartitions partitions = new OpenPartitions(request.path())) {
-                List<ReadRange> ranges =
-                        request.cut(new RangeFinder(partitions, request.options(), request.selection()).find());
+                List<ReadRange> ranges = request.cut(
+                        partitions, new RangeFinder(partitions, request.options(), request.selection()).find());
                 InputPlanner planner = new InputPlanner(
                         request.options(), SparkContext.getOrCreate().defaultParallelism());
                 plan = plan(partitions, ranges, planner);

@@ -4,6 +4,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import org.apache.spark.sql.connector.expressions.SortOrder;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Scan;
@@ -11,6 +12,7 @@ import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
 import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
 import org.apache.spark.sql.connector.read.SupportsPushDownOffset;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
+import org.apache.spark.sql.connector.read.SupportsPushDownTopN;
 import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
 import org.apache.spark.sql.types.StructType;
 import org.mmapqueue.spark.common.OpenPartitions;
@@ -22,12 +24,14 @@ import org.mmapqueue.spark.read.plan.ReadRange;
 import org.mmapqueue.spark.read.pushdown.Condition;
 import org.mmapqueue.spark.read.pushdown.LongSet;
 import org.mmapqueue.spark.read.pushdown.Selection;
+import org.mmapqueue.spark.read.pushdown.TopRecords;
 
 /** Collects what Spark pushes down, and builds the scan. Not thread-safe. */
 public final class QueueScanBuilder
         implements SupportsPushDownRequiredColumns,
                 SupportsPushDownV2Filters,
                 SupportsPushDownLimit,
+                SupportsPushDownTopN,
                 SupportsPushDownOffset,
                 SupportsPushDownAggregates {
     /** The limit of ranges that a filter may select in a partition: each is at least one task. */
@@ -40,6 +44,7 @@ public final class QueueScanBuilder
     private Selection selection = Selection.ALL;
     private long limit = ScanRequest.UNLIMITED;
     private long skip;
+    private TopRecords top;
     private AggregateRows aggregateRows;
     private boolean aggregated;
 
@@ -95,8 +100,17 @@ public final class QueueScanBuilder
     }
 
     @Override
+    public boolean pushTopN(SortOrder[] orders, int rows) {
+        top = aggregated
+                ? null
+                : TopRecords.of(orders, rows, selection.isByTime()).orElse(null);
+        return top != null;
+    }
+
+    /** Whether Spark has to apply the limit as well; for pushed-down orders, to sort first. */
+    @Override
     public boolean isPartiallyPushed() {
-        return selection.isByTime();
+        return top != null || selection.isByTime();
     }
 
     @Override
@@ -136,7 +150,7 @@ public final class QueueScanBuilder
 
     @Override
     public Scan build() {
-        ScanRequest request = new ScanRequest(path, options, columns, selection, limit, skip);
+        ScanRequest request = new ScanRequest(path, options, columns, selection, limit, skip, top);
         return aggregated ? new AggregateScan(request, aggregateRows) : new QueueScan(request);
     }
 }

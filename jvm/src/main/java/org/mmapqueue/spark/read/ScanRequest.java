@@ -4,10 +4,13 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.types.StructType;
+import org.mmapqueue.spark.common.OpenPartitions;
 import org.mmapqueue.spark.read.plan.ReadOptions;
 import org.mmapqueue.spark.read.plan.ReadRange;
+import org.mmapqueue.spark.read.plan.TopRanges;
 import org.mmapqueue.spark.read.pushdown.RowConditions;
 import org.mmapqueue.spark.read.pushdown.Selection;
+import org.mmapqueue.spark.read.pushdown.TopRecords;
 import org.mmapqueue.spark.read.task.BatchRows;
 
 /**
@@ -19,14 +22,22 @@ import org.mmapqueue.spark.read.task.BatchRows;
  * @param selection the matching records
  * @param limit the limit of rows, applied before {@code skip}
  * @param skip the number of rows to skip at the beginning
+ * @param top the records of each partition that an order with a limit needs; null for all
  */
-record ScanRequest(Path path, ReadOptions options, StructType columns, Selection selection, long limit, long skip) {
+record ScanRequest(
+        Path path,
+        ReadOptions options,
+        StructType columns,
+        Selection selection,
+        long limit,
+        long skip,
+        TopRecords top) {
     /** No limit. */
     static final long UNLIMITED = Long.MAX_VALUE;
 
     /** Whether nothing is pushed down. */
     boolean isPlain() {
-        return selection.equals(Selection.ALL) && limit == UNLIMITED && skip == 0;
+        return selection.equals(Selection.ALL) && limit == UNLIMITED && skip == 0 && top == null;
     }
 
     /** Whether records have to be read, and not only their offsets. */
@@ -39,8 +50,11 @@ record ScanRequest(Path path, ReadOptions options, StructType columns, Selection
         return selection.isByTime() ? new RowConditions(selection.timestamps(), limit) : RowConditions.NONE;
     }
 
-    /** Applies limit and skip to ranges. */
-    List<ReadRange> cut(List<ReadRange> ranges) {
+    /** Applies limit, skip and order to ranges of an open queue. */
+    List<ReadRange> cut(OpenPartitions partitions, List<ReadRange> ranges) {
+        if (top != null) {
+            return new TopRanges(partitions, top, selection).cut(ranges);
+        }
         if (selection.isByTime()) {
             return ranges; // each task stops at the limit; Spark applies the rest
         }
@@ -80,6 +94,9 @@ record ScanRequest(Path path, ReadOptions options, StructType columns, Selection
         }
         if (skip > 0) {
             parts.add("PushedOffset: " + skip);
+        }
+        if (top != null) {
+            parts.add(top.toString());
         }
         return "mmapqueue " + path + " (" + String.join(", ", parts) + ")";
     }

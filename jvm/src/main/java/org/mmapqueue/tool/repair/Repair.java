@@ -26,7 +26,7 @@ import org.mmapqueue.tool.verify.Survey;
 
 /** One repair: turns a survey into changes of a directory. For one use. */
 final class Repair {
-    private static final int DEFAULT_MAX_EVENT = 20480;
+    private static final int DEFAULT_MAX_EVENT = 1 << 20;
 
     private final Storage storage;
     private final Survey survey;

@@ -12,19 +12,15 @@ import java.util.function.LongUnaryOperator;
 import java.util.stream.Stream;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
-import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.DiskStorage;
-import org.mmapqueue.io.FileMode;
-import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.Storage;
-import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.tool.report.Finding;
 import org.mmapqueue.tool.report.Progress;
 import org.mmapqueue.tool.report.RepairReport;
 import org.mmapqueue.tool.report.VerifyReport;
-import org.mmapqueue.tool.verify.Inventory;
+import org.mmapqueue.tool.verify.QueueLocks;
 import org.mmapqueue.tool.verify.Survey;
 import org.mmapqueue.tool.verify.Verifier;
 
@@ -67,7 +63,7 @@ public final class Repairer {
         Verifier.check(directory);
         try {
             checkTarget(target);
-            Closeable lock = lock(directory, false);
+            Closeable lock = QueueLocks.writer(directory);
             try {
                 return run(directory, target, resetClock, progress);
             } finally {
@@ -104,7 +100,7 @@ public final class Repairer {
     public static RepairReport repairInPlace(Path directory, boolean resetClock, Progress progress) {
         Verifier.check(directory);
         try {
-            Closeable lock = lock(directory, true);
+            Closeable lock = QueueLocks.all(directory);
             try {
                 return run(directory, directory, resetClock, progress);
             } finally {
@@ -126,36 +122,6 @@ public final class Repairer {
         try (Stream<Path> files = Files.isDirectory(target) ? Files.list(target) : Stream.of(target)) {
             if (files.findAny().isPresent()) {
                 throw new MmapQueueException("the target " + target + " must not exist, or be an empty directory");
-            }
-        }
-    }
-
-    private static Closeable lock(Path directory, boolean all) throws IOException {
-        List<Closeable> held = new ArrayList<>();
-        boolean done = false;
-        try {
-            Path writer = directory.resolve(Inventory.LOCK);
-            if (all || Files.exists(writer)) {
-                held.add(ProcessLock.acquire(writer, "the queue in " + directory, FileMode.PRIVATE));
-            }
-            Path consumers = directory.resolve(ConsumerPage.DIRECTORY);
-            if (all && Files.isDirectory(consumers)) {
-                try (Stream<Path> files = Files.list(consumers)) {
-                    for (Path each : files.filter(file -> file.toString().endsWith(Inventory.LOCK_SUFFIX))
-                            .toList()) {
-                        String name = each.getFileName().toString();
-                        held.add(ProcessLock.acquire(
-                                each,
-                                "consumer " + name.substring(0, name.length() - Inventory.LOCK_SUFFIX.length()),
-                                FileMode.PRIVATE));
-                    }
-                }
-            }
-            done = true;
-            return () -> Closing.all(held.toArray(new Closeable[0]));
-        } finally {
-            if (!done) {
-                Closing.all(held.toArray(new Closeable[0]));
             }
         }
     }

@@ -11,8 +11,8 @@ import org.mmapqueue.io.Storage;
 import org.mmapqueue.tool.report.Finding;
 import org.mmapqueue.tool.scan.Probe;
 
-/** Checks the files of records in flight. A damaged file is ignored: its records are redelivered. */
-final class InFlightCheck {
+/** The files of records in flight: checks and copies them. A damaged file is ignored: its records are redelivered. */
+public final class InFlightCheck {
     /** "MMAPQIF2" in ASCII, first byte lowest. */
     private static final long MAGIC = 0x3246_4951_5041_4D4DL;
 
@@ -38,6 +38,43 @@ final class InFlightCheck {
     InFlightCheck(Storage storage, Survey survey) {
         this.storage = storage;
         this.survey = survey;
+    }
+
+    /**
+     * Copies a whole file with other positions.
+     *
+     * @param committed the new position of the first of its records
+     * @param reading the new position after the last one
+     */
+    public static void copy(Storage storage, Path from, Path to, long committed, long reading) throws IOException {
+        ByteBuffer bytes = read(storage, from);
+        bytes.putLong(COMMITTED, committed).putLong(READING, reading);
+        CRC32C crc = new CRC32C();
+        crc.update(bytes.array(), 0, CHECKSUM);
+        crc.update(bytes.array(), RUNS, bytes.capacity() - RUNS);
+        bytes.putInt(CHECKSUM, (int) crc.getValue());
+        try (DataFile file = storage.open(to, Storage.Mode.CREATE)) {
+            file.write(bytes, 0);
+            file.force();
+        }
+    }
+
+    /** The number of records that a whole file counts. */
+    public static long records(Storage storage, Path path) throws IOException {
+        ByteBuffer bytes = read(storage, path);
+        long records = 0;
+        for (int at = RUNS; at < bytes.capacity(); at += RUN_BYTES) {
+            records += bytes.getInt(at);
+        }
+        return records;
+    }
+
+    private static ByteBuffer read(Storage storage, Path path) throws IOException {
+        try (DataFile file = storage.open(path, Storage.Mode.READ)) {
+            ByteBuffer bytes = ByteBuffer.allocate((int) file.size()).order(ByteOrder.LITTLE_ENDIAN);
+            file.read(bytes, 0);
+            return bytes.rewind();
+        }
     }
 
     void run() throws IOException {

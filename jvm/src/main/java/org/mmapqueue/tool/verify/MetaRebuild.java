@@ -31,7 +31,9 @@ final class MetaRebuild {
     /** The largest capacity to try: damaged headers may have any id. 256 GiB in segments of the least size. */
     private static final long LARGEST_CAPACITY = 1 << 26;
 
-    private static final int DEFAULT_CAPACITY = 4000;
+    /** The default capacity, in bytes. */
+    private static final long DEFAULT_CAPACITY = 512L << 20;
+
     private static final int LARGEST_EVENT = (1 << 27) - 1;
 
     private final Storage storage;
@@ -72,7 +74,7 @@ final class MetaRebuild {
                     size,
                     "the segment files have " + size + " bytes, expected a multiple of 4096 up to 1 GiB");
         }
-        int capacity = capacity(own);
+        int capacity = capacity(own, size);
         long epoch = own.stream().mapToLong(each -> each.header().epoch()).max().orElse(1);
         long room = Math.min(LARGEST_EVENT, (capacity - 1L) * (size - SegmentHeader.LENGTH) - 23);
         boolean live = stored != null && stored.fileLength() >= LIVE_WORDS;
@@ -99,7 +101,7 @@ final class MetaRebuild {
 
     // ---- capacity
 
-    private int capacity(List<Inventory.SegmentFile> own) {
+    private int capacity(List<Inventory.SegmentFile> own, long size) {
         long inTable = stored == null || stored.fileLength() < MetaImage.TABLE_LENGTH ? 0 : stored.tableCapacity();
         if (inTable >= 2 && inTable <= 1 << 30 && fits(own, inTable)) {
             return (int) inTable;
@@ -117,7 +119,7 @@ final class MetaRebuild {
             }
         }
         // The ring has not wrapped yet: any capacity with at least these slots is right.
-        return Math.max(slots, DEFAULT_CAPACITY);
+        return (int) Math.max(slots, DEFAULT_CAPACITY / size);
     }
 
     private static boolean fits(List<Inventory.SegmentFile> own, long capacity) {

@@ -9,11 +9,10 @@ import java.util.List;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.DiskStorage;
-import org.mmapqueue.io.FileMode;
-import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.recovery.RingSwitch;
 import org.mmapqueue.tool.report.Finding;
 import org.mmapqueue.tool.report.Progress;
 import org.mmapqueue.tool.report.VerifyReport;
@@ -37,7 +36,7 @@ public final class Verifier {
     public static VerifyReport verify(Path directory, Progress progress) {
         check(directory);
         try {
-            Closeable lock = lock(directory);
+            Closeable lock = QueueLocks.writer(directory); // without a lock file verifying creates none
             try {
                 return look(directory, progress);
             } finally {
@@ -89,6 +88,10 @@ public final class Verifier {
             throw new MmapQueueException(
                     "there is no directory " + directory, new NoSuchFileException(directory.toString()));
         }
+        if (RingSwitch.isCommitted(directory)) {
+            throw new MmapQueueException("a resize of the queue in " + directory
+                    + " was interrupted: open the queue to write, or resize it again, to complete it");
+        }
         try (var files = Files.list(directory)) {
             boolean any = files.anyMatch(each -> each.getFileName().toString().equals(MetaPage.FILE_NAME)
                     || each.getFileName().toString().endsWith("_segment.dat"));
@@ -100,11 +103,5 @@ public final class Verifier {
         } catch (IOException e) {
             throw new MmapQueueException("the directory " + directory + " could not be read: " + e, e);
         }
-    }
-
-    // Without a lock file no process has ever locked the queue. Verifying creates none.
-    private static Closeable lock(Path directory) throws IOException {
-        Path file = directory.resolve(Inventory.LOCK);
-        return Files.exists(file) ? ProcessLock.acquire(file, "the queue in " + directory, FileMode.PRIVATE) : () -> {};
     }
 }

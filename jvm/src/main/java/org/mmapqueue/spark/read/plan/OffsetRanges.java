@@ -1,5 +1,7 @@
 package org.mmapqueue.spark.read.plan;
 
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.stream.Collectors;
@@ -144,7 +146,7 @@ public final class OffsetRanges {
     private static PartitionOffsets at(OpenPartitions partitions, String option, long micros) {
         return partitions.offsets((id, queue) -> {
             try {
-                OptionalLong found = queue.find(micros);
+                OptionalLong found = queue.find(Instant.EPOCH.plus(micros, ChronoUnit.MICROS));
                 return found.isPresent() ? found.getAsLong() : queue.endOffset();
             } catch (ConfigException e) {
                 throw new IllegalArgumentException(

@@ -1,7 +1,9 @@
 package org.mmapqueue.spark.read.plan;
 
 import java.util.UUID;
-import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.connector.read.HasPartitionKey;
 import org.mmapqueue.spark.common.PartitionDirectory;
 
 /**
@@ -14,11 +16,17 @@ import org.mmapqueue.spark.common.PartitionDirectory;
  * @param to the offset after the last one
  */
 public record QueueInputPartition(PartitionDirectory directory, UUID queueId, String host, long from, long to)
-        implements InputPartition {
+        implements HasPartitionKey {
     private static final long serialVersionUID = 1L;
 
     @Override
     public String[] preferredLocations() {
         return new String[] {host};
+    }
+
+    /** The number of the partition, the same for all ranges of it. */
+    @Override
+    public InternalRow partitionKey() {
+        return new GenericInternalRow(new Object[] {directory.id()});
     }
 }

@@ -1,5 +1,7 @@
 package org.mmapqueue.spark.read.plan;
 
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
@@ -102,7 +104,7 @@ public final class RangeFinder {
     }
 
     private static long offsetOf(MmapQueue queue, long micros) {
-        OptionalLong found = queue.find(Math.max(0, micros));
+        OptionalLong found = queue.find(Instant.EPOCH.plus(Math.max(0, micros), ChronoUnit.MICROS));
         return found.isPresent() ? found.getAsLong() : Long.MAX_VALUE;
     }
 }

@@ -13,6 +13,8 @@ public record RowConditions(LongSet timestamps, long limit) implements Serializa
 
     /** Matches all records. */
     public static final RowConditions NONE = new RowConditions(null, Long.MAX_VALUE);
+    /** Matches all records with a timestamp. */
+    public static final RowConditions TIMED = new RowConditions(LongSet.ALL, Long.MAX_VALUE);
 
     /** Whether a record with this timestamp matches; in µs since 1970, 0 for none. */
     public boolean accept(long timestamp) {

@@ -2,6 +2,8 @@ package org.mmapqueue.spark.read.stream;
 
 import java.lang.reflect.InvocationTargetException;
 import java.nio.file.Path;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -180,7 +182,8 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
 
     private StartAt startOf(int partition) {
         if (options.startingTimestamp().isPresent()) {
-            return StartAt.timestamp(options.startingTimestamp().getAsLong());
+            return StartAt.timestamp(
+                    Instant.EPOCH.plus(options.startingTimestamp().getAsLong(), ChronoUnit.MICROS));
         }
         OffsetSpec spec = options.startingOffsets();
         return switch (spec.kind()) {

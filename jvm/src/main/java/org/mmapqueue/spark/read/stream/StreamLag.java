@@ -35,7 +35,7 @@ final class StreamLag {
 
     private void add(MmapQueue queue, long consumed) {
         QueueStats stats = queue.stats();
-        holders.add(stats.slowestConsumer()); // not null: the query's own consumer exists
+        holders.add(stats.slowestConsumer().orElseThrow()); // the query's own consumer exists
         heldBytes = Math.max(heldBytes, stats.writingPosition() - stats.lowWatermark());
         long end = queue.endOffset();
         offsets.accept(Math.max(0, end - consumed));

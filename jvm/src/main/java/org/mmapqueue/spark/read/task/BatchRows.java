@@ -8,6 +8,7 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.mmapqueue.RecordReader;
 import org.mmapqueue.spark.common.RecordSchema;
+import org.mmapqueue.spark.read.plan.QueueInputPartition;
 import org.mmapqueue.spark.read.pushdown.RowConditions;
 
 /** Collects matching records into a columnar batch. Not thread-safe. */
@@ -30,9 +31,9 @@ public final class BatchRows {
      * Makes an empty batch.
      *
      * @param columns the requested columns, in order
-     * @param partition the number of the partition
+     * @param input the range of the records
      */
-    BatchRows(StructType columns, RowConditions conditions, int partition) {
+    BatchRows(StructType columns, RowConditions conditions, QueueInputPartition input) {
         this.conditions = conditions;
         left = conditions.limit();
         values = has(columns, RecordSchema.VALUE) ? new byte[ROWS][] : null;
@@ -44,12 +45,17 @@ public final class BatchRows {
             vectors.add(
                     switch (field.name()) {
                         case RecordSchema.VALUE -> new RecordColumn.Values(values);
-                        case RecordSchema.PARTITION -> new RecordColumn.Partition(partition);
+                        case RecordSchema.PARTITION ->
+                            new RecordColumn.Partition(input.directory().id());
                         case RecordSchema.OFFSET -> new RecordColumn.Offsets(offsets);
                         case RecordSchema.TIMESTAMP -> timestampColumn;
+                        case RecordSchema.QUEUE_ID -> new RecordColumn.QueueId(input.queueId());
                         default ->
                             throw new IllegalArgumentException("column " + field.name() + "; expected one of "
-                                    + String.join(", ", RecordSchema.READ.fieldNames()));
+                                    + String.join(
+                                            ", ",
+                                            RecordSchema.withQueueId(RecordSchema.READ)
+                                                    .fieldNames()));
                     });
         }
         batch = new ColumnarBatch(vectors.toArray(ColumnVector[]::new));

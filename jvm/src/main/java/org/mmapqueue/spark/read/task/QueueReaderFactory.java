@@ -53,7 +53,6 @@ public final class QueueReaderFactory implements PartitionReaderFactory {
         RecordSource source = BatchRows.needRecords(columns) || conditions.timestamps() != null
                 ? new StoredRecords(input, failOnDataLoss)
                 : new OffsetsOnly(input);
-        return new BatchReader(
-                source, new BatchRows(columns, conditions, input.directory().id()));
+        return new BatchReader(source, new BatchRows(columns, conditions, input));
     }
 }

@@ -1,6 +1,7 @@
 package org.mmapqueue.spark.read.task;
 
 import java.util.Arrays;
+import java.util.UUID;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
@@ -103,6 +104,21 @@ abstract class RecordColumn extends ColumnVector {
         @Override
         public int getInt(int row) {
             return partition;
+        }
+    }
+
+    /** The queue's id, equal in all rows. */
+    static final class QueueId extends RecordColumn {
+        private final UTF8String id;
+
+        QueueId(UUID id) {
+            super(DataTypes.StringType);
+            this.id = UTF8String.fromString(id.toString());
+        }
+
+        @Override
+        public UTF8String getUTF8String(int row) {
+            return id;
         }
     }
 

@@ -18,11 +18,14 @@ import org.mmapqueue.spark.write.staging.StagingArea;
 
 /** Opens the partitions of a queue for writing, and makes missing ones. */
 final class SinkPartitions {
+    private static final String MAX_EVENT_SIZE = "max_event_size";
+    /** Of a new queue, in bytes, if the ring has room: rows are larger than messages. */
+    private static final int DEFAULT_MAX_EVENT_SIZE = 16 << 20;
     /** Keys that a new partition takes from the existing ones, unless given. */
     private static final List<String> INHERITED = List.of(
             SinkConfig.SEGMENT_SIZE,
             SinkConfig.CAPACITY_SEGMENTS,
-            "max_event_size",
+            MAX_EVENT_SIZE,
             "timestamps",
             "retain_ms",
             "retain_bytes");
@@ -116,14 +119,13 @@ final class SinkPartitions {
     }
 
     private static MmapQueue open(Path directory, Map<String, String> keys, Function<QueueConfig, MmapQueue> opener) {
+        Map<String, String> all = new HashMap<>(keys);
+        all.put("queue_dir", directory.toString());
         try {
-            String capacity = keys.get(SinkConfig.CAPACITY);
-            if (capacity == null) {
-                return opener.apply(config(directory, keys, null));
+            if (PartitionDirectory.isQueue(directory) || keys.containsKey(MAX_EVENT_SIZE)) {
+                return opener.apply(QueueConfig.of(all));
             }
-            return PartitionDirectory.isQueue(directory)
-                    ? openSized(directory, keys, Long.parseLong(capacity), opener)
-                    : opener.apply(config(directory, keys, capacity));
+            return openNew(all, opener);
         } catch (ConfigException e) {
             if (keys.containsKey(e.key())) {
                 throw new IllegalArgumentException(
@@ -133,39 +135,17 @@ final class SinkPartitions {
         }
     }
 
-    private static QueueConfig config(Path directory, Map<String, String> keys, String capacity) {
-        Map<String, String> all = new HashMap<>(keys);
-        all.remove(SinkConfig.CAPACITY);
-        all.put("queue_dir", directory.toString());
-        if (capacity != null) {
-            String set = QueueConfig.of(all).asMap().get(SinkConfig.SEGMENT_SIZE);
-            // For a new directory; existing ones store it.
-            long segments = segments(
-                    Long.parseLong(capacity),
-                    Long.parseLong(set != null ? set : QueueConfig.defaults().get(SinkConfig.SEGMENT_SIZE)));
-            all.put(SinkConfig.CAPACITY_SEGMENTS, Long.toString(Math.max(2, segments)));
+    private static MmapQueue openNew(Map<String, String> keys, Function<QueueConfig, MmapQueue> opener) {
+        Map<String, String> wide = new HashMap<>(keys);
+        wide.put(MAX_EVENT_SIZE, Integer.toString(DEFAULT_MAX_EVENT_SIZE));
+        try {
+            return opener.apply(QueueConfig.of(wide));
+        } catch (ConfigException e) {
+            if (!e.key().equals(MAX_EVENT_SIZE)) {
+                throw e;
+            }
+            // The ring has no room for it.
+            return opener.apply(QueueConfig.of(keys));
         }
-        return QueueConfig.of(all);
-    }
-
-    private static MmapQueue openSized(
-            Path directory, Map<String, String> keys, long capacity, Function<QueueConfig, MmapQueue> opener) {
-        MmapQueue queue = opener.apply(config(directory, keys, null));
-        Map<String, String> found = queue.config().asMap();
-        long size = Long.parseLong(found.get(SinkConfig.SEGMENT_SIZE));
-        long segments = Long.parseLong(found.get(SinkConfig.CAPACITY_SEGMENTS));
-        if (Math.max(2, segments(capacity, size)) != segments) {
-            queue.close();
-            throw bad(
-                    SinkConfig.CAPACITY,
-                    Long.toString(capacity),
-                    size * segments + ", as the queue in " + directory + " was made with " + segments + " segments of "
-                            + size + " bytes");
-        }
-        return queue;
-    }
-
-    private static long segments(long bytes, long segmentSize) {
-        return bytes / segmentSize + (bytes % segmentSize == 0 ? 0 : 1);
     }
 }

@@ -83,16 +83,6 @@ public record WriteOptions(Path path, SinkConfig config, Push push, String key) 
                                 : options.text(name, null));
             }
         }
-        if (options.isSet(SinkConfig.CAPACITY)) {
-            long capacity = options.bytes(SinkConfig.CAPACITY, 0);
-            if (keys.containsKey(SinkConfig.CAPACITY_SEGMENTS)) {
-                throw Options.bad(
-                        SinkConfig.CAPACITY,
-                        options.text(SinkConfig.CAPACITY, null),
-                        SinkConfig.CAPACITY + " or " + SinkConfig.CAPACITY_SEGMENTS + ", not both");
-            }
-            keys.put(SinkConfig.CAPACITY, Long.toString(capacity));
-        }
         return keys;
     }
 }

@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset;
 import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeRead;
+import org.apache.spark.unsafe.types.UTF8String;
 import org.mmapqueue.RecordSink;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.spark.common.RecordSchema;
@@ -29,13 +30,15 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
     private static final class Next implements RecordSink {
         private final String[] columns;
         private final int partition;
+        private final UTF8String queueId;
         private Object[] row;
         private long timestamp;
         private long bytes;
 
-        Next(String[] columns, int partition) {
+        Next(String[] columns, QueueInputPartition input) {
             this.columns = columns;
-            this.partition = partition;
+            this.partition = input.directory().id();
+            this.queueId = UTF8String.fromString(input.queueId().toString());
         }
 
         @Override
@@ -49,6 +52,7 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
                     case RecordSchema.PARTITION -> partition;
                     case RecordSchema.OFFSET -> offset;
                     case RecordSchema.TIMESTAMP -> timestampMicros == 0 ? null : timestampMicros;
+                    case RecordSchema.QUEUE_ID -> queueId;
                     default -> throw new IllegalArgumentException("no column " + columns[i]);
                 };
             }
@@ -66,7 +70,7 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
     RealTimeReader(QueueInputPartition input, String[] columns, boolean failOnDataLoss) {
         this.reader = new RangeReader(input, failOnDataLoss);
         this.partition = input.directory().id();
-        this.record = new Next(columns, partition);
+        this.record = new Next(columns, input);
     }
 
     @Override

@@ -14,6 +14,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.TreeSet;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
@@ -228,7 +229,7 @@ class SinkQueueTest {
         try (MmapQueue first = MmapQueue.open(firstPartition());
                 StagedRecords staged =
                         new StagedRecords(DiskStorage.INSTANCE, sink.staging().of("q"), own)) {
-            assertEquals(0, first.pushOnce("spark-q", 7, staged.records(), Duration.ZERO, false));
+            assertEquals(OptionalLong.of(0), first.pushOnce("spark-q", 7, staged.records(), Duration.ZERO, false));
         }
     }
 
@@ -471,12 +472,28 @@ class SinkQueueTest {
         IllegalArgumentException error = assertThrows(
                 IllegalArgumentException.class, () -> sink.adopt(new SinkConfig(0, Map.of("capacity", "200000"))));
         assertEquals(
-                "option capacity = 200000; allowed: 106496, as the queue in " + root + " was made with 13 segments"
-                        + " of 8192 bytes",
+                "option capacity = 200000; allowed: the queue in " + root
+                        + " is open in this process already, with 106496",
                 error.getMessage());
         error = assertThrows(
                 IllegalArgumentException.class, () -> sink.adopt(new SinkConfig(0, Map.of("segment_size", "16k"))));
         assertTrue(error.getMessage().startsWith("option segment_size = 16384; allowed: "), error.getMessage());
+    }
+
+    @Test
+    void aNewQueueTakesRowsOf16MiBIfTheRingHasRoom() throws Exception {
+        root = directory.resolve("queue");
+        sink = new SinkQueue(root, new SinkConfig(0, Map.of()));
+        assertEquals(16 << 20, sink.maxEventSize());
+        sink.close();
+        sink = new SinkQueue(root, new SinkConfig(0, Map.of("max_event_size", "1k")));
+        assertEquals(1024, sink.maxEventSize());
+        sink.close();
+        sink = new SinkQueue(root, new SinkConfig(0, Map.of()));
+        assertEquals(16 << 20, sink.maxEventSize());
+        sink.close();
+        sink = new SinkQueue(directory.resolve("small"), new SinkConfig(0, Map.of("capacity", "8m")));
+        assertEquals(1 << 20, sink.maxEventSize());
     }
 
     @Test

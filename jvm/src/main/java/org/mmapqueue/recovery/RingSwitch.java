@@ -1,0 +1,135 @@
+package org.mmapqueue.recovery;
+
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.ConsumerPage;
+import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.meta.MetaImage;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.segment.Format;
+import org.mmapqueue.segment.Geometry;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Replaces the ring of a queue by a copy with another geometry (decision 087). The copy is made in the directory {@code
+ * resize.new} inside of the queue's. Its renaming to {@code resize.ready} is the commit: before it, the next open
+ * deletes the copy; after it, the next open completes the switch. The caller holds the lock of the queue throughout. No
+ * state.
+ */
+public final class RingSwitch {
+    private static final Logger LOG = LoggerFactory.getLogger(RingSwitch.class);
+    private static final String COPY = "resize.new";
+    private static final String READY = "resize.ready";
+
+    private RingSwitch() {}
+
+    /** The directory in which the copy is made. */
+    public static Path copyOf(Path queue) {
+        return queue.resolve(COPY);
+    }
+
+    /** Whether a switch was begun and not completed: the queue cannot be read until {@link #recover} has run. */
+    public static boolean isCommitted(Path queue) {
+        return Files.isDirectory(queue.resolve(READY), LinkOption.NOFOLLOW_LINKS);
+    }
+
+    /** Whether {@link #recover} would change something. */
+    public static boolean isInterrupted(Path queue) {
+        return isCommitted(queue) || Files.isDirectory(queue.resolve(COPY), LinkOption.NOFOLLOW_LINKS);
+    }
+
+    /** Replaces the ring by the complete copy, of which every file is durable. */
+    public static void run(Storage storage, Path queue) throws IOException {
+        storage.rename(queue.resolve(COPY), queue.resolve(READY));
+        storage.syncDirectory(queue);
+        complete(storage, queue);
+    }
+
+    /** Completes a switch that was interrupted, or deletes the copy if the switch had not begun. */
+    public static void recover(Storage storage, Path queue) throws IOException {
+        if (isCommitted(queue)) {
+            LOG.warn("a resize of the queue in {} was interrupted; it is completed", queue);
+            complete(storage, queue);
+        }
+        Path copy = queue.resolve(COPY);
+        if (Files.isDirectory(copy, LinkOption.NOFOLLOW_LINKS)) {
+            LOG.warn("a resize of the queue in {} was interrupted; its copy is deleted", queue);
+            delete(storage, copy);
+            storage.syncDirectory(queue);
+        }
+    }
+
+    // Each step may be repeated. The meta page goes first and comes last: without it the directory has no queue.
+    private static void complete(Storage storage, Path queue) throws IOException {
+        Path ready = queue.resolve(READY);
+        Path meta = ready.resolve(MetaPage.FILE_NAME);
+        if (Files.exists(meta)) {
+            storage.delete(queue.resolve(MetaPage.FILE_NAME));
+            storage.syncDirectory(queue);
+            Set<String> ring = ring(MetaImage.read(storage, ready));
+            for (Path each : files(queue, "*" + Geometry.FILE_SUFFIX)) {
+                if (!ring.contains(each.getFileName().toString())) {
+                    storage.delete(each);
+                }
+            }
+            moveAll(storage, ready, queue, "*" + Geometry.FILE_SUFFIX);
+            Path consumers = queue.resolve(ConsumerPage.DIRECTORY);
+            storage.createDirectories(consumers);
+            moveAll(storage, ready.resolve(ConsumerPage.DIRECTORY), consumers, "*");
+            storage.syncDirectory(consumers);
+            storage.syncDirectory(queue);
+            storage.rename(meta, queue.resolve(MetaPage.FILE_NAME));
+            storage.syncDirectory(queue);
+        }
+        delete(storage, ready);
+        storage.syncDirectory(queue);
+    }
+
+    // The files of the new ring: those that are moved already are not in the copy any more.
+    private static Set<String> ring(MetaImage meta) {
+        MetaFields facts = meta.fields();
+        Geometry geometry = new Geometry(Format.V2, facts.segmentSize(), facts.capacity());
+        Set<String> names = new HashSet<>();
+        long last = geometry.segmentOfEnd(meta.get(MetaImage.Word.WRITING));
+        for (long id = geometry.segmentOf(meta.get(MetaImage.Word.RECLAIMED)); id <= last; id++) {
+            names.add(geometry.fileName(id));
+        }
+        return names;
+    }
+
+    private static void moveAll(Storage storage, Path from, Path to, String glob) throws IOException {
+        for (Path each : files(from, glob)) {
+            storage.rename(each, to.resolve(each.getFileName()));
+        }
+    }
+
+    private static void delete(Storage storage, Path directory) throws IOException {
+        for (Path each : files(directory, "*")) {
+            if (Files.isDirectory(each, LinkOption.NOFOLLOW_LINKS)) {
+                delete(storage, each);
+            } else {
+                storage.delete(each);
+            }
+        }
+        storage.delete(directory);
+    }
+
+    private static List<Path> files(Path directory, String glob) throws IOException {
+        List<Path> found = new ArrayList<>();
+        if (Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)) {
+            try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, glob)) {
+                files.forEach(found::add);
+            }
+        }
+        return found;
+    }
+}

@@ -1,0 +1,113 @@
+package org.mmapqueue.spark.read.plan;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.RecordReader;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.spark.common.OpenPartitions;
+import org.mmapqueue.spark.read.pushdown.RowConditions;
+import org.mmapqueue.spark.read.pushdown.Selection;
+import org.mmapqueue.spark.read.pushdown.TopRecords;
+
+/** Reduces ranges to the records that ORDER BY … LIMIT needs. Not thread-safe. */
+public final class TopRanges {
+    /** The most log bytes of a partition whose timestamps are read in planning: that takes some milliseconds. */
+    private static final long MOST_BYTES = 16 << 20;
+
+    private static final int RECORDS = 4096;
+
+    private final OpenPartitions partitions;
+    private final TopRecords top;
+    private final Selection selection;
+
+    /** Makes an instance for an open queue. */
+    public TopRanges(OpenPartitions partitions, TopRecords top, Selection selection) {
+        this.partitions = partitions;
+        this.top = top;
+        this.selection = selection;
+    }
+
+    /**
+     * Drops what is not needed of each partition.
+     *
+     * @param ranges ranges by partition and offset
+     * @return the first or last records of each partition, in the same order; all of a partition's ranges where
+     *     timestamps matter and some of these records have none
+     */
+    public List<ReadRange> cut(List<ReadRange> ranges) {
+        List<ReadRange> all = new ArrayList<>();
+        for (int id = 0; id < partitions.count(); id++) {
+            int partition = id;
+            List<ReadRange> own = ranges.stream()
+                    .filter(each -> each.partition() == partition)
+                    .toList();
+            List<ReadRange> needed = top.last() ? last(own) : first(own);
+            boolean byTime = top.byTime() || selection.isByTime();
+            all.addAll(byTime && !haveTimes(partitions.queue(id), needed) ? own : needed);
+        }
+        return all;
+    }
+
+    private List<ReadRange> first(List<ReadRange> ranges) {
+        List<ReadRange> first = new ArrayList<>();
+        long left = top.limit();
+        for (ReadRange each : ranges) {
+            long count = Math.min(left, each.records());
+            if (count > 0) {
+                first.add(new ReadRange(each.partition(), each.from(), each.from() + count));
+            }
+            left -= count;
+        }
+        return first;
+    }
+
+    private List<ReadRange> last(List<ReadRange> ranges) {
+        List<ReadRange> last = new ArrayList<>();
+        long left = top.limit();
+        for (int i = ranges.size() - 1; i >= 0; i--) {
+            ReadRange each = ranges.get(i);
+            long count = Math.min(left, each.records());
+            if (count > 0) {
+                last.add(new ReadRange(each.partition(), each.to() - count, each.to()));
+            }
+            left -= count;
+        }
+        Collections.reverse(last);
+        return last;
+    }
+
+    // Timestamps never decrease along the log. So if these records have timestamps that match, they are the first or
+    // the
+    // last ones by time as well: records without a timestamp among the others are sorted after them, or do not match.
+    private boolean haveTimes(MmapQueue queue, List<ReadRange> ranges) {
+        RowConditions conditions =
+                selection.isByTime() ? new RowConditions(selection.timestamps(), Long.MAX_VALUE) : RowConditions.TIMED;
+        try {
+            for (ReadRange each : ranges) {
+                if (queue.bytes(each.from(), each.to()) > MOST_BYTES || !haveTimes(queue, each, conditions)) {
+                    return false;
+                }
+            }
+            return true;
+        } catch (OutOfRangeException | CorruptException e) {
+            return false; // the task that reads the range reports it
+        }
+    }
+
+    private static boolean haveTimes(MmapQueue queue, ReadRange range, RowConditions conditions) {
+        long[] matching = new long[1];
+        try (RecordReader reader = queue.reader(range.from(), range.to())) {
+            while (reader.offset() < range.to()
+                    && reader.read(
+                                    RECORDS,
+                                    MOST_BYTES,
+                                    (offset, timestamp, buffer, start, length, attempts) ->
+                                            matching[0] += conditions.accept(timestamp) ? 1 : 0)
+                            > 0) {}
+        }
+        return matching[0] == range.records();
+    }
+}

@@ -1,0 +1,198 @@
+package org.mmapqueue.tool.copy;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.stream.Stream;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.io.FileMode;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.MetaImage;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.recovery.RingSwitch;
+import org.mmapqueue.tool.report.CopyReport;
+import org.mmapqueue.tool.report.Finding;
+import org.mmapqueue.tool.report.Progress;
+import org.mmapqueue.tool.report.VerifyReport;
+import org.mmapqueue.tool.verify.QueueLocks;
+import org.mmapqueue.tool.verify.Survey;
+import org.mmapqueue.tool.verify.Verifier;
+
+/**
+ * Copies and resizes queues that no process has open. Records keep their offsets and timestamps, consumers their
+ * committed offsets, records in flight and labels, idempotent producers their sequences, and the queue its identity.
+ * Thread-safe.
+ */
+public final class Copier {
+    private static final int PASSES = 3;
+
+    private Copier() {}
+
+    /**
+     * Copies a queue into another directory. The queue itself is not changed. Records that every consumer has acked are
+     * copied if the queue has retention and the new ring has room for them.
+     *
+     * @param source the queue's directory
+     * @param target the directory of the copy; it must be empty or not exist. Until the copy is complete, it has no
+     *     queue
+     * @param size the geometry of the copy's ring
+     * @param progress receives the progress, in bytes of segments
+     * @return the report
+     * @throws org.mmapqueue.errors.LockedException if a process writes the queue, or owns a consumer of it
+     * @throws org.mmapqueue.errors.ConfigException if the size is out of range, or too small for the records that are
+     *     not acked
+     * @throws MmapQueueException if the directory has no queue, the queue is damaged or of version 1, or the target is
+     *     not empty
+     */
+    public static CopyReport copy(Path source, Path target, RingSize size, Progress progress) {
+        Verifier.check(source);
+        try {
+            if (isInside(target, source)) {
+                throw new MmapQueueException("the target " + target + " must not be inside of the queue in " + source);
+            }
+            Closeable locks = QueueLocks.all(source);
+            try {
+                checkTarget(target);
+                return write(storageLike(source), source, target, size, true, progress);
+            } finally {
+                locks.close();
+            }
+        } catch (IOException e) {
+            throw new MmapQueueException("the queue in " + source + " could not be copied to " + target + ": " + e, e);
+        }
+    }
+
+    /**
+     * Gives a queue a ring of another size, in place. The disk needs room for both rings. An interruption at any moment,
+     * also by a loss of power, leaves the old ring or the new one: the next open to write, or the next resize, undoes or
+     * completes the switch.
+     *
+     * @param directory the queue's directory
+     * @param size the geometry of the new ring
+     * @param progress receives the progress, in bytes of segments
+     * @return the report
+     * @throws org.mmapqueue.errors.LockedException if a process writes the queue, or owns a consumer of it
+     * @throws org.mmapqueue.errors.ConfigException if the size is out of range, or too small for the records that are
+     *     not acked; nothing was changed
+     * @throws MmapQueueException if the directory has no queue, or the queue is damaged or of version 1
+     */
+    public static CopyReport resize(Path directory, RingSize size, Progress progress) {
+        if (!RingSwitch.isCommitted(directory)) {
+            Verifier.check(directory);
+        }
+        try {
+            Closeable locks = QueueLocks.all(directory);
+            try {
+                RingSwitch.recover(DiskStorage.INSTANCE, directory);
+                Verifier.check(directory);
+                return resize(storageLike(directory), directory, size, progress);
+            } finally {
+                locks.close();
+            }
+        } catch (IOException e) {
+            throw new MmapQueueException("the queue in " + directory + " could not be resized: " + e, e);
+        }
+    }
+
+    /** Resizes a queue that the caller has locked. */
+    static CopyReport resize(Storage storage, Path directory, RingSize size, Progress progress) throws IOException {
+        Path copy = RingSwitch.copyOf(directory);
+        boolean isWritten = false;
+        CopyReport report;
+        try {
+            report = write(storage, directory, copy, size, false, progress);
+            isWritten = true;
+        } finally {
+            if (!isWritten) {
+                RingSwitch.recover(storage, directory);
+            }
+        }
+        RingSwitch.run(storage, directory);
+        return new CopyReport(
+                directory.toString(),
+                report.records(),
+                report.firstOffset(),
+                report.endOffset(),
+                report.segmentSize(),
+                report.capacity(),
+                report.leftOut());
+    }
+
+    private static CopyReport write(
+            Storage storage, Path source, Path target, RingSize size, boolean withProducers, Progress progress)
+            throws IOException {
+        Path meta = source.resolve(MetaPage.FILE_NAME);
+        if (Verifier.isVersion1(Files.exists(meta) ? MetaImage.read(storage, source) : null)) {
+            throw new MmapQueueException("the queue in " + source + " is of format version 1, which stores no offsets:"
+                    + " it can be neither copied nor resized. Nothing was changed. Push its records into a new queue");
+        }
+        CopyReport report;
+        try (Survey survey = new Survey(storage, source, pass(progress, 0))) {
+            VerifyReport found = survey.report();
+            if (!found.isWhole()) {
+                throw new MmapQueueException("the queue in " + source + " is damaged: "
+                        + found.findings().stream()
+                                .filter(each -> each.kind()
+                                        == Finding.Kind.CORRUPT)
+                                .findFirst()
+                                .orElseThrow()
+                        + ". Nothing was changed. Repair it first");
+            }
+            QueueCopy copy = new QueueCopy(storage, survey, target, size, pass(progress, 1));
+            if (!withProducers) {
+                for (String name : survey.uselessInFlight) {
+                    storage.delete(survey.inventory.inFlight(name)); // its positions are of the old ring
+                }
+            }
+            report = copy.run(withProducers);
+        } catch (CorruptException e) {
+            throw new MmapQueueException("the queue in " + source + " is damaged: " + e.getMessage(), e);
+        }
+        check(storage, report, target, pass(progress, 2));
+        return report;
+    }
+
+    // Reads the copy as verify does: what it says must be what was copied.
+    private static void check(Storage storage, CopyReport report, Path target, Progress progress) throws IOException {
+        try (Survey copy = new Survey(storage, target, progress)) {
+            VerifyReport found = copy.report();
+            boolean isEqual = found.firstOffset() == report.firstOffset()
+                    && found.endOffset() == report.endOffset()
+                    && found.clean()
+                    && found.findings().isEmpty();
+            if (!isEqual) {
+                throw new MmapQueueException("the copy in " + target + " is not what was copied: expected offsets "
+                        + report.firstOffset() + " to " + report.endOffset() + ", found " + found);
+            }
+        }
+    }
+
+    private static Progress pass(Progress progress, int pass) {
+        return (done, total) -> progress.at(pass * total + done, PASSES * total);
+    }
+
+    private static Storage storageLike(Path queue) throws IOException {
+        Path meta = queue.resolve(MetaPage.FILE_NAME);
+        return Files.exists(meta) ? new DiskStorage(FileMode.like(meta)) : DiskStorage.INSTANCE;
+    }
+
+    private static boolean isInside(Path target, Path source) {
+        return target.toAbsolutePath()
+                .normalize()
+                .startsWith(source.toAbsolutePath().normalize());
+    }
+
+    private static void checkTarget(Path target) throws IOException {
+        if (!Files.exists(target)) {
+            return;
+        }
+        try (Stream<Path> files = Files.isDirectory(target) ? Files.list(target) : Stream.of(target)) {
+            if (files.findAny().isPresent()) {
+                throw new MmapQueueException("the target " + target + " must not exist, or be an empty directory");
+            }
+        }
+    }
+}

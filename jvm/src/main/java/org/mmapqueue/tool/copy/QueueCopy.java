@@ -1,0 +1,271 @@
+package org.mmapqueue.tool.copy;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.ConsumerImage;
+import org.mmapqueue.meta.ConsumerPage;
+import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.meta.MetaImage;
+import org.mmapqueue.meta.ProducerPage;
+import org.mmapqueue.segment.SegmentHeader;
+import org.mmapqueue.tool.report.CopyReport;
+import org.mmapqueue.tool.report.Progress;
+import org.mmapqueue.tool.scan.LogRecords;
+import org.mmapqueue.tool.scan.Probe;
+import org.mmapqueue.tool.scan.WalkResult;
+import org.mmapqueue.tool.verify.InFlightCheck;
+import org.mmapqueue.tool.verify.Inventory;
+import org.mmapqueue.tool.verify.Survey;
+
+/**
+ * One copy of a whole queue into a ring of another geometry. Records keep offset, timestamp and batch; consumers keep
+ * their offsets, so all positions change. The meta page is written last: without it the target is no queue. For one use.
+ */
+final class QueueCopy {
+    private final Storage storage;
+    private final Survey survey;
+    private final WalkResult walk;
+    private final Path target;
+    private final MetaFields facts;
+    private final Progress progress;
+    /** Position in the copy by offset: of consumers, and of the ends of records in flight. */
+    private final Map<Long, Long> positions = new HashMap<>();
+
+    private final Map<String, Long> inFlightEnds = new HashMap<>();
+    private RingWriter ring;
+    private long first;
+    private long records;
+
+    /**
+     * @param survey of a queue without damage
+     * @param progress receives the bytes of the log that were copied
+     * @throws ConfigException if the queue cannot have such a ring
+     */
+    QueueCopy(Storage storage, Survey survey, Path target, RingSize size, Progress progress) {
+        this.storage = storage;
+        this.survey = survey;
+        this.walk = survey.walk;
+        this.target = target;
+        this.facts = size.of(survey.facts);
+        this.progress = progress;
+    }
+
+    /**
+     * Writes the copy, and fsyncs it.
+     *
+     * @param withProducers whether to copy the pages of idempotent producers, which have no positions
+     * @throws ConfigException if the records that a consumer needs do not fit; nothing was written
+     */
+    CopyReport run(boolean withProducers) throws IOException {
+        long needed = needed();
+        long oldest = survey.meta.isRetaining() ? Math.min(walk.firstNumber, needed) : needed;
+        long excess = excess(oldest, needed);
+        storage.createDirectories(target.resolve(ConsumerPage.DIRECTORY));
+        notePositions(needed);
+        try {
+            writeRecords(oldest, needed, excess);
+        } finally {
+            if (ring != null) {
+                ring.close();
+            }
+        }
+        writeConsumers();
+        if (withProducers) {
+            copyProducers();
+        }
+        writeMeta(needed);
+        return new CopyReport(
+                target.toString(),
+                records,
+                first,
+                walk.endNumber,
+                facts.segmentSize(),
+                facts.capacity(),
+                Math.max(0, first - oldest));
+    }
+
+    private void copyProducers() throws IOException {
+        Path pages = survey.directory.resolve(ProducerPage.DIRECTORY);
+        if (!Files.isDirectory(pages)) {
+            return;
+        }
+        Path copies = target.resolve(ProducerPage.DIRECTORY);
+        storage.createDirectories(copies);
+        try (Stream<Path> files = Files.list(pages)) {
+            for (Path page : files.filter(each -> each.toString().endsWith(ProducerPage.SUFFIX))
+                    .toList()) {
+                ByteBuffer bytes;
+                try (DataFile file = storage.open(page, Storage.Mode.READ)) {
+                    bytes = ByteBuffer.allocate((int) file.size());
+                    file.read(bytes, 0);
+                }
+                try (DataFile file = storage.open(copies.resolve(page.getFileName()), Storage.Mode.CREATE)) {
+                    file.write(bytes.rewind(), 0);
+                    file.force();
+                }
+            }
+        }
+        storage.syncDirectory(copies);
+    }
+
+    // ---- records
+
+    // The offset from which some consumer needs the log.
+    private long needed() {
+        if (survey.probes.isEmpty()) {
+            return survey.heldFrom == null ? walk.firstNumber : offset(survey.heldFrom);
+        }
+        return survey.probes.values().stream().mapToLong(this::offset).min().orElseThrow();
+    }
+
+    // A consumer beyond the end had acked records that a loss of power has taken.
+    private long offset(Probe probe) {
+        return probe.isFound() ? probe.resumeOffset : walk.endNumber;
+    }
+
+    // The bytes of acked records for which the new ring has no room.
+    private long excess(long oldest, long needed) throws IOException {
+        long room = RingSize.room(facts);
+        if (walk.end - walk.start <= room) {
+            return 0;
+        }
+        long all = 0;
+        long unacked = 0;
+        LogRecords log = new LogRecords(survey.slots, survey.facts, walk);
+        while (log.next()) {
+            long bytes = RingWriter.bytes(log.header());
+            all += log.number() >= oldest ? bytes : 0;
+            unacked += log.number() >= needed ? bytes : 0;
+        }
+        if (unacked > room) {
+            throw new ConfigException(
+                    "capacity",
+                    Long.toString((long) facts.capacity() * facts.segmentSize()),
+                    "at least " + RingSize.files(facts, unacked) + ", since " + (walk.endNumber - needed)
+                            + " records are not acked by every consumer");
+        }
+        return Math.max(0, all - room);
+    }
+
+    private void notePositions(long needed) throws IOException {
+        positions.put(needed, 0L);
+        positions.put(walk.endNumber, 0L);
+        for (Map.Entry<String, Probe> each : survey.probes.entrySet()) {
+            positions.put(offset(each.getValue()), 0L);
+            if (hasInFlight(each.getKey())) {
+                Path file = survey.inventory.inFlight(each.getKey());
+                long end = offset(each.getValue()) + InFlightCheck.records(storage, file);
+                inFlightEnds.put(each.getKey(), end);
+                positions.put(end, 0L);
+            }
+        }
+    }
+
+    private boolean hasInFlight(String consumer) {
+        return survey.inventory.inFlight.contains(consumer) && !survey.uselessInFlight.contains(consumer);
+    }
+
+    private void writeRecords(long oldest, long needed, long excess) throws IOException {
+        LogRecords log = new LogRecords(survey.slots, survey.facts, walk);
+        long left = excess;
+        long timestamp = 0;
+        while (log.next()) {
+            timestamp = Math.max(timestamp, log.timestamp());
+            boolean isExcess = log.number() < needed && left > 0;
+            if (log.number() < oldest || isExcess) {
+                left -= isExcess && log.number() >= oldest ? RingWriter.bytes(log.header()) : 0;
+                continue;
+            }
+            if (ring == null) {
+                begin(log.number(), timestamp);
+            }
+            positions.computeIfPresent(log.number(), (offset, old) -> ring.position());
+            if (log.isLost()) {
+                ring.appendLost();
+            } else {
+                ring.append(log.header(), log.timestamp(), log.payload());
+            }
+            records++;
+            progress.at(log.bytesRead(), walk.end - walk.start);
+        }
+        if (ring == null) {
+            begin(walk.endNumber, Math.max(timestamp, lastTimestamp()));
+        }
+        if (!ring.hasSegment() && walk.endNumber > 0) {
+            ring.pad();
+        } else {
+            ring.finish();
+        }
+        positions.put(walk.endNumber, ring.position());
+    }
+
+    private void begin(long number, long timestamp) {
+        first = number;
+        ring = new RingWriter(storage, target, facts, number, timestamp);
+    }
+
+    // Of a log without records: no later record may be older than one that was reclaimed.
+    private long lastTimestamp() throws IOException {
+        if (walk.end == 0) {
+            return 0;
+        }
+        SegmentHeader header =
+                survey.slots.get(survey.geometry.segmentOfEnd(walk.end)).header();
+        return header == null ? 0 : header.baseTimestamp();
+    }
+
+    // ---- cursors
+
+    private void writeConsumers() throws IOException {
+        Path directory = target.resolve(ConsumerPage.DIRECTORY);
+        for (Map.Entry<String, ConsumerImage> each : survey.pages.entrySet()) {
+            ConsumerImage page = each.getValue();
+            long position = positions.get(offset(survey.probes.get(each.getKey())));
+            boolean isDropped = page.get(ConsumerImage.Word.DROPPED) > page.get(ConsumerImage.Word.COMMITTED);
+            // The consumer raises Dropped if dropped is ahead of committed. The records in between are gone.
+            page.put(ConsumerImage.Word.COMMITTED, isDropped ? 0 : position);
+            page.put(ConsumerImage.Word.READING, isDropped ? 0 : position);
+            page.put(ConsumerImage.Word.DROPPED, isDropped ? position : 0);
+            page.write(storage, inTarget(survey.inventory.page(each.getKey())));
+        }
+        for (Map.Entry<String, Long> each : inFlightEnds.entrySet()) {
+            Path file = survey.inventory.inFlight(each.getKey());
+            long committed = positions.get(offset(survey.probes.get(each.getKey())));
+            InFlightCheck.copy(storage, file, inTarget(file), committed, positions.get(each.getValue()));
+        }
+        storage.syncDirectory(directory);
+    }
+
+    private Path inTarget(Path file) {
+        return target.resolve(survey.directory.relativize(file));
+    }
+
+    private void writeMeta(long needed) throws IOException {
+        MetaImage meta = survey.meta;
+        int size = facts.segmentSize();
+        boolean isDropped = meta.get(MetaImage.Word.DROPPED) > meta.get(MetaImage.Word.COMMITTED);
+        meta.fields(facts);
+        meta.put(MetaImage.Word.WRITING, ring.position(), size);
+        meta.put(MetaImage.Word.WATERMARK, ring.position(), size);
+        Probe probe = meta.hasDefault() ? survey.probes.get(Inventory.DEFAULT) : null;
+        long position = probe == null ? 0 : positions.get(offset(probe));
+        meta.put(MetaImage.Word.COMMITTED, isDropped ? 0 : position, size);
+        meta.put(MetaImage.Word.READING, isDropped ? 0 : position, size);
+        meta.put(MetaImage.Word.DROPPED, isDropped ? position : 0, size);
+        meta.put(MetaImage.Word.RECLAIMED, ring.start(), size);
+        meta.put(MetaImage.Word.RECLAIMING, ring.start(), size);
+        meta.put(MetaImage.Word.INTACT, ring.start(), size);
+        meta.put(MetaImage.Word.HELD_FROM, survey.probes.isEmpty() ? positions.get(needed) : 0, size);
+        meta.clean(true);
+        meta.closedAt(walk.endNumber);
+        meta.write(storage, target);
+    }
+}

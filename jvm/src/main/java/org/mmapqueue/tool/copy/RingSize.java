@@ -1,0 +1,69 @@
+package org.mmapqueue.tool.copy;
+
+import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.segment.SegmentHeader;
+
+/**
+ * The geometry of the ring of a copy.
+ *
+ * @param capacity bytes of all segment files, rounded up to whole segments; 0 for that of the queue
+ * @param segmentSize bytes of a segment file, rounded down to whole pages; 0 for that of the queue
+ */
+public record RingSize(long capacity, long segmentSize) {
+    private static final int PAGE = 4096;
+    private static final long LARGEST_SEGMENT = 1 << 30;
+    private static final long MOST_SEGMENTS = 1 << 30;
+    /** The most bytes of a record besides its payload: header, timestamp, padding. */
+    private static final int LARGEST_FRAME = 23;
+
+    /**
+     * The facts of a queue with this ring.
+     *
+     * @throws ConfigException if a value is out of range, or a record of max_event_size does not fit
+     */
+    MetaFields of(MetaFields facts) {
+        long size = segmentSize == 0 ? facts.segmentSize() : segmentSize - segmentSize % PAGE;
+        if (size < PAGE || size > LARGEST_SEGMENT) {
+            throw new ConfigException("segment_size", Long.toString(segmentSize), PAGE + ".." + LARGEST_SEGMENT);
+        }
+        long bytes = capacity == 0 ? (long) facts.capacity() * facts.segmentSize() : capacity;
+        long segments = bytes / size + (bytes % size == 0 ? 0 : 1);
+        if (bytes < 0 || segments < 2 || segments > MOST_SEGMENTS) {
+            throw new ConfigException(
+                    "capacity",
+                    Long.toString(bytes),
+                    2 * size + ".." + MOST_SEGMENTS * size + ", with segments of " + size + " bytes");
+        }
+        long data = size - SegmentHeader.LENGTH;
+        long needed = (facts.maxEventSize() + LARGEST_FRAME + data - 1) / data + 1;
+        if (segments < needed) {
+            throw new ConfigException(
+                    "capacity",
+                    Long.toString(bytes),
+                    "at least " + needed * size + ", since max_event_size of the queue is " + facts.maxEventSize()
+                            + " and a record leaves one segment free");
+        }
+        return new MetaFields(
+                facts.version(),
+                (int) segments,
+                (int) size,
+                facts.uuidHigh(),
+                facts.uuidLow(),
+                facts.timestamps(),
+                facts.maxEventSize(),
+                facts.createdAtMicros(),
+                facts.epoch());
+    }
+
+    /** The most bytes of records that a ring of a queue holds. */
+    static long room(MetaFields facts) {
+        return (long) facts.capacity() * (facts.segmentSize() - SegmentHeader.LENGTH);
+    }
+
+    /** The bytes of files that records take. */
+    static long files(MetaFields facts, long recordBytes) {
+        long data = facts.segmentSize() - SegmentHeader.LENGTH;
+        return (recordBytes + data - 1) / data * facts.segmentSize();
+    }
+}

@@ -1,0 +1,216 @@
+package org.mmapqueue.tool.copy;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Path;
+import java.util.zip.CRC32C;
+import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.segment.Format;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.RecordChecksum;
+import org.mmapqueue.segment.RecordDescriptor;
+import org.mmapqueue.segment.SegmentHeader;
+
+/**
+ * Writes the segments of a new ring, one after the other, by file writes; fsyncs each. Records have no gaps between
+ * them, all in one epoch. For one use; not thread-safe.
+ */
+final class RingWriter implements Closeable {
+    private static final int BLOCK = 1 << 20;
+    private static final byte[] ZEROS = new byte[RecordDescriptor.HEADER];
+
+    private final Storage storage;
+    private final Path directory;
+    private final MetaFields facts;
+    private final Geometry geometry;
+    private final RecordChecksum checksum;
+    private final CRC32C crc = new CRC32C();
+    private final ByteBuffer block;
+    private final long firstId;
+    private DataFile file;
+    private long id;
+    /** The position in the segment; the segment size at its end. */
+    private int offset;
+    /** The position in the segment at which the block begins. */
+    private int blockStart;
+
+    private long number;
+    private long lastTimestamp;
+
+    /**
+     * @param facts the facts of the new queue
+     * @param number the offset of the first record
+     * @param timestamp no record is older, in µs since 1970
+     */
+    RingWriter(Storage storage, Path directory, MetaFields facts, long number, long timestamp) {
+        this.storage = storage;
+        this.directory = directory;
+        this.facts = facts;
+        this.geometry = new Geometry(Format.V2, facts.segmentSize(), facts.capacity());
+        this.checksum = new RecordChecksum(facts.uuidHigh(), facts.uuidLow());
+        this.block = ByteBuffer.allocate(Math.min(BLOCK, facts.segmentSize())).order(ByteOrder.LITTLE_ENDIAN);
+        this.number = number;
+        this.lastTimestamp = timestamp;
+        // Position 0 means offset 0 (docs/reference/format.md, Offsets).
+        this.firstId = number == 0 ? 0 : 1;
+        this.id = firstId - 1;
+        this.offset = facts.segmentSize();
+    }
+
+    /** The bytes that a record takes in the log. */
+    static long bytes(int header) {
+        boolean lost = (header & RecordDescriptor.CONTROL) != 0;
+        return lost ? RecordDescriptor.HEADER : RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(header);
+    }
+
+    /** The position after the last record. */
+    long position() {
+        return geometry.position(id, offset);
+    }
+
+    /** The position at which the ring begins. */
+    long start() {
+        return geometry.position(firstId, 0);
+    }
+
+    /** Whether a segment was begun. */
+    boolean hasSegment() {
+        return id >= firstId;
+    }
+
+    /** Appends a record with its flags and its timestamp. */
+    void append(int header, long timestamp, byte[] payload) throws IOException {
+        lastTimestamp = Math.max(lastTimestamp, timestamp);
+        int length = RecordDescriptor.length(header);
+        begin();
+        crc.reset();
+        crc.update(payload, 0, length);
+        int body = RecordDescriptor.bodyBytes(header);
+        putLong(RecordDescriptor.header(
+                header, checksum.finish(crc, id, facts.epoch(), offset, header, timestamp)));
+        number++;
+        int left = body;
+        if ((header & RecordDescriptor.TIMESTAMPED) != 0) {
+            left = room(left);
+            putLong(timestamp);
+            left -= Long.BYTES;
+        }
+        int done = 0;
+        while (done < length) {
+            left = room(left);
+            int piece = Math.min(length - done, geometry.segmentSize() - offset);
+            put(payload, done, piece);
+            done += piece;
+            left -= piece;
+        }
+        put(ZEROS, 0, left); // less than a word: never cut by a segment's end
+    }
+
+    /** Appends a tombstone of the least size. */
+    void appendLost() throws IOException {
+        begin();
+        crc.reset();
+        int header = RecordDescriptor.CONTROL;
+        putLong(RecordDescriptor.header(header, checksum.finish(crc, id, facts.epoch(), offset, header, 0)));
+        number++;
+    }
+
+    /** Ends the segment with a pad: a log without records has a segment that holds the next offset. */
+    void pad() throws IOException {
+        begin();
+        crc.reset();
+        int header = RecordDescriptor.PAD | RecordDescriptor.length((int) facts.epoch());
+        putLong(RecordDescriptor.header(header, checksum.finish(crc, id, facts.epoch(), offset, header, 0)));
+        finish();
+        offset = geometry.segmentSize();
+    }
+
+    /** Fills the rest of the last segment with zeros, and fsyncs it and the directory. The position stays. */
+    void finish() throws IOException {
+        if (file != null) {
+            int end = offset;
+            byte[] zeros = new byte[Math.min(BLOCK, geometry.segmentSize())];
+            while (offset < geometry.segmentSize()) {
+                put(zeros, 0, Math.min(zeros.length, geometry.segmentSize() - offset));
+            }
+            closeSegment();
+            offset = end;
+        }
+        storage.syncDirectory(directory);
+    }
+
+    private void begin() throws IOException {
+        if (offset == geometry.segmentSize()) {
+            roll(number, geometry.dataStart());
+        }
+    }
+
+    // Rolls at a segment's end, within a record of which this much is left; returns that.
+    private int room(int left) throws IOException {
+        if (offset == geometry.segmentSize()) {
+            roll(number, left < geometry.dataBytes() ? geometry.dataStart() + left : 0);
+        }
+        return left;
+    }
+
+    private void roll(long baseIndex, int firstRecord) throws IOException {
+        closeSegment();
+        id++;
+        offset = 0;
+        blockStart = 0;
+        block.clear();
+        file = storage.open(directory.resolve(geometry.fileName(id)), Storage.Mode.CREATE);
+        SegmentHeader header =
+                new SegmentHeader(facts.uuidLow(), id, facts.epoch(), baseIndex, lastTimestamp, firstRecord);
+        put(header.encode().array(), 0, SegmentHeader.LENGTH);
+    }
+
+    private void putLong(long word) throws IOException {
+        if (block.remaining() < Long.BYTES) {
+            store();
+        }
+        block.putLong(word);
+        offset += Long.BYTES;
+    }
+
+    private void put(byte[] bytes, int from, int length) throws IOException {
+        int done = 0;
+        while (done < length) {
+            if (!block.hasRemaining()) {
+                store();
+            }
+            int piece = Math.min(length - done, block.remaining());
+            block.put(bytes, from + done, piece);
+            done += piece;
+        }
+        offset += length;
+    }
+
+    private void store() throws IOException {
+        int bytes = block.flip().limit();
+        file.write(block, blockStart);
+        blockStart += bytes;
+        block.clear();
+    }
+
+    private void closeSegment() throws IOException {
+        if (file != null) {
+            store();
+            file.force();
+            close();
+        }
+    }
+
+    @Override
+    public void close() throws IOException {
+        if (file != null) {
+            DataFile open = file;
+            file = null;
+            open.close();
+        }
+    }
+}

@@ -1,0 +1,21 @@
+package org.mmapqueue.tool.report;
+
+/**
+ * The report of a copy or a resize. Immutable.
+ *
+ * @param path the directory of the queue with the new ring
+ * @param records the number of records in it
+ * @param firstOffset the offset of the oldest record
+ * @param endOffset the offset of the next record
+ * @param segmentSize bytes of a segment file
+ * @param capacity the most segment files
+ * @param leftOut the number of acked records for which the new ring had no room
+ */
+public record CopyReport(
+        String path,
+        long records,
+        long firstOffset,
+        long endOffset,
+        int segmentSize,
+        int capacity,
+        long leftOut) {}

@@ -1,0 +1,125 @@
+package org.mmapqueue.tool.scan;
+
+import java.io.IOException;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.RecordDescriptor;
+
+/** The records of a whole log, in order, from the log start to the log end. For one use; not thread-safe. */
+public final class LogRecords {
+    private final Slots slots;
+    private final Geometry geometry;
+    private final WalkResult walk;
+    private final RecordScan scan;
+    private Slot slot;
+    private Slot from;
+    private int begin;
+    private int offset;
+    private long number;
+    private int header;
+    private byte[] payload = new byte[0];
+
+    /** @param walk the result of a walk that has found no damage */
+    public LogRecords(Slots slots, MetaFields facts, WalkResult walk) {
+        this.slots = slots;
+        this.geometry = slots.geometry();
+        this.walk = walk;
+        this.scan = new RecordScan(slots, facts);
+        this.number = walk.firstNumber - 1;
+    }
+
+    /**
+     * Finds the next record.
+     *
+     * @return false at the log end
+     * @throws CorruptException if the file has changed since the walk
+     */
+    public boolean next() throws IOException {
+        if (walk.start >= walk.end) {
+            return false;
+        }
+        if (slot == null) {
+            slot = slots.get(geometry.segmentOf(walk.start));
+            int first = slot.header() == null ? 0 : slot.header().firstRecord();
+            offset = first == 0 ? geometry.segmentSize() : first;
+        }
+        while (geometry.position(slot.id(), offset) < walk.end) {
+            if (offset == geometry.segmentSize()) {
+                slot = slots.get(slot.id() + 1);
+                offset = geometry.dataStart();
+                continue;
+            }
+            RecordScan.Kind kind = slot.header() == null
+                    ? RecordScan.Kind.BAD
+                    : scan.look(slot, offset, slot.header().epoch());
+            if (!kind.isWhole()) {
+                throw new CorruptException(slot.path().toString(), offset, "the record was whole a moment ago");
+            }
+            from = slot;
+            begin = offset;
+            slot = slots.get(scan.endId);
+            offset = scan.endOffset;
+            if (kind != RecordScan.Kind.PAD) {
+                number++;
+                header = RecordDescriptor.lengthAndFlags(from.bytes().getLong(begin));
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** The offset of the record. */
+    public long number() {
+        return number;
+    }
+
+    /** Its length and flags, as stored. */
+    public int header() {
+        return header;
+    }
+
+    /** Whether it is a tombstone. */
+    public boolean isLost() {
+        return (header & RecordDescriptor.CONTROL) != 0;
+    }
+
+    /** Its timestamp in µs since 1970; 0 for none. */
+    public long timestamp() {
+        return scan.timestamp;
+    }
+
+    /** The bytes that the log has been read over so far. */
+    public long bytesRead() {
+        return slot == null ? 0 : geometry.position(slot.id(), offset) - walk.start;
+    }
+
+    /** An array that begins with the payload; the next call overwrites it. */
+    public byte[] payload() throws IOException {
+        int length = RecordDescriptor.length(header);
+        if (payload.length < length) {
+            payload = new byte[Math.max(length, 2 * payload.length)];
+        }
+        // The timestamp is a word of its own: it is never cut by a segment's end.
+        Slot at = slots.get(from.id());
+        int position = begin + RecordDescriptor.HEADER;
+        int stamp = (header & RecordDescriptor.TIMESTAMPED) != 0 ? Long.BYTES : 0;
+        int done = 0;
+        while (stamp > 0 || done < length) {
+            if (position == geometry.segmentSize()) {
+                at = slots.get(at.id() + 1);
+                position = geometry.dataStart();
+            }
+            if (stamp > 0) {
+                position += stamp;
+                stamp = 0;
+                continue;
+            }
+            int piece = Math.min(length - done, geometry.segmentSize() - position);
+            at.bytes().get(position, payload, done, piece);
+            done += piece;
+            position += piece;
+        }
+        return payload;
+    }
+}

@@ -1,0 +1,71 @@
+package org.mmapqueue.tool;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.mmapqueue.Consumer;
+import org.mmapqueue.ConsumerStats;
+import org.mmapqueue.Message;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.StartAt;
+import org.mmapqueue.errors.DroppedException;
+import org.mmapqueue.support.Directories;
+
+/**
+ * All that a copy must keep, as a program finds it. Two contents of the same queue are equal.
+ *
+ * @param id the queue's identity
+ * @param end the offset of the next record
+ * @param records the records that some consumer needs, by offset: timestamp and digest of the payload
+ * @param consumers what each consumer pops, with attempts, and its label, by name
+ */
+public record QueueContent(String id, long end, Map<Long, String> records, Map<String, List<String>> consumers) {
+
+    /** Reads a copy of the directory: reading a queue changes it. */
+    public static QueueContent of(Path directory, Path aside) {
+        Directories.copy(directory, aside);
+        try (MmapQueue queue =
+                MmapQueue.open(QueueConfig.builder(aside).maxUnacked(1 << 30).build())) {
+            Map<Long, String> records = new TreeMap<>();
+            long low = queue.consumerStats().stream()
+                    .mapToLong(ConsumerStats::committedOffset)
+                    .min()
+                    .orElse(queue.firstOffset());
+            for (long offset = low; offset < queue.endOffset(); offset++) {
+                records.put(offset, text(queue.get(offset)));
+            }
+            Map<String, List<String>> consumers = new TreeMap<>();
+            for (String name : queue.consumers()) {
+                consumers.put(name, popped(queue.consumer(name, StartAt.EARLIEST)));
+            }
+            return new QueueContent(queue.id().toString(), queue.endOffset(), records, consumers);
+        } finally {
+            Directories.delete(aside);
+        }
+    }
+
+    private static List<String> popped(Consumer consumer) {
+        List<String> popped = new ArrayList<>(List.of("label " + consumer.label()));
+        while (true) {
+            try {
+                Message message = consumer.poll();
+                if (message == null) {
+                    return popped;
+                }
+                popped.add(message.offset() + " attempt " + message.attempts());
+            } catch (DroppedException e) {
+                popped.add(e.getMessage());
+            }
+        }
+    }
+
+    private static String text(Message message) {
+        return message.timestampMicros() + " "
+                + HexFormat.of().formatHex(message.data(), 0, Math.min(16, message.data().length)) + " "
+                + Directories.sha256(message.data());
+    }
+}
