@@ -1,5 +1,6 @@
 """Fixtures of the data source's tests: one session for all of them, and queues to read."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ QueryFailed = (PySparkException, Py4JJavaError)
 
 Fill = Callable[..., list[bytes]]
 Load = Callable[..., DataFrame]
+#: Names and numbers in the SQL tab.
+Shown = dict[str, int]
 
 
 @pytest.fixture(scope="package")
@@ -74,3 +77,56 @@ def plan(frame: DataFrame) -> DataFrame:
 def explained(frame: DataFrame) -> str:
     """The physical plan, as text."""
     return str(frame._jdf.queryExecution().executedPlan().toString())
+
+
+@pytest.fixture
+def shown(spark: SparkSession) -> Callable[[], Shown]:
+    """The queue's own metrics of the last query that has ended, from the SQL tab."""
+    store = spark._jsparkSession.sharedState().statusStore()
+
+    def numbers() -> Shown:
+        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+        execution = store.executionsList().last()
+        names = {metric.accumulatorId(): metric.name() for metric in each(execution.metrics())}
+        values = {names[pair._1()]: pair._2() for pair in each(store.executionMetrics(execution.executionId()))}
+        return {name: int(value.replace(",", "")) for name, value in values.items() if value.replace(",", "").isdigit()}
+
+    return numbers
+
+
+def each(collection: Any) -> Iterator[Any]:
+    iterator = collection.iterator()
+    while iterator.hasNext():
+        yield iterator.next()
+
+
+@pytest.fixture(scope="package")
+def timed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two partitions of 300 records, in bursts of the same time."""
+    path = tmp_path_factory.mktemp("timed") / "queue"
+    for partition in range(2):
+        with mmapqueue.Queue(path / f"p={partition}", spark=spark, **SMALL) as queue:
+            for i in range(0, 300, 50):
+                queue.push_many([b"%d" % number for number in range(i, i + 50)])
+                last = queue.read_at(i + 49).timestamp_micros
+                while time.time_ns() // 1000 < last + 2000:
+                    pass
+    return path
+
+
+@pytest.fixture(scope="package")
+def plain(timed: Path, spark: SparkSession) -> DataFrame:
+    """The same rows where nothing can be pushed down."""
+    rows = spark.read.format("mmapqueue").load(str(timed)).collect()
+    return spark.createDataFrame(rows, "value binary, partition int, offset long, timestamp timestamp")
+
+
+@pytest.fixture(scope="module")
+def interpreted(spark: SparkSession) -> Iterator[None]:
+    """Switches off code generation: compiling a hundred plans takes longer than the tests."""
+    changed = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    for key, value in changed.items():
+        spark.conf.set(key, value)
+    yield
+    for key in changed:
+        spark.conf.unset(key)

@@ -1,4 +1,4 @@
-"""Queues in SQL: a catalog of the queues in a directory, tables of Spark's own catalog, and queues by their paths."""
+"""Queues in SQL: a catalog of the queues in a directory, and queues by their paths."""
 
 import re
 from collections.abc import Callable
@@ -306,26 +306,6 @@ def test_a_stream_between_tables(session: SparkSession, sql: Sql, events: Path, 
     query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
     assert query.toTable("q.out").awaitTermination(180)
     assert values(sql, "q.out") == [b"0", b"1", b"2", b"3", b"4"]
-
-
-@pytest.mark.skipif(spark_version < "4", reason="Spark's own catalog takes such sources from 4.0 on")
-def test_a_table_of_sparks_own_catalog(sql: Sql, events: Path, root: Path, request: pytest.FixtureRequest) -> None:
-    for table in ("by_path", "by_location", "later"):
-        request.addfinalizer(lambda name=table: sql(f"DROP TABLE IF EXISTS {name}"))
-    sql(f"CREATE TABLE by_path USING mmapqueue OPTIONS (path '{events}')")
-    sql(f"CREATE TABLE by_location USING mmapqueue LOCATION '{events}'")
-    sql("INSERT INTO by_path VALUES ('x')")
-    assert values(sql, "by_location") == [b"0", b"1", b"2", b"3", b"4", b"x"]
-    assert [name for name in properties(sql, "by_path") if name.startswith("option.")] == []
-    # One that is not there yet is made by the first rows, as its options say.
-    sql(f"CREATE TABLE later USING mmapqueue OPTIONS (path '{root / 'later'}', segment_size '64k')")
-    with pytest.raises(IllegalArgumentException, match=r"option path = .*/later; allowed: the directory of a queue"):
-        sql("SELECT * FROM later")
-    sql("INSERT INTO later VALUES ('x')")
-    assert properties(sql, "q.later")["queue.segmentSize"] == "65536"
-    # A table that is dropped here leaves the queue alone.
-    sql("DROP TABLE by_location")
-    assert len(values(sql, "by_path")) == 6
 
 
 def test_a_view(sql: Sql, events: Path) -> None:

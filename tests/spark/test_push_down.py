@@ -1,8 +1,6 @@
 """Push-down, as the plan shows it; the rows are compared with those of Spark alone."""
 
 import re
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,37 +11,7 @@ import mmapqueue
 
 from .conftest import SMALL, Fill, Load, explained, plan
 
-
-@pytest.fixture(scope="module")
-def timed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two partitions of 300 records, in bursts of the same time."""
-    path = tmp_path_factory.mktemp("timed") / "queue"
-    for partition in range(2):
-        with mmapqueue.Queue(path / f"p={partition}", spark=spark, **SMALL) as queue:
-            for i in range(0, 300, 50):
-                queue.push_many([b"%d" % number for number in range(i, i + 50)])
-                last = queue.read_at(i + 49).timestamp_micros
-                while time.time_ns() // 1000 < last + 2000:
-                    pass
-    return path
-
-
-@pytest.fixture(scope="module", autouse=True)
-def interpreted(spark: SparkSession) -> Iterator[None]:
-    """Switches off code generation: compiling a hundred plans takes longer than the tests."""
-    changed = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-    for key, value in changed.items():
-        spark.conf.set(key, value)
-    yield
-    for key in changed:
-        spark.conf.unset(key)
-
-
-@pytest.fixture(scope="module")
-def plain(timed: Path, spark: SparkSession) -> DataFrame:
-    """The same rows where nothing can be pushed down."""
-    rows = spark.read.format("mmapqueue").load(str(timed)).collect()
-    return spark.createDataFrame(rows, "value binary, partition int, offset long, timestamp timestamp")
+pytestmark = pytest.mark.usefixtures("interpreted")
 
 
 @pytest.fixture(scope="module")

@@ -31,6 +31,7 @@ Errors:
     ├── Foreign       also ValueError
     ├── Dropped       first, last
     ├── UnackedLimit
+    ├── Undecodable   offset; also ValueError
     └── JarNotFound
 
 What handlers of `process` raise goes to the logger "mmapqueue", and is seen without any configuration. The log of the
@@ -48,7 +49,9 @@ from mmapqueue._spark.frames import Offsets, read, read_stream, real_time, write
 from mmapqueue._spark.session import configure
 from mmapqueue._tools.jobs import repair, verify
 from mmapqueue._tools.reports import ConsumerState, Finding, FindingKind, RepairReport, VerifyReport
-from mmapqueue._values.configuration import Configuration
+from mmapqueue._values.arguments import Size
+from mmapqueue._values.configuration import Configuration, EffectiveConfiguration
+from mmapqueue._values.durations import Duration, Milliseconds
 from mmapqueue._values.errors import (
     Closed,
     ConfigError,
@@ -68,8 +71,11 @@ from mmapqueue._values.errors import (
     Poisoned,
     TooLarge,
     UnackedLimit,
+    Undecodable,
 )
-from mmapqueue._values.message import Message, Origin
+from mmapqueue._values.message import Message
+from mmapqueue._values.origin import Origin
+from mmapqueue._values.serializers import Serializer
 from mmapqueue._values.version import __version__
 
 __all__ = [
@@ -81,6 +87,8 @@ __all__ = [
     "ConsumerStats",
     "Corrupt",
     "Dropped",
+    "Duration",
+    "EffectiveConfiguration",
     "Empty",
     "FileError",
     "Finding",
@@ -90,6 +98,7 @@ __all__ = [
     "JarNotFound",
     "Locked",
     "Message",
+    "Milliseconds",
     "MmapQueueError",
     "NotADirectory",
     "NotFound",
@@ -100,9 +109,12 @@ __all__ = [
     "Poisoned",
     "Queue",
     "RepairReport",
+    "Serializer",
+    "Size",
     "Stats",
     "TooLarge",
     "UnackedLimit",
+    "Undecodable",
     "VerifyReport",
     "__version__",
     "configure",

@@ -8,7 +8,8 @@ from itertools import pairwise, repeat
 from typing import NamedTuple
 
 from mmapqueue._jvm import names
-from mmapqueue._values.message import Message, Origin, messages
+from mmapqueue._values.message import AnyMessage, messages
+from mmapqueue._values.origin import Origin
 
 #: What has the bytes of a shared buffer, and is sliced to bytes.
 View = bytes | mmap.mmap
@@ -18,8 +19,8 @@ class Columns(NamedTuple):
     """Where the columns of several records are in a shared buffer.
 
     Attributes:
-        count: The number of records.
-        bytes: Bytes of payload of all records.
+        records: The number of records.
+        size: Bytes of payload of all records.
         has_all_timestamps: Whether each record has a timestamp.
         attempts: The attempts of each record; None when they have a column.
         positions: Where the column of positions begins: 32 bits each, one more than there are records.
@@ -28,8 +29,8 @@ class Columns(NamedTuple):
         end: Where the column of offsets ends, and that of attempts begins.
     """
 
-    count: int
-    bytes: int
+    records: int
+    size: int
     has_all_timestamps: bool
     attempts: int | None
     positions: int
@@ -58,22 +59,24 @@ class Columns(NamedTuple):
     @property
     def last(self) -> int:
         """Where the last column ends."""
-        return self.end if self.attempts is not None else self.end + 4 * self.count
+        return self.end if self.attempts is not None else self.end + 4 * self.records
 
-    def messages(self, view: View, origin: Origin) -> list[Message]:
+    def messages(self, view: View, origin: Origin) -> list[AnyMessage]:
         """The records as messages.
 
         Args:
             view: Has the bytes of the buffer up to `last`.
             origin: Their origin.
         """
-        positions = array("i", view[self.positions : self.positions + 4 * (self.count + 1)])
+        positions = array("i", view[self.positions : self.positions + 4 * (self.records + 1)])
         return list(
             messages(
                 [view[a:b] for a, b in pairwise(positions)],
                 array("q", view[self.offsets : self.end]),
                 array("q", view[self.timestamps : self.offsets]),
-                array("i", view[self.end : self.last]) if self.attempts is None else repeat(self.attempts, self.count),
+                array("i", view[self.end : self.last])
+                if self.attempts is None
+                else repeat(self.attempts, self.records),
                 origin,
             )
         )

@@ -13,7 +13,9 @@ from typing import overload
 from mmapqueue._jvm import names
 from mmapqueue._jvm.columns import Columns
 from mmapqueue._jvm.shared_buffer import BufferPool, SharedBuffer
-from mmapqueue._values.message import Message, Origin
+from mmapqueue._jvm.shared_memory import MappedMemory
+from mmapqueue._values.message import AnyMessage
+from mmapqueue._values.origin import Origin
 
 #: Fewer bytes are copied: a lent buffer would keep much more memory than they need.
 LEAST_LENT_BYTES = 256 << 10
@@ -35,14 +37,17 @@ class Loan:
 
     Attributes:
         buffer: The lent buffer.
+        address: Where its memory begins in this process.
         begun: Whether the buffer belongs to this loan. Until then it is the caller's.
     """
 
-    __slots__ = ("_forks", "_pool", "begun", "buffer")
+    __slots__ = ("_forks", "_pool", "address", "begun", "buffer")
 
     def __init__(self, pool: BufferPool, buffer: SharedBuffer) -> None:
         self.begun = False
         self.buffer = buffer
+        assert isinstance(buffer.memory, MappedMemory)
+        self.address = buffer.memory.address()
         self._pool = pool
         self._forks = _forks
 
@@ -51,7 +56,7 @@ class Loan:
             self._pool.put_lent(self.buffer, self._forks == _forks)
 
 
-class _Records(Sequence[Message]):
+class _Records(Sequence[AnyMessage]):
     """Several records, which are made messages only when a pop was interrupted."""
 
     __slots__ = ("columns", "origin")
@@ -61,21 +66,21 @@ class _Records(Sequence[Message]):
         self.origin = origin
 
     def __len__(self) -> int:
-        return self.columns.count
+        return self.columns.records
 
     @overload
-    def __getitem__(self, index: int) -> Message: ...
+    def __getitem__(self, index: int) -> AnyMessage: ...
 
     @overload
-    def __getitem__(self, index: slice) -> list[Message]: ...
+    def __getitem__(self, index: slice) -> list[AnyMessage]: ...
 
-    def __getitem__(self, index: int | slice) -> Message | list[Message]:
+    def __getitem__(self, index: int | slice) -> AnyMessage | list[AnyMessage]:
         return self._messages()[index]
 
-    def __iter__(self) -> Iterator[Message]:
+    def __iter__(self) -> Iterator[AnyMessage]:
         return iter(self._messages())
 
-    def _messages(self) -> list[Message]:
+    def _messages(self) -> list[AnyMessage]:
         raise NotImplementedError
 
 
@@ -88,7 +93,7 @@ class UnreadRecords(_Records):
         super().__init__(columns, origin)
         self.buffer = buffer
 
-    def _messages(self) -> list[Message]:
+    def _messages(self) -> list[AnyMessage]:
         return self.buffer.read(self.origin)
 
 
@@ -121,14 +126,14 @@ class HeldRecords(_Records):
         else:
             self._pool.put(buffer)
 
-    def _messages(self) -> list[Message]:
+    def _messages(self) -> list[AnyMessage]:
         if self.loan is None:
             assert self.copied is not None
             return self.columns.messages(self.copied, self.origin)
         return self.loan.buffer.read(self.origin)
 
 
-def unread(buffer: SharedBuffer, origin: Origin) -> Sequence[Message]:
+def unread(buffer: SharedBuffer, origin: Origin) -> Sequence[AnyMessage]:
     """The records that the JVM has written, left where they are; a single one as a message."""
     columns = Columns.of(buffer.memory.load(names.HEADER.size))
-    return tuple(buffer.read(origin)) if columns.count == 1 else UnreadRecords(buffer, columns, origin)
+    return tuple(buffer.read(origin)) if columns.records == 1 else UnreadRecords(buffer, columns, origin)

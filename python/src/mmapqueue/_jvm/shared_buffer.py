@@ -13,7 +13,8 @@ from mmapqueue._jvm import names
 from mmapqueue._jvm.calls import Call, Lifetime
 from mmapqueue._jvm.columns import Columns
 from mmapqueue._jvm.shared_memory import Allocator, Memory
-from mmapqueue._values.message import Message, Origin, messages
+from mmapqueue._values.message import AnyMessage, messages
+from mmapqueue._values.origin import Origin
 
 #: The buffer of every thread that uses the queue: plenty for single records.
 SMALL_BYTES = 64 << 10
@@ -97,7 +98,7 @@ class SharedBuffer:
             column = lengths if isinstance(lengths, memoryview) else memoryview(array("I", lengths))
             self.memory.store(names.aligned(names.PAYLOAD + len(payload)), column.cast("B"))
 
-    def read(self, origin: Origin) -> list[Message]:
+    def read(self, origin: Origin) -> list[AnyMessage]:
         """The records that the JVM has written, as messages of an origin."""
         header = self.memory.load(names.HEADER.size)
         offset, timestamp, count, _, size, attempts = names.HEADER.unpack_from(header)

@@ -1,6 +1,6 @@
 """Iteration under asyncio.
 
-A thread pops, in slices: no coroutine waits for the JVM, and a cancellation takes one slice at most. A `_Fetch` passes
+A thread pops, in slices: no coroutine waits for the JVM, and a cancellation takes one slice at most. A `Fetch` passes
 records from the thread to the coroutine. The next pop delivers the records that the coroutine did not receive.
 """
 
@@ -14,14 +14,15 @@ from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.pop_buffer import Batch
 from mmapqueue._queue.popper import Popper
+from mmapqueue._values.durations import Duration
 from mmapqueue._values.errors import UnackedLimit
-from mmapqueue._values.message import Message
+from mmapqueue._values.message import AnyMessage
 
-#: The longest that one pop waits, and so the longest delay of a cancellation.
-_SLICE_SECONDS = 0.1
+#: The longest that one call waits, and so the longest delay of a cancellation.
+SLICE_SECONDS = 0.1
 
 
-class _Fetch:
+class Fetch:
     """One pop on behalf of a coroutine.
 
     Attributes:
@@ -35,7 +36,7 @@ class _Fetch:
         self._released = False
         self._lock = threading.Lock()
 
-    def run(self, most: int, max_bytes: int, deadline: Deadline) -> list[Message]:
+    def run(self, most: int, max_bytes: int, deadline: Deadline) -> list[AnyMessage]:
         """Pops. Runs in the executor's thread."""
         batch = self._popper.pop_batch(most, max_bytes, deadline)
         with self._lock:
@@ -54,6 +55,13 @@ class _Fetch:
             self._released = True
             self._keep_rest()
 
+    async def release_after(self, popped: "asyncio.Future[list[AnyMessage]]") -> None:
+        """As `release`; returns when the pop has ended, also when this task was cancelled."""
+        self.release()
+        if not popped.done():
+            with suppress(Exception):
+                await popped
+
     def _keep_rest(self) -> None:
         batch = self._batch
         if batch is not None and self.delivered < len(batch.messages):
@@ -65,26 +73,31 @@ class _Fetch:
         self._keep_rest()
 
 
+async def received(popped: "asyncio.Future[list[AnyMessage]]", deadline: Deadline) -> list[AnyMessage]:
+    """The records of a pop; none while max_unacked allows none: other tasks may ack before the deadline."""
+    try:
+        return await asyncio.shield(popped)
+    except UnackedLimit:
+        if deadline.has_passed():
+            raise
+        return []
+
+
 async def consume_async(
-    popper: Popper, timeout: float | None, max_records: int, max_bytes: int
-) -> AsyncGenerator[Message, None]:
+    popper: Popper, timeout: Duration | None, max_records: int, max_bytes: int
+) -> AsyncGenerator[AnyMessage, None]:
     """As `Consumer.aconsume`, with limits that were checked."""
     loop = asyncio.get_running_loop()
     executor = ThreadPoolExecutor(1, thread_name_prefix="mmapqueue-aconsume")
     try:
         idle = Deadline(True, timeout)
         while True:
-            fetch = _Fetch(popper)
-            slice_ = Deadline(True, idle.seconds(_SLICE_SECONDS))
+            fetch = Fetch(popper)
+            slice_ = Deadline(True, idle.seconds(SLICE_SECONDS))
             popped = loop.run_in_executor(executor, fetch.run, max_records, max_bytes, slice_)
-            messages: list[Message] = []
+            messages: list[AnyMessage] = []
             try:
-                try:
-                    messages = await asyncio.shield(popped)
-                except UnackedLimit:
-                    # Other tasks may ack in time.
-                    if idle.has_passed():
-                        raise
+                messages = await received(popped, idle)
                 for message in messages:
                     fetch.delivered += 1
                     yield message
@@ -92,11 +105,7 @@ async def consume_async(
                         fetch.delivered = len(messages)
                         break
             finally:
-                fetch.release()
-                if not popped.done():
-                    # Cancelled: the pop ends before this does.
-                    with suppress(Exception):
-                        await popped
+                await fetch.release_after(popped)
             if messages:
                 idle = Deadline(True, timeout)
             elif idle.has_passed():

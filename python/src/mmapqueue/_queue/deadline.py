@@ -3,6 +3,8 @@
 from math import ceil
 from time import monotonic
 
+from mmapqueue._values.durations import Duration, seconds
+
 #: The longest that one call waits in the JVM, and so the longest delay of Ctrl-C.
 SLICE_MILLIS = 200
 
@@ -12,14 +14,12 @@ class Deadline:
 
     __slots__ = ("_deadline",)
 
-    def __init__(self, block: bool, timeout: float | None) -> None:
+    def __init__(self, block: bool, timeout: Duration | None) -> None:
         self._deadline: float | None = None
         if not block:
             self._deadline = 0.0
         elif timeout is not None:
-            if timeout < 0:
-                raise ValueError("'timeout' must be a non-negative number")
-            self._deadline = monotonic() + timeout
+            self._deadline = monotonic() + seconds("timeout", timeout)
 
     def call_millis(self) -> int:
         """How long the next call into the JVM may wait, in ms."""

@@ -1,10 +1,10 @@
 """What a queue and its consumers share: the handle in the JVM, the shared buffers, and whether these are open."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakSet, WeakValueDictionary
 
 from py4j.java_gateway import JavaObject
@@ -14,8 +14,15 @@ from mmapqueue._jvm.calls import Call, Lifetime
 from mmapqueue._jvm.shared_buffer import BufferPool
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.deadline import SLICE_MILLIS
+from mmapqueue._queue.options import effective
+from mmapqueue._values.arguments import as_bytes
+from mmapqueue._values.configuration import EffectiveConfiguration
 from mmapqueue._values.errors import MmapQueueError
-from mmapqueue._values.message import Origin
+from mmapqueue._values.origin import OpenOrigin
+from mmapqueue._values.serializers import Codec
+
+if TYPE_CHECKING:
+    from mmapqueue._queue.threads import Threads
 
 _getpid = os.getpid
 
@@ -50,19 +57,23 @@ class QueueHandle:
         lifetime: Whether it is open.
         origin: The origin of messages that are read by offset.
         config: The effective configuration.
+        serializer: What makes records of objects and back; None for bytes.
         lock_timeout: How long to wait for a lock holder that is ending, in seconds.
         pool: The shared buffers that no thread keeps.
         thread_buffers: The buffers that threads keep, by identity.
         releasables: The consumers. Their undelivered records are released before the queue closes.
     """
 
-    def __init__(self, java_handle: JavaObject, path: str, lock_timeout: float) -> None:
+    def __init__(
+        self, java_handle: JavaObject, path: str, lock_timeout: float, serializer: Codec | None = None
+    ) -> None:
         self.path = path
+        self.serializer = serializer
         self.lock_timeout = lock_timeout
         self.pid = _getpid()
         self.lifetime = Lifetime(path)
         # Another path of the same directory is the same queue.
-        self.origin = Origin(os.path.realpath(path), None)
+        self.origin = OpenOrigin.of(os.path.realpath(path), None, serializer, None)
         self._calls = {
             name: Call(java_handle, name, parameters, self.lifetime) for name, parameters in names.HANDLE_CALLS.items()
         }
@@ -74,15 +85,25 @@ class QueueHandle:
         # The program may end, in another thread, before `track` has returned.
         self._closed: Callable[[], None] = lambda: None
         self._closed = finalizers.track(self, self._close, f"mmapqueue.Queue({path!r})")
-        words = self._calls["config"]().split(names.SEPARATOR)
-        self.config: dict[str, str] = dict(zip(words[::2], words[1::2], strict=True))
-        self.max_event_size = int(self.config["max_event_size"])
-        self.capacity = int(self.config["queue_capacity_segments"]) * int(self.config["segment_size"])
+        self._threads: Threads | None = None
+        self.config: EffectiveConfiguration = effective(self._calls["config"]())
+        self.max_event_size = self.config["max_event_size"]
+        self.capacity = self.config["queue_capacity_segments"] * self.config["segment_size"]
 
     @property
     def closed(self) -> bool:
         """Whether this process has closed it."""
         return self.lifetime.closed
+
+    @property
+    def threads(self) -> "Threads":
+        """The threads of calls under asyncio, made at the first one."""
+        if self._threads is None:
+            # Imported on first use: asyncio is slow to import.
+            from mmapqueue._queue.threads import Threads
+
+            self._threads = Threads(self.check)
+        return self._threads
 
     def check(self) -> None:
         """Raises the error of a closed queue, or of a forked process."""
@@ -99,6 +120,20 @@ class QueueHandle:
         self.check()
         return self._calls[name](*arguments)
 
+    def record(self, item: object) -> bytes:
+        """The bytes of a record: what the serializer makes of an object; without one, what is bytes-like.
+
+        Raises:
+            TypeError: It is not bytes-like.
+        """
+        if self.serializer is not None:
+            return self.serializer.dumps(item)
+        return item if type(item) is bytes else as_bytes(item)
+
+    def records(self, items: Iterable[Any]) -> Iterable[Any]:
+        """The records of items, made one by one while they are taken; without a serializer, the items."""
+        return items if self.serializer is None else map(self.serializer.dumps, items)
+
     def close(self) -> None:
         """Closes the handle. Does nothing the second time, and in a forked child."""
         if self.pid != _getpid():
@@ -113,6 +148,8 @@ class QueueHandle:
                 self._close.within()
             finally:
                 self._closed()
+                if self._threads is not None:
+                    self._threads.close()
                 self.pool.close()
                 for buffer in self._live_buffers():
                     if not buffer.busy:

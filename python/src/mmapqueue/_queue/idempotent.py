@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Generic
 
 from mmapqueue._jvm import names
 from mmapqueue._queue.handle import QueueHandle
-from mmapqueue._queue.producer import Producer, ProducerSequence
+from mmapqueue._queue.producer import Producer, ProducerSequence, Record
+from mmapqueue._values.annotations import Value
 from mmapqueue._values.arguments import whole
+from mmapqueue._values.durations import Duration
 
 
-class IdempotentProducers:
+class IdempotentProducers(Generic[Value]):
     """The methods of a queue for idempotent producers."""
 
     _handle: QueueHandle
@@ -20,8 +23,8 @@ class IdempotentProducers:
         self,
         producer: str,
         sequence: int,
-        items: Iterable[bytes | bytearray | memoryview],
-        timeout: float | None = None,
+        items: Iterable[Value | Record],
+        timeout: Duration | None = None,
         sync: bool = False,
     ) -> int | None:
         """Appends a batch unless the producer has pushed it before: makes retries idempotent.
@@ -34,7 +37,8 @@ class IdempotentProducers:
             producer: 1 to 100 letters, digits, "_", "-" or ".". It pushes one batch at a time.
             sequence: The batch's sequence number, 0 or more, higher than the last one; gaps are allowed.
             items: The records; an empty batch is allowed.
-            timeout: The longest to wait for room, in seconds; None for as long as it takes.
+            timeout: The longest to wait for room: seconds, a timedelta, or a text such as "500ms"; None for as long as
+                it takes.
             sync: Whether to return only when batch and sequence number are durable, so that a loss of power at any
                 moment duplicates no batch. It costs two fsyncs; all pushes wait during the first.
 
@@ -48,11 +52,18 @@ class IdempotentProducers:
             Closed: The queue is closed, or was closed during the wait.
             Poisoned: An earlier failure to write made the queue unsafe to write to.
             ValueError: The sequence number is below 0, or more than 2**63 - 1.
-            TypeError: One of `items` is not bytes-like.
+            TypeError: One of `items` is not bytes-like, and the queue has no serializer.
+
+        Example:
+            >>> queue.push_once("importer", 1, [b"one", b"two"])
+            0
+            >>> queue.push_once("importer", 1, [b"one", b"two"]) is None
+            True
         """
         if not 0 <= whole("sequence", sequence) <= names.LONG_MAX:
             raise ValueError(f"sequence = {sequence}: it must be 0 to {names.LONG_MAX}")
-        return self._producer.push_once(ProducerSequence(producer, sequence), items, timeout, sync)
+        records = self._handle.records(items)
+        return self._producer.push_once(ProducerSequence(producer, sequence), records, timeout, sync)
 
     def last_sequence(self, producer: str) -> int | None:
         """The sequence number of a producer's last batch of `push_once`; None for an unknown producer.
@@ -60,12 +71,25 @@ class IdempotentProducers:
         Raises:
             ConfigError: The name is not allowed.
             Closed: The queue is closed.
+
+        Example:
+            >>> queue.push_once("importer", 1, [b"one"])
+            0
+            >>> queue.last_sequence("importer")
+            1
         """
         last: int = self._handle.call("lastSequence", producer)
         return None if last < 0 else last
 
     def producers(self) -> list[str]:
-        """The names of the producers that have pushed with `push_once`, in alphabetical order."""
+        """The names of the producers that have pushed with `push_once`, in alphabetical order.
+
+        Example:
+            >>> queue.push_once("importer", 1, [b"one"])
+            0
+            >>> queue.producers()
+            ['importer']
+        """
         lines: str = self._handle.call("producers")
         return lines.splitlines()
 
@@ -75,5 +99,12 @@ class IdempotentProducers:
         Raises:
             ConfigError: No producer has this name.
             Closed: The queue is closed.
+
+        Example:
+            >>> queue.push_once("importer", 1, [b"one"])
+            0
+            >>> queue.forget_producer("importer")
+            >>> queue.producers()
+            []
         """
         self._handle.call("forgetProducer", producer)

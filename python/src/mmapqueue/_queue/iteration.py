@@ -1,18 +1,171 @@
-"""Iteration: pops batches, yields records one by one."""
+"""Iteration: pops batches, yields records one by one or passes them to handlers."""
 
-from collections.abc import Iterator
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Iterator
 from time import monotonic
 
+from mmapqueue._jvm import names
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.pop_buffer import flat
 from mmapqueue._queue.popper import Popper
+from mmapqueue._queue.reading import Reading
 from mmapqueue._queue.undelivered import NEVER
-from mmapqueue._values.message import Message
+from mmapqueue._queue.workers import Workers
+from mmapqueue._values.annotations import Value
+from mmapqueue._values.arguments import Size, byte_limit, count
+from mmapqueue._values.durations import Duration, delay_micros
+from mmapqueue._values.message import AnyMessage, Message
 
 
-def iterate(popper: Popper, timeout: float | None, max_records: int, max_bytes: int) -> Iterator[Message]:
-    """As `Consumer.consume` without a handler, with limits that were checked."""
+class Iteration(Reading[Value]):
+    """The methods of a consumer that pop without end."""
+
+    def consume(
+        self, timeout: Duration | None = None, *, max_records: int = 1000, max_bytes: Size | None = None
+    ) -> Iterator[Message[Value]]:
+        """Iterates over the records, which it pops in batches. A loop that is left leaves the rest to the next pop.
+
+        With visibility_timeout set, a whole batch must be handled within it: keep max_records small.
+
+        Args:
+            timeout: Ends when no record has come for this time: seconds, a timedelta, or a text such as "30s"; None to
+                wait without end.
+            max_records: The most records of a batch.
+            max_bytes: The most bytes of data of a batch, or a text such as "1m".
+
+        Returns:
+            An iterator over the records, in order, for one thread.
+
+        Raises:
+            Closed: While iterating: the queue or this consumer was closed.
+            Corrupt: While iterating: the next record is damaged.
+            Dropped: While iterating, as from `pop`; the next call continues.
+            UnackedLimit: While iterating, as from `pop`.
+
+        Example:
+            >>> queue.push_many([b"one", b"two"])
+            2
+            >>> for message in queue.consume(timeout=0):
+            ...     print(message.data)
+            ...     queue.ack(message)
+            b'one'
+            b'two'
+        """
+        count("max_records", max_records)
+        limit = byte_limit(max_bytes, names.INT_MAX)
+        Deadline(True, timeout)
+        return iterate(self._popper, timeout, max_records, limit)
+
+    def process(
+        self,
+        handler: Callable[[Message[Value]], object],
+        *,
+        workers: int = 1,
+        timeout: Duration | None = None,
+        retry_delay: Duration | None = None,
+        max_records: int = 100,
+        max_bytes: Size | None = None,
+    ) -> int:
+        """Calls a handler with each record, in threads, and acks the records that it returns for.
+
+        A record is acked, alone, when the handler returns. When the handler raises an Exception, the record is requeued
+        with `nack`, and the logger "mmapqueue" logs the error. It is redelivered after retry_delay, max_attempts times
+        at most if the queue was opened with that, else without limit; other records are handled between its attempts.
+        On Ctrl-C, and on any error of this call, records that no handler was called with are released, running handlers
+        are waited for, and the error is raised. A second Ctrl-C does not wait: each handler acks or nacks its own
+        record at its end.
+
+        With visibility_timeout set, a whole batch must be handled within it: keep max_records small.
+
+        Args:
+            handler: Called with each record, in threads of its own. It need not ack.
+            workers: The number of these threads. One alone keeps the order of records.
+            timeout: Ends when no record has come for this time; or when only records have come that the handler failed
+                for in this call, it handled none of these, and none runs. Seconds, a timedelta, or a text such as
+                "30s"; None to wait without end.
+            retry_delay: The delay of redelivery after the handler has raised: seconds, a timedelta, or a text. By
+                default 0.1 s after the first attempt, doubled with each further one, 60 s at most.
+            max_records: The most records of a batch.
+            max_bytes: The most bytes of data of a batch, or a text such as "1m".
+
+        Returns:
+            How many times the handler has returned.
+
+        Raises:
+            Closed: The queue or this consumer was closed.
+            Corrupt: The next record is damaged.
+            Dropped: As from `pop`; the next call continues.
+            UnackedLimit: As from `pop`.
+            TypeError: The handler cannot be called.
+
+        Example:
+            >>> queue.push_many([b"one", b"two"])
+            2
+            >>> queue.process(lambda message: print(message.text), timeout=0)
+            one
+            two
+            2
+        """
+        count("max_records", max_records)
+        limit = byte_limit(max_bytes, names.INT_MAX)
+        Deadline(True, timeout)
+        if not callable(handler):
+            raise TypeError(f"handler = {handler!r} is invalid; allowed: a function of a message")
+        count("workers", workers)
+        delay = None if retry_delay is None else delay_micros("retry_delay", retry_delay)
+        return Workers(self._popper, handler, workers, delay, max_records, limit).run(timeout)
+
+    def aconsume(
+        self, timeout: Duration | None = None, *, max_records: int = 1000, max_bytes: Size | None = None
+    ) -> AsyncGenerator[Message[Value], None]:
+        """Iterates over the records under asyncio. A thread pops them in batches.
+
+        A cancellation loses no record: the rest of the batch is popped next. A loop that is left by `break` keeps the
+        rest of its batch until the generator is closed: use `contextlib.aclosing`, or close it with `aclose`.
+
+        Args:
+            timeout: Ends when no record has come for this time: seconds, a timedelta, or a text such as "30s"; None to
+                wait without end.
+            max_records: The most records of a batch.
+            max_bytes: The most bytes of data of a batch, or a text such as "1m".
+
+        Returns:
+            An asynchronous generator of the records, in order, for one task.
+
+        Raises:
+            Closed: While iterating: the queue or this consumer was closed.
+            Corrupt: While iterating: the next record is damaged.
+            Dropped: While iterating, as from `pop`; another iterator continues.
+            UnackedLimit: While iterating, as from `pop`.
+
+        Example:
+            >>> async def main():
+            ...     async for message in queue.aconsume(timeout=0.1):
+            ...         print(message.data)
+            ...         await queue.aack(message)
+            >>> queue.push_many([b"one", b"two"])
+            2
+            >>> asyncio.run(main())
+            b'one'
+            b'two'
+        """
+        # Imported on first use: asyncio is slow to import.
+        from mmapqueue._queue.async_iteration import consume_async
+
+        count("max_records", max_records)
+        limit = byte_limit(max_bytes, names.INT_MAX)
+        Deadline(True, timeout)
+        return consume_async(self._popper, timeout, max_records, limit)
+
+    def __iter__(self) -> Iterator[Message[Value]]:
+        """Iterates over the records that exist now: ends without waiting when nothing is left to pop."""
+        return self.consume(timeout=0.0)
+
+
+def iterate(popper: Popper, timeout: Duration | None, max_records: int, max_bytes: int) -> Iterator[AnyMessage]:
+    """As `Consumer.consume`, with limits that were checked."""
     while True:
         own = popper.begin()
         try:

@@ -1,18 +1,28 @@
 """The configuration of a queue as the JVM takes it."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any, cast, get_type_hints
 
 from mmapqueue._jvm import names
 from mmapqueue._values.arguments import absolute, size_in_bytes
-from mmapqueue._values.configuration import check_keys
+from mmapqueue._values.configuration import DURATIONS, EffectiveConfiguration, check_keys
+from mmapqueue._values.durations import millis
 from mmapqueue._values.errors import ConfigError
 
 _CAPACITY = "capacity"
 _DIRECTORY = "queue_dir"
 _DEAD_LETTERS = "dead_letter_dir"
 #: Arguments beside the keys that may be meant by a key that there is not.
-_ARGUMENTS = ("spark", "consumer", "lock_timeout")
+_ARGUMENTS = ("spark", "consumer", "lock_timeout", "serializer")
+
+_VALUES: dict[object, Callable[[str], object]] = {
+    int: int,
+    str: str,
+    bool: lambda text: text == "true",
+    str | None: lambda text: text or None,
+}
+_TYPES = get_type_hints(EffectiveConfiguration)
 
 
 def options(directory: str, configuration: Mapping[str, object]) -> str:
@@ -27,8 +37,20 @@ def options(directory: str, configuration: Mapping[str, object]) -> str:
         if key == _DEAD_LETTERS and isinstance(value, str | os.PathLike):
             # The JVM may have another working directory.
             value = absolute(key, value)
+        if key in DURATIONS:
+            found = millis(key, value)
+            value = value if found is None else found
         text = str(value).lower() if isinstance(value, bool) else str(value)
         if names.SEPARATOR in key + text:
             raise ConfigError(f"{key} = {text!r} is invalid; allowed: no NUL", key, text, "no NUL")
         words += [key, text]
     return names.SEPARATOR.join(words)
+
+
+def effective(text: str) -> EffectiveConfiguration:
+    """The configuration that the JVM reports: alternating keys and values."""
+    words = text.split(names.SEPARATOR)
+    found: dict[str, Any] = {}
+    for key, value in zip(words[::2], words[1::2], strict=True):
+        found[key] = _VALUES[_TYPES[key]](value)
+    return cast(EffectiveConfiguration, found)

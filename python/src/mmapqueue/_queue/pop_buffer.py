@@ -7,10 +7,10 @@ from typing import NamedTuple
 from mmapqueue._jvm.shared_buffer import SharedBuffer
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.undelivered import NEVER, Undelivered
-from mmapqueue._values.message import Message
+from mmapqueue._values.message import AnyMessage
 
 #: The records of one call after another.
-Chunks = tuple[Sequence[Message], ...]
+Chunks = tuple[Sequence[AnyMessage], ...]
 State = tuple[SharedBuffer, int, Chunks]
 
 
@@ -54,12 +54,12 @@ class Batch(NamedTuple):
         undelivered: Takes the rest of a batch. The consumer has another one after a seek: the batch is stale.
     """
 
-    messages: list[Message]
+    messages: list[AnyMessage]
     lease_end: float
     undelivered: Undelivered
 
 
-def flat(chunks: Chunks) -> list[Message]:
+def flat(chunks: Chunks) -> list[AnyMessage]:
     """The records of all chunks."""
     if len(chunks) == 1 and isinstance(chunks[0], list):
         return chunks[0]

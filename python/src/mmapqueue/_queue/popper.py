@@ -9,52 +9,50 @@ loses no record and delivers none twice.
 import threading
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from os import getpid
 from time import monotonic, sleep
 from typing import Any
 from weakref import WeakValueDictionary
 
-from mmapqueue._jvm import names
 from mmapqueue._jvm.lock_holders import retry_while_ending
 from mmapqueue._jvm.shared_buffer import SMALL_BYTES, SharedBuffer
 from mmapqueue._jvm.signals import Shield
+from mmapqueue._queue.acks import Acks
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.pop_buffer import Batch, PopBuffer, State, flat
 from mmapqueue._queue.undelivered import NEVER, Undelivered
-from mmapqueue._values.errors import Closed, Dropped, MmapQueueError, OutOfRange, UnackedLimit
-from mmapqueue._values.message import Message, Origin
+from mmapqueue._values.errors import Closed, Dropped, MmapQueueError, UnackedLimit
+from mmapqueue._values.message import AnyMessage
+from mmapqueue._values.origin import OpenOrigin, Origin
 
 #: Reads the records in a shared buffer.
-Read = Callable[[SharedBuffer, Origin], Sequence[Message]]
+Read = Callable[[SharedBuffer, Origin], Sequence[AnyMessage]]
 
 #: A call takes a fraction of a second. After this time the JVM counts as stopped.
 _MAX_CALL_SECONDS = 30.0
 
 
-class Popper:
-    """The popping half of a consumer. Safe for any number of threads.
+class Popper(Acks):
+    """One consumer: pops, and acks as `Acks`. Safe for any number of threads.
 
     Attributes:
-        handle: The open queue.
-        name: The consumer's name.
         origin: The origin of the messages that it pops.
-        number: The consumer's number in the JVM.
         closed: Whether this process has closed the consumer.
-        undelivered: Records that the next pop delivers before new ones.
     """
 
     def __init__(self, handle: QueueHandle, name: str, start: str) -> None:
         self.handle = handle
         self.name = name
-        self.origin = Origin(handle.origin.queue, name)
+        self.origin = OpenOrigin.of(handle.origin.queue, name, handle.serializer, self)
         self.closed = False
         self.undelivered = Undelivered()
+        self.in_blocks = set()
         self.number: int = retry_while_ending(lambda: handle.call("consumer", name, start), handle.lock_timeout)
         handle.releasables.add(self)
-        self._visibility = int(handle.config["visibility_timeout"]) / 1000
+        self._visibility = handle.config["visibility_timeout"] / 1000
         self._local = threading.local()
         self._buffers: WeakValueDictionary[int, PopBuffer] = WeakValueDictionary()
         # Unfinished calls of threads that have ended.
@@ -160,7 +158,7 @@ class Popper:
             buffer, _, chunks = own.state
             budget = min(max_bytes - size, buffer.payload_limit)
             asked = min(most - count, buffer.record_limit)
-            batch: Sequence[Message] = ()
+            batch: Sequence[AnyMessage] = ()
             failure = None
             with Shield():
                 try:
@@ -231,7 +229,7 @@ class Popper:
         own.busy = False
         return batch
 
-    def peek(self) -> Message | None:
+    def peek(self) -> AnyMessage | None:
         """As `Consumer.peek`."""
         own = self.begin()
         try:
@@ -370,37 +368,3 @@ class Popper:
                 pass  # Another thread closed the queue, and so the consumer.
             finally:
                 self.discard_undelivered()
-
-    # ---- acks
-
-    def check_delivered(self, what: str, offsets: Iterable[int]) -> None:
-        """Raises OutOfRange for a record that the JVM has popped and no caller has received."""
-        if not self.undelivered:
-            return
-        here = self.undelivered.offsets()
-        wrong = next((offset for offset in offsets if offset in here), None)
-        if wrong is not None:
-            last = min(here) - 1
-            first: int = self.handle.call("endOffset") - self.call("lag")
-            error = OutOfRange(
-                f"{what} by consumer {self.name} of a record that it has not popped: offset {wrong} is out of range; "
-                f"available: {f'{first}..{last}' if first <= last else 'none'}"
-            )
-            error.requested, error.first, error.last = wrong, first, last
-            raise error
-
-    def ack_many(self, offsets: list[int]) -> None:
-        """Acks each of these records."""
-        packed = array("q", offsets).tobytes()
-        pool = self.handle.pool
-        self.check()
-        with Shield(), pool.borrow(len(packed)) as buffer:
-            if len(packed) > buffer.payload_limit:
-                # Takes any length, four times slower.
-                self.call("ackMany", packed)
-                return
-            buffer.memory.store(names.PAYLOAD, packed)
-            try:
-                buffer.ack_many(self.number, len(offsets))
-            except Closed:
-                raise self.closed_error() from None

@@ -14,6 +14,8 @@ from mmapqueue._jvm.shared_buffer import LARGE_BYTES, SMALL_BYTES, SharedBuffer
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.handle import QueueHandle
+from mmapqueue._values.arguments import as_bytes
+from mmapqueue._values.durations import Duration
 from mmapqueue._values.errors import Closed, Full, TooLarge
 
 Record = bytes | bytearray | memoryview
@@ -106,7 +108,7 @@ class Producer:
         self._handle = handle
         self._local = threading.local()
 
-    def push(self, data: Record, block: bool, timeout: float | None, sync: bool) -> int:
+    def push(self, data: Record, block: bool, timeout: Duration | None, sync: bool) -> int:
         """As `Queue.push`."""
         record = data if type(data) is bytes else as_bytes(data)
         deadline = Deadline(block, timeout)
@@ -130,12 +132,12 @@ class Producer:
                 return offset
             self._check_deadline(own, deadline)
 
-    def push_many(self, items: Iterable[Record], block: bool, timeout: float | None, atomic: bool) -> int:
+    def push_many(self, items: Iterable[Record], block: bool, timeout: Duration | None, atomic: bool) -> int:
         """As `Queue.push_many`."""
         deadline = Deadline(block, timeout)
         return self._counted(lambda pushed: self._push_many(items, deadline, atomic, pushed))
 
-    def push_columns(self, columns: Iterable[ByteColumn], block: bool, timeout: float | None, atomic: bool) -> int:
+    def push_columns(self, columns: Iterable[ByteColumn], block: bool, timeout: Duration | None, atomic: bool) -> int:
         """As `Queue.push_many`, of columns of records."""
         deadline = Deadline(block, timeout)
         return self._counted(lambda pushed: self._push_columns(columns, deadline, atomic, pushed))
@@ -183,9 +185,7 @@ class Producer:
             want = max(1, min(_MAX_CHUNK, LARGE_BYTES * len(records) // (size + 1), want * _CHUNK_GROWTH))
         own.busy = False
 
-    def _push_columns(
-        self, columns: Iterable[ByteColumn], deadline: Deadline, atomic: bool, pushed: _Pushed
-    ) -> None:
+    def _push_columns(self, columns: Iterable[ByteColumn], deadline: Deadline, atomic: bool, pushed: _Pushed) -> None:
         if atomic:
             parts = [column.part(0, len(column)) for column in columns if len(column)]
             if parts:
@@ -210,7 +210,7 @@ class Producer:
             own.busy = False
 
     def push_once(
-        self, sequenced: ProducerSequence, items: Iterable[Record], timeout: float | None, sync: bool
+        self, sequenced: ProducerSequence, items: Iterable[Record], timeout: Duration | None, sync: bool
     ) -> int | None:
         """As `Queue.push_once`."""
         deadline = Deadline(True, timeout)
@@ -342,18 +342,6 @@ class Producer:
 def _packed(records: list[bytes]) -> tuple[bytes, list[int]]:
     """Records back to back, and the length of each."""
     return records[0] if len(records) == 1 else b"".join(records), list(map(len, records))
-
-
-def as_bytes(data: object) -> bytes:
-    """The bytes of what is bytes-like.
-
-    Raises:
-        TypeError: It is something else.
-    """
-    if isinstance(data, bytes | bytearray | memoryview):
-        return bytes(data)
-    hint = ": encode it first" if isinstance(data, str) else ""
-    raise TypeError(f"a record is bytes, bytearray or memoryview, not {type(data).__name__}{hint}")
 
 
 def _all_bytes(items: list[Record]) -> list[bytes]:

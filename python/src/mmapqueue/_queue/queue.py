@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from types import FunctionType, TracebackType
+from typing import Any, Literal, overload
 
 from mmapqueue._jvm import bridge, names
 from mmapqueue._jvm.lock_holders import retry_while_ending
 from mmapqueue._jvm.signals import Shield
-from mmapqueue._queue.arrow_access import ArrowAccess
-from mmapqueue._queue.consumer import Consumer
-from mmapqueue._queue.default_consumer import DefaultConsumer
+from mmapqueue._queue.arrow.access import ArrowAccess
+from mmapqueue._queue.arrow.reading import ArrowReading
+from mmapqueue._queue.async_methods import AsyncReading, AsyncWriting, Closing
+from mmapqueue._queue.consumers import Consumers
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.idempotent import IdempotentProducers
+from mmapqueue._queue.iteration import Iteration
 from mmapqueue._queue.options import options
-from mmapqueue._queue.producer import Producer
+from mmapqueue._queue.producer import Producer, Record
 from mmapqueue._queue.random_access import RandomAccess
-from mmapqueue._queue.stats import ConsumerStats, Stats, parsed, parsed_consumers
-from mmapqueue._values.annotations import Self, SparkContext, SparkSession, Unpack
-from mmapqueue._values.arguments import absolute, check_seconds
-from mmapqueue._values.configuration import Configuration
-from mmapqueue._values.offsets import STARTS, SeekTarget, target_text
+from mmapqueue._queue.reading import Reading
+from mmapqueue._queue.stats import Stats, parsed
+from mmapqueue._values.annotations import Self, SparkContext, SparkSession, Unpack, Value
+from mmapqueue._values.arguments import absolute
+from mmapqueue._values.configuration import Configuration, EffectiveConfiguration
+from mmapqueue._values.durations import Duration, seconds
+from mmapqueue._values.serializers import Serializer, serializer_of
 
 
-class Queue(IdempotentProducers, RandomAccess, ArrowAccess, DefaultConsumer):
+class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value], ArrowAccess, Consumers[Value]):
     """A big, fast, persistent queue of bytes in a directory.
 
     After `push` returns, the record survives a kill of this process and of the JVM. After `flush` or
@@ -34,16 +39,55 @@ class Queue(IdempotentProducers, RandomAccess, ArrowAccess, DefaultConsumer):
 
         with Queue("events") as queue:
             queue.push(b"one")
-            message = queue.pop(timeout=1.0)
-            queue.ack(message)
+            with queue.pop(timeout="1s") as message:     # acks, or requeues when the block raises
+                print(message.data)
 
-    Safe for any number of threads. A context manager that closes itself. It is a connection to a JVM, so it cannot be
+    With a serializer, a queue of objects: `Queue[Any]` for one that is named, `Queue[Order]` for an object whose
+    `loads` returns an Order.
+
+    Safe for any number of threads. A context manager that closes itself, also with `async with`; opening blocks for the
+    start of the JVM: `await asyncio.to_thread(mmapqueue.Queue, "events")`. It is a connection to a JVM, so it cannot be
     pickled, nor used in a forked child.
 
     Attributes:
         path: The directory, absolute.
-        config: The effective configuration, key by key, as text.
     """
+
+    @overload
+    def __init__(
+        self: Queue[bytes],
+        path: str | os.PathLike[str],
+        *,
+        spark: SparkSession | SparkContext | None = ...,
+        consumer: str = ...,
+        serializer: None = ...,
+        lock_timeout: Duration = ...,
+        **configuration: Unpack[Configuration],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Queue[Any],
+        path: str | os.PathLike[str],
+        *,
+        spark: SparkSession | SparkContext | None = ...,
+        consumer: str = ...,
+        serializer: Literal["json", "msgpack", "pickle"],
+        lock_timeout: Duration = ...,
+        **configuration: Unpack[Configuration],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        spark: SparkSession | SparkContext | None = ...,
+        consumer: str = ...,
+        serializer: Serializer[Value],
+        lock_timeout: Duration = ...,
+        **configuration: Unpack[Configuration],
+    ) -> None: ...
 
     def __init__(
         self,
@@ -51,7 +95,8 @@ class Queue(IdempotentProducers, RandomAccess, ArrowAccess, DefaultConsumer):
         *,
         spark: SparkSession | SparkContext | None = None,
         consumer: str = "default",
-        lock_timeout: float = 5.0,
+        serializer: str | Serializer[Value] | None = None,
+        lock_timeout: Duration = 5.0,
         **configuration: Unpack[Configuration],
     ) -> None:
         """Opens the queue in a directory; makes a new one where none exists, recovers one that was not closed.
@@ -65,10 +110,16 @@ class Queue(IdempotentProducers, RandomAccess, ArrowAccess, DefaultConsumer):
             consumer: The consumer that `pop`, `ack` and all other reading of this object use. It is created if it does
                 not exist, begins with the oldest retained record, and belongs to this process: at once with any name
                 but "default"; the default one from the first call that pops, iterates or seeks.
-            lock_timeout: How long to wait for a lock, in seconds, while its holder is ending or in another container. A
-                JVM outlives its killed Python process for a moment. Locked is raised at once for any other holder.
-            **configuration: The keys of `Configuration`. Sizes are bytes, or texts such as "128k" or "16m".
-                `capacity`, in bytes, replaces queue_capacity_segments; it is rounded up to whole segments.
+            serializer: What makes records of the objects that this object pushes, and `Message.value` of records.
+                "json"; "msgpack", which needs the package msgpack; an object with dumps and loads, such as a module; or
+                "pickle": loading a pickle may run any code, so use it only where no one else can write the directory.
+                Nothing of it is stored. Without a serializer, records are bytes.
+            lock_timeout: How long to wait for a lock while its holder is ending or in another container: seconds, a
+                timedelta, or a text such as "30s". A JVM outlives its killed Python process for a moment. Locked is
+                raised at once for any other holder.
+            **configuration: The keys of `Configuration`: sizes are bytes, or texts such as "128k" or "16m"; durations
+                are milliseconds, timedeltas, or texts such as "250ms" or "7d". `capacity`, a size, replaces
+                queue_capacity_segments; it is rounded up to whole segments.
 
         Raises:
             ConfigError: A value is out of range, or not the one that the queue was created with.
@@ -79,19 +130,30 @@ class Queue(IdempotentProducers, RandomAccess, ArrowAccess, DefaultConsumer):
             NotFound: With read_only: the directory has no queue. Else: the directory cannot be created.
             NotPermitted: The JVM's user may not read or write the files, or may not create the directory.
             JarNotFound: The JVM does not have the jar, or has another version of it.
+            ImportError: The package msgpack is not installed.
+            TypeError: The serializer has no `dumps`, or no `loads`.
             MmapQueueError: No JVM is available, or a file cannot be opened.
+
+        Example:
+            >>> with mmapqueue.Queue("orders", capacity="64m", serializer="json") as orders:
+            ...     orders.push({"id": 7})
+            ...     with orders.pop() as message:
+            ...         print(message.value["id"])
+            0
+            7
         """
         self.path = absolute("path", path)
         keys = options(self.path, configuration)
-        check_seconds("lock_timeout", lock_timeout)
+        codec = None if serializer is None else serializer_of(serializer)
+        patience = seconds("lock_timeout", lock_timeout)
 
         def open_now() -> QueueHandle:
             with Shield():
-                return QueueHandle(bridge.open_queue(spark, keys), self.path, lock_timeout)
+                return QueueHandle(bridge.open_queue(spark, keys), self.path, patience, codec)
 
-        self._handle = retry_while_ending(open_now, lock_timeout)
+        self._handle = retry_while_ending(open_now, patience)
         try:
-            self._consumers: dict[str, Consumer] = {}
+            self._consumers = {}
             # A signal handler may come in while this thread has it.
             self._consumers_lock = threading.RLock()
             self._consumer_name = consumer
@@ -104,31 +166,41 @@ class Queue(IdempotentProducers, RandomAccess, ArrowAccess, DefaultConsumer):
         self._producer = Producer(self._handle)
 
     @property
-    def config(self) -> Mapping[str, str]:
-        """The effective configuration, key by key, as text."""
-        return dict(self._handle.config)
+    def config(self) -> EffectiveConfiguration:
+        """The effective configuration: sizes in bytes, durations in ms. A copy.
+
+        Example:
+            >>> queue.config["max_event_size"], queue.config["dead_letter_dir"]
+            (20480, None)
+        """
+        return self._handle.config.copy()
 
     @property
     def closed(self) -> bool:
-        """Whether it has been closed."""
+        """Whether it has been closed.
+
+        Example:
+            >>> queue.closed
+            False
+        """
         return self._handle.closed
 
     # ---- writing
 
     def push(
         self,
-        data: bytes | bytearray | memoryview,
+        data: Value | Record,
         block: bool = True,
-        timeout: float | None = None,
+        timeout: Duration | None = None,
         *,
         sync: bool = False,
     ) -> int:
         """Appends a record.
 
         Args:
-            data: The record.
+            data: The record: bytes-like, or with a serializer any object that it takes.
             block: Whether to wait for room when the queue is full.
-            timeout: The longest to wait, in seconds; None for as long as it takes.
+            timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
             sync: Whether to return only when the record is durable. Concurrent threads share one fsync.
 
         Returns:
@@ -139,15 +211,21 @@ class Queue(IdempotentProducers, RandomAccess, ArrowAccess, DefaultConsumer):
             TooLarge: The record is larger than max_event_size.
             Closed: The queue is closed, or was closed during the wait.
             Poisoned: An earlier failure to write made the queue unsafe to write to.
-            TypeError: `data` is not bytes-like.
+            TypeError: `data` is not bytes-like, and the queue has no serializer. A serializer raises its own errors.
+
+        Example:
+            >>> queue.push(b"one")
+            0
+            >>> queue.push(b"two", timeout="500ms", sync=True)
+            1
         """
-        return self._producer.push(data, block, timeout, sync)
+        return self._producer.push(self._handle.record(data), block, timeout, sync)
 
     def push_many(
         self,
-        items: Iterable[bytes | bytearray | memoryview],
+        items: Iterable[Value | Record],
         block: bool = True,
-        timeout: float | None = None,
+        timeout: Duration | None = None,
         atomic: bool = False,
     ) -> int:
         """Appends records, in order; much faster than one by one.
@@ -158,7 +236,8 @@ class Queue(IdempotentProducers, RandomAccess, ArrowAccess, DefaultConsumer):
         Args:
             items: The records: any iterable, of any length.
             block: Whether to wait for room when the queue is full.
-            timeout: The longest to wait in all, in seconds; None for as long as it takes.
+            timeout: The longest to wait in all: seconds, a timedelta, or a text such as "500ms"; None for as long as it
+                takes.
             atomic: Whether all records become visible together, or none. They must then fit into the queue, and into a
                 quarter of the JVM's heap, at once.
 
@@ -175,9 +254,16 @@ class Queue(IdempotentProducers, RandomAccess, ArrowAccess, DefaultConsumer):
                 went in, if not atomic.
             Closed: The queue is closed, or was closed during the wait.
             Poisoned: An earlier failure to write made the queue unsafe to write to.
-            TypeError: One of `items` is not bytes-like. Up to some hundred records before it may be missing.
+            TypeError: One of `items` is not bytes-like, and the queue has no serializer. Up to some hundred records
+                before it may be missing. The same holds for errors of a serializer.
+
+        Example:
+            >>> queue.push_many(b"event %d" % number for number in range(1000))
+            1000
+            >>> queue.push_many([b"debit", b"credit"], atomic=True)
+            2
         """
-        return self._producer.push_many(items, block, timeout, atomic)
+        return self._producer.push_many(self._handle.records(items), block, timeout, atomic)
 
     def flush(self) -> None:
         """Returns when all earlier pushes and acks are durable. Ctrl-C waits for it.
@@ -185,100 +271,25 @@ class Queue(IdempotentProducers, RandomAccess, ArrowAccess, DefaultConsumer):
         Raises:
             Poisoned: It could not be written.
             Closed: The queue is closed.
+
+        Example:
+            >>> queue.push(b"one")
+            0
+            >>> queue.flush()
+            >>> queue.stats().durable_position == queue.stats().end_position
+            True
         """
         self._handle.call("flush")
-
-    # ---- consumers
-
-    def consumer(self, name: str, start: SeekTarget = "earliest") -> Consumer:
-        """The consumer of a name. It gets every record, independently of other consumers.
-
-        Args:
-            name: 1 to 100 letters, digits, "_", "-" or "."; the same name gives the same object, until that is closed.
-            start: Where a new consumer begins: "earliest", with the oldest retained record; "latest", with the next one
-                that is pushed; an offset; or an aware datetime, with the first record that was
-                pushed then or later.
-
-        Returns:
-            The consumer. This process owns it until the consumer or the queue is closed.
-
-        Raises:
-            Locked: Another process owns it.
-            ConfigError: The name or the start is not allowed.
-            OutOfRange: The first record is retained no more, or not pushed yet.
-            ValueError: The datetime is naive.
-            Closed: The queue is closed.
-        """
-        self._handle.check()
-        with self._consumers_lock:
-            known = self._consumers.get(name)
-            if known is None or known.closed:
-                known = self._consumers[name] = Consumer(self._handle, name, start)
-            return known
-
-    def create_consumer(self, name: str, start: SeekTarget = "earliest") -> None:
-        """Creates a consumer for later use, or for another process that opens the queue with `read_only=True`.
-
-        From then on the queue retains the records that it has not acked. Does nothing if it exists.
-
-        Args:
-            name: As in `consumer`.
-            start: As in `consumer`.
-
-        Raises:
-            ConfigError: The name or the start is not allowed.
-            OutOfRange: The first record is retained no more, or not pushed yet.
-            ValueError: The datetime is naive.
-            Closed: The queue is closed.
-        """
-        self._handle.call("createConsumer", name, target_text(start, STARTS))
-
-    def delete_consumer(self, name: str) -> None:
-        """Deletes a consumer. The space that only it held becomes free. Closes it if this process owns it.
-
-        Any consumer can be deleted, the default one and the last one included. A queue without a consumer retains all
-        records from the last one's committed position on, until the queue is full. The next `pop` of a queue that
-        reads as this consumer makes it again: stop its readers first.
-
-        Args:
-            name: The consumer's name.
-
-        Raises:
-            ConfigError: No consumer has this name, or the format version is 1, which always has its default one.
-            Locked: Another process owns it.
-            Closed: The queue is closed.
-        """
-        self._handle.call("deleteConsumer", name)
-        known = self._consumers.get(name)
-        if known is not None:
-            known.close()
-
-    def consumers(self) -> list[str]:
-        """The names of all consumers, whichever process owns them; the default one first.
-
-        A new queue of format version 2 has none.
-        """
-        lines: str = self._handle.call("consumers")
-        return lines.splitlines()
-
-    def consumer_stats(self) -> dict[str, ConsumerStats]:
-        """The position and lag of each consumer by its name, in the order of `consumers`."""
-        return parsed_consumers(self._handle.call("consumerStats"))
-
-    def _own_consumer(self) -> Consumer:
-        known = self._consumers.get(self._consumer_name)
-        return self.consumer(self._consumer_name) if known is None or known.closed else known
-
-    def _existing_consumer(self) -> Consumer | None:
-        known = self._consumers.get(self._consumer_name)
-        if known is not None and not known.closed:
-            return known
-        return self.consumer(self._consumer_name) if self._consumer_name in self.consumers() else None
 
     # ---- the queue as a whole
 
     def full(self) -> bool:
-        """Whether a record of max_event_size has no room now. While False, no push raises Full."""
+        """Whether a record of max_event_size has no room now. While False, no push raises Full.
+
+        Example:
+            >>> queue.full()
+            False
+        """
         return bool(self._handle.call("full"))
 
     def stats(self) -> Stats:
@@ -290,6 +301,10 @@ class Queue(IdempotentProducers, RandomAccess, ArrowAccess, DefaultConsumer):
 
         Returns:
             The number of bytes that this has released on the disk.
+
+        Example:
+            >>> queue.gc()
+            0
         """
         released: int = self._handle.call("gc")
         return released
@@ -300,6 +315,11 @@ class Queue(IdempotentProducers, RandomAccess, ArrowAccess, DefaultConsumer):
         """Closes this handle. The last handle of the JVM flushes and closes the queue. Calls that wait raise Closed.
 
         Does nothing the second time.
+
+        Example:
+            >>> queue.close()
+            >>> queue.closed
+            True
         """
         self._handle.close()
 
@@ -323,7 +343,10 @@ class Queue(IdempotentProducers, RandomAccess, ArrowAccess, DefaultConsumer):
 
 
 # Python names a method by the class that defines it: users know the queue alone.
-for _part in (IdempotentProducers, RandomAccess, ArrowAccess, DefaultConsumer):
+for _part in (
+    *(AsyncWriting, IdempotentProducers, RandomAccess, ArrowAccess),
+    *(Consumers, AsyncReading, ArrowReading, Closing, Iteration, Reading),
+):
     for _name, _method in vars(_part).items():
         if isinstance(_method, FunctionType):
             _method.__qualname__ = f"{Queue.__name__}.{_name}"

@@ -54,6 +54,9 @@ class ConsumerStats(NamedTuple):
         read_offset: The offset of the next record that is popped for the first time, after the batches of `consume`;
             committed_offset unless this process owns the consumer.
         unacked: Records in flight; 0 unless this process owns the consumer.
+        dropped_records: Records that this process, which writes, has dropped for it since it opened the queue, by
+            max_consumer_lag or max_age; 0 if another process writes.
+        damaged_records: Damaged records that it has skipped (`on_damage="skip"`); 0 unless this process owns the consumer.
         label: Its owner's description: "checkpoint …" for one of Spark's queries; empty by default.
     """
 
@@ -64,6 +67,8 @@ class ConsumerStats(NamedTuple):
     lag_seconds: float
     read_offset: int
     unacked: int
+    dropped_records: int
+    damaged_records: int
     label: str = ""
 
 
@@ -89,6 +94,8 @@ def parsed_consumers(text: str) -> dict[str, ConsumerStats]:
             lag_seconds=int(values["lagTime"] or 0) / 1e6,
             read_offset=int(values["readOffset"]),
             unacked=int(values["unacked"]),
+            dropped_records=int(values["droppedRecords"]),
+            damaged_records=int(values["damagedRecords"]),
             label=values["label"],
         )
     return found

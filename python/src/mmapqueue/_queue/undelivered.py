@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from math import inf
 from time import monotonic
 
-from mmapqueue._values.message import Message
+from mmapqueue._values.message import AnyMessage
 
 #: The end of a lease where visibility_timeout is 0.
 NEVER = inf
@@ -21,19 +21,19 @@ class Undelivered:
 
     def __init__(self) -> None:
         # Each record with the end of its lease: from then on the JVM redelivers it.
-        self._entries: deque[tuple[float, Message]] = deque()
+        self._entries: deque[tuple[float, AnyMessage]] = deque()
 
-    def put_first(self, messages: Iterable[Message], lease_end: float) -> None:
+    def put_first(self, messages: Iterable[AnyMessage], lease_end: float) -> None:
         """Puts records before the others, in their order."""
         self._entries.extendleft([(lease_end, message) for message in reversed(list(messages))])
 
-    def take(self, most: int, max_bytes: int) -> tuple[list[Message], int, float]:
+    def take(self, most: int, max_bytes: int) -> tuple[list[AnyMessage], int, float]:
         """Takes records; the first one whatever its size.
 
         Returns:
             The records; bytes of their data; when the first of their leases ends.
         """
-        taken: list[Message] = []
+        taken: list[AnyMessage] = []
         size, lease_end = 0, NEVER
         now = monotonic()
         try:
@@ -52,7 +52,7 @@ class Undelivered:
             pass  # That was all.
         return taken, size, lease_end
 
-    def first(self) -> Message | None:
+    def first(self) -> AnyMessage | None:
         """The record that `take` returns next."""
         return next(iter(self._valid()), None)
 
@@ -78,6 +78,6 @@ class Undelivered:
     def __bool__(self) -> bool:
         return bool(self._entries)
 
-    def _valid(self) -> list[Message]:
+    def _valid(self) -> list[AnyMessage]:
         now = monotonic()
         return [message for ends, message in list(self._entries) if ends > now]

@@ -18,8 +18,9 @@ from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.pop_buffer import Batch
 from mmapqueue._queue.popper import Popper
+from mmapqueue._values.durations import Duration
 from mmapqueue._values.errors import MmapQueueError, OutOfRange, UnackedLimit
-from mmapqueue._values.message import Message
+from mmapqueue._values.message import AnyMessage
 
 _LOG = logging.getLogger("mmapqueue")
 
@@ -39,7 +40,7 @@ class Workers:
     def __init__(
         self,
         popper: Popper,
-        handler: Callable[[Message], object],
+        handler: Callable[[AnyMessage], object],
         workers: int,
         retry_micros: int | None,
         max_records: int,
@@ -56,24 +57,24 @@ class Workers:
         ]
         # Guards the fields below, and signals their changes.
         self._changed = threading.Condition()
-        self._waiting: deque[tuple[Batch, Message]] = deque()
+        self._waiting: deque[tuple[Batch, AnyMessage]] = deque()
         self._busy = 0
         self._busy_new = 0
         self._handled = 0
         # Offsets that handlers have failed for in this call and not handled since.
         self._failing: set[int] = set()
-        self._max_attempts = int(popper.handle.config["max_attempts"])
+        self._max_attempts = popper.handle.config["max_attempts"]
         # What to ack, and what to nack.
-        self._done: list[tuple[Batch, Message]] = []
-        self._failed: list[tuple[Batch, Message, int]] = []
+        self._done: list[tuple[Batch, AnyMessage]] = []
+        self._failed: list[tuple[Batch, AnyMessage, int]] = []
         # The exception of a handler that ends the call, such as SystemExit.
         self._broken: BaseException | None = None
         self._stopping = False
         # The caller waits no more: each worker acks or nacks its own record.
         self._detached = False
 
-    def run(self, timeout: float | None) -> int:
-        """Handles records until none has come for `timeout` seconds; returns how many were handled."""
+    def run(self, timeout: Duration | None) -> int:
+        """Handles records until none has come for `timeout`; returns how many were handled."""
         self._popper.check()
         try:
             for thread in self._threads:
@@ -89,7 +90,7 @@ class Workers:
             raise self._broken
         return self._handled
 
-    def _pop_until_idle(self, timeout: float | None) -> None:
+    def _pop_until_idle(self, timeout: Duration | None) -> None:
         idle = Deadline(True, timeout)
         while True:
             with Shield():
@@ -135,7 +136,7 @@ class Workers:
                 self._changed.notify_all()
         return progress, not (running or progress) and idle.has_passed()
 
-    def _is_new(self, message: Message) -> bool:
+    def _is_new(self, message: AnyMessage) -> bool:
         """Whether no handler has failed for it in this call. The caller holds the lock."""
         return message.offset not in self._failing
 
@@ -215,18 +216,18 @@ class Workers:
             # Its lease has ended: the JVM redelivers it already.
             _LOG.debug("not nacked: %s", error)
 
-    def _retry_delay(self, message: Message) -> int:
+    def _retry_delay(self, message: AnyMessage) -> int:
         """The delay of redelivery after a failed handler, in µs."""
         if self._retry_micros is not None:
             return self._retry_micros
         doubled = min(max(0, message.attempts - 1), _MAX_DOUBLINGS)
         return min(_FIRST_RETRY << doubled, _LONGEST_RETRY)
 
-    def _is_last_attempt(self, message: Message) -> bool:
+    def _is_last_attempt(self, message: AnyMessage) -> bool:
         """Whether the record is dead-lettered when this attempt fails."""
         return 0 < self._max_attempts <= message.attempts
 
-    def _log(self, message: Message) -> None:
+    def _log(self, message: AnyMessage) -> None:
         """Logs what a handler has just raised."""
         if self._is_last_attempt(message):
             what = "it goes to dead_letter_dir"

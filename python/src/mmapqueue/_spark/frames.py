@@ -11,13 +11,15 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
+from math import ceil
 from typing import Any, TypeAlias
 
 from mmapqueue._jvm.jars import how_to_add
 from mmapqueue._values.annotations import DataFrame, DataFrameWriter, DataStreamWriter, SparkSession, Unpack
-from mmapqueue._values.arguments import absolute
-from mmapqueue._values.configuration import Configuration, check_keys
+from mmapqueue._values.arguments import Size, absolute, size_in_bytes
+from mmapqueue._values.configuration import DURATIONS, Configuration, check_keys
+from mmapqueue._values.durations import Duration, millis, seconds
 from mmapqueue._values.errors import JarNotFound
 
 _FORMAT = "mmapqueue"
@@ -39,7 +41,7 @@ def read(
     ending_timestamp: datetime | None = None,
     consumer: str | None = None,
     min_partitions: int | None = None,
-    max_partition_bytes: int | str | None = None,
+    max_partition_bytes: Size | None = None,
     fail_on_data_loss: bool | None = None,
 ) -> DataFrame:
     """The records of a queue as a DataFrame: value, partition, offset, timestamp. Moves no consumer.
@@ -53,7 +55,7 @@ def read(
         ending_timestamp: Instead of ending_offsets: the first record that was pushed then or later.
         consumer: The consumer with the position that "committed" means; by default the default consumer.
         min_partitions: The least number of tasks, where there are enough records.
-        max_partition_bytes: About the most bytes of the log for a task.
+        max_partition_bytes: About the most bytes of the log for a task, or a text such as "64m".
         fail_on_data_loss: Whether records that are retained no more are an error; by default they are.
 
     Returns:
@@ -70,7 +72,7 @@ def read(
         "endingTimestamp": _instant(ending_timestamp),
         "consumer": consumer,
         "minPartitions": min_partitions,
-        "maxPartitionBytes": max_partition_bytes,
+        "maxPartitionBytes": _bytes("max_partition_bytes", max_partition_bytes),
         "failOnDataLoss": fail_on_data_loss,
     }
     with _needing_the_jar():
@@ -86,10 +88,10 @@ def read_stream(
     consumer: str | None = None,
     max_offsets_per_trigger: int | None = None,
     min_offsets_per_trigger: int | None = None,
-    max_trigger_delay: timedelta | str | None = None,
-    max_bytes_per_trigger: int | str | None = None,
+    max_trigger_delay: Duration | None = None,
+    max_bytes_per_trigger: Size | None = None,
     min_partitions: int | None = None,
-    max_partition_bytes: int | str | None = None,
+    max_partition_bytes: Size | None = None,
     fail_on_data_loss: bool | None = None,
 ) -> DataFrame:
     """The records of a queue, and those that are pushed later, as a streaming DataFrame.
@@ -106,10 +108,10 @@ def read_stream(
         consumer: The consumer's name; by default derived from the checkpoint's location.
         max_offsets_per_trigger: The most records of a micro-batch.
         min_offsets_per_trigger: The records that a micro-batch waits for, max_trigger_delay at most.
-        max_trigger_delay: How long it waits for them at most.
-        max_bytes_per_trigger: About the most bytes of the log of a micro-batch.
+        max_trigger_delay: How long it waits for them at most: seconds, a timedelta, or a text such as "30s".
+        max_bytes_per_trigger: About the most bytes of the log of a micro-batch, or a text such as "64m".
         min_partitions: The least number of tasks, where there are enough records.
-        max_partition_bytes: About the most bytes of the log for a task.
+        max_partition_bytes: About the most bytes of the log for a task, or a text such as "64m".
         fail_on_data_loss: Whether records that are not there any more are an error; by default they are.
 
     Returns:
@@ -125,10 +127,10 @@ def read_stream(
         "consumer": consumer,
         "maxOffsetsPerTrigger": max_offsets_per_trigger,
         "minOffsetsPerTrigger": min_offsets_per_trigger,
-        "maxTriggerDelay": _milliseconds(max_trigger_delay),
-        "maxBytesPerTrigger": max_bytes_per_trigger,
+        "maxTriggerDelay": _milliseconds("max_trigger_delay", max_trigger_delay),
+        "maxBytesPerTrigger": _bytes("max_bytes_per_trigger", max_bytes_per_trigger),
         "minPartitions": min_partitions,
-        "maxPartitionBytes": max_partition_bytes,
+        "maxPartitionBytes": _bytes("max_partition_bytes", max_partition_bytes),
         "failOnDataLoss": fail_on_data_loss,
     }
     with _needing_the_jar():
@@ -142,7 +144,7 @@ def write(
     partitions: int | None = None,
     key: str | None = None,
     sync: bool | None = None,
-    push_timeout: timedelta | str | None = None,
+    push_timeout: Duration | None = None,
     **configuration: Unpack[Configuration],
 ) -> None:
     """Pushes the rows of a DataFrame, all or none.
@@ -154,7 +156,7 @@ def write(
         key: The column with the values that decide the partition; without it rows go round robin.
         sync: Whether the rows are durable when this returns. By default they survive a kill of any process, but not a
             loss of power.
-        push_timeout: How long to wait for room.
+        push_timeout: How long to wait for room: seconds, a timedelta, or a text such as "30s".
         **configuration: Keys for creating and opening the queue; see Configuration.
 
     Raises:
@@ -173,7 +175,7 @@ def write_stream(
     partitions: int | None = None,
     key: str | None = None,
     sync: bool | None = None,
-    push_timeout: timedelta | str | None = None,
+    push_timeout: Duration | None = None,
     fail_on_data_loss: bool | None = None,
     **configuration: Unpack[Configuration],
 ) -> DataStreamWriter:
@@ -187,7 +189,7 @@ def write_stream(
         key: The column with the values that decide the partition; without it rows go round robin.
         sync: Whether the rows of a committed epoch are durable. By default they survive a kill of any process, but not
             a loss of power.
-        push_timeout: How long to wait for room.
+        push_timeout: How long to wait for room: seconds, a timedelta, or a text such as "30s".
         fail_on_data_loss: Whether an epoch that was pushed before, and is retried with other rows, is an error; by
             default it is. If not, these rows are dropped, with a line in the log.
         **configuration: Keys for creating and opening the queue; see Configuration.
@@ -202,12 +204,12 @@ def write_stream(
     return writer.option("path", _path(path))
 
 
-def real_time(writer: DataStreamWriter, batch: timedelta | str) -> DataStreamWriter:
+def real_time(writer: DataStreamWriter, batch: Duration) -> DataStreamWriter:
     """Sets the trigger of real-time mode: `writer.trigger(realTime=…)`, which PySpark 4.1 lacks.
 
     Args:
         writer: A writer of a stream that is read from a queue, to a sink that Spark allows in real-time mode.
-        batch: How long a batch lasts, "5 minutes" for example; records do not wait for its end.
+        batch: How long a batch lasts: seconds, a timedelta, or a text such as "5m"; records do not wait for its end.
 
     Returns:
         The writer.
@@ -215,7 +217,7 @@ def real_time(writer: DataStreamWriter, batch: timedelta | str) -> DataStreamWri
     Raises:
         NotImplementedError: Spark is older than 4.1; or it is 4.1 and the session is one of Spark Connect.
     """
-    duration = batch if isinstance(batch, str) else f"{batch // timedelta(milliseconds=1)} milliseconds"
+    duration = f"{ceil(seconds('batch', batch) * 1000)} milliseconds"
     own: Any = writer  # what follows differs from version to version
     if "realTime" in inspect.signature(writer.trigger).parameters:
         own.trigger(realTime=duration)
@@ -247,7 +249,7 @@ def _sink(
     partitions: int | None,
     key: str | None,
     sync: bool | None,
-    push_timeout: timedelta | str | None,
+    push_timeout: Duration | None,
     configuration: Mapping[str, object],
 ) -> dict[str, object]:
     check_keys(configuration, ("partitions", "key", "sync", "push_timeout"))
@@ -255,9 +257,15 @@ def _sink(
         "partitions": partitions,
         "key": key,
         "sync": sync,
-        "pushTimeout": _milliseconds(push_timeout),
-        **{key: os.fspath(value) if isinstance(value, os.PathLike) else value for key, value in configuration.items()},
+        "pushTimeout": _milliseconds("push_timeout", push_timeout),
+        **{key: _value(key, value) for key, value in configuration.items()},
     }
+
+
+def _value(key: str, value: object) -> object:
+    """The value of a configuration key as the data source takes it."""
+    found = millis(key, value) if key in DURATIONS else None
+    return found if found is not None else os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
 def _path(path: str | os.PathLike[str]) -> str:
@@ -287,5 +295,9 @@ def _instant(time: datetime | None) -> str | None:
     return time.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
 
 
-def _milliseconds(delay: timedelta | str | None) -> str | None:
-    return f"{delay // timedelta(milliseconds=1)}ms" if isinstance(delay, timedelta) else delay
+def _milliseconds(name: str, duration: Duration | None) -> str | None:
+    return None if duration is None else f"{ceil(seconds(name, duration) * 1000)}ms"
+
+
+def _bytes(name: str, size: Size | None) -> int | None:
+    return None if size is None else size_in_bytes(name, size)

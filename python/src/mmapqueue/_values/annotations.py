@@ -4,16 +4,21 @@ pyspark and pyarrow are optional, and slow to import: at run time their classes 
 """
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from pyarrow import RecordBatch, RecordBatchReader, Table
+    from pyarrow import RecordBatch, RecordBatchReader
     from pyspark import SparkContext
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
     from typing_extensions import Self, Unpack
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    #: What the messages of a queue hold: bytes, or what its serializer makes of them.
+    Value = TypeVarWithDefault("Value", default=bytes)
 else:
-    RecordBatch = RecordBatchReader = Table = Any
+    Value = TypeVar("Value")
+    RecordBatch = RecordBatchReader = Any
     SparkContext = SparkSession = DataFrame = DataFrameWriter = DataStreamWriter = Any
     if sys.version_info >= (3, 11):
         from typing import Self, Unpack
@@ -27,4 +32,15 @@ else:
                 return item
 
 
-__all__ = ["DataFrame", "DataFrameWriter", "DataStreamWriter", "RecordBatch", "RecordBatchReader", "Self", "SparkContext", "SparkSession", "Table", "Unpack"]
+__all__ = [
+    "DataFrame",
+    "DataFrameWriter",
+    "DataStreamWriter",
+    "RecordBatch",
+    "RecordBatchReader",
+    "Self",
+    "SparkContext",
+    "SparkSession",
+    "Unpack",
+    "Value",
+]

@@ -1,15 +1,16 @@
-"""Arguments that more than one call takes: numbers, durations, sizes, paths."""
+"""Arguments that more than one call takes: numbers, sizes, paths."""
 
 import os
 import re
-from math import ceil
 from operator import index
 from pathlib import Path
+from typing import TypeAlias
 
 from mmapqueue._values.errors import ConfigError
 
-#: Longer delays count as this one.
-_MAX_SECONDS = 1e9
+Size: TypeAlias = int | str
+"""Bytes, or a text such as "128k", "16m" or "1g" (powers of 1024)."""
+
 _SIZE = re.compile(r"\s*(\d{1,18})\s*(?:([kmg])(?:i?b)?|b)?\s*", re.IGNORECASE)
 _MAX_SIZE = 2**63 - 1
 _PATH = "the path of a directory"
@@ -30,28 +31,36 @@ def count(name: str, number: int) -> int:
     return found
 
 
-def check_limits(max_records: int, max_bytes: int | None) -> None:
-    """Raises TypeError or ValueError for a limit below 1."""
-    count("max_records", max_records)
-    if max_bytes is not None:
-        count("max_bytes", max_bytes)
+def as_bytes(data: object) -> bytes:
+    """The bytes of what is bytes-like.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    if isinstance(data, bytes | bytearray | memoryview):
+        return bytes(data)
+    hint = ": encode it first" if isinstance(data, str) else ""
+    raise TypeError(f"a record is bytes, bytearray or memoryview, not {type(data).__name__}{hint}")
 
 
-def check_seconds(name: str, seconds: float) -> None:
-    """Raises ValueError for a duration below zero, TypeError for a bool."""
-    if isinstance(seconds, bool):
-        raise TypeError(f"{name} is a number of seconds, not bool")
-    if not seconds >= 0:
-        raise ValueError(f"{name} = {seconds}: it must be a number of seconds, not below 0")
+def byte_limit(max_bytes: Size | None, unlimited: int) -> int:
+    """The most bytes that a call takes.
+
+    Args:
+        max_bytes: As a user gave it; None for no limit.
+        unlimited: What stands for no limit.
+
+    Raises:
+        ValueError: It is below 1, or no size.
+        TypeError: It is of another type; a bool, too.
+    """
+    if max_bytes is None:
+        return unlimited
+    size = size_in_bytes("max_bytes", max_bytes) if isinstance(max_bytes, str) else count("max_bytes", max_bytes)
+    return min(size, unlimited)
 
 
-def delay_micros(name: str, seconds: float) -> int:
-    """A delay in microseconds; raises as `check_seconds`."""
-    check_seconds(name, seconds)
-    return ceil(min(seconds, _MAX_SECONDS) * 1e6)
-
-
-def size_in_bytes(key: str, value: int | str) -> int:
+def size_in_bytes(key: str, value: Size) -> int:
     """Bytes of an int, or of a text such as "128k", "16m", "1g" (powers of 1024).
 
     Raises:

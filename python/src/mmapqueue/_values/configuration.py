@@ -5,19 +5,32 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import TypedDict
 
+from mmapqueue._values.arguments import Size
+from mmapqueue._values.durations import Milliseconds
 from mmapqueue._values.errors import ConfigError
+
+#: The keys that are durations: a number of milliseconds, or a duration with a unit.
+DURATIONS = frozenset({"flush_period", "visibility_timeout", "retain_ms", "gc_on_idle"})
 
 
 class Configuration(TypedDict, total=False):
     """The keys that a queue may be opened with; docs/reference/configuration.md has their defaults and ranges.
 
-    A key that is not given is as the directory has it, if there is a queue in it, else the default.
+    A key that is not given is as the directory has it, if there is a queue in it, else the default. Sizes are bytes, or
+    texts such as "128k" or "16m". The numbers of durations are milliseconds; a timedelta, or a text such as "500ms",
+    "30s" or "7d", says its unit.
+
+    Example:
+        >>> options = mmapqueue.Configuration(segment_size="64k", flush_period="250ms")
+        >>> with mmapqueue.Queue("configured", **options) as configured:
+        ...     configured.config["segment_size"], configured.config["flush_period"]
+        (65536, 250)
 
     Attributes:
         segment_size: Bytes of a segment file.
         max_in_mem_segments: The most segments that are mapped at once.
         queue_capacity_segments: Segments in the ring.
-        flush_period: The longest time between two flushes, in ms.
+        flush_period: The longest time between two flushes; a number is in ms.
         flush_ceiling_num: The number of pushed records that starts a flush.
         max_event_size: The largest record, in bytes.
         timestamps: Whether each record has the time of its push.
@@ -25,24 +38,59 @@ class Configuration(TypedDict, total=False):
         v1_recover: Up to which cursor a directory of version 1 counts as whole: "watermark" or "writing".
         read_only: Whether to open for reading alone; another process may write.
         max_unacked: The most records from the first one that is not acked to the last one that was popped.
-        visibility_timeout: ms after which a record that is not acked is redelivered; 0 for never.
+        visibility_timeout: The time after which a record that is not acked is redelivered; a number is in ms, 0 for
+            never.
         max_attempts: Attempts before a record is dead-lettered; 0 for no limit.
         dead_letter_dir: Directory of the dead-letter queue; only together with max_attempts.
         max_consumer_lag: The most bytes of a consumer's lag before records are dropped for it; 0 for no limit.
-        retain_ms: ms for which acked records are retained; 0 for no retention by time.
+        retain_ms: The time for which acked records are retained; a number is in ms, 0 for no retention by time.
         retain_bytes: Bytes of the log that are retained; 0 for no retention by size.
-        gc_on_idle: ms without a push after which free ring files are deleted; 0 for never.
+        gc_on_idle: The time without a push after which free ring files are deleted; a number is in ms, 0 for never.
         wait_strategy: How threads wait: "backoff", "park" or "spin".
         file_mode: Permissions of the files: "600" (the owner alone), "640", "644", "660", "664" or "666".
         capacity: Bytes; replaces queue_capacity_segments; rounded up to whole segments.
     """
 
-    segment_size: int | str
+    segment_size: Size
+    max_in_mem_segments: int
+    queue_capacity_segments: int
+    flush_period: Milliseconds
+    flush_ceiling_num: int
+    max_event_size: Size
+    timestamps: bool
+    format_version: int
+    v1_recover: str
+    read_only: bool
+    max_unacked: int
+    visibility_timeout: Milliseconds
+    max_attempts: int
+    dead_letter_dir: str | os.PathLike[str]
+    max_consumer_lag: Size
+    retain_ms: Milliseconds
+    retain_bytes: Size
+    gc_on_idle: Milliseconds
+    wait_strategy: str
+    file_mode: str
+    capacity: Size
+
+
+class EffectiveConfiguration(TypedDict):
+    """The configuration that a queue is open with: `Queue.config`. Sizes are bytes, durations milliseconds.
+
+    Attributes:
+        queue_dir: The directory, absolute.
+        dead_letter_dir: Directory of the dead-letter queue; None without one.
+
+    The other keys are those of `Configuration`, without `capacity`.
+    """
+
+    queue_dir: str
+    segment_size: int
     max_in_mem_segments: int
     queue_capacity_segments: int
     flush_period: int
     flush_ceiling_num: int
-    max_event_size: int | str
+    max_event_size: int
     timestamps: bool
     format_version: int
     v1_recover: str
@@ -50,14 +98,13 @@ class Configuration(TypedDict, total=False):
     max_unacked: int
     visibility_timeout: int
     max_attempts: int
-    dead_letter_dir: str | os.PathLike[str]
-    max_consumer_lag: int | str
+    dead_letter_dir: str | None
+    max_consumer_lag: int
     retain_ms: int
-    retain_bytes: int | str
+    retain_bytes: int
     gc_on_idle: int
     wait_strategy: str
     file_mode: str
-    capacity: int | str
 
 
 def check_keys(configuration: Mapping[str, object], arguments: tuple[str, ...]) -> None:

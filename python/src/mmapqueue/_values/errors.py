@@ -2,7 +2,14 @@
 
 import errno
 import queue
-from typing import TYPE_CHECKING
+import sys
+
+if sys.version_info >= (3, 13):
+    from queue import ShutDown
+else:
+
+    class ShutDown(Exception):
+        """The queue was shut down. From Python 3.13 on it is the standard `queue.ShutDown`."""
 
 
 class MmapQueueError(Exception):
@@ -17,13 +24,6 @@ class MmapQueueError(Exception):
     pushed: int = 0
 
 
-if TYPE_CHECKING:
-    _ShutDown = Exception
-else:
-    # Of Python 3.13 and newer.
-    _ShutDown = getattr(queue, "ShutDown", Exception)
-
-
 class Full(MmapQueueError, queue.Full):
     """The queue has no room: the slowest consumer has not acked enough, or none exists. Subclass of `queue.Full`.
 
@@ -35,7 +35,7 @@ class Empty(MmapQueueError, queue.Empty):
     """No record is left to pop. Subclass of the standard `queue.Empty`."""
 
 
-class Closed(MmapQueueError, _ShutDown):
+class Closed(MmapQueueError, ShutDown):
     """The queue or the consumer is closed. Subclass of the standard `queue.ShutDown`, from Python 3.13 on."""
 
 
@@ -141,7 +141,19 @@ class NotADirectory(ConfigError, FileError, NotADirectoryError):
 
 
 class Foreign(MmapQueueError, ValueError):
-    """A message of another queue, or of another consumer, was acked or nacked. Nothing was changed."""
+    """A message was acked or nacked that is of another queue or consumer, or knows none. Nothing was changed."""
+
+
+class Undecodable(MmapQueueError, ValueError):
+    """A record's data is not what was asked for: UTF-8, JSON, or what the serializer reads. Subclass of `ValueError`.
+
+    The record stays as it is: popped and not acked.
+
+    Attributes:
+        offset: The record's offset.
+    """
+
+    offset: int = -1
 
 
 class Dropped(MmapQueueError):

@@ -1,32 +1,39 @@
-"""Messages: popped records."""
+"""Messages: popped records, which ack themselves."""
 
+from __future__ import annotations
+
+import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from itertools import repeat
-from typing import NamedTuple
+from types import TracebackType
+from typing import Any, Generic, NamedTuple, TypeAlias
+
+from mmapqueue._values.annotations import Self, Value
+from mmapqueue._values.durations import Duration
+from mmapqueue._values.errors import MmapQueueError, Undecodable
+from mmapqueue._values.origin import OpenOrigin, Origin, own_consumer, unknown_queue
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
-class Origin(NamedTuple):
-    """The queue and consumer of a message. Immutable.
-
-    Attributes:
-        queue: The real path of the queue's directory.
-        consumer: The name of the consumer that popped it; None when it was read by offset.
-    """
-
-    queue: str
-    consumer: str | None
-
-    def __str__(self) -> str:
-        who = "a read by offset" if self.consumer is None else f"consumer {self.consumer}"
-        return f"{who} of the queue in {self.queue}"
+class _Fields(NamedTuple):
+    data: bytes
+    offset: int
+    timestamp_micros: int
+    attempts: int
+    origin: Origin | None = None
 
 
-class Message(NamedTuple):
+class Message(_Fields, Generic[Value]):
     """A record that was popped. Immutable.
+
+    `with` acks it at the end of the block, or requeues it when the block raises. Each of `ack`, `nack` and the end of
+    the block is a call of tens of microseconds: for many records at once, use `ack_many`, or `ack` of the last one.
+
+    Messages can be pickled and copied. One that was unpickled cannot ack itself, as it knows no open queue: pass it, or
+    its offset, to `Queue.ack`.
 
     Attributes:
         data: The bytes that were pushed.
@@ -35,28 +42,185 @@ class Message(NamedTuple):
         attempts: How often it was delivered: 1 the first time; 0 from `read_at`, which delivers nothing. The count
             survives a `close`, not a crash.
         origin: Its queue and consumer: others refuse to ack it. None in a message that no queue has made.
+
+    Example:
+        >>> queue.push(b"one")
+        0
+        >>> with queue.pop() as message:
+        ...     print(message.offset, message.data)
+        0 b'one'
+        >>> queue.lag()
+        0
     """
 
-    data: bytes
-    offset: int
-    timestamp_micros: int
-    attempts: int
-    origin: Origin | None = None
+    __slots__ = ()
 
-    # Made on request: a datetime costs more than the rest of the message.
+    # ---- content
+
     @property
     def timestamp(self) -> datetime | None:
         """When it was pushed, as an aware `datetime` in UTC, exact; None when the queue stores no timestamps."""
+        # Made on request: a datetime costs more than the rest of the message.
         return _EPOCH + timedelta(microseconds=self.timestamp_micros) if self.timestamp_micros else None
 
+    @property
+    def text(self) -> str:
+        r"""The data as text in UTF-8.
 
-# NamedTuple's own constructor is a Python function: this way making a thousand messages stays in C.
+        Raises:
+            Undecodable: It is not UTF-8. The record stays in flight, as after any `pop`.
+
+        Example:
+            >>> queue.push("Zürich".encode())
+            0
+            >>> queue.pop().text
+            'Zürich'
+        """
+        try:
+            return self.data.decode()
+        except UnicodeDecodeError as error:
+            raise self._undecodable("UTF-8", error) from error
+
+    def json(self) -> Any:
+        """The data as JSON.
+
+        Returns:
+            What `json.loads` makes of it.
+
+        Raises:
+            Undecodable: It is not JSON. The record stays in flight, as after any `pop`.
+
+        Example:
+            >>> queue.push(b'{"id": 7}')
+            0
+            >>> queue.pop().json()["id"]
+            7
+        """
+        try:
+            return json.loads(self.data)
+        except ValueError as error:
+            raise self._undecodable("JSON", error) from error
+
+    @property
+    def value(self) -> Value:
+        """The data as the queue's serializer decodes it, anew at each access; `data` itself without a serializer.
+
+        Raises:
+            Undecodable: The serializer cannot decode it. The record stays in flight, as after any `pop`.
+            Foreign: The message knows no open queue, and so no serializer: it was unpickled, or made by a program.
+
+        Example:
+            >>> with mmapqueue.Queue("orders", serializer="json") as orders:
+            ...     orders.push({"id": 7})
+            ...     orders.pop().value
+            0
+            {'id': 7}
+        """
+        origin = self.origin
+        if not isinstance(origin, OpenOrigin):
+            raise unknown_queue("value", self.offset, origin)
+        if origin.serializer is None:
+            return self.data  # type: ignore[return-value]
+        try:
+            value: Value = origin.serializer.loads(self.data)
+        except Exception as error:
+            raise self._undecodable(f"what the serializer {origin.serializer.name} reads", error) from error
+        return value
+
+    def _undecodable(self, what: str, error: Exception) -> Undecodable:
+        where = "" if self.origin is None else f" of the queue in {self.origin.queue}"
+        found = Undecodable(f"the record at offset {self.offset}{where} is not {what}: {error}")
+        found.offset = self.offset
+        return found
+
+    # ---- acknowledgements
+
+    def ack(self) -> None:
+        """Acknowledges this record alone, as `Queue.ack(message, single=True)`. Acked records stay acked.
+
+        Raises:
+            OutOfRange: The consumer was moved by `seek` since, or it has only peeked at this record.
+            Foreign: The message was read by offset, unpickled, or made by a program: no consumer has popped it here.
+            Closed: The queue or the consumer is closed.
+
+        Example:
+            >>> queue.push_many([b"one", b"two"])
+            2
+            >>> first, second = queue.pop_many()
+            >>> second.ack()
+            >>> queue.unacked(), queue.lag()
+            (1, 2)
+        """
+        own_consumer("ack", self.offset, self.origin).ack_single(self.offset)
+
+    def nack(self, delay: Duration = 0.0) -> None:
+        """Negative acknowledgement: requeues this record, as `Queue.nack`. The end of a `with` block does not ack it.
+
+        Args:
+            delay: The delay of redelivery: seconds, a timedelta, or a text such as "30s".
+
+        Raises:
+            OutOfRange: The record is acked, or the consumer was moved by `seek` since.
+            Foreign: As from `ack`.
+            Closed: The queue or the consumer is closed.
+            ConfigError: The delay is below 0, or a text without a unit.
+
+        Example:
+            >>> queue.push(b"one")
+            0
+            >>> queue.pop().nack()
+            >>> queue.pop().attempts
+            2
+        """
+        own_consumer("nack", self.offset, self.origin).nack(self.offset, delay)
+
+    def __enter__(self) -> Self:
+        own_consumer("with", self.offset, self.origin).in_blocks.add(self.offset)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        consumer = own_consumer("with", self.offset, self.origin)
+        if self.offset not in consumer.in_blocks:
+            return  # Acked or nacked within the block.
+        consumer.in_blocks.discard(self.offset)
+        if kind is None:
+            consumer.ack_single(self.offset)
+            return
+        try:
+            consumer.nack(self.offset, 0.0)
+        except MmapQueueError as failure:
+            # The caller gets the block's exception. The record is acked, or redelivered anyway.
+            if error is not None:
+                _add_note(error, f"and its record was not requeued: {failure}")
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        consumer = own_consumer("with", self.offset, self.origin)
+        await consumer.in_thread(partial(self.__exit__, kind, error, trace))
+
+
+AnyMessage: TypeAlias = Message[Any]
+
+
+def _add_note(error: BaseException, text: str) -> None:
+    # Of Python 3.11 and newer.
+    if hasattr(error, "add_note"):
+        error.add_note(text)
+
+
+# The constructor of a named tuple is a Python function: this way making a thousand messages stays in C.
 _make = partial(tuple.__new__, Message)
 
 
 def messages(
     data: Iterable[bytes], offsets: Iterable[int], timestamps: Iterable[int], attempts: Iterable[int], origin: Origin
-) -> Iterator[Message]:
+) -> Iterator[AnyMessage]:
     """Makes messages of columns, all of one origin."""
     columns = zip(data, offsets, timestamps, attempts, repeat(origin))
     return map(_make, columns)

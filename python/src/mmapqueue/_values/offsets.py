@@ -1,11 +1,13 @@
 """Offsets and seek targets, as users give them and as the JVM takes them."""
 
+import sys
 from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 
 from mmapqueue._values.arguments import whole
 from mmapqueue._values.errors import ConfigError, Foreign
-from mmapqueue._values.message import Message, Origin
+from mmapqueue._values.message import AnyMessage, Message
+from mmapqueue._values.origin import Origin
 
 #: Where a consumer starts or seeks to: a word, an offset, or the time of a record.
 SeekTarget = str | int | datetime
@@ -67,7 +69,7 @@ def as_long(number: int) -> int:
     return max(-_LONG_MAX - 1, min(_LONG_MAX, whole("an offset", number)))
 
 
-def offset_of(what: str, message: Message | int, origin: Origin) -> int:
+def offset_of(what: str, message: AnyMessage | int, origin: Origin) -> int:
     """The offset of a record.
 
     Args:
@@ -90,9 +92,26 @@ def offset_of(what: str, message: Message | int, origin: Origin) -> int:
     return message.offset
 
 
-def offsets_of(what: str, messages: Iterable[Message | int], origin: Origin) -> list[int]:
+def offsets_of(what: str, messages: Iterable[AnyMessage | int], origin: Origin) -> list[int]:
     """The offsets of records; raises as `offset_of`."""
     return [
         message.offset if type(message) is Message and message.origin is origin else offset_of(what, message, origin)
         for message in messages
     ]
+
+
+def batch_offsets(value: object) -> list[int] | None:
+    """The offsets in a RecordBatch or Table, as `pop_arrow` returns them; None for what is neither.
+
+    Raises:
+        TypeError: It has no column of offsets, or one with nulls.
+    """
+    # pyarrow is optional, and imported where there is a batch.
+    pyarrow = sys.modules.get("pyarrow")
+    if pyarrow is None or not isinstance(value, (pyarrow.RecordBatch, pyarrow.Table)):
+        return None
+    if value.schema.get_all_field_indices("offset") and (column := value["offset"]).type == pyarrow.int64():
+        offsets: list[int] = column.to_pylist()
+        if not column.null_count:
+            return offsets
+    raise TypeError(f"an ack needs a column offset of int64 without nulls, and the columns are {value.schema.names}")

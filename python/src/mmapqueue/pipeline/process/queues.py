@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import mmapqueue
@@ -40,7 +41,7 @@ def queue_ids(directory: Path) -> dict[int, str]:
     return found
 
 
-def create_consumers(spark: object, directory: Path, names: Iterable[str]) -> None:
+def create_consumers(spark: Any, directory: Path, names: Iterable[str]) -> None:
     """Makes consumers that do not exist, at the oldest retained record of each partition.
 
     Args:
@@ -51,10 +52,10 @@ def create_consumers(spark: object, directory: Path, names: Iterable[str]) -> No
     wanted = set(names)
     for each in partitions(directory).values():
         try:
-            queue = mmapqueue.Queue(each, spark=spark, read_only=True)  # type: ignore[arg-type]
+            queue = mmapqueue.Queue(each, spark=spark, read_only=True)
         except mmapqueue.ConfigError:
             # This JVM has it open to write.
-            queue = mmapqueue.Queue(each, spark=spark)  # type: ignore[arg-type]
+            queue = mmapqueue.Queue(each, spark=spark)
         with queue:
             for name in sorted(wanted - set(queue.consumers())):
                 queue.create_consumer(name)

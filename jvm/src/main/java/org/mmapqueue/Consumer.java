@@ -352,6 +352,15 @@ public final class Consumer implements AutoCloseable {
         queue.seek(core(), target);
     }
 
+    /**
+     * Returns the damaged ranges that this process has skipped since it opened the consumer ({@code on_damage = skip}).
+     *
+     * @return the latest ranges, at most a thousand, in the order in which they were skipped
+     */
+    public List<DamagedRange> damagedRanges() {
+        return core().damage().ranges();
+    }
+
     /** {@return the label that some process has set with {@link #label(String)}; empty if none has} */
     public Optional<String> label() {
         return Optional.ofNullable(existing()).map(ConsumerCore::label).filter(text -> !text.isEmpty());

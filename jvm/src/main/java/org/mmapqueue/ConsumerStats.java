@@ -14,6 +14,10 @@ import java.util.Optional;
  * @param readOffset the offset of the next record that is popped for the first time; committedOffset unless this process
  *     owns the consumer
  * @param unacked records in flight; 0 unless this process owns the consumer
+ * @param droppedRecords records that this process, which writes, has dropped for the consumer since it opened the queue,
+ *     by max_consumer_lag or max_age; 0 if another process writes
+ * @param damagedRecords records that the consumer has skipped because of damage since this process opened it; 0 unless
+ *     this process owns the consumer
  * @param label the text of {@link Consumer#label(String)}; empty without one
  */
 public record ConsumerStats(
@@ -24,4 +28,6 @@ public record ConsumerStats(
         Optional<Duration> lagTime,
         long readOffset,
         long unacked,
+        long droppedRecords,
+        long damagedRecords,
         Optional<String> label) {}

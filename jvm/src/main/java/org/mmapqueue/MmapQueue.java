@@ -4,6 +4,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -212,6 +213,16 @@ public final class MmapQueue extends QueueProducer implements AutoCloseable {
         return core().consumerStats();
     }
 
+    /**
+     * Returns the damaged ranges that the consumers of this process have skipped ({@code on_damage = skip}) since they
+     * were opened.
+     *
+     * @return by consumer's name, the latest ranges of each, at most a thousand; consumers without damage are left out
+     */
+    public Map<String, List<DamagedRange>> damagedRanges() {
+        return core().damagedRanges();
+    }
+
     // ---- random access
 
     /**
@@ -257,7 +268,21 @@ public final class MmapQueue extends QueueProducer implements AutoCloseable {
      * @throws org.mmapqueue.errors.ConfigException in format version 1, which stores no offsets
      */
     public RecordReader reader(long from, long to) {
-        return new RecordReader(core().log().reader(from, to, this::isClosed));
+        return reader(from, to, false);
+    }
+
+    /**
+     * Returns a reader of a range of offsets, as {@link #reader(long, long)}.
+     *
+     * @param from the first record's offset, up to {@link #endOffset}
+     * @param to the offset after the last record; {@code Long.MAX_VALUE} for a range without end
+     * @param skipsDamage whether to continue after damaged records, which {@link RecordReader#damagedRanges} lists,
+     *     instead of throwing CorruptException
+     * @return the reader, to be closed; usable while this handle is open
+     * @throws org.mmapqueue.errors.ConfigException in format version 1, which stores no offsets
+     */
+    public RecordReader reader(long from, long to, boolean skipsDamage) {
+        return new RecordReader(core().log().reader(from, to, skipsDamage, this::isClosed));
     }
 
     /**
@@ -351,6 +376,44 @@ public final class MmapQueue extends QueueProducer implements AutoCloseable {
      */
     public long gc() {
         return writer().gc();
+    }
+
+    /**
+     * Acks all records that are in the queue now, for all consumers: those that were never popped, those in flight, and
+     * those that were requeued. A later ack of one of them does nothing. Without a consumer the queue retains none of
+     * them any more. Records that are pushed during the call stay. As an ack, it is durable with the next flush.
+     *
+     * @return the number of records, from the first one that some consumer had not acked
+     * @throws org.mmapqueue.errors.LockedException if another process owns a consumer; nothing was acked
+     * @throws MmapQueueException if this handle cannot write
+     */
+    public long purge() {
+        writer();
+        return core().purge();
+    }
+
+    /**
+     * Closes the queue and deletes its files, and the directory if no other files are in it. A later open makes a new
+     * queue, with another identity. A kill during the call may leave segments without a meta page, which no open takes
+     * for a queue: delete the directory then.
+     *
+     * @throws org.mmapqueue.errors.LockedException if another handle of this process, or another process that owns a
+     *     consumer, has the queue open; it stays open then. A process that only reads without a consumer holds no lock:
+     *     it keeps the deleted files open until it closes the queue
+     * @throws MmapQueueException if this handle cannot write, or a file cannot be deleted
+     */
+    public void destroy() {
+        writer();
+        QueueCore open;
+        synchronized (this) {
+            open = core();
+            closed = true;
+        }
+        try {
+            OpenQueues.destroy(open);
+        } finally {
+            closed = OpenQueues.isClosed(open);
+        }
     }
 
     /** {@return the state of the queue; each figure holds at some moment during the call} */

@@ -311,6 +311,27 @@ public final class QueueConfig {
         }
 
         /**
+         * The age from which records are dropped for a consumer that has not acked them. Needs timestamps.
+         *
+         * @param age whole milliseconds; zero for no limit
+         * @return this
+         */
+        public Builder maxAge(Duration age) {
+            return set(ConfigKey.MAX_AGE, Long.toString(age.toMillis()));
+        }
+
+        /**
+         * What a consumer does at a damaged record: {@code error} throws CorruptException, {@code skip} continues after
+         * the damage, logs it, and lists it ({@link Consumer#damagedRanges}).
+         *
+         * @param action {@code error} or {@code skip}
+         * @return this
+         */
+        public Builder onDamage(String action) {
+            return set(ConfigKey.ON_DAMAGE, action);
+        }
+
+        /**
          * How long acked records are retained while the ring has space.
          *
          * @param age the time since the push; zero for no rule by age

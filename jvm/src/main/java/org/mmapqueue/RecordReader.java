@@ -1,5 +1,6 @@
 package org.mmapqueue;
 
+import java.util.List;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.OutOfRangeException;
@@ -28,6 +29,16 @@ public final class RecordReader implements AutoCloseable {
     /** {@return the number of segments read so far} */
     public long segments() {
         return reader.segments();
+    }
+
+    /** {@return the damaged ranges that were skipped, the latest thousand; empty unless this reader skips damage} */
+    public List<DamagedRange> damagedRanges() {
+        return reader.damage().ranges();
+    }
+
+    /** {@return the number of records that were skipped because of damage} */
+    public long damagedRecords() {
+        return reader.damage().records();
     }
 
     /**

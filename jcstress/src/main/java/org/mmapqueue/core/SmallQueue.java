@@ -113,6 +113,7 @@ final class SmallQueue {
                 false,
                 SETTINGS.delivery(),
                 0,
+                0,
                 SETTINGS.retention(),
                 0,
                 SETTINGS.waiting(),

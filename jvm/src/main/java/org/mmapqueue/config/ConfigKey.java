@@ -31,6 +31,8 @@ public enum ConfigKey {
     MAX_ATTEMPTS(Kind.NUMBER, "0", 0, 10_000),
     DEAD_LETTER_DIR(Kind.PATH, "", 0, 0),
     MAX_CONSUMER_LAG(Kind.SIZE, "0", 0, Long.MAX_VALUE),
+    MAX_AGE(Kind.NUMBER, "0", 0, Long.MAX_VALUE / 1_000_000),
+    ON_DAMAGE(Kind.WORD, "error", "error", "skip"),
     RETAIN_MS(Kind.NUMBER, "0", 0, Long.MAX_VALUE),
     RETAIN_BYTES(Kind.SIZE, "0", 0, Long.MAX_VALUE),
     GC_ON_IDLE(Kind.NUMBER, "0", 0, Integer.MAX_VALUE),

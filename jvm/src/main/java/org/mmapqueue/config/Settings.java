@@ -23,6 +23,7 @@ import org.mmapqueue.segment.Geometry;
  * @param readOnly whether another process writes
  * @param delivery what consumers of this process do with records that are not acked
  * @param maxConsumerLag bytes of the log that a consumer may lag; 0 for no limit
+ * @param maxAgeMillis age in ms from which records are dropped that are not acked; 0 for no limit
  * @param retention how many acked records are retained
  * @param gcOnIdleMillis ms without a push after which free files are deleted; 0 for never
  * @param waiting how threads wait
@@ -39,20 +40,23 @@ public record Settings(
         boolean readOnly,
         Delivery delivery,
         long maxConsumerLag,
+        long maxAgeMillis,
         Retention retention,
         long gcOnIdleMillis,
         WaitStrategy waiting,
         String fileMode) {
 
     /**
-     * What a consumer does with records that are not acked.
+     * What a consumer does with records that are not acked, or damaged.
      *
      * @param maxUnacked records from the first one that is not acked to the last one that was popped
      * @param visibilityMillis visibility timeout in ms; 0 for none
      * @param maxAttempts times that a record is delivered; 0 for no limit
      * @param deadLetterDir the dead-letter queue, or null
+     * @param skipsDamage whether damaged records are skipped instead of thrown
      */
-    public record Delivery(int maxUnacked, long visibilityMillis, int maxAttempts, Path deadLetterDir) {
+    public record Delivery(
+            int maxUnacked, long visibilityMillis, int maxAttempts, Path deadLetterDir, boolean skipsDamage) {
         static Delivery of(ConfigValues config) {
             int maxAttempts = (int) config.number(ConfigKey.MAX_ATTEMPTS);
             String directory = config.text(ConfigKey.DEAD_LETTER_DIR);
@@ -69,7 +73,8 @@ public record Settings(
                     (int) config.number(ConfigKey.MAX_UNACKED),
                     config.number(ConfigKey.VISIBILITY_TIMEOUT),
                     maxAttempts,
-                    directory.isEmpty() ? null : Path.of(directory));
+                    directory.isEmpty() ? null : Path.of(directory),
+                    config.text(ConfigKey.ON_DAMAGE).equals("skip"));
         }
 
         /** What a dead_letter_dir leads to. */
@@ -147,6 +152,17 @@ public record Settings(
                     Long.toString(retention.millis),
                     "0, or timestamps = true: without them nobody knows how old a record is");
         }
+        long maxAgeMillis = config.number(ConfigKey.MAX_AGE);
+        if (maxAgeMillis > 0 && !timestamps) {
+            throw new ConfigException(
+                    "max_age",
+                    Long.toString(maxAgeMillis),
+                    "0, or timestamps = true: without them the age of a record is not known");
+        }
+        if (!format.hasSegmentHeaders() && config.text(ConfigKey.ON_DAMAGE).equals("skip")) {
+            throw new ConfigException(
+                    "on_damage", "skip", "error in format version 1, which has no checksums to find damage by");
+        }
         long maxConsumerLag = config.number(ConfigKey.MAX_CONSUMER_LAG);
         if (!format.hasRetention() && (maxConsumerLag > 0 || !retention.isOff())) {
             throw new ConfigException(
@@ -174,6 +190,7 @@ public record Settings(
                 config.flag(ConfigKey.READ_ONLY),
                 Delivery.of(config),
                 maxConsumerLag,
+                maxAgeMillis,
                 retention,
                 config.number(ConfigKey.GC_ON_IDLE),
                 WaitStrategy.valueOf(config.text(ConfigKey.WAIT_STRATEGY).toUpperCase(Locale.ROOT)),
@@ -217,6 +234,8 @@ public record Settings(
                         ConfigKey.DEAD_LETTER_DIR,
                         delivery.deadLetterDir == null ? "" : delivery.deadLetterDir.toString())
                 .with(ConfigKey.MAX_CONSUMER_LAG, maxConsumerLag)
+                .with(ConfigKey.MAX_AGE, maxAgeMillis)
+                .with(ConfigKey.ON_DAMAGE, delivery.skipsDamage ? "skip" : "error")
                 .with(ConfigKey.RETAIN_MS, retention.millis)
                 .with(ConfigKey.RETAIN_BYTES, retention.bytes)
                 .with(ConfigKey.GC_ON_IDLE, gcOnIdleMillis)

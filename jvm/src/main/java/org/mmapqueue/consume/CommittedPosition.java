@@ -24,6 +24,7 @@ final class CommittedPosition {
     private final SparseIndex sparseIndex;
     private final Fetcher fetcher;
     private final Redelivery redelivery;
+    private final DamagePolicy damage;
     private final AtomicLong committedOffset = new AtomicLong();
     private long committed;
     /** Records were dropped before the consumer was opened, so its committed offset is not known. */
@@ -40,7 +41,9 @@ final class CommittedPosition {
             Window window,
             SparseIndex sparseIndex,
             Fetcher fetcher,
-            Redelivery redelivery) {
+            Redelivery redelivery,
+            DamagePolicy damage) {
+        this.damage = damage;
         this.name = name;
         this.cursors = cursors;
         this.log = log;
@@ -116,6 +119,7 @@ final class CommittedPosition {
         committed = position;
         committedOffset.lazySet(first);
         sparseIndex.acked(first, position);
+        damage.acked(first);
         return frees || wasFull;
     }
 

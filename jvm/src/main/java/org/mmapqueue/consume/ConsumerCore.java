@@ -16,6 +16,7 @@ import org.mmapqueue.io.Closing;
 import org.mmapqueue.log.BatchSource;
 import org.mmapqueue.log.LogReader;
 import org.mmapqueue.log.RecordBatch;
+import org.mmapqueue.log.SkippedDamage;
 import org.mmapqueue.lookup.Log;
 import org.mmapqueue.lookup.RandomAccessReader;
 import org.mmapqueue.meta.ConsumerCursors;
@@ -39,6 +40,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
     private final Window window;
     private final SavedInFlight saved = new SavedInFlight();
     private final CommittedPosition committed;
+    private final DamagePolicy damage;
     private volatile boolean closed;
 
     /**
@@ -63,11 +65,13 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         this.ownership = ownership;
         this.window = new Window(delivery.maxUnacked());
         SparseIndex sparseIndex = new SparseIndex();
-        this.redelivery = new Redelivery(window, sparseIndex, log.reader(), delivery, Redelivery.clock());
+        this.damage = new DamagePolicy(
+                delivery.skipsDamage() ? log.damageSkip() : null, cursors, new SkippedDamage("consumer " + name));
+        this.redelivery = new Redelivery(window, sparseIndex, log.reader(), delivery, Redelivery.clock(), damage);
         LogReader reader = log.reader();
-        this.fetcher = new Fetcher(reader, cursors, window, sparseIndex, saved, redelivery);
-        this.committed =
-                new CommittedPosition(name, cursors, log, reader.geometry(), window, sparseIndex, fetcher, redelivery);
+        this.fetcher = new Fetcher(reader, cursors, window, sparseIndex, saved, redelivery, damage);
+        this.committed = new CommittedPosition(
+                name, cursors, log, reader.geometry(), window, sparseIndex, fetcher, redelivery, damage);
         long position = committed.moveToNeeded();
         if (inFlightFile != null) {
             inFlightFile.take(position, window.first(), saved);
@@ -88,6 +92,11 @@ public final class ConsumerCore extends BatchSource implements Closeable {
             cursors.label(text);
             cursors.force();
         }
+    }
+
+    /** The damaged ranges that were skipped. Any thread. */
+    public SkippedDamage damage() {
+        return damage.skipped();
     }
 
     public boolean isClosed() {
@@ -328,12 +337,50 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         });
     }
 
-    private void checkUsable() {
-        if (closed) {
-            throw new ClosedException("the queue, or its consumer " + name + ", is closed");
+    /** Commits every record before an offset, popped or not. Records after it stay in flight. */
+    void commit(RandomAccessReader.OffsetPosition target, Registry registry) {
+        locked(() -> {
+            checkOpen();
+            if (committed.isDropped()) {
+                committed.dropped(); // its exception says that records are gone, as the caller wants
+            }
+            if (target.offset() <= committed.offset()) {
+                return null;
+            }
+            if (target.offset() < window.next()) {
+                committed.commitIfBehind(passed(target.offset() - 1));
+            } else {
+                registry.move(cursors, target.position());
+                committed.movedTo(target.position(), target.offset());
+            }
+            return null;
+        });
+    }
+
+    /** As {@link #commit}, in version 1, which finds no record by its offset: pops each. */
+    void commitAll(long end) {
+        do {
+            long popped = readOffset();
+            if (popped > committedOffset()) {
+                ack(Math.min(popped, end) - 1);
+            }
+        } while (readOffset() < end
+                && poll(1024, Long.MAX_VALUE, false, (offset, timestamp, data, start, length, attempts) -> {}) > 0);
+        if (committedOffset() < end && readOffset() >= end) {
+            ack(end - 1);
         }
+    }
+
+    private void checkUsable() {
+        checkOpen();
         if (committed.isDropped()) {
             throw committed.dropped();
+        }
+    }
+
+    private void checkOpen() {
+        if (closed) {
+            throw new ClosedException("the queue, or its consumer " + name + ", is closed");
         }
     }
 

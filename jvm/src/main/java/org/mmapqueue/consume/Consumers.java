@@ -22,6 +22,7 @@ import org.mmapqueue.io.FileMode;
 import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.lookup.Log;
+import org.mmapqueue.lookup.RandomAccessReader;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaPage;
@@ -259,6 +260,63 @@ public final class Consumers implements Closeable {
             // If the writer has reclaimed the position since, the next round finds another one, or throws.
             moved = core.seek(log.locate(target), registry);
         }
+    }
+
+    /** Throws LockedException if another process owns the consumer. */
+    public synchronized void checkFree(String name) throws IOException {
+        if (!open.containsKey(name)) {
+            own(name).close();
+        }
+    }
+
+    /**
+     * Commits every record before an offset, for all consumers; without one, no record before it is retained any more.
+     *
+     * @param end the offset, at most that of the log end
+     * @return records from the first one that some consumer had not acked
+     * @throws LockedException if another process owns a consumer; no consumer has moved then
+     */
+    public synchronized long purge(Log log, long end) throws IOException {
+        checkOpen();
+        registry.refresh();
+        List<ConsumerCore> taken = new ArrayList<>();
+        try {
+            List<ConsumerCore> all = new ArrayList<>();
+            for (String name : registry.names()) {
+                boolean isTaken = !open.containsKey(name);
+                ConsumerCore core = get(name, StartAt.EARLIEST, log);
+                all.add(core);
+                if (isTaken) {
+                    taken.add(core);
+                }
+            }
+            return all.isEmpty() ? releaseHeld(log, end) : commit(all, log, end);
+        } finally {
+            for (ConsumerCore core : taken) {
+                release(core);
+            }
+        }
+    }
+
+    private long commit(List<ConsumerCore> all, Log log, long end) {
+        long least = end;
+        for (ConsumerCore core : all) {
+            least = Math.min(least, core.committedOffset());
+        }
+        if (!format.hasSegmentHeaders()) {
+            all.forEach(core -> core.commitAll(end));
+        } else {
+            RandomAccessReader.OffsetPosition target = log.locate(StartAt.offset(end));
+            all.forEach(core -> core.commit(target, registry));
+        }
+        return end - least;
+    }
+
+    private long releaseHeld(Log log, long end) throws IOException {
+        long held = log.offsetAt(registry.lowWatermark());
+        registry.noConsumer().committed(log.locate(StartAt.offset(end)).position());
+        meta.force(); // as when the last consumer is deleted
+        return Math.max(0, end - held);
     }
 
     /** Whether this process owns a consumer now. */

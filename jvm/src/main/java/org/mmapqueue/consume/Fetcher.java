@@ -3,7 +3,9 @@ package org.mmapqueue.consume;
 import java.io.IOException;
 import java.util.concurrent.atomic.AtomicLong;
 import org.mmapqueue.Message;
+import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.log.BatchSource;
+import org.mmapqueue.log.DamageSkip;
 import org.mmapqueue.log.LogReader;
 import org.mmapqueue.log.RecordBatch;
 import org.mmapqueue.meta.ConsumerCursors;
@@ -26,6 +28,7 @@ public final class Fetcher {
     private final SparseIndex sparseIndex;
     private final SavedInFlight saved;
     private final Redelivery redelivery;
+    private final DamagePolicy damage;
     private final AtomicLong readOffset = new AtomicLong();
     /** The attempts of the record that {@link #next} has found, from before the queue was closed. */
     private int timesBefore;
@@ -41,18 +44,21 @@ public final class Fetcher {
             Window window,
             SparseIndex sparseIndex,
             SavedInFlight saved,
-            Redelivery redelivery) {
+            Redelivery redelivery,
+            DamagePolicy damage) {
         this.reader = reader;
         this.cursors = cursors;
         this.window = window;
         this.sparseIndex = sparseIndex;
         this.saved = saved;
         this.redelivery = redelivery;
+        this.damage = damage;
     }
 
     /** Moves to the position after which this record begins. Nothing is in flight then. */
     void moveTo(long position, long offset) {
         redelivery.reset();
+        damage.reset();
         saved.clear();
         window.reset(offset);
         sparseIndex.reset(offset, position);
@@ -74,17 +80,24 @@ public final class Fetcher {
     /** The record that would be popped next; null if there is none. */
     Message peek() throws IOException {
         redelivery.expire();
-        long again = redelivery.due();
-        if (again >= 0) {
-            return redelivery.read(again);
+        for (long again = redelivery.due(); again >= 0; again = redelivery.due()) {
+            try {
+                return redelivery.read(again);
+            } catch (CorruptException e) {
+                redelivery.passDamage(e, again);
+            }
         }
-        if (!next()) {
-            return null;
+        while (next()) {
+            try {
+                byte[] data = new byte[reader.length()];
+                reader.read(data, 0);
+                reader.forgetEnd();
+                return new Message(window.next(), reader.timestamp(), data, 1 + timesBefore);
+            } catch (CorruptException e) {
+                skip(e);
+            }
         }
-        byte[] data = new byte[reader.length()];
-        reader.read(data, 0);
-        reader.forgetEnd();
-        return new Message(window.next(), reader.timestamp(), data, 1 + timesBefore);
+        return null;
     }
 
     /**
@@ -118,12 +131,19 @@ public final class Fetcher {
             if (again < 0) {
                 return true;
             }
-            LogReader from = redelivery.find(again);
-            int length = from.length();
-            if (!batch.takes(length, maxBytes, first)) {
-                return false;
+            LogReader from;
+            int length;
+            try {
+                from = redelivery.find(again);
+                length = from.length();
+                if (!batch.takes(length, maxBytes, first)) {
+                    return false;
+                }
+                from.read(batch.room(length), batch.start());
+            } catch (CorruptException e) {
+                redelivery.passDamage(e, again);
+                continue;
             }
-            from.read(batch.room(length), batch.start());
             redelivery.popped(again);
             batch.add(again, from.timestamp(), length, window.attempts(again));
         }
@@ -139,7 +159,12 @@ public final class Fetcher {
             if (!batch.takes(length, maxBytes, first)) {
                 break;
             }
-            reader.read(batch.room(length), batch.start());
+            try {
+                reader.read(batch.room(length), batch.start());
+            } catch (CorruptException e) {
+                skip(e);
+                continue;
+            }
             long offset = window.next();
             int attempts = 1 + timesBefore;
             step(Window.IN_FLIGHT, attempts);
@@ -156,6 +181,29 @@ public final class Fetcher {
 
     // Moves to the next record to pop, past those that were acked or spent before the queue was closed.
     private boolean next() throws IOException {
+        while (true) {
+            try {
+                return nextWhole();
+            } catch (CorruptException e) {
+                skip(e);
+            }
+        }
+    }
+
+    // Continues at the next record with a known offset, or throws.
+    private void skip(CorruptException e) throws IOException {
+        reader.leave(); // the search pins segments itself
+        DamageSkip.Found found = damage.after(e, reader.position(), window.next());
+        for (long offset = window.next(); offset < found.offset(); offset++) {
+            window.add(Window.ACKED, 0);
+        }
+        window.advance(window.first());
+        reader.moveTo(found.position());
+        readOffset.lazySet(found.offset());
+        cursors.reading(found.position());
+    }
+
+    private boolean nextWhole() throws IOException {
         while (reader.next()) {
             if (reader.isLost()) {
                 passLost();
@@ -198,7 +246,12 @@ public final class Fetcher {
     /** Passes the next records if they were acked before the queue was closed; returns the first unacked record. */
     long passAcked() throws IOException {
         while (saved.times(window.next()) == SavedInFlight.ACKED && reader.next()) {
-            reader.skipChecked(0);
+            try {
+                reader.skipChecked(0);
+            } catch (CorruptException e) {
+                skip(e);
+                continue;
+            }
             step(Window.ACKED, 0);
         }
         return window.advance(window.first());

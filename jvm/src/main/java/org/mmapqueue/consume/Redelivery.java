@@ -5,6 +5,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import org.mmapqueue.Message;
 import org.mmapqueue.config.Settings;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.log.DamageSkip;
 import org.mmapqueue.log.LogReader;
 
 /**
@@ -20,6 +22,7 @@ final class Redelivery {
     private final Window window;
     private final SparseIndex sparseIndex;
     private final LogReader reader;
+    private final DamagePolicy damage;
     private final int maxAttempts;
     private final Leases leases;
     private final DelayQueue requeued = new DelayQueue();
@@ -34,7 +37,13 @@ final class Redelivery {
      * @param clock monotonic, in ms
      */
     Redelivery(
-            Window window, SparseIndex sparseIndex, LogReader reader, Settings.Delivery delivery, LongSupplier clock) {
+            Window window,
+            SparseIndex sparseIndex,
+            LogReader reader,
+            Settings.Delivery delivery,
+            LongSupplier clock,
+            DamagePolicy damage) {
+        this.damage = damage;
         this.window = window;
         this.sparseIndex = sparseIndex;
         this.reader = reader;
@@ -113,8 +122,10 @@ final class Redelivery {
     }
 
     private void walkTo(long offset) throws IOException {
-        reader.moveTo(sparseIndex.floorPosition(offset));
-        for (long at = sparseIndex.floorOffset(offset); at < offset; at++) {
+        long resumed = damage.floorOffset(offset);
+        boolean isAfterDamage = resumed > sparseIndex.floorOffset(offset);
+        reader.moveTo(isAfterDamage ? damage.floorPosition(offset) : sparseIndex.floorPosition(offset));
+        for (long at = isAfterDamage ? resumed : sparseIndex.floorOffset(offset); at < offset; at++) {
             reader.next();
             reader.skip();
             reader.advance();
@@ -130,6 +141,25 @@ final class Redelivery {
             return new Message(offset, reader.timestamp(), data, window.attempts(offset) + 1);
         } finally {
             reader.leave();
+        }
+    }
+
+    /**
+     * A requeued record could not be read. Another record may be damaged, on the walk to this one: then the record is
+     * found again, over the damage. If the record itself is damaged, it counts as acked, since no delivery can succeed.
+     *
+     * @throws CorruptException the failure, if damage is not skipped
+     */
+    void passDamage(CorruptException failure, long offset) throws IOException {
+        reader.leave();
+        long resumed = damage.floorOffset(offset);
+        boolean isAfterDamage = resumed > sparseIndex.floorOffset(offset);
+        DamageSkip.Found from = isAfterDamage
+                ? new DamageSkip.Found(resumed, damage.floorPosition(offset))
+                : new DamageSkip.Found(sparseIndex.floorOffset(offset), sparseIndex.floorPosition(offset));
+        if (!damage.isFound(failure, from, offset, reader)) {
+            damage.lost(failure, offset);
+            window.mark(offset, Window.ACKED);
         }
     }
 

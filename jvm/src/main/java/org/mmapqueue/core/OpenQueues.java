@@ -19,6 +19,7 @@ import org.mmapqueue.config.ConfigValues;
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.RealPath;
 import org.mmapqueue.io.Storage;
@@ -223,8 +224,12 @@ public final class OpenQueues {
             entry.changed = new CountDownLatch(1);
             LISTENERS.closed(core.directory());
         }
+        end(entry, core::close);
+    }
+
+    private static void end(Entry entry, Runnable close) {
         try {
-            core.close();
+            close.run();
         } finally {
             synchronized (TABLE) {
                 TABLE.values().remove(entry);
@@ -232,6 +237,41 @@ public final class OpenQueues {
             }
             LISTENERS.tell();
         }
+    }
+
+    /**
+     * Closes the queue and deletes its files, if this is its only handle.
+     *
+     * @throws LockedException if another handle, or a handle that reads only, is open in this process, or another
+     *     process owns a consumer; the queue stays open then
+     */
+    public static void destroy(QueueCore core) {
+        core.checkOwnsAllConsumers();
+        Entry entry;
+        synchronized (TABLE) {
+            Map.Entry<Key, Entry> found = TABLE.entrySet().stream()
+                    .filter(each -> each.getValue().core == core)
+                    .findFirst()
+                    .orElseThrow();
+            entry = found.getValue();
+            if (entry.handles > 1 || TABLE.containsKey(new Key(found.getKey().directory(), true))) {
+                long self = ProcessHandle.current().pid();
+                throw new LockedException(
+                        "the queue in " + core.directory() + " has another handle in this process, pid " + self
+                                + ": close it before the queue is destroyed",
+                        self);
+            }
+            entry.handles = 0;
+            entry.closing = true;
+            entry.changed = new CountDownLatch(1);
+            LISTENERS.closed(core.directory());
+        }
+        end(entry, core::destroy);
+    }
+
+    /** Whether the last handle of a queue was closed. */
+    public static boolean isClosed(QueueCore core) {
+        return core.isClosed();
     }
 
     /** Tells a listener what is open, and from now on what is opened and closed. */

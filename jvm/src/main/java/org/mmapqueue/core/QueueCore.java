@@ -1,11 +1,15 @@
 package org.mmapqueue.core;
 
+import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.UUID;
 import java.util.concurrent.Callable;
 import org.mmapqueue.ConsumerStats;
+import org.mmapqueue.DamagedRange;
 import org.mmapqueue.Message;
 import org.mmapqueue.MessageHandler;
 import org.mmapqueue.QueueStats;
@@ -17,6 +21,7 @@ import org.mmapqueue.config.Settings;
 import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.consume.Consumers;
 import org.mmapqueue.consume.DeadLetters;
+import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.ReadOnlyException;
 import org.mmapqueue.io.Closing;
@@ -27,6 +32,8 @@ import org.mmapqueue.io.Storage;
 import org.mmapqueue.log.LogEnd;
 import org.mmapqueue.lookup.Log;
 import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.recovery.QueueFiles;
+import org.mmapqueue.recovery.QueueLocks;
 import org.mmapqueue.registry.Producers;
 import org.mmapqueue.registry.Registry;
 import org.mmapqueue.segment.Geometry;
@@ -292,6 +299,18 @@ public final class QueueCore {
         });
     }
 
+    /** As {@code MmapQueue.purge}. */
+    public long purge() {
+        writer(); // throws in a process that only reads
+        return onConsumer("*", () -> {
+            try {
+                return consumers.purge(log, endOffset());
+            } finally {
+                signalRoom();
+            }
+        });
+    }
+
     public boolean owns(String consumer) {
         return onConsumer(consumer, () -> consumers.owns(consumer));
     }
@@ -299,8 +318,20 @@ public final class QueueCore {
     public List<ConsumerStats> consumerStats() {
         return onConsumer("*", () -> {
             registry.refresh();
-            return new Statistics(log, endOffset(), registry, consumers).ofConsumers();
+            return new Statistics(log, endOffset(), registry, consumers, writer).ofConsumers();
         });
+    }
+
+    /** The damaged ranges that consumers of this process have skipped, by name. */
+    public Map<String, List<DamagedRange>> damagedRanges() {
+        Map<String, List<DamagedRange>> all = new TreeMap<>();
+        for (ConsumerCore each : consumers.owned()) {
+            List<DamagedRange> ranges = each.damage().ranges();
+            if (!ranges.isEmpty()) {
+                all.put(each.name(), ranges);
+            }
+        }
+        return all;
     }
 
     // ---- reading
@@ -348,6 +379,37 @@ public final class QueueCore {
             notFull.signalAll();
             release(stopped || isStopped());
         }
+    }
+
+    /** Throws LockedException if another process owns a consumer. */
+    void checkOwnsAllConsumers() {
+        for (String name : consumerNames()) {
+            onConsumer(name, () -> {
+                consumers.checkFree(name);
+                return null;
+            });
+        }
+    }
+
+    /** Closes the queue, and deletes its files. */
+    void destroy() {
+        close();
+        try {
+            Closeable locks = QueueLocks.all(directory);
+            try {
+                QueueFiles.delete(DiskStorage.INSTANCE, directory);
+            } finally {
+                locks.close();
+            }
+        } catch (LockedException e) {
+            throw new LockedException("the queue is closed and was not destroyed: " + e.getMessage(), e.pid());
+        } catch (IOException e) {
+            throw new MmapQueueException("not all files of the queue in " + directory + " could be deleted: " + e, e);
+        }
+    }
+
+    synchronized boolean isClosed() {
+        return closed;
     }
 
     private void stopAppending() {

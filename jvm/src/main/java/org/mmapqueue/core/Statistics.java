@@ -18,6 +18,7 @@ import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.registry.Registry;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.swap.Swapper;
+import org.mmapqueue.write.Writer;
 
 /** How far the consumers of a queue are, at one moment. */
 final class Statistics {
@@ -26,8 +27,11 @@ final class Statistics {
     private final long endOffset;
     private final Registry registry;
     private final Consumers consumers;
+    private final Writer writer;
 
-    Statistics(Log log, long endOffset, Registry registry, Consumers consumers) {
+    /** @param writer null if another process writes */
+    Statistics(Log log, long endOffset, Registry registry, Consumers consumers, Writer writer) {
+        this.writer = writer;
         this.log = log;
         this.endOffset = endOffset;
         this.registry = registry;
@@ -63,6 +67,8 @@ final class Statistics {
                 lag == 0 ? Optional.empty() : ageOf(committed),
                 core != null ? core.readOffset() : committed,
                 core != null ? core.unacked() : 0,
+                writer == null ? 0 : writer.dropped(consumer.name()),
+                core != null ? core.damage().records() : 0,
                 Optional.of(consumer.cursors().label()).filter(text -> !text.isEmpty()));
     }
 

@@ -15,8 +15,9 @@ public final class DroppedException extends MmapQueueException {
      * @param last the offset of the last record that was dropped
      */
     public DroppedException(String consumer, long first, long last) {
-        super("consumer " + consumer + " was further behind than max_consumer_lag allows: records " + first + ".."
-                + last + " were dropped for it; it goes on with " + (last + 1));
+        super("records " + first + ".." + last + " were dropped for consumer " + consumer
+                + ": it lagged by more than max_consumer_lag, or did not ack them within max_age; it continues at "
+                + (last + 1));
         this.first = first;
         this.last = last;
     }

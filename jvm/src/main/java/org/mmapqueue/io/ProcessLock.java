@@ -10,11 +10,13 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.locks.LockSupport;
 import org.mmapqueue.errors.LockedException;
 
@@ -49,7 +51,7 @@ public final class ProcessLock implements Closeable {
     /**
      * Takes the lock. Waits for a process that holds it {@linkplain #tryForAMoment for a moment only}.
      *
-     * @param file the lock file; made when it is missing, never deleted
+     * @param file the lock file; made when it is missing, deleted with the queue alone
      * @param what the locked thing, for the error's text
      * @param fileMode permissions of a new file
      * @throws LockedException when another process or class loader holds it; has its pid
@@ -61,6 +63,8 @@ public final class ProcessLock implements Closeable {
             for (int round = 1; ; round++) {
                 try {
                     return tryAcquire(file, fileMode, ProcessHandle.current().pid());
+                } catch (Replaced e) {
+                    // A queue was destroyed while this thread waited: again, with the file that is there now.
                 } catch (ClosedByInterruptException e) {
                     // The channel is closed, and the lock with it: again, with the interrupt kept for later.
                     interrupted |= Thread.interrupted();
@@ -82,7 +86,7 @@ public final class ProcessLock implements Closeable {
     /**
      * Takes the lock for a moment, if it is free. A concurrent {@link #acquire} waits instead of throwing.
      *
-     * @param file the lock file; made when it is missing, never deleted
+     * @param file the lock file; made when it is missing, deleted with the queue alone
      * @param fileMode permissions of a new file
      * @return null when the lock is held
      * @throws IOException when the file cannot be made or locked
@@ -90,22 +94,23 @@ public final class ProcessLock implements Closeable {
     public static ProcessLock tryForAMoment(Path file, FileMode fileMode) throws IOException {
         try {
             return tryAcquire(file, fileMode, PASSING);
-        } catch (Held e) {
+        } catch (Held | Replaced e) {
             return null;
         }
     }
 
-    private static ProcessLock tryAcquire(Path file, FileMode fileMode, long holder) throws IOException, Held {
+    private static ProcessLock tryAcquire(Path file, FileMode fileMode, long holder)
+            throws IOException, Held, Replaced {
         List<String> tokens = new ArrayList<>();
         boolean held = false;
         FileChannel channel = null;
+        Object key;
         try {
             // One thread at a time, of all copies of these classes: making the file opens and closes it.
             synchronized (PREFIX.intern()) {
                 take(file.toAbsolutePath().getParent().toRealPath().resolve(file.getFileName()), holder, tokens);
                 makeIfMissing(file, fileMode);
-                Object key = Files.readAttributes(file, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS)
-                        .fileKey();
+                key = keyOf(file);
                 if (key != null) {
                     take(key, holder, tokens);
                 }
@@ -115,6 +120,9 @@ public final class ProcessLock implements Closeable {
             FileLock lock = channel.tryLock();
             if (lock == null) {
                 throw new Held(readPid(channel), false);
+            }
+            if (!isStill(file, key)) {
+                throw new Replaced();
             }
             writePid(channel, holder);
             held = true;
@@ -126,6 +134,20 @@ public final class ProcessLock implements Closeable {
                 }
                 tokens.forEach(System.getProperties()::remove);
             }
+        }
+    }
+
+    private static Object keyOf(Path file) throws IOException {
+        return Files.readAttributes(file, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS)
+                .fileKey();
+    }
+
+    // The lock of a file without a name excludes nobody: the process that has deleted the file held it until then.
+    private static boolean isStill(Path file, Object key) throws IOException {
+        try {
+            return Objects.equals(key, keyOf(file));
+        } catch (NoSuchFileException e) {
+            return false;
         }
     }
 
@@ -145,6 +167,15 @@ public final class ProcessLock implements Closeable {
     // The pid is written after locking: the file may still have that of the holder before.
     private static boolean isAlive(long pid) {
         return pid > 0 && ProcessHandle.of(pid).map(ProcessHandle::isAlive).orElse(false);
+    }
+
+    /** The file was deleted before it was locked. */
+    private static final class Replaced extends Exception {
+        private static final long serialVersionUID = 1;
+
+        Replaced() {
+            super(null, null, false, false);
+        }
     }
 
     /** The lock is held. */

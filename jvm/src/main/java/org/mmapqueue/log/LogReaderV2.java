@@ -344,6 +344,11 @@ public final class LogReaderV2 extends LogReader {
         return epoch;
     }
 
+    /** The queue's UUID, lower half. */
+    long uuidLow() {
+        return fields.uuidLow();
+    }
+
     /** The segment of the position, pinned, with a checked header. */
     public Segment checkedSegment() throws IOException {
         epochOf();

@@ -14,6 +14,7 @@ import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.Closing;
+import org.mmapqueue.log.DamageSkip;
 import org.mmapqueue.log.LogReader;
 import org.mmapqueue.log.LogReaderV1;
 import org.mmapqueue.log.LogReaderV2;
@@ -56,11 +57,23 @@ public final class Log implements RandomAccessReader.Source, Closeable {
     }
 
     /** A new reader of a range; {@code gone} is true once the handle that returned it is closed. */
-    public RangeReader reader(long from, long to, BooleanSupplier gone) {
+    public RangeReader reader(long from, long to, boolean skipsDamage, BooleanSupplier gone) {
         RandomAccessReader numbers = randomAccess(); // version 1 has none
-        RangeReader reader = new RangeReader((LogReaderV2) reader(), numbers, gone, readers::remove, from, to);
+        RangeReader reader = new RangeReader(
+                (LogReaderV2) reader(),
+                numbers,
+                skipsDamage ? damageSkip() : null,
+                gone,
+                readers::remove,
+                from,
+                to);
         readers.add(reader);
         return reader;
+    }
+
+    /** Finds records after damage, for one thread at a time. Not in version 1. */
+    public DamageSkip damageSkip() {
+        return new DamageSkip((LogReaderV2) reader(), meta::writing);
     }
 
     // A later writer may have a larger max_event_size, so for other processes only the ring is a bound.

@@ -237,6 +237,11 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
         return call(() -> log.retainedNumberAt(position));
     }
 
+    /** The id of the first segment that is not overwritten. */
+    long firstSegment() {
+        return call(() -> Math.max(0, log.startSegment()));
+    }
+
     /**
      * Returns if a record is retained, or is the next one.
      *

@@ -9,8 +9,10 @@ import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.log.BatchSource;
+import org.mmapqueue.log.DamageSkip;
 import org.mmapqueue.log.LogReaderV2;
 import org.mmapqueue.log.RecordBatch;
+import org.mmapqueue.log.SkippedDamage;
 import org.mmapqueue.log.TruncatedFiles;
 
 /**
@@ -22,6 +24,8 @@ import org.mmapqueue.log.TruncatedFiles;
 public final class RangeReader extends BatchSource implements AutoCloseable {
     private final LogReaderV2 reader;
     private final RandomAccessReader randomAccess;
+    private final DamageSkip skip;
+    private final SkippedDamage skipped = new SkippedDamage("a reader of a range");
     private final BooleanSupplier gone;
     private final Consumer<RangeReader> forget;
     private final long to;
@@ -37,12 +41,14 @@ public final class RangeReader extends BatchSource implements AutoCloseable {
     /**
      * A reader before the first record of its range.
      *
+     * @param skip finds the next record after damage; null to throw
      * @param gone whether the handle that returned it is closed
      * @param forget called when it is closed
      */
     RangeReader(
             LogReaderV2 reader,
             RandomAccessReader randomAccess,
+            DamageSkip skip,
             BooleanSupplier gone,
             Consumer<RangeReader> forget,
             long from,
@@ -52,12 +58,44 @@ public final class RangeReader extends BatchSource implements AutoCloseable {
         }
         this.reader = reader;
         this.randomAccess = randomAccess;
+        this.skip = skip;
         this.gone = gone;
         this.forget = forget;
         this.offset = from;
         this.to = to;
-        reader.moveTo(randomAccess.locate(from).position());
+        try {
+            locate();
+        } catch (IOException e) {
+            throw new MmapQueueException("record " + from + " could not be found: " + e, e);
+        }
+    }
+
+    // Moves to the record of the offset, or to the first one after it if that is damaged.
+    private void locate() throws IOException {
+        try {
+            reader.moveTo(randomAccess.locate(offset).position());
+        } catch (CorruptException e) {
+            DamageSkip.Found found = skip == null ? null : skip.locate(offset, randomAccess.firstSegment());
+            if (found == null) {
+                throw e;
+            }
+            skipTo(e, found);
+        }
         placed = true;
+    }
+
+    private void skipTo(CorruptException damage, DamageSkip.Found found) {
+        randomAccess.checkRetained(offset); // else the record was overwritten, which looks like damage
+        if (found.offset() > offset && offset < to) {
+            skipped.add(damage, offset, Math.min(found.offset(), to));
+        }
+        offset = Math.max(offset, Math.min(found.offset(), to));
+        reader.moveTo(found.position());
+    }
+
+    /** The damaged ranges that were skipped. */
+    public SkippedDamage damage() {
+        return skipped;
     }
 
     /** The offset of the next record; the range's end after the last one. */
@@ -128,13 +166,11 @@ public final class RangeReader extends BatchSource implements AutoCloseable {
         long segment = -1;
         try {
             if (!placed) {
-                reader.moveTo(randomAccess.locate(offset).position());
-                placed = true;
+                locate();
             }
             segment = reader.segmentOffset() == reader.segmentSize() ? reader.segmentId() + 1 : reader.segmentId();
-            while (batch.count() < maxRecords && offset < to && reader.next() && take(batch, maxBytes, first)) {
-                reader.advance();
-                offset++;
+            while (batch.count() < maxRecords && offset < to && step(batch, maxBytes, first)) {
+                // the next one
             }
         } catch (IOException | RuntimeException | Error e) {
             if (first && batch.count() == 0) {
@@ -145,6 +181,24 @@ public final class RangeReader extends BatchSource implements AutoCloseable {
                 countSegments(segment, reader.segmentId());
             }
         }
+    }
+
+    // False if there is no next record, or it does not fit.
+    private boolean step(RecordBatch batch, long maxBytes, boolean first) throws IOException {
+        try {
+            if (!reader.next() || !take(batch, maxBytes, first)) {
+                return false;
+            }
+            reader.advance();
+            offset++;
+        } catch (CorruptException e) {
+            DamageSkip.Found found = skip == null ? null : skip.after(reader.position(), offset);
+            if (found == null) {
+                throw e;
+            }
+            skipTo(e, found);
+        }
+        return true;
     }
 
     // Passes the tombstone of a record that was lost.

@@ -6,6 +6,7 @@ import java.util.stream.LongStream;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.log.DamageSkip;
 import org.mmapqueue.log.LogReaderV2;
 import org.mmapqueue.segment.Geometry;
 
@@ -111,8 +112,22 @@ final class RetainedLog {
         if (offset == geometry.segmentSize() && end > position) {
             return search.baseIndex(id + 1);
         }
-        search.toOffset(id, offset);
-        return search.number();
+        try {
+            search.toOffset(id, offset);
+            return search.number();
+        } catch (CorruptException e) {
+            return countedBack(position, id, e);
+        }
+    }
+
+    // Damage before the position: the records after it lead to the next segment, which has the offset.
+    private long countedBack(long position, long id, CorruptException damage) throws IOException {
+        long number = isLost() ? -1 : new DamageSkip(reader, source::end).offsetAt(position);
+        if (number < 0) {
+            throw damage;
+        }
+        checkRetained(id);
+        return number;
     }
 
     /**

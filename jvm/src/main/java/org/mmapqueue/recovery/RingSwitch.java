@@ -68,6 +68,16 @@ public final class RingSwitch {
         }
     }
 
+    /** Deletes what an interrupted switch has left. */
+    static void deleteCopies(Storage storage, Path queue) throws IOException {
+        for (String name : List.of(COPY, READY)) {
+            Path copy = queue.resolve(name);
+            if (Files.isDirectory(copy, LinkOption.NOFOLLOW_LINKS)) {
+                delete(storage, copy);
+            }
+        }
+    }
+
     // Each step may be repeated. The meta page goes first and comes last: without it the directory has no queue.
     private static void complete(Storage storage, Path queue) throws IOException {
         Path ready = queue.resolve(READY);

@@ -22,13 +22,33 @@ public final class MmapQueueProvider implements TableProvider, DataSourceRegiste
         return NAME;
     }
 
+    /** Lets Spark pass the columns and options of CREATE TABLE, so that wrong ones are an error there. */
     @Override
-    public StructType inferSchema(CaseInsensitiveStringMap options) {
-        return RecordSchema.READ;
+    public boolean supportsExternalMetadata() {
+        return true;
     }
 
     @Override
+    public StructType inferSchema(CaseInsensitiveStringMap options) {
+        TableOptions.of(options.asCaseSensitiveMap()).path();
+        return RecordSchema.READ;
+    }
+
+    /**
+     * Makes a table.
+     *
+     * @param schema the columns of the rows to write, or those that a read or CREATE TABLE gives; they must be the
+     *     queue's own for a read
+     * @param partitioning must be empty
+     * @param properties the options, and the properties of a table in a catalog
+     * @return the table; its queue need not exist yet
+     * @throws IllegalArgumentException if an option is invalid, or the table is partitioned
+     */
+    @Override
     public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
-        return new QueueTable(TableOptions.of(properties));
+        if (partitioning.length > 0) {
+            throw new IllegalArgumentException(TableOptions.NOT_PARTITIONED);
+        }
+        return new QueueTable(TableOptions.of(properties), schema);
     }
 }

@@ -139,8 +139,7 @@ public class QueueCatalog implements StagingTableCatalog {
                     + (root == null ? "'s absolute path" : " in " + root + ", or by an absolute path"));
         }
         if (partitions.length > 0) {
-            throw new IllegalArgumentException("table " + queue + ": a queue is not partitioned by columns; its"
-                    + " option partitions = n makes n partitions");
+            throw new IllegalArgumentException("table " + queue + ": " + TableOptions.NOT_PARTITIONED);
         }
         Options given = CreateOptions.of(queue, properties);
         if (PartitionDirectory.isQueue(path(queue))) {
@@ -162,7 +161,7 @@ public class QueueCatalog implements StagingTableCatalog {
 
     @Override
     public Table alterTable(Identifier table, TableChange... changes) {
-        throw new UnsupportedOperationException("a queue cannot be altered by ALTER TABLE: its columns are fixedand"
+        throw new UnsupportedOperationException("a queue cannot be altered by ALTER TABLE: its columns are fixed and"
                 + " the configuration of " + path(table.name()) + " does not change");
     }
 

@@ -62,6 +62,8 @@ final class QueueTable implements SupportsRead, SupportsWrite, SupportsMetadataC
 
     private final Options properties;
     private final Path path;
+    /** The columns that the program gave; null if it gave none. */
+    private final StructType given;
     /** Figures of the last committed write, of a stream's last epoch. Spark makes more writes than it runs. */
     private volatile PushFigures lastWrite;
 
@@ -72,8 +74,20 @@ final class QueueTable implements SupportsRead, SupportsWrite, SupportsMetadataC
      * @throws IllegalArgumentException if the path is missing, or not local
      */
     QueueTable(Options properties) {
+        this(properties, null);
+    }
+
+    /**
+     * A table outside of a {@link QueueCatalog}; its queue need not exist yet.
+     *
+     * @param properties its options, including the path
+     * @param given the columns to write, or those that a read gave
+     * @throws IllegalArgumentException if the path is missing, or not local
+     */
+    QueueTable(Options properties, StructType given) {
         this.properties = properties;
         this.path = properties.path();
+        this.given = given;
     }
 
     /** The queue's directory. */
@@ -97,6 +111,9 @@ final class QueueTable implements SupportsRead, SupportsWrite, SupportsMetadataC
         });
         all.put(TableCatalog.PROP_PROVIDER, MmapQueueProvider.NAME);
         all.put(TableCatalog.PROP_LOCATION, path.toUri().toString());
+        if (given != null) {
+            all.put(TableCatalog.PROP_EXTERNAL, "true"); // Spark's own catalog does not delete the queue
+        }
         if (PartitionDirectory.isQueue(path)) {
             all.putAll(QueueState.of(path));
         }
@@ -126,8 +143,12 @@ final class QueueTable implements SupportsRead, SupportsWrite, SupportsMetadataC
 
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-        Options given = new Options(options);
-        return new QueueScanBuilder(path, given.over(properties), given);
+        if (given != null && !(given.length() == RecordSchema.READ.length() && RecordSchema.hasColumnsOf(given))) {
+            throw new IllegalArgumentException("the columns " + given.catalogString() + " are not those of a queue: "
+                    + RecordSchema.READ.catalogString() + "; select and cast what is read");
+        }
+        Options query = new Options(options);
+        return new QueueScanBuilder(path, query.over(properties), query);
     }
 
     @Override
@@ -137,9 +158,9 @@ final class QueueTable implements SupportsRead, SupportsWrite, SupportsMetadataC
 
     /** A write that matches columns by name. */
     WriteBuilder namedWriteBuilder(LogicalWriteInfo info) {
-        Options given = new Options(info.options());
+        Options query = new Options(info.options());
         return new QueueWriteBuilder(
-                path, given.over(properties), given, info, new PushFigures(each -> lastWrite = each));
+                path, query.over(properties), query, info, new PushFigures(each -> lastWrite = each));
     }
 
     /** The sink's metrics in a query's progress. */

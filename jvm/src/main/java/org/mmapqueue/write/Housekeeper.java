@@ -26,6 +26,8 @@ public final class Housekeeper implements AutoCloseable {
     private final long idleNanos;
     private final LongSupplier activity;
     private final Runnable whenIdle;
+    private final long ageNanos;
+    private final Runnable dropAged;
     private final Thread thread;
     private volatile long entered = -1;
     private volatile boolean stopped;
@@ -38,11 +40,13 @@ public final class Housekeeper implements AutoCloseable {
     private long lastActivity = -1;
     private long activeAt;
     private boolean isIdle;
+    private long agedAt;
 
     /**
      * A housekeeper that is not running yet.
      *
      * @param idleMillis ms without a change of {@code activity} after which {@code whenIdle} is run, once; 0 for never
+     * @param ageMillis ms between calls of {@code dropAged}; 0 for none
      */
     Housekeeper(
             String name,
@@ -52,13 +56,18 @@ public final class Housekeeper implements AutoCloseable {
             int maxInMemSegments,
             long idleMillis,
             LongSupplier activity,
-            Runnable whenIdle) {
+            Runnable whenIdle,
+            long ageMillis,
+            Runnable dropAged) {
         this.swapper = swapper;
         this.ring = ring;
         this.maxInMemSegments = maxInMemSegments;
         this.idleNanos = TimeUnit.MILLISECONDS.toNanos(idleMillis);
         this.activity = activity;
         this.whenIdle = whenIdle;
+        this.ageNanos = TimeUnit.MILLISECONDS.toNanos(ageMillis);
+        this.dropAged = dropAged;
+        this.agedAt = System.nanoTime();
         long byBytes = Math.max(2, BYTES_AHEAD / geometry.segmentSize());
         this.ahead = (int) Math.min(Math.max(1, maxInMemSegments / 2 - 1), Math.min(byBytes, geometry.capacity() - 1L));
         this.thread = new Thread(this::run, name);
@@ -97,15 +106,33 @@ public final class Housekeeper implements AutoCloseable {
             if (wanted) {
                 wanted = false;
                 step();
-            } else if (idleNanos == 0) {
+                untilAged();
+                continue;
+            }
+            long nap = Math.min(idleNanos == 0 ? Long.MAX_VALUE : lookForIdleness(), untilAged());
+            if (nap == Long.MAX_VALUE) {
                 LockSupport.park(this);
             } else {
-                lookForIdleness();
+                LockSupport.parkNanos(this, nap);
             }
         }
     }
 
-    private void lookForIdleness() {
+    // Returns the ns until the next look for records that are too old.
+    private long untilAged() {
+        if (ageNanos == 0) {
+            return Long.MAX_VALUE;
+        }
+        long left = agedAt + ageNanos - System.nanoTime();
+        if (left <= 0) {
+            dropAged.run();
+            agedAt = System.nanoTime();
+            left = ageNanos;
+        }
+        return left;
+    }
+
+    private long lookForIdleness() {
         long now = System.nanoTime();
         long seen = activity.getAsLong();
         if (seen != lastActivity) {
@@ -122,7 +149,7 @@ public final class Housekeeper implements AutoCloseable {
                 LOG.warn("the gc of the idle queue failed: {}", e.toString());
             }
         }
-        LockSupport.parkNanos(this, left > 0 ? left : idleNanos);
+        return left > 0 ? left : idleNanos;
     }
 
     /** Does what there is to do. */

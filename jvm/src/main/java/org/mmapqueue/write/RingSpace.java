@@ -1,20 +1,18 @@
 package org.mmapqueue.write;
 
 import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.flush.Flusher;
-import org.mmapqueue.log.LogReaderV2;
-import org.mmapqueue.log.OffsetResolver;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.registry.Registry;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
 import org.mmapqueue.swap.Swapper;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Decides which slots of the ring are free, in the process that writes. Any number of threads.
@@ -24,8 +22,6 @@ import org.slf4j.LoggerFactory;
  * checked again ({@link Registry} has the other half of the protocol).
  */
 final class RingSpace {
-    private static final Logger LOG = LoggerFactory.getLogger(RingSpace.class);
-
     /** With retention, this part of the ring is given up with one fsync, not each segment. */
     private static final int PARTS = 64;
 
@@ -37,7 +33,7 @@ final class RingSpace {
     private final long maxConsumerLag;
     private long seenChanges;
     private volatile long firstKept;
-    private boolean saidThatNobodyReads;
+    private final DroppedRecords dropped;
 
     RingSpace(Settings settings, MetaPage meta, Swapper swapper, Registry registry, Flusher flusher) {
         this.geometry = settings.geometry();
@@ -46,6 +42,7 @@ final class RingSpace {
         this.swapper = swapper;
         this.registry = registry;
         this.flusher = flusher;
+        this.dropped = new DroppedRecords(geometry, meta, swapper);
     }
 
     /** Finds the first segment that exists after an open. All cursors are durable. */
@@ -201,61 +198,41 @@ final class RingSpace {
             return;
         }
         long writing = meta.writing();
-        for (Registry.Named each : registry.all()) {
+        for (Registry.Named each : withNoConsumer()) {
             if (writing - each.cursors().needed() > maxConsumerLag) {
-                drop(each.name(), each.cursors(), writing);
+                long to = firstRecordFrom(geometry.segmentOf(writing - maxConsumerLag) + 1, writing);
+                String reason = "lags by " + (writing - each.cursors().needed()) + " bytes, and max_consumer_lag is "
+                        + maxConsumerLag;
+                dropped.drop(each, to, writing, reason);
             }
-        }
-        if (writing - registry.noConsumer().needed() > maxConsumerLag) {
-            drop("", registry.noConsumer(), writing);
         }
     }
 
-    private void drop(String name, ConsumerCursors consumer, long writing) throws IOException {
-        long to = firstRecordFrom(geometry.segmentOf(writing - maxConsumerLag) + 1, writing);
-        long needed = consumer.needed();
-        // Before the reclaimed position: the consumer is being moved back, without success.
-        if (to <= needed || needed < meta.reclaimed()) {
-            return;
+    /**
+     * Drops the records before a position, which are too old, for each consumer that has not acked them.
+     *
+     * @param to the end of a record
+     * @return whether any were
+     */
+    synchronized boolean dropBefore(long to, String reason) throws IOException {
+        refresh();
+        boolean any = false;
+        for (Registry.Named each : withNoConsumer()) {
+            any |= dropped.drop(each, to, meta.writing(), reason);
         }
-        if (consumer == registry.noConsumer()) {
-            consumer.drop(to, 0);
-            sayThatNobodyReads(to);
-            return;
-        }
-        LogReaderV2 reader = new LogReaderV2(swapper, geometry, meta.fields(), meta::writing);
-        try {
-            boolean continues = consumer.dropped() > consumer.committed();
-            long first = continues
-                    ? consumer.droppedFirst()
-                    : OffsetResolver.find(reader, needed, writing).offset();
-            long next = OffsetResolver.find(reader, to, writing).offset();
-            consumer.drop(to, first);
-            // Once until the consumer takes note: until then it may lose a segment for each one that is written.
-            if (!continues) {
-                LOG.warn(
-                        "consumer {} lags by {} bytes, and max_consumer_lag is {}: records from {} to {} are dropped"
-                                + " for it, and more until it continues",
-                        name,
-                        writing - needed,
-                        maxConsumerLag,
-                        first,
-                        next - 1);
-            }
-        } finally {
-            reader.leave();
-        }
+        return any;
     }
 
-    private void sayThatNobodyReads(long position) {
-        if (!saidThatNobodyReads) {
-            saidThatNobodyReads = true;
-            LOG.warn(
-                    "there is no consumer, and max_consumer_lag is {}: records before position {} are dropped, and"
-                            + " more until there is one",
-                    maxConsumerLag,
-                    position);
-        }
+    // What is needed without a consumer has an empty name.
+    private List<Registry.Named> withNoConsumer() {
+        List<Registry.Named> all = new ArrayList<>(registry.all());
+        all.add(new Registry.Named("", registry.noConsumer()));
+        return all;
+    }
+
+    /** The number of records that were dropped for a consumer since the queue was opened. Any thread. */
+    long dropped(String consumer) {
+        return dropped.count(consumer);
     }
 
     // The position after which a record begins, in this segment or a later one; the log end if there is none.

@@ -48,6 +48,7 @@ public final class Writer implements Closeable {
     private final Log log;
     private final Flusher flusher;
     private final RingSpace space;
+    private final AgeLimit ageLimit;
     private final Housekeeper housekeeper;
     private final Appender appender;
     private final Producers producers;
@@ -101,6 +102,11 @@ public final class Writer implements Closeable {
         this.space = new RingSpace(settings, meta, swapper, registry, flusher);
         retain(settings.retention());
         space.start();
+        this.ageLimit = new AgeLimit(directory, settings.maxAgeMillis(), log, space, () -> {
+            notFull.signalAll();
+            notEmpty.signalAll(); // a consumer that waits for room in its window gets Dropped
+            spaceMayBeFree();
+        });
         Slots slots = new Slots();
         this.housekeeper = new Housekeeper(
                 name + "-housekeeper",
@@ -110,12 +116,24 @@ public final class Writer implements Closeable {
                 settings.maxInMemSegments(),
                 settings.gcOnIdleMillis(),
                 () -> meta.writing() + registry.lowWatermark(),
-                this::gc);
+                this::gc,
+                ageLimit.periodMillis(),
+                ageLimit);
         this.appender = geometry.format() == Format.V1
                 ? new AppenderV1(meta, swapper, flusher, slots, settings)
                 : new AppenderV2(meta, swapper, flusher, slots, settings, tail.lastTimestamp());
         appender.start(tail.position(), tail.nextOffset());
         flushAt = tail.nextOffset() + settings.flushCeilingNum() - 1;
+    }
+
+    /** Drops the records that are older than max_age for the consumers that have not acked them. */
+    public void dropAged() {
+        ageLimit.run();
+    }
+
+    /** The number of records that were dropped for a consumer since the queue was opened, by age or lag. */
+    public long dropped(String consumer) {
+        return space.dropped(consumer);
     }
 
     private void retain(Settings.Retention retention) throws IOException {

@@ -16,7 +16,7 @@ class RedeliveryTest {
 
     private Redelivery redelivery(long visibilityMillis) {
         return new Redelivery(
-                window, new SparseIndex(), null, new Settings.Delivery(1000, visibilityMillis, 0, null), () -> now);
+                window, new SparseIndex(), null, new Settings.Delivery(1000, visibilityMillis, 0, null, false), () -> now, new DamagePolicy(null, null, null));
     }
 
     /** Each delivery starts a new visibility timeout, however the one before ended. */

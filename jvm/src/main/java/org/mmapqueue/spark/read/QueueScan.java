@@ -19,6 +19,7 @@ import org.apache.spark.sql.connector.read.partitioning.Partitioning;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.types.StructType;
 import org.mmapqueue.spark.common.OpenPartitions;
+import org.mmapqueue.spark.common.PartitionDirectory;
 import org.mmapqueue.spark.common.RecordSchema;
 import org.mmapqueue.spark.read.plan.InputPlanner;
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
@@ -53,7 +54,7 @@ final class QueueScan implements SupportsReportStatistics, SupportsReportPartiti
         }
     }
 
-    /** A stream has no statistics. */
+    /** A stream has no statistics, nor has a queue that does not exist. */
     private record Unknown() implements Statistics {
 
         @Override
@@ -105,10 +106,10 @@ final class QueueScan implements SupportsReportStatistics, SupportsReportPartiti
                 request.path(), request.options(), RecordSchema.withQueueId(request.columns()), checkpointLocation);
     }
 
-    // Spark also asks for the metrics of a stream.
+    // Spark also asks for the statistics of a stream, and DESCRIBE for those of a table without a queue.
     @Override
     public synchronized Statistics estimateStatistics() {
-        return streaming ? new Unknown() : plan();
+        return streaming || !PartitionDirectory.isQueue(request.path()) ? new Unknown() : plan();
     }
 
     @Override

@@ -12,12 +12,12 @@ import org.mmapqueue.io.FileMode;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.recovery.QueueLocks;
 import org.mmapqueue.recovery.RingSwitch;
 import org.mmapqueue.tool.report.CopyReport;
 import org.mmapqueue.tool.report.Finding;
 import org.mmapqueue.tool.report.Progress;
 import org.mmapqueue.tool.report.VerifyReport;
-import org.mmapqueue.tool.verify.QueueLocks;
 import org.mmapqueue.tool.verify.Survey;
 import org.mmapqueue.tool.verify.Verifier;
 

@@ -16,11 +16,11 @@ import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.recovery.QueueLocks;
 import org.mmapqueue.tool.report.Finding;
 import org.mmapqueue.tool.report.Progress;
 import org.mmapqueue.tool.report.RepairReport;
 import org.mmapqueue.tool.report.VerifyReport;
-import org.mmapqueue.tool.verify.QueueLocks;
 import org.mmapqueue.tool.verify.Survey;
 import org.mmapqueue.tool.verify.Verifier;
 

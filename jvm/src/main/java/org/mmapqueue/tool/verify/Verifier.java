@@ -12,6 +12,7 @@ import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.recovery.QueueLocks;
 import org.mmapqueue.recovery.RingSwitch;
 import org.mmapqueue.tool.report.Finding;
 import org.mmapqueue.tool.report.Progress;

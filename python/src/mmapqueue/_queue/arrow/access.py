@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mmapqueue._jvm import names
-from mmapqueue._queue.arrow_batches import MAX_VALUE_BYTES, joined, pyarrow, schema, value_columns
-from mmapqueue._queue.arrow_pop import read_batches, read_records
+from mmapqueue._queue.arrow.batches import MAX_VALUE_BYTES, joined, pyarrow, schema
+from mmapqueue._queue.arrow.columns import value_columns
+from mmapqueue._queue.arrow.reading import read_batches, read_records
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.producer import Producer
 from mmapqueue._values.annotations import RecordBatch, RecordBatchReader
 from mmapqueue._values.arguments import count
+from mmapqueue._values.durations import Duration
 from mmapqueue._values.errors import TooLarge
 from mmapqueue._values.offsets import as_long
 
@@ -22,7 +24,7 @@ class ArrowAccess:
     _producer: Producer
 
     def push_arrow(
-        self, data: object, block: bool = True, timeout: float | None = None, *, atomic: bool = False
+        self, data: object, block: bool = True, timeout: Duration | None = None, *, atomic: bool = False
     ) -> int:
         """Appends the values of a column of Apache Arrow, in order, each as a record.
 
@@ -31,9 +33,10 @@ class ArrowAccess:
         Args:
             data: A pyarrow RecordBatch, Table or RecordBatchReader, or what has `__arrow_c_stream__`, such as a
                 DataFrame of polars or pandas. The column is the one of the name "value", or the only one; binary or
-                string of any kind, text as UTF-8. Null values raise ValueError.
+                string of any kind, text as UTF-8. No serializer runs. Null values raise ValueError.
             block: Whether to wait for room when the queue is full.
-            timeout: The longest to wait in all, in seconds; None for as long as it takes.
+            timeout: The longest to wait in all: seconds, a timedelta, or a text such as "30s"; None for as long as it
+                takes.
             atomic: Whether all records become visible together, or none, as in `push_many`.
 
         Every exception has an attribute `pushed`, as from `push_many`.
@@ -62,8 +65,8 @@ class ArrowAccess:
     def read_arrow(self, first: int | None = None, end: int | None = None) -> RecordBatch:
         """Reads a range of offsets as one pyarrow RecordBatch, and moves no consumer.
 
-        Up to 4 MiB of data stay where they are in shared memory, as from `pop_arrow`; more is copied into one piece. For
-        more than memory holds there is `iter_arrow`.
+        Up to 4 MiB of data stay where they are in shared memory, as from `pop_arrow`; more is copied into one
+        piece. For more than memory holds there is `iter_arrow`.
 
         Args:
             first: The first record's offset; None for the log start.
@@ -95,7 +98,9 @@ class ArrowAccess:
             batches.append(batch)
             size += batch.nbytes
             if size > MAX_VALUE_BYTES:
-                raise TooLarge("read_arrow: the range has more than 2 GiB of data: read it batch by batch, with iter_arrow")
+                raise TooLarge(
+                    "read_arrow: the range has more than 2 GiB of data: read it batch by batch, with iter_arrow"
+                )
         return joined(batches)
 
     def iter_arrow(

@@ -1,4 +1,4 @@
-package org.mmapqueue.tool.verify;
+package org.mmapqueue.recovery;
 
 import java.io.Closeable;
 import java.io.IOException;
@@ -14,6 +14,8 @@ import org.mmapqueue.meta.ConsumerPage;
 
 /** The locks of a queue that no process may have open. No state. */
 public final class QueueLocks {
+    private static final String LOCK_SUFFIX = ".lock";
+
     private QueueLocks() {}
 
     /**
@@ -23,7 +25,7 @@ public final class QueueLocks {
      */
     public static Closeable writer(Path directory) throws IOException {
         List<Closeable> held = new ArrayList<>();
-        Path lock = directory.resolve(Inventory.LOCK);
+        Path lock = directory.resolve(QueueDirectory.LOCK_FILE);
         if (Files.exists(lock)) {
             held.add(ProcessLock.acquire(lock, "the queue in " + directory, FileMode.PRIVATE));
         }
@@ -40,16 +42,16 @@ public final class QueueLocks {
         boolean done = false;
         try {
             held.add(ProcessLock.acquire(
-                    directory.resolve(Inventory.LOCK), "the queue in " + directory, FileMode.PRIVATE));
+                    directory.resolve(QueueDirectory.LOCK_FILE), "the queue in " + directory, FileMode.PRIVATE));
             Path consumers = directory.resolve(ConsumerPage.DIRECTORY);
             if (Files.isDirectory(consumers)) {
                 try (Stream<Path> files = Files.list(consumers)) {
-                    for (Path each : files.filter(file -> file.toString().endsWith(Inventory.LOCK_SUFFIX))
+                    for (Path each : files.filter(file -> file.toString().endsWith(LOCK_SUFFIX))
                             .toList()) {
                         String name = each.getFileName().toString();
                         held.add(ProcessLock.acquire(
                                 each,
-                                "consumer " + name.substring(0, name.length() - Inventory.LOCK_SUFFIX.length()),
+                                "consumer " + name.substring(0, name.length() - LOCK_SUFFIX.length()),
                                 FileMode.PRIVATE));
                     }
                 }

@@ -1,0 +1,284 @@
+package org.mmapqueue.log;
+
+import java.io.IOException;
+import java.util.function.LongSupplier;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.RecordDescriptor;
+import org.mmapqueue.segment.Segment;
+
+/**
+ * Finds the next record after damage whose offset only one count allows (decision 040). Within a segment the records are
+ * counted back from the base index of the next one; between two holes with an unknown number of lost records, whole
+ * records are skipped too. Uses a reader of its own; not thread-safe.
+ */
+public final class DamageSkip {
+    /** Bytes that one search reads at most. */
+    private static final long MOST_LOOKED_AT = 1L << 30;
+
+    /**
+     * A record with a known offset.
+     *
+     * @param offset its offset
+     * @param position the position after which it begins
+     */
+    public record Found(long offset, long position) {}
+
+    private final LogReaderV2 reader;
+    private final Geometry geometry;
+    private final LongSupplier published;
+
+    /**
+     * @param reader its own
+     * @param published everything before this position is published
+     */
+    public DamageSkip(LogReaderV2 reader, LongSupplier published) {
+        this.reader = reader;
+        this.geometry = reader.geometry();
+        this.published = published;
+    }
+
+    /**
+     * Finds the first record after a damaged one.
+     *
+     * @param position the position at which reading has failed
+     * @param number the offset of the record that begins there
+     * @return null if no offset after the damage is known yet: the writer has not rolled into the next segment
+     */
+    public Found after(long position, long number) throws IOException {
+        long end = published.getAsLong();
+        try {
+            Found one = afterOne(position, number, end);
+            if (one != null) {
+                return one;
+            }
+            long id = geometry.segmentOf(position);
+            int from = Math.max(geometry.dataStart(), (int) (position - geometry.position(id, 0)));
+            Found here = within(id, from, number, end);
+            return here != null ? here : inLater(id + 1, number, end);
+        } finally {
+            reader.leave();
+        }
+    }
+
+    /**
+     * Walks from a known record to another one, over damage.
+     *
+     * @param from a known record at or before {@code offset}
+     * @return the record, or the first known one after it if it is lost; null if none is known yet
+     */
+    public Found walk(Found from, long offset) throws IOException {
+        Found at = from;
+        while (at != null && at.offset() < offset) {
+            at = next(at);
+        }
+        reader.leave();
+        return at;
+    }
+
+    private Found next(Found at) throws IOException {
+        try {
+            reader.moveTo(at.position());
+            if (!reader.next()) {
+                return null;
+            }
+            reader.skipChecked(published.getAsLong());
+            reader.advance();
+            return new Found(at.offset() + 1, reader.position());
+        } catch (CorruptException e) {
+            return after(reader.position(), at.offset());
+        }
+    }
+
+    /**
+     * Finds a record by its offset, by the headers that are whole.
+     *
+     * @param first the id of the first segment that is retained
+     * @return the record, or the first known one after it if it is lost; null if none is known yet
+     */
+    public Found locate(long offset, long first) throws IOException {
+        long last = geometry.segmentOfEnd(published.getAsLong());
+        for (long id = last; id >= first; id--) {
+            Found begin = begin(id);
+            if (begin != null && begin.offset() <= offset) {
+                return walk(begin, offset);
+            }
+        }
+        for (long id = first; id <= last; id++) {
+            Found begin = begin(id);
+            if (begin != null) {
+                return begin;
+            }
+        }
+        return null;
+    }
+
+    /**
+     * Computes the offset of the record that begins after a position, counting back from the next segment.
+     *
+     * @return -1 if it is not known
+     */
+    public long offsetAt(long position) throws IOException {
+        try {
+            long id = geometry.segmentOf(position);
+            int from = (int) (position - geometry.position(id, 0));
+            Chain chain = chain(id, Math.max(from, geometry.dataStart()), published.getAsLong());
+            return chain.next < 0 ? -1 : chain.next - chain.records;
+        } finally {
+            reader.leave();
+        }
+    }
+
+    // ---- one record, with a length that can be trusted
+
+    private Found afterOne(long position, long number, long end) throws IOException {
+        try {
+            reader.moveTo(position);
+            if (reader.next() && !reader.skipChecked(end)) {
+                reader.advance();
+                return new Found(number + 1, reader.position());
+            }
+        } catch (CorruptException e) {
+            // Its length may be damaged.
+        }
+        return null;
+    }
+
+    // ---- in the segment of the damage
+
+    private Found within(long id, int from, long number, long end) throws IOException {
+        Segment segment = reader.swapper().pinIfThere(id, reader.uuidLow());
+        if (segment == null) {
+            return null; // its epoch is part of each checksum
+        }
+        try {
+            long left = MOST_LOOKED_AT;
+            int at = from + Long.BYTES;
+            while (at < reader.segmentSize() && geometry.position(id, at) < end && left > 0) {
+                if (!isWhole(segment, at)) {
+                    at += Long.BYTES;
+                    left -= Long.BYTES + reader.length();
+                    continue;
+                }
+                Chain chain = chain(id, at, end);
+                long first = chain.next - chain.records;
+                // Each lost record had 8 bytes at least.
+                if (chain.next >= 0 && first >= number && first - number <= (at - from) / Long.BYTES) {
+                    return new Found(first, before(id, at));
+                }
+                left -= chain.end - at;
+                at = Math.max(at + Long.BYTES, chain.end);
+            }
+            return null;
+        } finally {
+            reader.swapper().unpin(segment);
+        }
+    }
+
+    // Whether a whole record or pad begins here.
+    private boolean isWhole(Segment segment, int at) throws IOException {
+        int flags = RecordDescriptor.lengthAndFlags(segment.headerAcquire(at));
+        if (flags == 0 && segment.headerAcquire(at) == 0 || (flags & RecordDescriptor.RESERVED) != 0) {
+            return false;
+        }
+        try {
+            begin(segment.id(), at);
+            if (reader.nextHere()) {
+                reader.check();
+                return true;
+            }
+            return reader.segmentOffset() == reader.segmentSize(); // a pad
+        } catch (CorruptException e) {
+            return false;
+        } finally {
+            reader.forgetEnd();
+        }
+    }
+
+    /**
+     * Records one after the other, up to the end of the segment in which they begin.
+     *
+     * @param records their number
+     * @param next the offset of the record after them; -1 if they do not lead to the segment's end
+     * @param end where they end in the segment
+     */
+    private record Chain(long records, long next, int end) {}
+
+    private Chain chain(long id, int from, long end) throws IOException {
+        long records = 0;
+        int at = from;
+        try {
+            begin(id, from);
+            while (reader.segmentId() == id && reader.segmentOffset() < reader.segmentSize()) {
+                at = reader.segmentOffset();
+                if (reader.nextHere()) {
+                    reader.skipChecked(end);
+                    reader.advance();
+                    records++;
+                } else if (reader.segmentOffset() < reader.segmentSize()) {
+                    return new Chain(records, -1, at); // the log end
+                }
+            }
+        } catch (CorruptException e) {
+            return new Chain(records, -1, at);
+        }
+        return new Chain(records, nextOffset(id), reader.segmentSize());
+    }
+
+    // The base index of the segment in which the last record ends, or of the one after a segment's end: the offset of
+    // the record after the last one.
+    private long nextOffset(long id) throws IOException {
+        boolean spans = reader.segmentId() > id;
+        int first = spans
+                ? reader.segmentOffset() == reader.segmentSize() ? 0 : reader.segmentOffset()
+                : geometry.dataStart();
+        Segment anchor = reader.swapper().pinIfThere(spans ? reader.segmentId() : id + 1, reader.uuidLow());
+        if (anchor == null) {
+            return -1;
+        }
+        try {
+            return anchor.firstRecord() == first || !spans && anchor.firstRecord() == 0 ? anchor.baseIndex() : -1;
+        } finally {
+            reader.swapper().unpin(anchor);
+        }
+    }
+
+    private void begin(long id, int at) throws IOException {
+        reader.moveTo(before(id, at));
+        if (at == geometry.dataStart()) {
+            reader.nextSegment(at);
+        }
+    }
+
+    // The position after which the record at this byte of a segment begins.
+    private long before(long id, int at) {
+        return geometry.position(id, at == geometry.dataStart() ? 0 : at);
+    }
+
+    // ---- in later segments
+
+    private Found inLater(long from, long number, long end) throws IOException {
+        long last = geometry.segmentOfEnd(end);
+        for (long id = from; id <= last; id++) {
+            Found begin = begin(id);
+            if (begin != null && begin.offset() >= number && begin.position() <= end) {
+                return begin;
+            }
+        }
+        return null;
+    }
+
+    // The first record of a segment with a whole header; null without one.
+    private Found begin(long id) throws IOException {
+        Segment segment = reader.swapper().pinIfThere(id, reader.uuidLow());
+        if (segment == null) {
+            return null;
+        }
+        try {
+            int first = segment.firstRecord();
+            return first == 0 ? null : new Found(segment.baseIndex(), before(id, first));
+        } finally {
+            reader.swapper().unpin(segment);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+package org.mmapqueue.log;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+import org.mmapqueue.DamagedRange;
+import org.mmapqueue.errors.CorruptException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The damaged ranges that one reader has skipped: counted, logged, and the latest of them listed. Thread-safe. */
+public final class SkippedDamage {
+    private static final Logger LOG = LoggerFactory.getLogger(SkippedDamage.class);
+    /** The most ranges that are listed. */
+    private static final int MOST = 1000;
+
+    private final String reader;
+    private final Deque<DamagedRange> ranges = new ArrayDeque<>();
+    private long records;
+
+    /** @param reader for the log: which reader it is */
+    public SkippedDamage(String reader) {
+        this.reader = reader;
+    }
+
+    /** Records before {@code next}, from {@code first} on, are skipped. */
+    public synchronized void add(CorruptException damage, long first, long next) {
+        DamagedRange range = new DamagedRange(first, next - 1, damage.file(), damage.position(), damage.getMessage());
+        if (ranges.size() == MOST) {
+            ranges.removeFirst();
+        }
+        ranges.addLast(range);
+        records += range.records();
+        LOG.warn("{} has found damage: {}", reader, range);
+    }
+
+    /** The number of records that were skipped. */
+    public synchronized long records() {
+        return records;
+    }
+
+    /** The latest ranges, at most a thousand, in the order in which they were skipped. */
+    public synchronized List<DamagedRange> ranges() {
+        return List.copyOf(ranges);
+    }
+}

@@ -1,0 +1,56 @@
+package org.mmapqueue.write;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import org.mmapqueue.StartAt;
+import org.mmapqueue.lookup.Log;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Drops the records that are older than max_age for the consumers that have not acked them. One thread at a time. */
+final class AgeLimit implements Runnable {
+    private static final Logger LOG = LoggerFactory.getLogger(AgeLimit.class);
+    /** A record is dropped by this part of its greatest age later, and by this much at most. */
+    private static final int PART = 10;
+
+    private static final long MOST_MILLIS = 10_000;
+
+    private final Path directory;
+    private final long maxAgeMillis;
+    private final Log log;
+    private final RingSpace space;
+    private final Runnable whenDropped;
+    /** The failure that was logged last. */
+    private String fault;
+
+    /** @param maxAgeMillis 0 for no limit */
+    AgeLimit(Path directory, long maxAgeMillis, Log log, RingSpace space, Runnable whenDropped) {
+        this.directory = directory;
+        this.maxAgeMillis = maxAgeMillis;
+        this.log = log;
+        this.space = space;
+        this.whenDropped = whenDropped;
+    }
+
+    /** Ms between two looks; 0 for none. */
+    long periodMillis() {
+        return maxAgeMillis == 0 ? 0 : Math.max(1, Math.min(MOST_MILLIS, maxAgeMillis / PART));
+    }
+
+    @Override
+    public void run() {
+        try {
+            long micros = (System.currentTimeMillis() - maxAgeMillis) * 1000;
+            long to = log.locate(StartAt.timestamp(micros)).position();
+            if (space.dropBefore(to, "has not acked within max_age, " + maxAgeMillis + " ms")) {
+                whenDropped.run();
+            }
+            fault = null;
+        } catch (IOException | RuntimeException | InternalError e) {
+            if (!e.toString().equals(fault)) {
+                fault = e.toString();
+                LOG.warn("records older than max_age could not be dropped from {}: {}", directory, fault);
+            }
+        }
+    }
+}

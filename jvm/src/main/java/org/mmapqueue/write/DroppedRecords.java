@@ -1,0 +1,107 @@
+package org.mmapqueue.write;
+
+import java.io.IOException;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.log.DamageSkip;
+import org.mmapqueue.log.LogReaderV2;
+import org.mmapqueue.log.OffsetResolver;
+import org.mmapqueue.meta.ConsumerCursors;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.registry.Registry;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.swap.Swapper;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Drops records for consumers that have not acked them, and counts them. One thread drops at a time; any thread may read
+ * the counts.
+ */
+final class DroppedRecords {
+    private static final Logger LOG = LoggerFactory.getLogger(DroppedRecords.class);
+
+    private final Geometry geometry;
+    private final MetaPage meta;
+    private final Swapper swapper;
+    private final Map<String, Long> counts = new ConcurrentHashMap<>();
+    private boolean saidThatNobodyReads;
+
+    DroppedRecords(Geometry geometry, MetaPage meta, Swapper swapper) {
+        this.geometry = geometry;
+        this.meta = meta;
+        this.swapper = swapper;
+    }
+
+    /** The number of records that were dropped for a consumer since the queue was opened. */
+    long count(String consumer) {
+        return counts.getOrDefault(consumer, 0L);
+    }
+
+    /**
+     * Drops everything before a position, unless the consumer does not need it.
+     *
+     * @param consumer its name is empty for what a queue without consumers retains
+     * @param to the end of a record
+     * @param reason continues a sentence that begins with the consumer's name
+     * @return whether records were dropped
+     */
+    boolean drop(Registry.Named consumer, long to, long writing, String reason) throws IOException {
+        ConsumerCursors cursors = consumer.cursors();
+        long needed = cursors.needed();
+        // Before the reclaimed position: the consumer is being moved back, without success.
+        if (to <= needed || needed < meta.reclaimed()) {
+            return false;
+        }
+        if (consumer.name().isEmpty()) {
+            cursors.drop(to, 0);
+            sayThatNobodyReads(to, reason);
+            return true;
+        }
+        LogReaderV2 reader = new LogReaderV2(swapper, geometry, meta.fields(), meta::writing);
+        try {
+            boolean continues = cursors.dropped() > cursors.committed();
+            long from = offsetAt(reader, needed, writing);
+            long next = offsetAt(reader, to, writing);
+            cursors.drop(to, continues ? cursors.droppedFirst() : from);
+            counts.merge(consumer.name(), next - from, Long::sum);
+            // Once until the consumer takes note: until then it may lose a segment for each one that is written.
+            if (!continues) {
+                LOG.warn(
+                        "consumer {} {}: records from {} to {} are dropped for it, and more until it continues",
+                        consumer.name(),
+                        reason,
+                        from,
+                        next - 1);
+            }
+            return true;
+        } finally {
+            reader.leave();
+        }
+    }
+
+    // Damage in the same segment, before the position, must not keep the writer from dropping.
+    private static long offsetAt(LogReaderV2 reader, long position, long writing) throws IOException {
+        try {
+            return OffsetResolver.find(reader, position, writing).offset();
+        } catch (CorruptException e) {
+            long offset = new DamageSkip(reader, () -> writing).offsetAt(position);
+            if (offset < 0) {
+                throw e;
+            }
+            return offset;
+        }
+    }
+
+    private void sayThatNobodyReads(long position, String reason) {
+        if (!saidThatNobodyReads) {
+            saidThatNobodyReads = true;
+            LOG.warn(
+                    "the queue, which has no consumer, {}: records before position {} are dropped, and more until it"
+                            + " has one",
+                    reason,
+                    position);
+        }
+    }
+}

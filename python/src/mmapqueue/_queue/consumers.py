@@ -1,0 +1,146 @@
+"""The consumers of a queue, and reading as one of them."""
+
+from __future__ import annotations
+
+import threading
+
+from mmapqueue._queue.arrow.reading import ArrowReading
+from mmapqueue._queue.async_methods import AsyncReading
+from mmapqueue._queue.consumer import Consumer
+from mmapqueue._queue.handle import QueueHandle
+from mmapqueue._queue.popper import Popper
+from mmapqueue._queue.stats import ConsumerStats, parsed_consumers
+from mmapqueue._values.annotations import Value
+from mmapqueue._values.offsets import STARTS, SeekTarget, target_text
+
+
+class Consumers(AsyncReading[Value], ArrowReading[Value]):
+    """The methods of a queue for its consumers, and those of a consumer for the one that it was opened with.
+
+    That one exists from the first call on that pops, iterates or seeks. Calls that only look, and acks, do not make it.
+    """
+
+    _handle: QueueHandle
+    _consumers: dict[str, Consumer[Value]]
+    _consumers_lock: threading.RLock
+    _consumer_name: str
+
+    def consumer(self, name: str, start: SeekTarget = "earliest") -> Consumer[Value]:
+        """The consumer of a name. It gets every record, independently of other consumers.
+
+        Args:
+            name: 1 to 100 letters, digits, "_", "-" or "."; the same name gives the same object, until that is closed.
+            start: Where a new consumer begins: "earliest", with the oldest retained record; "latest", with the next one
+                that is pushed; an offset; or an aware datetime, with the first record that was
+                pushed then or later.
+
+        Returns:
+            The consumer. This process owns it until the consumer or the queue is closed.
+
+        Raises:
+            Locked: Another process owns it.
+            ConfigError: The name or the start is not allowed.
+            OutOfRange: The first record is retained no more, or not pushed yet.
+            ValueError: The datetime is naive.
+            Closed: The queue is closed.
+
+        Example:
+            >>> audit = queue.consumer("audit", start="latest")
+            >>> queue.push(b"one")
+            0
+            >>> audit.pop().data, queue.pop().data
+            (b'one', b'one')
+        """
+        self._handle.check()
+        with self._consumers_lock:
+            known = self._consumers.get(name)
+            if known is None or known.closed:
+                known = self._consumers[name] = Consumer(self._handle, name, start)
+            return known
+
+    def create_consumer(self, name: str, start: SeekTarget = "earliest") -> None:
+        """Creates a consumer for later use, or for another process that opens the queue with `read_only=True`.
+
+        From then on the queue retains the records that it has not acked. Does nothing if it exists.
+
+        Args:
+            name: As in `consumer`.
+            start: As in `consumer`.
+
+        Raises:
+            ConfigError: The name or the start is not allowed.
+            OutOfRange: The first record is retained no more, or not pushed yet.
+            ValueError: The datetime is naive.
+            Closed: The queue is closed.
+
+        Example:
+            >>> queue.create_consumer("audit")
+            >>> queue.consumers()
+            ['audit']
+        """
+        self._handle.call("createConsumer", name, target_text(start, STARTS))
+
+    def delete_consumer(self, name: str) -> None:
+        """Deletes a consumer. The space that only it held becomes free. Closes it if this process owns it.
+
+        Any consumer can be deleted, the default one and the last one included. A queue without a consumer retains all
+        records from the last one's committed position on, until the queue is full. The next `pop` of a queue that
+        reads as this consumer makes it again: stop its readers first.
+
+        Args:
+            name: The consumer's name.
+
+        Raises:
+            ConfigError: No consumer has this name, or the format version is 1, which always has its default one.
+            Locked: Another process owns it.
+            Closed: The queue is closed.
+
+        Example:
+            >>> queue.create_consumer("audit")
+            >>> queue.delete_consumer("audit")
+            >>> queue.consumers()
+            []
+        """
+        self._handle.call("deleteConsumer", name)
+        known = self._consumers.get(name)
+        if known is not None:
+            known.close()
+
+    def consumers(self) -> list[str]:
+        """The names of all consumers, whichever process owns them; the default one first.
+
+        A new queue of format version 2 has none.
+
+        Example:
+            >>> queue.create_consumer("audit")
+            >>> queue.push(b"one")
+            0
+            >>> message = queue.pop()
+            >>> queue.consumers()
+            ['default', 'audit']
+        """
+        lines: str = self._handle.call("consumers")
+        return lines.splitlines()
+
+    def consumer_stats(self) -> dict[str, ConsumerStats]:
+        """The position and lag of each consumer by its name, in the order of `consumers`.
+
+        Example:
+            >>> queue.create_consumer("audit")
+            >>> queue.push_many([b"one", b"two"])
+            2
+            >>> queue.consumer_stats()["audit"].lag_records
+            2
+        """
+        return parsed_consumers(self._handle.call("consumerStats"))
+
+    @property
+    def _popper(self) -> Popper:
+        known = self._consumers.get(self._consumer_name)
+        return (self.consumer(self._consumer_name) if known is None or known.closed else known)._popper
+
+    def _existing(self) -> Popper | None:
+        known = self._consumers.get(self._consumer_name)
+        if known is None or known.closed:
+            return self._popper if self._consumer_name in self.consumers() else None
+        return known._popper

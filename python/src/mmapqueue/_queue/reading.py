@@ -1,0 +1,345 @@
+"""Reading as one consumer: pop, ack, seek."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Generic
+
+from mmapqueue._jvm import names
+from mmapqueue._jvm.signals import Shield
+from mmapqueue._queue.deadline import Deadline
+from mmapqueue._queue.pop_buffer import flat
+from mmapqueue._queue.popper import Popper
+from mmapqueue._values.annotations import RecordBatch, Value
+from mmapqueue._values.arguments import Size, byte_limit, count
+from mmapqueue._values.durations import Duration
+from mmapqueue._values.errors import Empty, OutOfRange
+from mmapqueue._values.message import AnyMessage, Message
+from mmapqueue._values.offsets import SEEKS, SeekTarget, batch_offsets, offset_of, offsets_of, target_text
+
+
+class Reading(ABC, Generic[Value]):
+    """The methods of a consumer, and of a queue for the consumer that it reads as."""
+
+    @property
+    @abstractmethod
+    def _popper(self) -> Popper:
+        """The consumer; a queue makes it when it does not exist."""
+
+    def _existing(self) -> Popper | None:
+        """The consumer; None when it does not exist, which only that of a queue can."""
+        return self._popper
+
+    def _oldest(self) -> Message[Value] | None:
+        """Without a consumer: the record that a new one would pop first; None when no record is retained."""
+        return None
+
+    def _retained(self) -> int:
+        """Without a consumer: how many records are retained."""
+        return 0
+
+    def _required(self, what: str) -> Popper:
+        """The consumer; raises OutOfRange, which names the call, when it does not exist."""
+        popper = self._existing()
+        if popper is None:
+            raise OutOfRange(f"{what} by a consumer that does not exist: a pop makes it, and nothing has been popped")
+        return popper
+
+    # ---- popping
+
+    def pop(self, block: bool = True, timeout: Duration | None = None) -> Message[Value]:
+        """Pops the next record.
+
+        Args:
+            block: Whether to wait for one.
+            timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
+
+        Returns:
+            The record.
+
+        Raises:
+            Empty: There was none in time.
+            UnackedLimit: max_unacked records are in flight, and none was acked in time.
+            Dropped: Records were dropped, as this consumer's lag exceeded max_consumer_lag. The next call continues
+                after them.
+            Closed: The queue or this consumer is closed, or was closed during the wait.
+            Corrupt: The record is damaged; the position has not moved.
+
+        Example:
+            >>> queue.push(b"one")
+            0
+            >>> message = queue.pop(timeout="1s")
+            >>> message.data
+            b'one'
+            >>> message.ack()
+        """
+        deadline = Deadline(block, timeout)
+        popper = self._popper
+        own = popper.begin()
+        try:
+            if not popper.pop_into(own, 1, names.INT_MAX, deadline):
+                raise Empty(f"there is nothing to pop for consumer {popper.name}")
+            buffer, answered, chunks = own.state
+            message = chunks[0][0]
+        except BaseException:
+            popper.abort(own)
+            raise
+        own.state = (buffer, answered, ())
+        own.busy = False
+        return message
+
+    def pop_many(
+        self, max_records: int = 1000, *, max_bytes: Size | None = None, timeout: Duration | None = 0.0
+    ) -> list[Message[Value]]:
+        """Pops several records; waits for the first one only.
+
+        Args:
+            max_records: The most records.
+            max_bytes: The most bytes of data, or a text such as "1m"; the first record is returned whatever its size.
+            timeout: The longest to wait for the first one: seconds, a timedelta, or a text such as "500ms"; None for as
+                long as it takes.
+
+        Returns:
+            The records, in order; none when there was none in time.
+
+        Raises:
+            UnackedLimit: As from `pop`.
+            Dropped: As from `pop`.
+            Closed: The queue or this consumer is closed, or was closed during the wait.
+            Corrupt: The first record is damaged; the position has not moved.
+
+        Example:
+            >>> queue.push_many([b"one", b"two", b"three"])
+            3
+            >>> messages = queue.pop_many(2)
+            >>> [message.data for message in messages]
+            [b'one', b'two']
+            >>> queue.ack(messages[-1])
+        """
+        count("max_records", max_records)
+        limit = byte_limit(max_bytes, names.INT_MAX)
+        deadline = Deadline(True, timeout)
+        popper = self._popper
+        own = popper.begin()
+        try:
+            popper.pop_into(own, max_records, limit, deadline)
+            buffer, answered, chunks = own.state
+            records = flat(chunks)
+        except BaseException:
+            popper.abort(own)
+            raise
+        own.state = (buffer, answered, ())
+        own.busy = False
+        return records
+
+    def peek(self) -> Message[Value] | None:
+        """The next record, without popping it. Makes no consumer: without one, the oldest record that is retained.
+
+        Returns:
+            The record; None when no record is left to pop.
+
+        Raises:
+            Closed: The queue or this consumer is closed.
+            Corrupt: The record is damaged.
+
+        Example:
+            >>> queue.push(b"one")
+            0
+            >>> queue.peek().data, queue.qsize()
+            (b'one', 1)
+        """
+        popper = self._existing()
+        return self._oldest() if popper is None else popper.peek()
+
+    # ---- acknowledgements
+
+    def ack(self, message: AnyMessage | int | RecordBatch, *, single: bool = False) -> None:
+        """Acknowledges a record and every one before it. Acked records stay acked. Makes no consumer.
+
+        `Message.ack` acknowledges its record alone.
+
+        Args:
+            message: The last record to acknowledge, or its offset; or a RecordBatch of `pop_arrow`, for its highest
+                offset: an empty one acknowledges nothing.
+            single: Whether to acknowledge this record alone. The committed position stays before the first record that
+                is not acked.
+
+        Raises:
+            OutOfRange: This consumer has not popped it since the queue was opened, or since it was moved by `seek`; or
+                it does not exist.
+            Foreign: The message is of another consumer or queue.
+            TypeError: It is neither a message nor an offset.
+            Closed: The queue or this consumer is closed.
+
+        Example:
+            >>> queue.push_many([b"one", b"two", b"three"])
+            3
+            >>> one, two, three = queue.pop_many()
+            >>> queue.ack(two)
+            >>> queue.lag()
+            1
+        """
+        popper = self._required("ack")
+        offsets = batch_offsets(message)
+        if offsets is not None and (single or not offsets):
+            popper.ack_many(offsets)
+            return
+        offset = max(offsets) if offsets else offset_of("ack", message, popper.origin)
+        if single:
+            popper.ack_single(offset)
+        else:
+            popper.ack(offset)
+
+    def ack_many(self, messages: Iterable[AnyMessage | int] | RecordBatch) -> None:
+        """Acknowledges some records in one call, each alone as with `ack(…, single=True)`.
+
+        Args:
+            messages: The records, or their offsets, in any order; or a RecordBatch of `pop_arrow`, or a Table of them.
+
+        Raises:
+            OutOfRange: This consumer has not popped one of them, or does not exist; none is acked.
+            Foreign: One of the messages is of another consumer or queue; none is acked.
+            TypeError: One of them is neither a message nor an offset.
+            Closed: The queue or this consumer is closed.
+
+        Example:
+            >>> queue.push_many([b"one", b"two", b"three"])
+            3
+            >>> one, two, three = queue.pop_many()
+            >>> queue.ack_many([three, one])
+            >>> queue.unacked()
+            1
+        """
+        popper = self._required("ack_many")
+        if isinstance(messages, Message):
+            raise TypeError("ack_many takes several messages or offsets: for one there is ack(…, single=True)")
+        offsets = batch_offsets(messages)
+        popper.ack_many(offsets_of("ack_many", messages, popper.origin) if offsets is None else offsets)
+
+    def nack(self, message: AnyMessage | int, delay: Duration = 0.0) -> None:
+        """Negative acknowledgement: requeues a record. It is redelivered with one more in `attempts`.
+
+        Requeued records come before new ones, and after those that an iterator has popped and not yet delivered.
+
+        With max_attempts set, a record with its attempts used up is dead-lettered instead: it moves to the queue in
+        dead_letter_dir, and is acked. The nack of a record that is requeued already does nothing.
+
+        Args:
+            message: The record, or its offset.
+            delay: The delay of redelivery: seconds, a timedelta, or a text such as "30s".
+
+        Raises:
+            OutOfRange: This consumer has not popped it since the queue was opened, or since it was moved by `seek`; or
+                it has acked it; or it does not exist.
+            Foreign: The message is of another consumer or queue.
+            TypeError: It is neither a message nor an offset.
+            ConfigError: The delay is below 0, or a text without a unit.
+            Closed: The queue or this consumer is closed.
+
+        Example:
+            >>> queue.push(b"one")
+            0
+            >>> queue.nack(queue.pop())
+            >>> queue.pop().attempts
+            2
+        """
+        popper = self._required("nack")
+        popper.nack(offset_of("nack", message, popper.origin), delay)
+
+    # ---- position
+
+    def seek(self, target: SeekTarget) -> None:
+        """Moves the consumer: records before the target count as acked, later ones as not popped.
+
+        Records popped before can be acked no more, and their attempts are forgotten. "committed" instead releases the
+        records in flight. Calls of other threads end before this or begin after it; iterators continue at the target.
+        This takes up to 0.2 s while another call waits.
+
+        Args:
+            target: "earliest", with the oldest record that is retained; "latest", with the next one that is pushed;
+                "committed", with the first one that is not acked; an offset; or an aware datetime, with the first
+                record that was pushed then or later.
+
+        Raises:
+            OutOfRange: The record is not retained any more, or not there yet.
+            ConfigError: The target is another word, or a time in a queue that stores no timestamps.
+            ValueError: The datetime is naive.
+            Closed: The queue or this consumer is closed.
+
+        Example:
+            >>> queue.push_many([b"one", b"two", b"three"])
+            3
+            >>> queue.seek(2)
+            >>> queue.pop().data
+            b'three'
+        """
+        text = target_text(target, SEEKS)
+        popper = self._popper
+        popper.check()
+        # Shield first: a signal handler must never run while the consumer is paused.
+        with Shield(), popper.paused():
+            if target == "committed":
+                popper.release_undelivered()
+            popper.call("seek", text)
+            popper.discard_undelivered()
+
+    def qsize(self) -> int:
+        """How many records are left to pop, requeued ones included; `len` returns the same. Makes no consumer.
+
+        Example:
+            >>> queue.push_many([b"one", b"two", b"three"])
+            3
+            >>> message = queue.pop()
+            >>> queue.qsize(), len(queue)
+            (2, 2)
+        """
+        popper = self._existing()
+        if popper is None:
+            return self._retained()
+        unread: int = popper.call("size")
+        return unread + len(popper.undelivered)
+
+    def lag(self) -> int:
+        """How many records have not been acked. Makes no consumer.
+
+        Example:
+            >>> queue.push_many([b"one", b"two", b"three"])
+            3
+            >>> message = queue.pop()
+            >>> queue.lag()
+            3
+        """
+        popper = self._existing()
+        records: int = self._retained() if popper is None else popper.call("lag")
+        return records
+
+    def unacked(self) -> int:
+        """How many records have been popped and not acked. Makes no consumer.
+
+        Example:
+            >>> queue.push_many([b"one", b"two", b"three"])
+            3
+            >>> message = queue.pop()
+            >>> queue.unacked()
+            1
+        """
+        popper = self._existing()
+        if popper is None:
+            return 0
+        # The JVM counts undelivered records as popped.
+        popped: int = popper.call("unacked")
+        return max(0, popped - len(popper.undelivered))
+
+    def empty(self) -> bool:
+        """Whether no record is left to pop. Makes no consumer.
+
+        Example:
+            >>> queue.empty()
+            True
+        """
+        return self.qsize() == 0
+
+    def __len__(self) -> int:
+        """As `qsize`: a queue without records to pop is false."""
+        return self.qsize()

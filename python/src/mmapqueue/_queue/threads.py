@@ -1,0 +1,92 @@
+"""Calls under asyncio: threads make them, in slices, so that no coroutine waits for the JVM.
+
+A cancellation waits for the slice that runs: a fraction of a second. Waiting pops, waiting pushes, and calls that do
+not wait have threads of their own, so none of these kinds keeps another one waiting.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import TypeVar
+
+from mmapqueue._queue.async_iteration import SLICE_SECONDS, Fetch, received
+from mmapqueue._queue.deadline import Deadline
+from mmapqueue._queue.popper import Popper
+from mmapqueue._values.errors import Full
+from mmapqueue._values.message import AnyMessage
+
+_Result = TypeVar("_Result")
+
+#: The most threads of each kind. Concurrent sync pushes share one fsync: more of them wait at once.
+_PUSHING = 16
+_POPPING = 8
+_OTHERS = 4
+
+
+class Threads:
+    """The threads of one queue. They end when the queue is closed."""
+
+    def __init__(self, check: Callable[[], None]) -> None:
+        self._check = check
+        self._pushing = ThreadPoolExecutor(_PUSHING, thread_name_prefix="mmapqueue-apush")
+        self._popping = ThreadPoolExecutor(_POPPING, thread_name_prefix="mmapqueue-apop")
+        self._others = ThreadPoolExecutor(_OTHERS, thread_name_prefix="mmapqueue-async")
+
+    async def run(self, call: Callable[[], _Result]) -> _Result:
+        """Runs a call that waits for no record and no room."""
+        return await self._ended(self._submit(self._others, call))
+
+    async def push(self, push: Callable[[float], _Result], deadline: Deadline) -> _Result:
+        """Runs a push until it has room.
+
+        Args:
+            push: Takes the longest to wait, in seconds; raises Full when it has pushed nothing.
+            deadline: When to raise Full.
+        """
+        while True:
+            try:
+                call = partial(push, deadline.seconds(SLICE_SECONDS))
+                return await self._ended(self._submit(self._pushing, call))
+            except Full:
+                if deadline.has_passed():
+                    raise
+
+    async def pop(self, popper: Popper, most: int, max_bytes: int, deadline: Deadline) -> list[AnyMessage]:
+        """Pops records; none when there was none in time."""
+        while True:
+            fetch = Fetch(popper)
+            slice_ = Deadline(True, deadline.seconds(SLICE_SECONDS))
+            popped = self._submit(self._popping, partial(fetch.run, most, max_bytes, slice_))
+            try:
+                messages = await received(popped, deadline)
+                # The caller gets them: no await follows.
+                fetch.delivered = len(messages)
+            finally:
+                await fetch.release_after(popped)
+            if messages or deadline.has_passed():
+                return messages
+
+    def _submit(self, executor: ThreadPoolExecutor, call: Callable[[], _Result]) -> "asyncio.Future[_Result]":
+        self._check()
+        try:
+            return asyncio.get_running_loop().run_in_executor(executor, call)
+        except RuntimeError:
+            # Closed since.
+            self._check()
+            raise
+
+    async def _ended(self, future: "asyncio.Future[_Result]") -> _Result:
+        """The result of a call. After a cancellation, too, the call has ended."""
+        try:
+            return await asyncio.shield(future)
+        finally:
+            if not future.done():
+                with suppress(Exception):
+                    await future
+
+    def close(self) -> None:
+        """Lets the threads end, without waiting for them."""
+        for executor in (self._pushing, self._popping, self._others):
+            executor.shutdown(wait=False)

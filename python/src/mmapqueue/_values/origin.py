@@ -1,0 +1,111 @@
+"""The queue and the consumer of a message, and how a message reaches them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, NamedTuple, Protocol
+from weakref import ref
+
+from mmapqueue._values.annotations import Self
+from mmapqueue._values.durations import Duration
+from mmapqueue._values.errors import Closed, Foreign
+from mmapqueue._values.serializers import Codec
+
+
+class Origin(NamedTuple):
+    """The queue and consumer of a message. Immutable.
+
+    Attributes:
+        queue: The real path of the queue's directory.
+        consumer: The name of the consumer that popped it; None when it was read by offset.
+    """
+
+    queue: str
+    consumer: str | None
+
+    def __str__(self) -> str:
+        who = "a read by offset" if self.consumer is None else f"consumer {self.consumer}"
+        return f"{who} of the queue in {self.queue}"
+
+
+class PoppingConsumer(Protocol):
+    """The consumer that popped a message, as the message uses it.
+
+    Attributes:
+        in_blocks: Offsets of messages within a `with` block that were neither acked nor nacked.
+    """
+
+    in_blocks: set[int]
+
+    def ack_single(self, offset: int) -> None:
+        """Acks a record alone."""
+
+    def nack(self, offset: int, delay: Duration) -> None:
+        """Requeues a record."""
+
+    def in_thread(self, call: Callable[[], None]) -> Coroutine[Any, Any, None]:
+        """Runs a call in a thread."""
+
+
+class OpenOrigin(Origin):
+    """An origin in the process that has the queue open. Equal to, and pickled as, the origin of the same fields.
+
+    Attributes:
+        serializer: The queue's serializer; None for bytes.
+    """
+
+    serializer: Codec | None = None
+    _popped_by: Callable[[], PoppingConsumer | None] = staticmethod(lambda: None)
+
+    @classmethod
+    def of(cls, queue: str, consumer: str | None, serializer: Codec | None, popped_by: PoppingConsumer | None) -> Self:
+        """An origin; refers to the consumer without keeping it open."""
+        origin = cls(queue, consumer)
+        origin.serializer = serializer
+        if popped_by is not None:
+            origin._popped_by = ref(popped_by)
+        return origin
+
+    def popped_by(self) -> PoppingConsumer | None:
+        """The consumer; None for a read by offset, and once no part of the program holds the consumer."""
+        return self._popped_by()
+
+    def __repr__(self) -> str:
+        return repr(Origin(*self))
+
+    def __reduce__(self) -> tuple[type[Origin], tuple[str, str | None]]:
+        return Origin, (self.queue, self.consumer)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Self:
+        return self
+
+
+def own_consumer(what: str, offset: int, origin: Origin | None) -> PoppingConsumer:
+    """The consumer that popped a message.
+
+    Args:
+        what: The call, for the error.
+        offset: The message's offset.
+        origin: The message's origin.
+
+    Raises:
+        Foreign: No consumer of this process has popped it.
+        Closed: The consumer is closed, and no part of the program holds it.
+    """
+    if not isinstance(origin, OpenOrigin):
+        raise unknown_queue(what, offset, origin)
+    if origin.consumer is None:
+        raise Foreign(f"{what} of the record at offset {offset}, which was read by offset: no consumer has popped it")
+    consumer = origin.popped_by()
+    if consumer is None:
+        raise Closed(f"{what} of the record at offset {offset} by {origin}, which the program has released: keep it")
+    return consumer
+
+
+def unknown_queue(what: str, offset: int, origin: Origin | None) -> Foreign:
+    """The error of a message that knows no open queue."""
+    maker = "a program has made it" if origin is None else f"it was unpickled, and comes from {origin}"
+    return Foreign(f"{what} of the message at offset {offset}, which knows no open queue: {maker}")

@@ -1,0 +1,27 @@
+"""Queues with the interfaces of other queues, on the disk.
+
+`Queue` has the interface of the standard `queue.Queue`, `FifoDiskQueue` that of queuelib's. Both store objects or bytes
+in a directory that `mmapqueue.Queue` opens, too.
+
+    from mmapqueue.compat import Queue
+
+    queue = Queue(maxsize=1000, path="jobs")
+    queue.put({"url": "https://example.org"})
+    job = queue.get()
+    queue.task_done()
+
+`Empty`, `Full` and, from Python 3.13 on, `ShutDown` are those of the module `queue`.
+"""
+
+from queue import Empty, Full
+
+from mmapqueue._values.errors import ShutDown
+from mmapqueue.compat._fifo_disk_queue import FifoDiskQueue
+from mmapqueue.compat._queue import Queue, Undecodable
+
+__all__ = ["Empty", "FifoDiskQueue", "Full", "Queue", "ShutDown", "Undecodable"]
+
+# What users see, in tracebacks and help, is where they import it from.
+for _type in (FifoDiskQueue, Queue, Undecodable):
+    _type.__module__ = __name__
+del _type

@@ -1,0 +1,143 @@
+"""The interface of queuelib's queues of bytes."""
+
+from __future__ import annotations
+
+import os
+import threading
+from types import TracebackType
+
+import mmapqueue
+from mmapqueue._values.annotations import Self, SparkContext, SparkSession, Unpack
+from mmapqueue._values.configuration import Configuration
+
+
+class FifoDiskQueue:
+    """A first-in-first-out queue of bytes in a directory, with the interface of `queuelib.FifoDiskQueue`.
+
+    After `push` returns, the bytes survive a kill of this process. The bytes that `pop` returned last are redelivered
+    after the next open if the process is killed before the next `pop` or `close`; no others are.
+
+        from mmapqueue.compat import FifoDiskQueue
+
+        queue = FifoDiskQueue("requests")
+        queue.push(b"one")
+        queue.pop()  # b"one"
+        queue.pop()  # None
+        queue.close()
+
+    Safe for any number of threads. A context manager that closes itself. One process has the directory open.
+
+    Attributes:
+        path: The directory, absolute.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        spark: SparkSession | SparkContext | None = None,
+        **configuration: Unpack[Configuration],
+    ) -> None:
+        """Opens the queue in a directory; makes a new one where none exists.
+
+        Args:
+            path: The directory, created if missing; "~" is the home of this process's user.
+            spark: As of `mmapqueue.Queue`.
+            **configuration: The keys of `mmapqueue.Configuration`: `capacity="1g"` before all.
+
+        Raises:
+            ConfigError: A value is out of range, or not the one that the directory has.
+            Locked: Another process has the directory open.
+            MmapQueueError: As from `mmapqueue.Queue`.
+        """
+        self._queue = mmapqueue.Queue(path, spark=spark, **configuration)
+        self.path = self._queue.path
+        self._lock = threading.Lock()
+        try:
+            self._consumer = self._queue.consumer("default")
+        except BaseException:
+            self._queue.close()
+            raise
+        self._last: mmapqueue.Message | None = None
+
+    def push(self, data: bytes) -> None:
+        """Appends bytes.
+
+        Args:
+            data: The bytes.
+
+        Raises:
+            Full: The directory's capacity is used up. It does not wait: the caller may be the thread that pops.
+            TooLarge: They are more than max_event_size.
+            TypeError: It is not bytes-like.
+            Closed: The queue is closed.
+        """
+        self._queue.push(data, block=False)
+
+    def pop(self) -> bytes | None:
+        """Removes the first bytes, and acks those that it returned before.
+
+        Returns:
+            The bytes; None when the queue is empty.
+
+        Raises:
+            Corrupt: The record is damaged.
+            Closed: The queue is closed.
+        """
+        with self._lock:
+            self._ack_last()
+            try:
+                self._last = self._consumer.pop(block=False)
+            except mmapqueue.Empty:
+                return None
+            return self._last.data
+
+    def peek(self) -> bytes | None:
+        """The first bytes, which stay in the queue; None when it is empty.
+
+        Raises:
+            Corrupt: The record is damaged.
+            Closed: The queue is closed.
+        """
+        message = self._consumer.peek()
+        return None if message is None else message.data
+
+    def clear(self) -> None:
+        """Removes everything.
+
+        Raises:
+            Closed: The queue is closed.
+        """
+        with self._lock:
+            self._consumer.seek("latest")
+            self._last = None
+
+    def __len__(self) -> int:
+        """How many are left to pop."""
+        return self._consumer.qsize()
+
+    def close(self) -> None:
+        """Acks what was popped, and closes the directory. Does nothing the second time.
+
+        The directory stays, even if it is empty.
+        """
+        with self._lock:
+            if not self._queue.closed:
+                self._ack_last()
+            self._queue.close()
+
+    def _ack_last(self) -> None:
+        last, self._last = self._last, None
+        if last is not None:
+            self._consumer.ack(last, single=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<mmapqueue.compat.FifoDiskQueue {self.path!r}{' (closed)' if self._queue.closed else ''}>"

@@ -1,0 +1,463 @@
+"""The interface of `queue.Queue`, on the disk."""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable
+from time import monotonic
+from types import TracebackType
+from typing import Any, TypeVar
+
+import mmapqueue
+from mmapqueue._values.annotations import Self, SparkContext, SparkSession, Unpack
+from mmapqueue._values.arguments import whole
+from mmapqueue._values.configuration import Configuration
+from mmapqueue._values.errors import ShutDown
+from mmapqueue._values.serializers import Serializer, serializer_of
+from mmapqueue.compat._in_flight import Delivery, InFlight
+
+T = TypeVar("T")
+
+#: How soon waiting threads notice what other handles of the directory have pushed, in seconds.
+_POLL_SECONDS = 0.2
+
+_logger = logging.getLogger("mmapqueue")
+
+
+class Undecodable(mmapqueue.MmapQueueError, ValueError):
+    """A record that the serializer cannot load; the cause is what the serializer raised. Subclass of `ValueError`.
+
+    The record counts as got: `task_done` in the same thread, or `ack` with this error, drops it. Else it is redelivered
+    after the next open.
+
+    Attributes:
+        data: The record's bytes.
+        offset: Its offset in the directory's queue.
+    """
+
+    def __init__(self, message: str, data: bytes, offset: int) -> None:
+        super().__init__(message)
+        self.data = data
+        self.offset = offset
+
+
+class Queue(queue.Queue[T]):
+    """A first-in-first-out queue of objects in a directory, with the interface of the standard `queue.Queue`.
+
+    After `put` returns, the item survives a kill of this process; after `flush`, or within flush_period, also a loss of
+    power. Items that were got and not marked done are redelivered after the next open: delivery is at least once.
+
+        from mmapqueue.compat import Queue
+
+        jobs = Queue(maxsize=1000, path="jobs")  # was: Queue(maxsize=1000)
+        jobs.put("one")
+        item = jobs.get()
+        jobs.task_done()
+
+    `task_done` acks the first item that this thread got and has not marked done. A thread that got none marks one of
+    other threads' items as done; as nothing says which one, these are acked when all items that were got are done. When
+    one thread gets an item and another one handles it, call `ack(item)` instead: it acks this item at once. Items that
+    nothing marks as done fill the queue: with auto_ack, `get` acks them.
+
+    Differences from `queue.Queue`: an item comes back as a copy. The directory has a fixed capacity in bytes (the key
+    `capacity`), so `put` may also wait, or raise Full, when it is full. `shutdown(immediate=True)` deletes no item.
+    One process has the directory open.
+
+    Safe for any number of threads. A context manager that closes itself. Subclasses may override `_put` and `_get`,
+    which are called with `mutex` held, as those of `queue.Queue`.
+
+    Attributes:
+        path: The directory, absolute.
+        maxsize: The number of items that may wait to be got; 0 or less for no limit but the capacity. May be changed.
+    """
+
+    def __init__(
+        self,
+        maxsize: int = 0,
+        *,
+        path: str | os.PathLike[str],
+        serializer: str | Serializer[T] = "json",
+        auto_ack: bool = False,
+        spark: SparkSession | SparkContext | None = None,
+        consumer: str = "default",
+        lock_timeout: float = 5.0,
+        **configuration: Unpack[Configuration],
+    ) -> None:
+        """Opens the queue in a directory; makes a new one where none exists. Items of earlier processes are in it.
+
+        Args:
+            maxsize: The number of items that may wait to be got; 0 or less for no limit but the capacity.
+            path: The directory, created if missing; "~" is the home of this process's user.
+            serializer: "json", "msgpack", "pickle", or an object with dumps and loads, such as a module. JSON has no
+                tuples (they come back as lists), no keys but str, no bytes, NaN or infinity. Loading a pickle can run
+                any code: use "pickle" only where no one else can write the directory's files.
+            auto_ack: Whether `get` acks: for programs that do not call `task_done`. An item that was got when the
+                process is killed is then lost to it.
+            spark: As of `mmapqueue.Queue`.
+            consumer: The name of the consumer that gets the items; this process owns it until `close`.
+            lock_timeout: As of `mmapqueue.Queue`, in seconds.
+            **configuration: The keys of `mmapqueue.Configuration`: `capacity="1g"` before all.
+
+        Raises:
+            ConfigError: The serializer is unknown, or a value is out of range or not the one that the directory has.
+            ImportError: serializer="msgpack" without the package msgpack.
+            Locked: Another process has the directory open, or owns the consumer.
+            TypeError: maxsize is not an int, or the serializer is no object with dumps and loads.
+            MmapQueueError: As from `mmapqueue.Queue`.
+        """
+        self._codec = serializer_of(serializer)
+        self._queue = mmapqueue.Queue(path, spark=spark, consumer=consumer, lock_timeout=lock_timeout, **configuration)
+        try:
+            super().__init__(whole("maxsize", maxsize))
+            self._consumer = self._queue.consumer(consumer)
+        except BaseException:
+            self._queue.close()
+            raise
+        self.path = self._queue.path
+        self.is_shutdown = False
+        self._discarded = False
+        self._auto_ack = auto_ack
+        self._in_flight: InFlight[T | Undecodable] = InFlight()
+        # Items that were got and not marked done; and acks that have not returned.
+        self._tasks = 0
+        self._acking = 0
+        # Popped, and not got after all.
+        self._undelivered: deque[mmapqueue.Message] = deque()
+        # What `_put` stores and `_get` returns, while `mutex` is held: objects are not turned into bytes within it.
+        self._given: tuple[T, bytes] | None = None
+        self._taken: list[T] = []
+        self._warned = False
+
+    # ---- putting
+
+    def put(self, item: T, block: bool = True, timeout: float | None = None) -> None:
+        """Puts an item into the queue, and into the files.
+
+        Args:
+            item: Any object that the serializer takes.
+            block: Whether to wait while maxsize items wait to be got, or the directory is full.
+            timeout: The longest to wait, in seconds; None for as long as it takes.
+
+        Raises:
+            Full: There was no room in time.
+            ShutDown: The queue was shut down or closed.
+            TooLarge: The item's bytes are more than max_event_size.
+            ValueError: The timeout is negative.
+            Exception: What the serializer raises: `TypeError` for an object that JSON lacks.
+        """
+        end = _end_of(block, timeout)
+        record = self._codec.dumps(item)
+        with self.not_full:
+            while True:
+                if self.is_shutdown:
+                    raise self._shut_down()
+                full = self._try_put(item, record)
+                if full is None:
+                    break
+                _wait(self.not_full, end, full)
+            self.not_empty.notify()
+
+    def _try_put(self, item: T, record: bytes) -> mmapqueue.Full | None:
+        """Puts an item, or returns why it has no room."""
+        if 0 < self.maxsize <= self._qsize():
+            return mmapqueue.Full(f"the queue in {self.path} is full: maxsize = {self.maxsize} items wait to be got")
+        self._given = (item, record)
+        try:
+            self._put(item)
+        except mmapqueue.Full as error:
+            if not self._qsize():
+                self._warn_once()
+            return error
+        finally:
+            self._given = None
+        return None
+
+    def _put(self, item: T) -> None:
+        given = self._given
+        # A subclass may put another object.
+        record = given[1] if given is not None and given[0] is item else self._codec.dumps(item)
+        self._queue.push(record, block=False)
+
+    # ---- getting
+
+    def get(self, block: bool = True, timeout: float | None = None) -> T:
+        """Gets the first item. It stays in the files until it is marked done with `task_done` or `ack`.
+
+        Args:
+            block: Whether to wait for an item.
+            timeout: The longest to wait, in seconds; None for as long as it takes.
+
+        Returns:
+            The item, as the serializer loads it.
+
+        Raises:
+            Empty: There was no item in time.
+            ShutDown: The queue was shut down and is empty, or was shut down immediately or closed.
+            Undecodable: The serializer cannot load the record.
+            UnackedLimit: max_unacked items are in flight, and none was marked done in time.
+            Corrupt: The record is damaged.
+            ValueError: The timeout is negative.
+        """
+        message = self._next_message(_end_of(block, timeout))
+        try:
+            item = self._loaded(message)
+            with self.mutex:
+                self._taken = [item]
+                item = self._get()
+                if not self._auto_ack:
+                    self._in_flight.add(message.offset, item)
+                self.not_full.notify()
+        except Undecodable as error:
+            with self.mutex:
+                self._in_flight.add(message.offset, error)
+            raise
+        except BaseException:
+            with self.mutex:
+                self._in_flight.forget(message.offset)
+                self._undelivered.appendleft(message)
+                self._tasks -= 1
+                self.not_empty.notify()
+            raise
+        if self._auto_ack:
+            self._consumer.ack(message.offset, single=True)
+        return item
+
+    def _next_message(self, end: float | None) -> mmapqueue.Message:
+        """Waits for a record; from then on it counts as got."""
+        with self.not_empty:
+            while True:
+                missing: mmapqueue.MmapQueueError
+                try:
+                    message = self._popped()
+                    missing = mmapqueue.Empty(f"the queue in {self.path} is empty")
+                except mmapqueue.UnackedLimit as error:
+                    message, missing = None, error
+                    self._warn_once()
+                if message is not None:
+                    self._tasks += 1
+                    return message
+                if self.is_shutdown and not self._qsize():
+                    raise self._shut_down()
+                _wait(self.not_empty, end, missing)
+
+    def _popped(self) -> mmapqueue.Message | None:
+        if self._discarded:
+            return None
+        if self._undelivered:
+            return self._undelivered.popleft()
+        try:
+            return self._consumer.pop(block=False)
+        except mmapqueue.Empty:
+            return None
+
+    def _loaded(self, message: mmapqueue.Message) -> T:
+        try:
+            item: T = self._codec.loads(message.data)
+        except Exception as error:
+            raise Undecodable(
+                f"the record at offset {message.offset} of the queue in {self.path} is not what the serializer "
+                f"{self._codec.name} can load: {error}",
+                message.data,
+                message.offset,
+            ) from error
+        return item
+
+    def _get(self) -> T:
+        return self._taken.pop()
+
+    # ---- marking as done
+
+    def task_done(self) -> None:
+        """Marks an item that was got as done, and acks it: the first one that this thread got and did not mark.
+
+        In a thread that has none it counts for the items of other threads: see the class.
+
+        Raises:
+            ValueError: All items that were got are marked already.
+            Closed: The queue was closed. The item is redelivered after the next open.
+        """
+        with self.mutex:
+            if not self._tasks:
+                raise ValueError("task_done() called too many times: all items that were got are marked as done")
+            self._begin_marking()
+            done: list[Delivery[T | Undecodable]] = []
+            if not self._auto_ack:
+                if not self._tasks:
+                    done = self._in_flight.take_all()
+                elif (own := self._in_flight.take_own()) is not None:
+                    done = [own]
+        self._end_marking(lambda: self._consumer.ack_many([delivery.offset for delivery in done]))
+
+    def ack(self, item: T | Undecodable) -> None:
+        """Marks this item as done, whichever thread got it, and acks it: in place of `task_done`.
+
+        Args:
+            item: The object that `get` returned, itself, or the Undecodable that it raised.
+
+        Raises:
+            ValueError: `get` has not returned this object, or it is marked already, or the queue has auto_ack.
+            Closed: The queue was closed. The item is redelivered after the next open.
+        """
+        offset = self._mark("ack", item)
+        self._end_marking(lambda: self._consumer.ack(offset, single=True))
+
+    def nack(self, item: T | Undecodable, delay: float = 0.0) -> None:
+        """Requeues this item, whichever thread got it: a later `get` returns it again, before newer items.
+
+        With max_attempts and dead_letter_dir set, an item with its attempts used up is dead-lettered instead.
+
+        Args:
+            item: The object that `get` returned, itself, or the Undecodable that it raised.
+            delay: The delay of redelivery, in seconds.
+
+        Raises:
+            ValueError: As from `ack`; or the delay is negative.
+            Closed: The queue was closed. The item is redelivered after the next open.
+        """
+        offset = self._mark("nack", item)
+        self._end_marking(lambda: self._consumer.nack(offset, delay))
+
+    def _mark(self, what: str, item: T | Undecodable) -> int:
+        """Begins to mark an item; its offset."""
+        with self.mutex:
+            found = self._in_flight.take(item)
+            if found is None:
+                raise ValueError(
+                    f"{what} of an item that is not in flight: it is the object that get() returned, until it is "
+                    "marked as done"
+                )
+            self._begin_marking()
+        return found.offset
+
+    def _begin_marking(self) -> None:
+        self._tasks -= 1
+        self._acking += 1
+
+    def _end_marking(self, mark: Callable[[], None]) -> None:
+        """Calls the consumer without the lock; `join` returns after that."""
+        try:
+            mark()
+        finally:
+            with self.mutex:
+                self._acking -= 1
+                self.not_full.notify()
+                self.not_empty.notify()
+                if not self._tasks and not self._acking:
+                    self.all_tasks_done.notify_all()
+
+    @property
+    def unfinished_tasks(self) -> int:
+        """How many items are in the queue, or were got and not marked done."""
+        return self._qsize() + self._tasks + self._acking
+
+    @unfinished_tasks.setter
+    def unfinished_tasks(self, count: int) -> None:
+        """Does nothing: the base class sets 0 in the beginning, and the items of the directory count here."""
+
+    def join(self) -> None:
+        """Waits until all items were got and marked as done, those of earlier processes included."""
+        with self.all_tasks_done:
+            while self.unfinished_tasks:
+                self.all_tasks_done.wait(_POLL_SECONDS)
+
+    # ---- the queue as a whole
+
+    def _init(self, maxsize: int) -> None:
+        """Does nothing: the items are in the directory."""
+
+    def _qsize(self) -> int:
+        return 0 if self._discarded else len(self._undelivered) + self._consumer.qsize()
+
+    def flush(self) -> None:
+        """Returns when all earlier puts and acks are durable.
+
+        Raises:
+            Poisoned: They could not be written.
+            Closed: The queue is closed.
+        """
+        self._queue.flush()
+
+    # ---- the end
+
+    def shutdown(self, immediate: bool = False) -> None:
+        """Shuts the queue down: `put` raises ShutDown from now on, `get` as soon as the queue is empty.
+
+        Args:
+            immediate: Whether `get` raises at once, and `join` waits no longer for items that were not got. These stay
+                in the directory: they are there again after the next open.
+        """
+        with self.mutex:
+            self.is_shutdown = True
+            if immediate:
+                self._discarded = True
+                self.all_tasks_done.notify_all()
+            self.not_empty.notify_all()
+            self.not_full.notify_all()
+
+    def close(self) -> None:
+        """Shuts the queue down immediately, and closes the directory. Does nothing the second time.
+
+        Items that were not got, and those that were got and not marked done, are there again after the next open.
+        """
+        self.shutdown(immediate=True)
+        self._queue.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has been closed."""
+        return self._queue.closed
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<mmapqueue.compat.Queue {self.path!r}{' (closed)' if self.closed else ''}>"
+
+    def __reduce__(self) -> Any:
+        return self._queue.__reduce__()
+
+    def _shut_down(self) -> ShutDown:
+        return ShutDown(f"the queue in {self.path} was shut down")
+
+    def _warn_once(self) -> None:
+        """Warns that items in flight fill the queue. Not within the lock: a handler may put into this queue."""
+        if self._warned:
+            return
+        self._warned = True
+        self.mutex.release()
+        try:
+            _logger.warning(
+                "the queue in %s is full of items that were got and not marked as done: call task_done() in the thread "
+                "that got the item, or ack(item), or open the queue with auto_ack=True",
+                self.path,
+            )
+        finally:
+            self.mutex.acquire()
+
+
+def _end_of(block: bool, timeout: float | None) -> float | None:
+    """When to stop waiting, by the monotonic clock; None for never."""
+    if not block:
+        return 0.0
+    if timeout is None:
+        return None
+    if timeout < 0:
+        raise ValueError("'timeout' must be a non-negative number")
+    return monotonic() + timeout
+
+
+def _wait(condition: threading.Condition, end: float | None, error: Exception) -> None:
+    """Waits for a notification, a moment at most; raises the error once no time is left."""
+    remaining = _POLL_SECONDS if end is None else end - monotonic()
+    if remaining <= 0:
+        raise error
+    condition.wait(min(remaining, _POLL_SECONDS))
