@@ -17,7 +17,7 @@ theirs = pytest.importorskip("test.test_queue", reason="this interpreter comes w
 class Queue(compat.Queue[Any]):
     """As theirs is made: with a size alone."""
 
-    opened: "ClassVar[list[Queue]]" = []
+    opened: ClassVar[list["Queue"]] = []
     directory: Path
 
     def __init__(self, maxsize: int = 0) -> None:

@@ -21,7 +21,7 @@ def test_the_tree() -> None:
     assert {kind.__name__ for kind in errors} == {
         "MmapQueueError", "Full", "Empty", "Closed", "TooLarge", "Locked", "Corrupt", "ConfigError", "Poisoned",
         "OutOfRange", "JarNotFound", "Dropped", "UnackedLimit", "FileError", "NotFound", "NotPermitted",
-        "NotADirectory", "Foreign",
+        "NotADirectory", "Foreign", "ReadOnly",
     }  # fmt: skip
     assert all(issubclass(kind, mmapqueue.MmapQueueError) for kind in errors)
     assert issubclass(mmapqueue.Full, standard.Full)
@@ -242,7 +242,7 @@ def test_reading_only(open_queue: Open, script: Script) -> None:
             assert (queue.qsize(), queue.lag()) == (0, 1)
             try:
                 queue.push(b"three")
-            except mmapqueue.MmapQueueError as error:
+            except mmapqueue.ReadOnly as error:
                 assert "read_only" in str(error), error
             else:
                 sys.exit("pushed")

@@ -198,18 +198,44 @@ def test_what_can_not_be_created(sql: Sql, root: Path, statement: str, said: str
 
 
 @pytest.mark.usefixtures("events")
-def test_tables_are_not_dropped_or_altered(sql: Sql) -> None:
+def test_tables_are_not_replaced_or_altered(sql: Sql) -> None:
     with pytest.raises(AnalysisException, match="already exists"):
         sql("CREATE TABLE q.events")
     for statement, said in {
-        "DROP TABLE q.events": "cannot be dropped or replaced in SQL.*delete its directory .*/events",
-        "CREATE OR REPLACE TABLE q.events": "cannot be dropped or replaced in SQL",
+        "CREATE OR REPLACE TABLE q.events": "cannot be replaced in SQL: DROP TABLE deletes the one in .*/events",
         "ALTER TABLE q.events SET TBLPROPERTIES (a = 1)": "cannot be altered",
         "ALTER TABLE q.events ADD COLUMN a INT": "cannot be altered",
         "ALTER TABLE q.events RENAME TO q.other": "rename its directory .*/events",
     }.items():
         with pytest.raises(UnsupportedOperationException, match=said):
             sql(statement)
+    assert len(values(sql, "q.events")) == 5
+
+
+def test_drop_deletes_the_queue(sql: Sql, root: Path, events: Path) -> None:
+    sql("CREATE TABLE q.parts OPTIONS (partitions 3, segment_size '64k')")
+    sql("INSERT INTO q.parts SELECT CAST(id AS STRING) FROM range(10)")
+    sql("INSERT INTO q.events VALUES ('x')")
+    (events / "notes.txt").touch()
+    for name in ("parts", "events"):
+        sql(f"DROP TABLE q.{name}")
+    assert sql("SHOW TABLES IN q") == []
+    assert [file.relative_to(root) for file in root.rglob("*")] == [Path("events"), Path("events/notes.txt")]
+    sql("DROP TABLE IF EXISTS q.parts")
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        sql("DROP TABLE q.parts")
+    # The next queue of that name is another one.
+    sql("CREATE TABLE q.events OPTIONS (segment_size '64k')")
+    sql("INSERT INTO q.events VALUES ('y')")
+    assert values(sql, "q.events") == [b"y"]
+
+
+def test_an_open_queue_is_not_dropped(spark: SparkSession, sql: Sql, events: Path) -> None:
+    with mmapqueue.Queue(events, spark=spark), pytest.raises(QueryFailed, match="has another handle in this process"):
+        sql("DROP TABLE q.events")
+    assert len(values(sql, "q.events")) == 5
+    with mmapqueue.Queue(events), pytest.raises(QueryFailed, match="is open in another process"):
+        sql("DROP TABLE q.events")
     assert len(values(sql, "q.events")) == 5
 
 
@@ -267,7 +293,7 @@ def test_create_takes_the_options_of_its_write(session: SparkSession, sql: Sql, 
         lambda: rows.writeTo("q.new").createOrReplace(),
         lambda: rows.writeTo("q.other").createOrReplace(),
     ):
-        with pytest.raises(UnsupportedOperationException, match="cannot be dropped or replaced in SQL"):
+        with pytest.raises(UnsupportedOperationException, match="cannot be replaced in SQL"):
             write()
     assert sorted(path.name for path in root.iterdir()) == ["new", "none", "saved"]
 

@@ -44,7 +44,7 @@ def keys(order: str, rows: list[Row]) -> list[list[object]]:
 
 # ---- ORDER BY … LIMIT
 
-#: Orders whose first or last records of each partition are enough, and what they are the same as in a partition.
+#: Orders that need the first or last records of each partition alone, and the same order within a partition.
 PUSHED = {
     "offset DESC": "offset DESC",
     "offset": "offset ASC",

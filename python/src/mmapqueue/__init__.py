@@ -27,6 +27,7 @@ Errors:
     │   ├── NotPermitted    also PermissionError
     │   └── NotADirectory
     ├── Poisoned
+    ├── ReadOnly
     ├── OutOfRange    requested, first, last; also IndexError
     ├── Foreign       also ValueError
     ├── Dropped       first, last
@@ -69,6 +70,7 @@ from mmapqueue._values.errors import (
     NotPermitted,
     OutOfRange,
     Poisoned,
+    ReadOnly,
     TooLarge,
     UnackedLimit,
     Undecodable,
@@ -108,6 +110,7 @@ __all__ = [
     "OutOfRange",
     "Poisoned",
     "Queue",
+    "ReadOnly",
     "RepairReport",
     "Serializer",
     "Size",

@@ -5,9 +5,11 @@ from __future__ import annotations
 from types import TracebackType
 
 from mmapqueue._queue.arrow.reading import ArrowReading
-from mmapqueue._queue.async_methods import AsyncReading
+from mmapqueue._queue.async_methods import AsyncReading, Closing
 from mmapqueue._queue.handle import QueueHandle
+from mmapqueue._queue.iteration import Iteration
 from mmapqueue._queue.popper import Popper
+from mmapqueue._queue.reading import Reading, adopt
 from mmapqueue._values.annotations import Self, Value
 from mmapqueue._values.offsets import STARTS, SeekTarget, target_text
 
@@ -79,3 +81,6 @@ class Consumer(AsyncReading[Value], ArrowReading[Value]):
 
     def __reduce__(self) -> str:
         raise TypeError("a Consumer cannot be pickled or copied: it is a connection to a JVM; open the queue there")
+
+
+adopt(Consumer, AsyncReading, ArrowReading, Closing, Iteration, Reading)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, cast, get_type_hints
+from typing import cast, get_type_hints
 
 from mmapqueue._jvm import names
 from mmapqueue._values.arguments import absolute, size_in_bytes
@@ -50,7 +50,5 @@ def options(directory: str, configuration: Mapping[str, object]) -> str:
 def effective(text: str) -> EffectiveConfiguration:
     """The configuration that the JVM reports: alternating keys and values."""
     words = text.split(names.SEPARATOR)
-    found: dict[str, Any] = {}
-    for key, value in zip(words[::2], words[1::2], strict=True):
-        found[key] = _VALUES[_TYPES[key]](value)
-    return cast(EffectiveConfiguration, found)
+    values = dict(zip(words[::2], words[1::2], strict=True))
+    return cast(EffectiveConfiguration, {key: _VALUES[kind](values[key]) for key, kind in _TYPES.items()})

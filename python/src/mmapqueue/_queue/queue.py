@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable
-from types import FunctionType, TracebackType
+from types import TracebackType
 from typing import Any, Literal, overload
 
 from mmapqueue._jvm import bridge, names
@@ -21,7 +21,7 @@ from mmapqueue._queue.iteration import Iteration
 from mmapqueue._queue.options import options
 from mmapqueue._queue.producer import Producer, Record
 from mmapqueue._queue.random_access import RandomAccess
-from mmapqueue._queue.reading import Reading
+from mmapqueue._queue.reading import Reading, adopt
 from mmapqueue._queue.stats import Stats, parsed
 from mmapqueue._values.annotations import Self, SparkContext, SparkSession, Unpack, Value
 from mmapqueue._values.arguments import absolute
@@ -342,11 +342,5 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
         )
 
 
-# Python names a method by the class that defines it: users know the queue alone.
-for _part in (
-    *(AsyncWriting, IdempotentProducers, RandomAccess, ArrowAccess),
-    *(Consumers, AsyncReading, ArrowReading, Closing, Iteration, Reading),
-):
-    for _name, _method in vars(_part).items():
-        if isinstance(_method, FunctionType):
-            _method.__qualname__ = f"{Queue.__name__}.{_name}"
+adopt(Queue, AsyncWriting, IdempotentProducers, RandomAccess, ArrowAccess)
+adopt(Queue, Consumers, AsyncReading, ArrowReading, Closing, Iteration, Reading)

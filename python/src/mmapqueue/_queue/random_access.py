@@ -111,6 +111,9 @@ class RandomAccess(Generic[Value]):
         end: int = self._handle.call("endOffset")
         return end
 
+    def _retained(self) -> int:
+        return max(0, self.end_offset() - self.first_offset())
+
     def _oldest(self) -> Message[Value] | None:
         """The oldest retained record, as a new consumer would pop it; None when no record is retained."""
         handle = self._handle

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from types import FunctionType
 from typing import Generic
 
 from mmapqueue._jvm import names
@@ -343,3 +344,19 @@ class Reading(ABC, Generic[Value]):
     def __len__(self) -> int:
         """As `qsize`: a queue without records to pop is false."""
         return self.qsize()
+
+
+def adopt(kind: type, *parts: type) -> None:
+    """Gives a class copies of the methods that it inherits from parts, named by the class that users know.
+
+    Python names a method, in errors and in help, by the class that defines it.
+    """
+    for part in parts:
+        for name, method in vars(part).items():
+            if isinstance(method, FunctionType) and getattr(kind, name) is method:
+                copy = FunctionType(method.__code__, method.__globals__, name, method.__defaults__, method.__closure__)
+                copy.__kwdefaults__ = method.__kwdefaults__
+                copy.__annotations__ = method.__annotations__
+                copy.__doc__ = method.__doc__
+                copy.__qualname__ = f"{kind.__name__}.{name}"
+                setattr(kind, name, copy)

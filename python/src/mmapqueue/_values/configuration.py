@@ -81,10 +81,11 @@ class EffectiveConfiguration(TypedDict):
         queue_dir: The directory, absolute.
         dead_letter_dir: Directory of the dead-letter queue; None without one.
 
-    The other keys are those of `Configuration`, without `capacity`.
+    The other keys are those of `Configuration`.
     """
 
     queue_dir: str
+    capacity: int
     segment_size: int
     max_in_mem_segments: int
     queue_capacity_segments: int

@@ -2,22 +2,21 @@ package org.mmapqueue;
 
 import java.nio.ByteBuffer;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Payloads back to back in buffers, for instance mapped files. Appending them runs no code of the caller, and the heap
- * holds one payload at a time. Access in ascending order is cheap; a step back rewinds to the first buffer. Not
- * thread-safe.
+ * Payloads back to back in buffers, for instance mapped files. Appending them runs no code of the caller, and copies each
+ * straight into the log. Access in ascending order is cheap; a step back rewinds to the first buffer. Not thread-safe.
  */
 final class BufferRecords implements Records {
+    private static final byte[] EMPTY = {};
+
     private final ByteBuffer[] buffers;
     private final int[] lengths;
-    private final byte[] payload;
     private int current;
     private int buffer;
     /** Where the current payload begins in its buffer. */
     private int start;
-
-    private int copied = -1;
 
     /** Throws IllegalArgumentException if the lengths do not add up to each buffer in turn. */
     BufferRecords(List<ByteBuffer> buffers, int[] lengths) {
@@ -26,12 +25,10 @@ final class BufferRecords implements Records {
                 .map(ByteBuffer::slice)
                 .toArray(ByteBuffer[]::new);
         this.lengths = lengths;
-        this.payload = new byte[checked()];
-        rewind();
+        check();
     }
 
-    private int checked() {
-        int longest = 0;
+    private void check() {
         int at = 0;
         int used = 0;
         for (int i = 0; i < lengths.length; i++) {
@@ -45,19 +42,11 @@ final class BufferRecords implements Records {
                         + " of " + buffers.length + " has " + left + " bytes left");
             }
             used += lengths[i];
-            longest = Math.max(longest, lengths[i]);
         }
         if (at + 1 < buffers.length || at < buffers.length && used < buffers[at].capacity()) {
             throw new IllegalArgumentException("the buffers hold more than the " + lengths.length + " payloads: buffer "
                     + at + " of " + buffers.length + " is used up to byte " + used);
         }
-        return longest;
-    }
-
-    private void rewind() {
-        current = 0;
-        buffer = 0;
-        start = 0;
     }
 
     @Override
@@ -67,21 +56,24 @@ final class BufferRecords implements Records {
 
     @Override
     public byte[] array(int i) {
-        if (copied != i && lengths[i] > 0) {
-            goTo(i);
-            buffers[buffer].get(start, payload, 0, lengths[i]);
-            copied = i;
-        }
-        return payload;
+        return EMPTY; // without buffers, all payloads are empty
+    }
+
+    @Override
+    public @Nullable ByteBuffer buffer(int i) {
+        goTo(i);
+        return buffer < buffers.length ? buffers[buffer] : null;
     }
 
     private void goTo(int i) {
         if (i < current) {
-            rewind();
+            current = 0;
+            buffer = 0;
+            start = 0;
         }
         while (current < i) {
             start += lengths[current++];
-            if (start == buffers[buffer].capacity() && buffer + 1 < buffers.length) {
+            if (buffer + 1 < buffers.length && start == buffers[buffer].capacity()) {
                 buffer++;
                 start = 0;
             }
@@ -90,7 +82,8 @@ final class BufferRecords implements Records {
 
     @Override
     public int from(int i) {
-        return 0;
+        goTo(i);
+        return start;
     }
 
     @Override

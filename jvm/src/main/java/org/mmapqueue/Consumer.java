@@ -255,11 +255,11 @@ public final class Consumer implements AutoCloseable {
      */
     public @Nullable Message peek() {
         ConsumerCore core = existing();
-        return core != null ? core.peek() : firstRetained();
+        return core != null ? core.peek() : peekAtLogStart();
     }
 
     // Each retry fails only if the writer reclaimed another segment.
-    private @Nullable Message firstRetained() {
+    private @Nullable Message peekAtLogStart() {
         while (true) {
             long first = readOffset();
             if (first >= queue.endOffset()) {

@@ -1,5 +1,6 @@
 package org.mmapqueue;
 
+import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
@@ -81,13 +82,22 @@ final class HeapRecords implements Records {
                 block = new byte[Math.max(lengths[i], (int) Math.min(BLOCK, left))];
                 used = 0;
             }
-            System.arraycopy(batch.array(i), batch.from(i), block, used, lengths[i]);
+            copy(batch, i, block, used, lengths[i]);
             arrays[i] = block;
             starts[i] = used;
             used += lengths[i];
             left -= lengths[i];
         }
         return new HeapRecords(arrays, starts, lengths, count);
+    }
+
+    private static void copy(Records batch, int i, byte[] block, int to, int length) {
+        ByteBuffer buffer = batch.buffer(i);
+        if (buffer == null) {
+            System.arraycopy(batch.array(i), batch.from(i), block, to, length);
+        } else {
+            buffer.get(batch.from(i), block, to, length);
+        }
     }
 
     @Override

@@ -43,19 +43,14 @@ abstract class QueueProducer {
     }
 
     /**
-     * Appends a record.
+     * Appends a record. A payload outside of the heap goes straight into the log, without a copy in the heap.
      *
-     * @param data the payload, from position to limit; the position moves to the limit
+     * @param data the payload, from position to limit; the position moves to the limit. It must not change until the
+     *     call returns
      * @return the record's offset
      */
     public long push(ByteBuffer data) {
-        long offset;
-        if (data.hasArray()) {
-            offset = writer().push(data.array(), data.arrayOffset() + data.position(), data.remaining());
-        } else {
-            byte[] copy = copyOf(data);
-            offset = writer().push(copy, 0, copy.length);
-        }
+        long offset = writer().push(data);
         data.position(data.limit());
         return offset;
     }
@@ -73,7 +68,7 @@ abstract class QueueProducer {
     }
 
     /**
-     * Appends a record; waits for space.
+     * Appends a record as {@link #push(ByteBuffer)} does; waits for space.
      *
      * @param data the payload, from position to limit; the position moves to the limit
      * @param timeout the longest wait
@@ -81,8 +76,7 @@ abstract class QueueProducer {
      * @throws InterruptedException if interrupted while waiting
      */
     public long push(ByteBuffer data, Duration timeout) throws InterruptedException {
-        byte[] copy = copyOf(data);
-        long offset = push(copy, timeout);
+        long offset = writer().push(data, MmapQueue.nanos(timeout), isClosed);
         data.position(data.limit());
         return offset;
     }
@@ -306,11 +300,5 @@ abstract class QueueProducer {
 
     private static OptionalLong offset(long pushed) {
         return pushed < 0 ? OptionalLong.empty() : OptionalLong.of(pushed);
-    }
-
-    private static byte[] copyOf(ByteBuffer data) {
-        byte[] copy = new byte[data.remaining()];
-        data.get(data.position(), copy);
-        return copy;
     }
 }

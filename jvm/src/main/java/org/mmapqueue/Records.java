@@ -2,14 +2,16 @@ package org.mmapqueue;
 
 import java.nio.ByteBuffer;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
- * An atomic batch of payloads.
+ * An atomic batch of payloads, each in an array or in a buffer.
  *
- * <p>The push calls these methods before it takes a lock: first all lengths, then the arrays in ascending order. It
+ * <p>The push calls these methods before it takes a lock: first all lengths, then the payloads in ascending order. It
  * copies each payload before it asks for the next, so an array may be reused. The methods may call anything, the queue
- * included. If one throws, the push throws the same and stores nothing. The copy needs as much heap as the payloads;
- * {@link #of}, {@link #packed(byte[], int, int[], int)} and {@link #packed(List, int[])} need none.
+ * included. If one throws, the push throws the same and stores nothing. The copy needs as much heap as the payloads.
+ * {@link #of}, {@link #packed(byte[], int, int[], int)} and {@link #packed(List, int[])} need none: their payloads go
+ * straight into the segments, and must not change until the push returns.
  */
 public interface Records {
 
@@ -17,7 +19,7 @@ public interface Records {
     int count();
 
     /**
-     * Returns the array that holds a payload.
+     * Returns the array that holds a payload. Not called for a payload that a {@link #buffer} holds.
      *
      * @param i the index of the payload, from 0
      * @return the array; the payload's bytes must not change until the next payload is asked for
@@ -25,7 +27,17 @@ public interface Records {
     byte[] array(int i);
 
     /**
-     * Returns where a payload begins in its array.
+     * Returns the buffer that holds a payload, for instance one outside of the heap.
+     *
+     * @param i the index of the payload, from 0
+     * @return the buffer, of which neither position nor limit count; null if {@link #array} returns what holds it
+     */
+    default @Nullable ByteBuffer buffer(int i) {
+        return null;
+    }
+
+    /**
+     * Returns where a payload begins in its array or buffer.
      *
      * @param i the index of the payload, from 0
      * @return the index of its first byte

@@ -204,7 +204,7 @@ class CallbackTest {
     @ParameterizedTest
     @EnumSource(Caller.class)
     void aCallbackMayCallTheQueue(Caller caller) throws Exception {
-        Consumer consumer = queue.consumer();
+        Consumer consumer = queue.consumer("default", StartAt.EARLIEST);
         Consumer other = queue.consumer("other", StartAt.EARLIEST);
         List<Long> seen = new ArrayList<>();
         caller.call(

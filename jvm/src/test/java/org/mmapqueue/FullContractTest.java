@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.List;
+import java.util.OptionalLong;
 import org.junit.jupiter.api.Test;
 import org.mmapqueue.errors.EmptyException;
 import org.mmapqueue.errors.FullException;
@@ -35,7 +36,7 @@ class FullContractTest extends ContractTest {
     }
 
     @Test
-    void aPushIntoAFullQueueThrowsAtOnceAndChangesNothing() {
+    void aPushIntoAFullQueueThrowsAtOnceAndChangesNothing() throws InterruptedException {
         List<byte[]> payloads = fill();
         int least = setup.room() / setup.footprint(setup.segmentSize / 10);
         assertTrue(payloads.size() >= least, payloads.size() + " records fit, expected at least " + least);
@@ -44,6 +45,8 @@ class FullContractTest extends ContractTest {
         assertThrows(FullException.class, () -> queue.push(more, 0, more.length));
         assertThrows(FullException.class, () -> queue.push(ByteBuffer.wrap(more)));
         assertThrows(FullException.class, () -> queue.push(more, Duration.ZERO));
+        assertEquals(OptionalLong.empty(), queue.offer(more));
+        assertEquals(OptionalLong.empty(), queue.offer(more, Duration.ZERO));
         assertThrows(FullException.class, () -> queue.pushSync(more, Duration.ZERO));
         assertThrows(FullException.class, () -> queue.pushBatch(List.of(more, more)));
         assertThrows(FullException.class, () -> queue.pushBatch(List.of(more), Duration.ofMillis(-1)));
@@ -77,6 +80,23 @@ class FullContractTest extends ContractTest {
         long start = System.nanoTime();
         assertThrows(FullException.class, () -> queue.push(setup.tenth(1), Duration.ofMillis(60)));
         assertTrue(System.nanoTime() - start >= MILLISECONDS.toNanos(60));
+    }
+
+    @Test
+    void anOfferReturnsTheOffsetOrWaitsForItsWholeTimeout() throws Exception {
+        assertEquals(OptionalLong.of(0), queue.offer(setup.tenth(0)));
+        assertEquals(OptionalLong.of(1), queue.offer(setup.tenth(1), Duration.ZERO));
+        Payload.assertMessages(0, List.of(setup.tenth(0), setup.tenth(1)), Payload.drain(queue));
+        int end = 2 + fill().size();
+        long start = System.nanoTime();
+        assertEquals(OptionalLong.empty(), queue.offer(setup.tenth(-1), Duration.ofMillis(60)));
+        assertTrue(System.nanoTime() - start >= MILLISECONDS.toNanos(60));
+        Waiting.Running<OptionalLong> offering =
+                Waiting.start(() -> queue.offer(setup.tenth(-1), Waiting.LONG)).untilItWaits();
+        Payload.drain(queue);
+        queue.consumer().ack(end - 1);
+        assertEquals(OptionalLong.of(end), offering.result());
+        Payload.assertMessages(end, List.of(setup.tenth(-1)), Payload.drain(queue));
     }
 
     @Test

@@ -119,6 +119,7 @@ class LayerTest {
                     "lookup",
                     "registry",
                     "recovery",
+                    "log",
                     "config",
                     "io",
                     "errors"),

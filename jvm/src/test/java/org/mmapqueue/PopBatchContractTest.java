@@ -64,6 +64,19 @@ class PopBatchContractTest extends ContractTest {
     }
 
     @Test
+    void pollBatchDoesNotWait() {
+        Consumer consumer = queue.consumer();
+        Payload.assertMessages(0, payloads.subList(0, 2), consumer.pollBatch(100, 299));
+        Payload.assertMessages(2, payloads.subList(2, 6), consumer.pollBatch(4, ANY));
+        Payload.assertMessages(6, payloads.subList(6, 10), consumer.pollBatch(100, ANY));
+        assertEquals(List.of(), consumer.pollBatch(100, ANY));
+        assertThrows(IllegalArgumentException.class, () -> consumer.pollBatch(0, ANY));
+        assertThrows(IllegalArgumentException.class, () -> consumer.pollBatch(1, 0));
+        consumer.ack(9);
+        assertEquals(0, consumer.unacked());
+    }
+
+    @Test
     void limitsBelowOneThrow() {
         assertThrows(IllegalArgumentException.class, () -> popBatch(0, ANY));
         assertThrows(IllegalArgumentException.class, () -> popBatch(1, 0));

@@ -27,6 +27,7 @@ import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.errors.ReadOnlyException;
 import org.mmapqueue.support.QuickDirectory;
 
 /** Record readers: ranges of records, each with its own position, through read-only handles. */
@@ -279,9 +280,10 @@ class RecordReaderTest {
             assertEquals(queue.id(), reading.id());
             push(3, 5);
             assertEquals(5, reading.endOffset()); // read from the writer
-            assertThrows(MmapQueueException.class, () -> reading.push(new byte[1]));
-            assertThrows(MmapQueueException.class, reading::flush);
-            assertThrows(MmapQueueException.class, reading::gc);
+            assertThrows(ReadOnlyException.class, () -> reading.push(new byte[1]));
+            assertThrows(ReadOnlyException.class, () -> reading.offer(new byte[1]));
+            assertThrows(ReadOnlyException.class, reading::flush);
+            assertThrows(ReadOnlyException.class, reading::gc);
             assertEquals("false", reading.config().asMap().get("read_only"));
             queue.close();
             assertEquals(5, reading.endOffset());
@@ -296,6 +298,7 @@ class RecordReaderTest {
         try (MmapQueue reading = MmapQueue.openToRead(temp);
                 MmapQueue again = MmapQueue.openToRead(temp)) {
             assertEquals("true", reading.config().asMap().get("read_only"));
+            assertThrows(ReadOnlyException.class, () -> reading.push(new byte[1]));
             open();
             push(3, 10);
             try (RecordReader reader = reading.reader(0, Long.MAX_VALUE)) {

@@ -1,6 +1,7 @@
 package org.mmapqueue.append;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.util.concurrent.atomic.AtomicLong;
 import org.mmapqueue.Records;
 import org.mmapqueue.concurrent.SpinLock;
@@ -105,6 +106,13 @@ public abstract class Appender {
      * @return its offset, or {@link #FULL}
      */
     public abstract long append(byte[] source, int from, int length);
+
+    /**
+     * Appends one record, from a buffer whose position stays.
+     *
+     * @return its offset, or {@link #FULL}
+     */
+    public abstract long append(ByteBuffer source, int from, int length);
 
     /**
      * Appends records that become visible together.

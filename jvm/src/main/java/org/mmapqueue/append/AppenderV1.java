@@ -1,6 +1,7 @@
 package org.mmapqueue.append;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import org.mmapqueue.Records;
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.errors.TooLargeException;
@@ -34,6 +35,11 @@ public final class AppenderV1 extends Appender {
     @Override
     public long append(byte[] source, int from, int length) {
         return append(Records.single(source, from, length));
+    }
+
+    @Override
+    public long append(ByteBuffer source, int from, int length) {
+        return append(new SinglePayload(null, source, from, length));
     }
 
     @Override
@@ -83,7 +89,7 @@ public final class AppenderV1 extends Appender {
         pendingEnd = segmentSize;
         try {
             for (int i = 0; i < count; i++) {
-                write(batch.array(i), batch.from(i), batch.length(i));
+                write(batch, i);
             }
         } catch (IOException e) {
             throw poisoned(e);
@@ -110,7 +116,11 @@ public final class AppenderV1 extends Appender {
         }
     }
 
-    private void write(byte[] source, int from, int length) throws IOException {
+    private void write(Records batch, int i) throws IOException {
+        ByteBuffer buffer = batch.buffer(i);
+        byte[] array = buffer == null ? batch.array(i) : null;
+        int from = batch.from(i);
+        int length = batch.length(i);
         if (segmentSize - offset < LENGTH_BYTES) {
             roll();
         }
@@ -122,7 +132,11 @@ public final class AppenderV1 extends Appender {
                 roll();
             }
             int piece = Math.min(length - done, segmentSize - offset);
-            segment.put(offset, source, from + done, piece);
+            if (buffer == null) {
+                segment.put(offset, array, from + done, piece);
+            } else {
+                segment.put(offset, buffer, from + done, piece);
+            }
             done += piece;
             offset += piece;
         }

@@ -1,6 +1,7 @@
 package org.mmapqueue.append;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
 import org.mmapqueue.Records;
 import org.mmapqueue.concurrent.Ticker;
@@ -44,9 +45,18 @@ public final class AppenderV2 extends Appender {
 
     @Override
     public long append(byte[] source, int from, int length) {
+        return append(source, null, from, length);
+    }
+
+    @Override
+    public long append(ByteBuffer source, int from, int length) {
+        return append(null, source, from, length);
+    }
+
+    // The payload is in one of both; the other one is null.
+    private long append(byte[] array, ByteBuffer buffer, int from, int length) {
         checkSize(length);
-        CRC32C crc = new CRC32C();
-        crc.update(source, from, length);
+        CRC32C crc = checksumOf(array, buffer, from, length);
         int flags = length | stampFlag;
         int size = RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(flags);
         lock.lock();
@@ -55,10 +65,10 @@ public final class AppenderV2 extends Appender {
             int at = offset;
             long first;
             if (size > segmentSize - at) {
-                first = appendSpanning(Records.single(source, from, length), null);
+                first = appendSpanning(new SinglePayload(array, buffer, from, length), null);
             } else {
                 begin(at + size, 1);
-                segment.publish(at, put(at, flags, source, from, length, crc));
+                segment.publish(at, put(at, flags, array, buffer, from, length, crc));
                 first = published(1);
             }
             return first;
@@ -122,9 +132,10 @@ public final class AppenderV2 extends Appender {
         for (int i = 0; i < count; i++) {
             int length = batch.length(i);
             int flags = length | stampFlag | (i + 1 < count ? RecordDescriptor.BATCH : 0);
-            CRC32C crc = new CRC32C();
-            crc.update(batch.array(i), batch.from(i), length);
-            long header = put(at, flags, batch.array(i), batch.from(i), length, crc);
+            ByteBuffer buffer = batch.buffer(i);
+            byte[] array = buffer == null ? batch.array(i) : null;
+            CRC32C crc = checksumOf(array, buffer, batch.from(i), length);
+            long header = put(at, flags, array, buffer, batch.from(i), length, crc);
             if (i == 0) {
                 first = header;
             } else {
@@ -159,8 +170,26 @@ public final class AppenderV2 extends Appender {
         }
     }
 
+    private static CRC32C checksumOf(byte[] array, ByteBuffer buffer, int from, int length) {
+        CRC32C crc = new CRC32C();
+        if (buffer == null) {
+            crc.update(array, from, length);
+        } else {
+            crc.update(buffer.slice(from, length));
+        }
+        return crc;
+    }
+
+    private static void copy(Segment to, int at, byte[] array, ByteBuffer buffer, int from, int length) {
+        if (buffer == null) {
+            to.put(at, array, from, length);
+        } else {
+            to.put(at, buffer, from, length);
+        }
+    }
+
     // Stores a record without its header, which it returns.
-    private long put(int at, int flags, byte[] source, int from, int length, CRC32C crc) {
+    private long put(int at, int flags, byte[] array, ByteBuffer buffer, int from, int length, CRC32C crc) {
         int body = at + RecordDescriptor.HEADER;
         long timestamp = 0;
         if (stampFlag != 0) {
@@ -168,7 +197,7 @@ public final class AppenderV2 extends Appender {
             segment.putLong(body, timestamp);
             body += 8;
         }
-        segment.put(body, source, from, length);
+        copy(segment, body, array, buffer, from, length);
         return RecordDescriptor.header(flags, checksum.finish(crc, segmentId, epoch, at, flags, timestamp));
     }
 
@@ -267,8 +296,9 @@ public final class AppenderV2 extends Appender {
                 int length = batch.length(i);
                 int flags = length | stampFlag | (i + 1 < batch.count() ? RecordDescriptor.BATCH : 0);
                 long timestamp = stampFlag != 0 ? clock.micros() : 0;
-                CRC32C crc = new CRC32C();
-                crc.update(batch.array(i), batch.from(i), length);
+                ByteBuffer buffer = batch.buffer(i);
+                byte[] array = buffer == null ? batch.array(i) : null;
+                CRC32C crc = checksumOf(array, buffer, batch.from(i), length);
                 long header = RecordDescriptor.header(flags, checksum.finish(crc, id, epoch, at, flags, timestamp));
                 if (i == 0) {
                     headSegment = current;
@@ -278,7 +308,7 @@ public final class AppenderV2 extends Appender {
                     current.putLong(at, header);
                 }
                 at += RecordDescriptor.HEADER;
-                writeBody(batch.array(i), batch.from(i), length, timestamp, index + i + 1, headSegment);
+                writeBody(array, buffer, batch.from(i), length, timestamp, index + i + 1, headSegment);
             }
             if (once != null) {
                 mark(once, geometry.position(id, at));
@@ -296,7 +326,8 @@ public final class AppenderV2 extends Appender {
             pendingEnd = 0;
         }
 
-        private void writeBody(byte[] source, int from, int length, long timestamp, long nextIndex, Segment head)
+        private void writeBody(
+                byte[] array, ByteBuffer buffer, int from, int length, long timestamp, long nextIndex, Segment head)
                 throws IOException {
             int left = RecordDescriptor.bodyBytes(length | stampFlag);
             if (stampFlag != 0) {
@@ -314,7 +345,7 @@ public final class AppenderV2 extends Appender {
                 }
                 int piece = Math.min(left, segmentSize - at);
                 int payload = Math.min(piece, length - done);
-                current.put(at, source, from + done, payload);
+                copy(current, at, array, buffer, from + done, payload);
                 done += payload;
                 at += piece;
                 left -= piece;

@@ -338,7 +338,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
     }
 
     /** Commits every record before an offset, popped or not. Records after it stay in flight. */
-    void commit(RandomAccessReader.OffsetPosition target, Registry registry) {
+    public void commit(RandomAccessReader.OffsetPosition target, Registry registry) {
         locked(() -> {
             checkOpen();
             if (committed.isDropped()) {

@@ -116,15 +116,25 @@ public final class DamageSkip {
     /**
      * Computes the offset of the record that begins after a position, counting back from the next segment.
      *
-     * @return -1 if it is not known
+     * @return -1 if it is not known: no whole record begins there, or other damage follows in the segment
      */
     public long offsetAt(long position) throws IOException {
+        long id = geometry.segmentOf(position);
+        int from = (int) (position - geometry.position(id, 0));
+        int at = from == 0 ? geometry.dataStart() : from;
+        long end = published.getAsLong();
+        if (at < geometry.dataStart() || at % Long.BYTES != 0 || geometry.position(id, at) >= end) {
+            return -1;
+        }
+        Segment segment = reader.swapper().pinIfThere(id, reader.uuidLow());
+        if (segment == null) {
+            return -1;
+        }
         try {
-            long id = geometry.segmentOf(position);
-            int from = (int) (position - geometry.position(id, 0));
-            Chain chain = chain(id, Math.max(from, geometry.dataStart()), published.getAsLong());
+            Chain chain = isWhole(segment, at) ? chain(id, at, end) : NO_CHAIN;
             return chain.next < 0 ? -1 : chain.next - chain.records;
         } finally {
+            reader.swapper().unpin(segment);
             reader.leave();
         }
     }
@@ -203,6 +213,8 @@ public final class DamageSkip {
      * @param end where they end in the segment
      */
     private record Chain(long records, long next, int end) {}
+
+    private static final Chain NO_CHAIN = new Chain(0, -1, 0);
 
     private Chain chain(long id, int from, long end) throws IOException {
         long records = 0;

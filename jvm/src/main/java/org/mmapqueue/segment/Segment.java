@@ -64,6 +64,11 @@ public final class Segment {
         bytes.put(offset, source, from, length);
     }
 
+    /** Copies bytes into the segment; the source's position stays. */
+    public void put(int offset, ByteBuffer source, int from, int length) {
+        bytes.put(offset, source, from, length);
+    }
+
     /** Copies bytes out of the segment. */
     public void get(int offset, byte[] target, int to, int length) {
         bytes.get(offset, target, to, length);

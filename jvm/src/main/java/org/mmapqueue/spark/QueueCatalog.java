@@ -82,7 +82,7 @@ public class QueueCatalog implements StagingTableCatalog {
 
     @Override
     public Table loadTable(Identifier table) throws NoSuchTableException {
-        if (table.namespace().length > 0 || !isName(table.name()) || !PartitionDirectory.isQueue(path(table.name()))) {
+        if (!exists(table)) {
             throw new NoSuchTableException(table);
         }
         return table(table.name(), new Options(Map.of()));
@@ -165,14 +165,24 @@ public class QueueCatalog implements StagingTableCatalog {
                 + " the configuration of " + path(table.name()) + " does not change");
     }
 
+    /** Deletes the queue with its records, unless it is open. A PURGE is refused by Spark: there is no trash. */
     @Override
     public boolean dropTable(Identifier table) {
-        throw notReplaced(table.name());
+        if (!exists(table)) {
+            return false;
+        }
+        Options keys = new Options(Map.of(Options.PATH, path(table.name()).toString())).over(options);
+        WritablePartitions.destroy(path(table.name()), keys);
+        return true;
     }
 
     private UnsupportedOperationException notReplaced(String table) {
-        return new UnsupportedOperationException("a queue cannot be dropped or replaced in SQL, as other processes"
-                + " may have it open: delete its directory " + path(table));
+        return new UnsupportedOperationException(
+                "a queue cannot be replaced in SQL: DROP TABLE deletes the one in " + path(table));
+    }
+
+    private boolean exists(Identifier table) {
+        return table.namespace().length == 0 && isName(table.name()) && PartitionDirectory.isQueue(path(table.name()));
     }
 
     @Override

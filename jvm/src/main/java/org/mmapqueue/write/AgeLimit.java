@@ -2,6 +2,7 @@ package org.mmapqueue.write;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Instant;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.lookup.Log;
 import org.slf4j.Logger;
@@ -40,8 +41,8 @@ final class AgeLimit implements Runnable {
     @Override
     public void run() {
         try {
-            long micros = (System.currentTimeMillis() - maxAgeMillis) * 1000;
-            long to = log.locate(StartAt.timestamp(micros)).position();
+            Instant oldest = Instant.ofEpochMilli(System.currentTimeMillis() - maxAgeMillis);
+            long to = log.locate(StartAt.timestamp(oldest)).position();
             if (space.dropBefore(to, "has not acked within max_age, " + maxAgeMillis + " ms")) {
                 whenDropped.run();
             }

@@ -2,6 +2,7 @@ package org.mmapqueue.write;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -198,6 +199,17 @@ public final class Writer implements Closeable {
     /** As push, but returns {@link Appender#FULL} when there is no space. */
     public long offer(byte[] source, int from, int length) {
         return pushed(appender.append(source, from, length), 1);
+    }
+
+    /** The buffer's position stays. */
+    public long push(ByteBuffer source) {
+        return stored(pushed(appender.append(source, source.position(), source.remaining()), 1));
+    }
+
+    /** Waits for space; the buffer's position stays. */
+    public long push(ByteBuffer source, long timeoutNanos, BooleanSupplier gone) throws InterruptedException {
+        return stored(
+                offer(() -> appender.append(source, source.position(), source.remaining()), 1, timeoutNanos, gone));
     }
 
     /** Waits for space while {@code gone} is false: the caller's handle is open. */

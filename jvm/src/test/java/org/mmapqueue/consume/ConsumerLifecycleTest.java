@@ -311,6 +311,8 @@ class ConsumerLifecycleTest extends SmallRing {
         queue.consumer("other", StartAt.LATEST).ack(count - 1);
         assertTrue(fill() > 0, "the default consumer holds no space");
         assertEquals(count, queue.consumer().readOffset());
+        assertEquals(List.of("other"), queue.consumers());
+        assertEquals(count, queue.consumer().pop().offset());
         assertEquals(List.of("default", "other"), queue.consumers());
         reopen();
         assertEquals(count, queue.consumer().pop().offset());

@@ -1,170 +1,146 @@
 package org.mmapqueue.consume;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
+import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
-import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.OutOfRangeException;
-import org.mmapqueue.support.Payload;
+import org.mmapqueue.support.QuickDirectory;
 
-/** The first call that needs the consumer {@code default} creates it; without consumers a queue retains all. */
-class DefaultConsumerTest extends SmallRing {
-    private static final String DEFAULT = "default";
+/** The consumer default exists once a call has popped, and not because a call has acked or counted. */
+class DefaultConsumerTest {
+    @TempDir(factory = QuickDirectory.class)
+    Path directory;
 
-    /** Calls that create the default consumer. */
-    enum Creation {
-        CONSUMER(MmapQueue::consumer),
-        NAMED(queue -> queue.consumer(DEFAULT, StartAt.EARLIEST)),
-        CREATE(queue -> queue.createConsumer(DEFAULT, StartAt.EARLIEST));
+    private MmapQueue queue;
 
-        private final java.util.function.Consumer<MmapQueue> call;
-
-        Creation(java.util.function.Consumer<MmapQueue> call) {
-            this.call = call;
+    @BeforeEach
+    void open() {
+        queue = MmapQueue.open(QueueConfig.builder(directory)
+                .segmentSize("4k")
+                .maxEventSize("1k")
+                .build());
+        for (String each : List.of("zero", "one", "two")) {
+            queue.push(each.getBytes(UTF_8));
         }
     }
 
-    @Test
-    void aNewQueueHasNoConsumer() {
-        assertEquals(List.of(), queue.consumers());
-        assertEquals(List.of(), queue.consumerStats());
-        push(3);
-        queue.flush();
-        queue.stats();
-        queue.gc();
-        reopen();
-        assertEquals(List.of(), queue.consumers());
-        assertFalse(queue.owns(DEFAULT));
+    @AfterEach
+    void close() {
+        queue.close();
+    }
+
+    private interface Call {
+        void on(Consumer consumer) throws InterruptedException;
+    }
+
+    static Stream<Call> calls() {
+        return Stream.of(
+                consumer -> assertThrows(OutOfRangeException.class, () -> consumer.ack(0)),
+                consumer -> assertThrows(OutOfRangeException.class, () -> consumer.ackSingle(0)),
+                consumer -> assertThrows(OutOfRangeException.class, () -> consumer.ackSingle(new long[] {0, 1})),
+                consumer -> consumer.ackSingle(new long[0]),
+                consumer -> assertThrows(OutOfRangeException.class, () -> consumer.nack(0)),
+                consumer -> assertThrows(OutOfRangeException.class, () -> consumer.nack(0, Duration.ofMillis(1))),
+                consumer -> assertThrows(OutOfRangeException.class, () -> consumer.release(new long[] {2})),
+                consumer -> consumer.release(new long[0]),
+                consumer -> assertEquals("zero", new String(consumer.peek().data(), UTF_8)),
+                consumer -> assertEquals(0, consumer.peek().attempts()),
+                consumer -> assertEquals(3, consumer.size()),
+                consumer -> assertEquals(3, consumer.lag()),
+                consumer -> assertEquals(0, consumer.unacked()),
+                consumer -> assertEquals(0, consumer.readOffset()),
+                consumer -> assertEquals(0, consumer.committedOffset()),
+                consumer -> assertEquals("default", consumer.name()),
+                consumer -> assertEquals(Optional.empty(), consumer.label()),
+                Consumer::close);
     }
 
     @ParameterizedTest
-    @EnumSource
-    void createdAtTheLogStartAndKept(Creation creation) {
-        push(3);
+    @MethodSource("calls")
+    void callsThatDoNotPopCreateNothing(Call call) throws InterruptedException {
+        call.on(queue.consumer());
         assertEquals(List.of(), queue.consumers());
-        creation.call.accept(queue);
-        assertEquals(List.of(DEFAULT), queue.consumers());
-        reopen();
-        assertEquals(List.of(DEFAULT), queue.consumers());
-        assertEquals(0, queue.consumer().pop().offset());
+        assertEquals(List.of(), queue.consumerStats());
+        assertEquals("zero", new String(queue.consumer().pop().data(), UTF_8));
+        assertEquals(List.of("default"), queue.consumers());
+    }
+
+    static Stream<Call> creating() {
+        return Stream.of(
+                Consumer::poll,
+                consumer -> consumer.poll((offset, micros, buffer, start, length, attempts) -> {}),
+                Consumer::pop,
+                consumer -> consumer.pop(Duration.ZERO),
+                consumer -> consumer.popBatch(1, 1, Duration.ZERO),
+                consumer -> consumer.pollBatch(1, 1),
+                consumer -> consumer.seek(StartAt.LATEST),
+                consumer -> assertThrows(ConfigException.class, () -> consumer.label("default has no label")));
+    }
+
+    @ParameterizedTest
+    @MethodSource("creating")
+    void popsAndMovesCreateIt(Call call) throws InterruptedException {
+        call.on(queue.consumer());
+        assertEquals(List.of("default"), queue.consumers());
     }
 
     @Test
-    void withoutConsumersTheQueueRetainsAllUntilItIsFull() {
-        int count = fill();
-        reopen();
-        assertThrows(FullException.class, () -> push(1));
-        assertEquals(0, queue.gc());
-        assertEquals(0, queue.firstOffset());
-        assertEquals(List.of(), queue.consumers());
-        Consumer late = queue.consumer("late", StartAt.EARLIEST);
-        assertEquals(count, Payload.drain(late).size());
-        late.ack(count - 1);
-        assertTrue(fill() > 0);
-        assertEquals(List.of("late"), queue.consumers());
-    }
-
-    @Test
-    void aNamedConsumerAloneDecidesWhatIsRetained() {
-        Consumer only = queue.consumer("only", StartAt.EARLIEST);
-        for (int turn = 0; turn < 10; turn++) {
-            push(60);
-            Payload.drain(only);
-            only.ack(queue.endOffset() - 1);
+    void aHandleSeesWhatAnotherOneCreated() {
+        Consumer early = queue.consumer();
+        try (MmapQueue other = MmapQueue.openToRead(directory)) {
+            long popped = other.consumer().pop().offset();
+            assertEquals(1, early.readOffset());
+            early.ack(popped);
+            assertEquals(1, other.consumer().committedOffset());
         }
-        assertEquals(List.of("only"), queue.consumers());
-        assertEquals(600, queue.firstOffset());
     }
 
     @Test
-    void withoutConsumersAKillLosesNothing() {
-        push(10);
-        reopenAfterKill();
-        assertEquals(List.of(), queue.consumers());
-        assertEquals(0, queue.firstOffset());
-        assertEquals(10, Payload.drain(queue).size());
-    }
-
-    @Test
-    void createdAgainAtTheLogStartAfterItsDeletion() {
-        push(10);
-        Payload.drain(queue);
-        queue.consumer().ack(3);
-        queue.deleteConsumer(DEFAULT);
-        assertEquals(List.of(), queue.consumers());
-        assertEquals(4, queue.consumer().pop().offset(), "acked records are not redelivered");
-        assertEquals(List.of(DEFAULT), queue.consumers());
-    }
-
-    @Test
-    void theLastConsumerCanBeDeletedAndItsSpaceStaysFree() {
-        Consumer only = queue.consumer("only", StartAt.EARLIEST);
-        for (int turn = 0; turn < 5; turn++) {
-            push(60);
-            Payload.drain(only);
-            only.ack(queue.endOffset() - 1);
-        }
-        queue.deleteConsumer("only");
-        assertEquals(300, queue.firstOffset());
-        push(60);
-        assertEquals(300, queue.firstOffset(), "from then on everything is retained");
-        reopen();
-        assertEquals(300, queue.firstOffset());
-        reopenAfterKill();
-        assertEquals(300, queue.firstOffset());
-        assertEquals(60, Payload.drain(queue.consumer("late", StartAt.EARLIEST)).size());
-    }
-
-    @Test
-    void recordsThatTheLastConsumerHadNotAckedAreRetained() {
-        Consumer fast = queue.consumer("fast", StartAt.EARLIEST);
-        Consumer slow = queue.consumer("slow", StartAt.EARLIEST);
-        push(20);
-        Payload.drain(fast);
-        fast.ack(14);
-        Payload.drain(slow);
-        slow.ack(4);
-        queue.deleteConsumer("fast");
-        assertEquals(5, queue.firstOffset());
-        queue.deleteConsumer("slow");
-        assertEquals(5, queue.firstOffset());
-        assertEquals(5, queue.consumer().pop().offset());
-    }
-
-    /** With max_consumer_lag a writer never waits, not even without consumers. */
-    @Test
-    void maxConsumerLagHoldsWithoutAConsumer() {
-        queue.close();
-        queue = MmapQueue.open(config().maxConsumerLag(12_288).build());
-        push(400);
-        long first = queue.firstOffset();
-        assertTrue(first > 300 && first < 400, "first " + first);
-        assertEquals(List.of(), queue.consumers());
-        reopenAfterKill();
-        assertTrue(queue.firstOffset() >= first, "first " + queue.firstOffset());
-        assertEquals(
-                queue.endOffset() - queue.firstOffset(), Payload.drain(queue).size());
-    }
-
-    @Test
-    void version1AlwaysHasTheDefaultConsumer() {
-        openVersion1();
-        assertEquals(List.of(DEFAULT), queue.consumers());
-        assertThrows(ConfigException.class, () -> queue.deleteConsumer(DEFAULT));
-        assertNull(queue.consumer().peek());
-        push(2);
-        assertEquals(0, queue.consumer().peek().offset());
+    void anAckAfterTheDeletionCreatesNothing() {
+        queue.consumer().pop();
+        queue.deleteConsumer("default");
         assertThrows(OutOfRangeException.class, () -> queue.consumer().ack(0));
+        assertEquals(List.of(), queue.consumers());
+    }
+
+    @Test
+    void aClosedOneStaysClosed() {
+        Consumer consumer = queue.consumer();
+        consumer.close();
+        consumer.close();
+        assertThrows(ClosedException.class, consumer::poll);
+        assertThrows(ClosedException.class, consumer::lag);
+        assertThrows(ClosedException.class, () -> consumer.ack(0));
+        assertEquals(List.of(), queue.consumers());
+    }
+
+    @Test
+    void anEmptyQueueHasNothingToPeek() {
+        try (MmapQueue empty = MmapQueue.open(QueueConfig.builder(directory.resolve("empty"))
+                .segmentSize("4k")
+                .maxEventSize("1k")
+                .build())) {
+            assertNull(empty.consumer().peek());
+            assertEquals(0, empty.consumer().size());
+        }
     }
 }

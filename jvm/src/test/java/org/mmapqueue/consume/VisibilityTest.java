@@ -128,7 +128,8 @@ class VisibilityTest {
 
     @Test
     void aTimeoutDoesNotAffectOtherConsumers() throws InterruptedException {
-        Consumer consumer = open(20);
+        open(20);
+        Consumer consumer = queue.consumer("default", StartAt.EARLIEST);
         Consumer other = queue.consumer("other", StartAt.EARLIEST);
         push(1);
         assertEquals(0, other.pop().offset());

@@ -117,7 +117,7 @@ class PopErrorTest {
                         (offset, timestamp, buffer, start, length, attempts) -> seen.add(offset));
         assertTrue(read > 0 && read < RECORDS);
         assertThrows(MmapQueueException.class, () -> core.log().randomAccess().get(read, 1, Long.MAX_VALUE));
-        RangeReader reader = core.log().reader(0, RECORDS, () -> false);
+        RangeReader reader = core.log().reader(0, RECORDS, false, () -> false);
         assertEquals(read, read(reader));
         assertThrows(MmapQueueException.class, () -> read(reader));
         storage.heal();

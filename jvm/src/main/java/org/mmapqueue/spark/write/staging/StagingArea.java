@@ -79,6 +79,11 @@ public final class StagingArea {
         deleteAll(of(query));
     }
 
+    /** Deletes the staged files and manifests of all writes. */
+    public void deleteAll() throws IOException {
+        deleteAll(path);
+    }
+
     /** Deletes the directories of dead writes without a manifest. */
     public void clean(Predicate<String> isAlive) throws IOException {
         for (Path directory : entries(path)) {

@@ -1,0 +1,264 @@
+package org.mmapqueue.damage;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.mmapqueue.Consumer;
+import org.mmapqueue.DamagedRange;
+import org.mmapqueue.Message;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.RecordReader;
+import org.mmapqueue.StartAt;
+import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.support.Directories;
+import org.mmapqueue.support.Payload;
+import org.mmapqueue.support.QuickDirectory;
+
+/** {@code on_damage = skip}: whole records come with their offsets, damaged ones are listed, none is in neither. */
+@Tag("long-form")
+class SkipDamageTest {
+    /** Damaged queues; damage.rounds in the system properties sets another number. */
+    private static final int ROUNDS = Integer.getInteger("damage.rounds", 60);
+
+    private static final int SEGMENT = 4096;
+    private static final int RECORDS = 150;
+
+    @TempDir(factory = QuickDirectory.class)
+    Path temp;
+
+    private Path made;
+
+    @BeforeEach
+    void make() {
+        made = temp.resolve("made");
+        try (MmapQueue queue = MmapQueue.open(config(made, "error"))) {
+            queue.createConsumer("default", StartAt.EARLIEST);
+            for (int i = 0; i < RECORDS; i++) {
+                queue.push(record(i));
+            }
+        }
+    }
+
+    private static byte[] record(long number) {
+        return Payload.of(number, number % 40 == 13 ? 6000 : (int) (number * 31 % 400));
+    }
+
+    private static QueueConfig config(Path at, String onDamage) {
+        return QueueConfig.builder(at)
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(64)
+                .maxEventSize(9000)
+                .onDamage(onDamage)
+                .build();
+    }
+
+    private static void check(Message message) {
+        assertArrayEquals(record(message.offset()), message.data(), "record " + message.offset());
+    }
+
+    // Each offset is popped or listed, once.
+    private static void checkAll(long first, List<Long> popped, List<DamagedRange> ranges, String what) {
+        Set<Long> seen = new HashSet<>(popped);
+        assertEquals(popped.size(), seen.size(), what);
+        for (DamagedRange range : ranges) {
+            for (long offset = range.firstOffset(); offset <= range.lastOffset(); offset++) {
+                assertTrue(seen.add(offset), what + ": " + offset + " of " + range + " was popped, or listed twice");
+            }
+        }
+        assertEquals(RECORDS - first, seen.size(), what + ": " + ranges + ", popped " + popped);
+    }
+
+    /** Noise in one to three ranges of all segments but the last, in which the writer is. */
+    @Test
+    void whateverIsDamagedEachOffsetIsPoppedOrListed() {
+        int skipped = 0;
+        int segments = Directories.segments(made).size() - 1;
+        for (int round = 0; round < ROUNDS; round++) {
+            Random random = new Random(round);
+            Path path = Directories.copy(made, temp.resolve("queue"));
+            for (int hole = random.nextInt(3); hole >= 0; hole--) {
+                byte[] noise = new byte[1 + random.nextInt(random.nextBoolean() ? 8 : 600)];
+                if (random.nextInt(4) > 0) {
+                    random.nextBytes(noise);
+                }
+                Path file = path.resolve(random.nextInt(segments) + "_segment.dat");
+                Directories.overwrite(file, random.nextInt(SEGMENT - noise.length), noise);
+            }
+            String what = "round " + round;
+            skipped += consume(path, random, what);
+            Directories.delete(path);
+        }
+        assertTrue(skipped > ROUNDS / 2, skipped + " records in " + ROUNDS + " queues");
+    }
+
+    private static int consume(Path path, Random random, String what) {
+        List<Long> popped = new ArrayList<>();
+        List<DamagedRange> ranges = new ArrayList<>();
+        long committed = 0;
+        try (MmapQueue queue = MmapQueue.open(config(path, "skip"))) {
+            Consumer consumer = queue.consumer();
+            pop(consumer, popped, RECORDS / 2);
+            // Requeued records are found over the damage.
+            long again = popped.get(random.nextInt(popped.size()));
+            consumer.nack(again);
+            assertEquals(again, consumer.poll().offset(), what);
+            consumer.ack(popped.get(random.nextInt(popped.size())));
+            committed = consumer.committedOffset();
+            ranges.addAll(consumer.damagedRanges());
+            assertEquals(records(ranges), queue.consumerStats().get(0).damagedRecords(), what);
+            assertEquals(ranges.isEmpty() ? Map.of() : Map.of("default", ranges), queue.damagedRanges(), what);
+        }
+        long first = committed;
+        popped.removeIf(offset -> offset >= first);
+        int before = popped.size() + (int) ranges.stream()
+                .filter(range -> range.lastOffset() < first)
+                .mapToLong(DamagedRange::records)
+                .sum();
+        assertEquals(first, before, what + ": records before the committed offset");
+        // A consumer that is opened after damage, in the same segment, continues.
+        try (MmapQueue queue = MmapQueue.open(config(path, "skip"));
+                RecordReader reader = queue.reader(first, RECORDS, true)) {
+            assertEquals(first, queue.consumer().committedOffset(), what);
+            List<Long> rest = new ArrayList<>();
+            pop(queue.consumer(), rest, RECORDS);
+            checkAll(first, rest, queue.consumer().damagedRanges(), what);
+            List<Long> read = new ArrayList<>();
+            int count = 1;
+            while (count > 0 || reader.offset() < RECORDS) {
+                count = reader.read(7, 3000, (offset, timestamp, data) -> {
+                    assertArrayEquals(record(offset), data);
+                    read.add(offset);
+                });
+            }
+            checkAll(first, read, reader.damagedRanges(), what + ", reader");
+            assertEquals(rest, read, what);
+            ranges.addAll(queue.consumer().damagedRanges());
+        }
+        return (int) records(ranges);
+    }
+
+    private static void pop(Consumer consumer, List<Long> popped, int most) {
+        while (popped.size() < most) {
+            Message peeked = consumer.peek();
+            Message message = consumer.poll();
+            if (message == null) {
+                assertNull(peeked);
+                return;
+            }
+            assertEquals(message.offset(), peeked.offset());
+            assertArrayEquals(message.data(), peeked.data());
+            check(message);
+            popped.add(message.offset());
+        }
+    }
+
+    private static long records(List<DamagedRange> ranges) {
+        return ranges.stream().mapToLong(DamagedRange::records).sum();
+    }
+
+    @Test
+    void aDamagedPayloadCostsOneRecordAndADamagedHeaderToo() {
+        List<Integer> positions = RecordPositions.of(made.resolve("0_segment.dat"));
+        Directories.flip(made.resolve("0_segment.dat"), positions.get(3) + 17, 1);
+        Directories.flip(made.resolve("0_segment.dat"), positions.get(6), 8);
+        try (MmapQueue queue = MmapQueue.open(config(made, "skip"))) {
+            List<Long> popped = new ArrayList<>();
+            pop(queue.consumer(), popped, RECORDS);
+            assertEquals(RECORDS - 2, popped.size());
+            assertEquals(
+                    List.of(3L, 6L),
+                    queue.consumer().damagedRanges().stream()
+                            .map(DamagedRange::firstOffset)
+                            .toList());
+            DamagedRange range = queue.consumer().damagedRanges().get(0);
+            assertEquals(made.resolve("0_segment.dat").toString(), range.file());
+            assertEquals((long) positions.get(3), range.position());
+            assertTrue(range.toString().endsWith("record 3 is skipped"), range.toString());
+        }
+    }
+
+    /** Without the key, the damage is an error each time. */
+    @Test
+    void theDefaultThrows() {
+        Directories.flip(made.resolve("0_segment.dat"), RecordPositions.of(made.resolve("0_segment.dat")).get(3) + 17, 1);
+        try (MmapQueue queue = MmapQueue.open(config(made, "error"))) {
+            List<Long> popped = new ArrayList<>();
+            assertThrows(CorruptException.class, () -> pop(queue.consumer(), popped, RECORDS));
+            assertThrows(CorruptException.class, () -> queue.consumer().poll());
+            assertEquals(List.of(0L, 1L, 2L), popped);
+            assertEquals(List.of(), queue.consumer().damagedRanges());
+        }
+    }
+
+    /** A record that is damaged after it was popped, and one on the way to it. */
+    @Test
+    void requeuedRecordsAreFoundOverDamageThatCameLater() {
+        try (MmapQueue queue = MmapQueue.open(config(made, "skip"))) {
+            List<Long> popped = new ArrayList<>();
+            pop(queue.consumer(), popped, 40);
+            List<Integer> positions = RecordPositions.of(made.resolve("0_segment.dat"));
+            Directories.overwrite(made.resolve("0_segment.dat"), positions.get(4), new byte[16]);
+            Directories.flip(made.resolve("0_segment.dat"), positions.get(7) + 17, 1);
+            queue.consumer().nack(6);
+            queue.consumer().nack(7);
+            Message again = queue.consumer().poll();
+            assertEquals(6, again.offset());
+            check(again);
+            assertEquals(40, queue.consumer().poll().offset());
+            assertEquals(
+                    List.of(7L),
+                    queue.consumer().damagedRanges().stream()
+                            .map(DamagedRange::firstOffset)
+                            .toList());
+            queue.consumer().ack(40);
+            assertEquals(41, queue.consumer().committedOffset());
+        }
+    }
+
+    /** In the last segment no later header says how many records are lost: an error, until the writer rolls. */
+    @Test
+    void damageInTheSegmentThatIsWrittenWaitsForTheNextSegment() {
+        try (MmapQueue queue = MmapQueue.open(config(temp.resolve("queue"), "skip"))) {
+            for (int i = 0; i < 8; i++) {
+                queue.push(record(i));
+            }
+            Path file = temp.resolve("queue/0_segment.dat");
+            Directories.overwrite(file, RecordPositions.of(file).get(2), new byte[24]);
+            List<Long> popped = new ArrayList<>();
+            assertThrows(CorruptException.class, () -> pop(queue.consumer(), popped, 8));
+            assertEquals(List.of(0L, 1L), popped);
+            for (int i = 8; i < 40; i++) {
+                queue.push(record(i));
+            }
+            pop(queue.consumer(), popped, 8);
+            assertEquals(List.of(0L, 1L, 3L, 4L, 5L, 6L, 7L, 8L), popped);
+        }
+    }
+
+    @Test
+    void version1HasNoDamageToSkip() {
+        ConfigException error = assertThrows(
+                ConfigException.class,
+                () -> MmapQueue.open(QueueConfig.builder(temp.resolve("one"))
+                        .formatVersion(1)
+                        .onDamage("skip")
+                        .build()));
+        assertEquals("on_damage", error.key());
+    }
+}

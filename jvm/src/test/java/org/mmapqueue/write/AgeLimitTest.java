@@ -1,0 +1,127 @@
+package org.mmapqueue.write;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.mmapqueue.Consumer;
+import org.mmapqueue.ConsumerStats;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.StartAt;
+import org.mmapqueue.consume.ConsumerCore;
+import org.mmapqueue.core.QueueCore;
+import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.DroppedException;
+import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.support.Cores;
+import org.mmapqueue.support.QuickDirectory;
+import org.mmapqueue.support.Waiting;
+import org.mmapqueue.tool.repair.Repairer;
+
+/** {@code max_age}: records that are too old are dropped for the consumers that have not acked them, and said. */
+class AgeLimitTest {
+    private static final long HOUR_MICROS = 3_600_000_000L;
+
+    @TempDir(factory = QuickDirectory.class)
+    Path temp;
+
+    private QueueConfig.Builder config() {
+        return QueueConfig.builder(temp.resolve("queue")).segmentSize(4096).queueCapacitySegments(16);
+    }
+
+    // Records 0 to 29 are two hours old, 30 to 39 are new.
+    private void make() throws Exception {
+        try (MmapQueue queue = MmapQueue.open(config().build())) {
+            queue.createConsumer("slow", StartAt.EARLIEST);
+            queue.createConsumer("quick", StartAt.EARLIEST);
+            for (int i = 0; i < 30; i++) {
+                queue.push(new byte[300]);
+            }
+        }
+        Repairer.restamp(temp.resolve("queue"), old -> old - 2 * HOUR_MICROS);
+        try (MmapQueue queue = MmapQueue.open(config().build())) {
+            for (int i = 30; i < 40; i++) {
+                queue.push(new byte[300]);
+            }
+            Consumer quick = queue.consumer("quick", StartAt.EARLIEST);
+            while (quick.readOffset() < 35) {
+                quick.poll();
+            }
+            quick.ack(34);
+        }
+    }
+
+    private static long dropped(List<ConsumerStats> stats, String consumer) {
+        return stats.stream()
+                .filter(each -> each.name().equals(consumer))
+                .mapToLong(ConsumerStats::droppedRecords)
+                .sum();
+    }
+
+    @Test
+    void theOldOnesAreDroppedAndTheConsumerIsToldOnce() throws Exception {
+        make();
+        // The housekeeper looks every 10 s at this age: here the test takes its step.
+        QueueCore core = Cores.open(config().maxAge(Duration.ofHours(1)).build(), DiskStorage.INSTANCE);
+        try {
+            ConsumerCore slow = core.consumer("slow", StartAt.EARLIEST);
+            assertEquals(0, core.poll(slow).offset());
+            core.writer().dropAged();
+            DroppedException error = assertThrows(DroppedException.class, () -> core.poll(slow));
+            assertEquals(0, error.first());
+            assertEquals(29, error.last());
+            assertEquals(30, core.poll(slow).offset());
+            assertEquals(30, dropped(core.consumerStats(), "slow"));
+            assertEquals(0, dropped(core.consumerStats(), "quick"));
+            assertEquals(30, core.log().firstOffset());
+        } finally {
+            core.close();
+        }
+    }
+
+    /** All records are too old: the consumer continues with the next one, and pushes find room. */
+    @Test
+    void aQueueThatNobodyReadsNeverFills() throws Exception {
+        try (MmapQueue queue =
+                MmapQueue.open(config().maxAge(Duration.ofMillis(20)).build())) {
+            queue.createConsumer("gone", StartAt.EARLIEST);
+            for (int i = 0; i < 1000; i++) {
+                queue.push(new byte[1000], Duration.ofSeconds(30)); // 16 segments hold 48 of them
+            }
+            Waiting.until("all are dropped", () -> queue.firstOffset() == 1000);
+            assertEquals(1000, dropped(queue.consumerStats(), "gone"));
+            Consumer gone = queue.consumer("gone", StartAt.EARLIEST);
+            DroppedException error = assertThrows(DroppedException.class, gone::poll);
+            assertEquals(999, error.last());
+        }
+        try (MmapQueue queue =
+                MmapQueue.open(config().maxAge(Duration.ofMillis(20)).build())) {
+            queue.deleteConsumer("gone");
+            queue.push(new byte[10]);
+            Waiting.until("what nobody reads is dropped", () -> queue.firstOffset() == queue.endOffset());
+        }
+    }
+
+    @Test
+    void anAgeNeedsTimestamps() {
+        ConfigException error = assertThrows(
+                ConfigException.class,
+                () -> MmapQueue.open(
+                        config().timestamps(false).maxAge(Duration.ofSeconds(1)).build()));
+        assertEquals("max_age", error.key());
+        assertTrue(
+                assertThrows(
+                                ConfigException.class,
+                                () -> MmapQueue.open(config().formatVersion(1)
+                                        .maxAge(Duration.ofSeconds(1))
+                                        .build()))
+                        .getMessage()
+                        .contains("max_age"));
+    }
+}
