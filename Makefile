@@ -103,7 +103,7 @@ test-spark-all: ## Run them with each Spark that is supported
 test-connect: $(PACKAGE_READY) $(JAR) $(CONNECT_READY) ## Run the tests over Spark Connect (80 MB more to download)
 	PYTHONPATH=$(CONNECT) $(PY) -m pytest tests/spark/test_connect.py
 
-test-frames: $(PACKAGE_READY) $(JAR) $(FRAMES_READY) ## Run the tests of pandas, polars and DuckDB with batches of Arrow (260 MB more to install)
+test-frames: $(PACKAGE_READY) $(JAR) $(FRAMES_READY) ## Run the tests of pandas, polars and DuckDB with batches of Arrow (400 MB more to install)
 	PYTHONPATH=$(FRAMES) $(PY) -m pytest tests/queues/test_arrow_frames.py
 
 soak: $(TEST_CP) ## Count every message of 4 producers and 4 consumers (N=10000000 of 1 KiB)

@@ -415,6 +415,7 @@ def test_a_reclaimed_record_is_out_of_range(small_queue: mmapqueue.Queue) -> Non
     for _ in range(20):
         small_queue.push_many([b"x" * 1000] * 10)
         small_queue.ack(small_queue.pop_arrow())
+    small_queue.push(b"last")
     assert small_queue.first_offset() > 0
     with pytest.raises(mmapqueue.OutOfRange):
         small_queue.read_arrow(0)

@@ -47,9 +47,9 @@ def test_duckdb(queue: mmapqueue.Queue) -> None:
     batch = queue.read_arrow()
     query = 'SELECT count(*), min("offset"), sum(strlen(decode(value))) FROM batch'
     assert batch.num_rows == 3
-    assert duckdb.sql(query).fetchone()[:2] == (3, 0)
+    assert duckdb.sql(query).fetchall()[0][:2] == (3, 0)
     stream = queue.iter_arrow(max_records=2)
     assert stream.schema == batch.schema
-    assert duckdb.sql('SELECT max("offset") FROM stream').fetchone() == (2,)
+    assert duckdb.sql('SELECT max("offset") FROM stream').fetchall() == [(2,)]
     assert queue.push_arrow(duckdb.sql("SELECT 'row ' || i AS value FROM range(3) t(i)")) == 3
     assert queue.read_arrow(3)["value"].to_pylist() == [b"row 0", b"row 1", b"row 2"]

@@ -17,7 +17,7 @@ from mmapqueue._values.arguments import Size, byte_limit, count
 from mmapqueue._values.durations import Duration
 from mmapqueue._values.errors import Empty, OutOfRange
 from mmapqueue._values.message import AnyMessage, Message
-from mmapqueue._values.offsets import SEEKS, SeekTarget, batch_offsets, offset_of, offsets_of, target_text
+from mmapqueue._values.offsets import SEEKS, SeekTarget, last_offset, offset_column, offset_of, offsets_of, target_text
 
 
 class Reading(ABC, Generic[Value]):
@@ -182,11 +182,14 @@ class Reading(ABC, Generic[Value]):
             1
         """
         popper = self._required("ack")
-        offsets = batch_offsets(message)
-        if offsets is not None and (single or not offsets):
-            popper.ack_many(offsets)
+        column = offset_column(message)
+        if column is not None and single:
+            popper.ack_many(column.to_pylist())
             return
-        offset = max(offsets) if offsets else offset_of("ack", message, popper.origin)
+        offset = offset_of("ack", message, popper.origin) if column is None else last_offset(column)
+        if offset is None:
+            popper.check()
+            return
         if single:
             popper.ack_single(offset)
         else:
@@ -215,8 +218,8 @@ class Reading(ABC, Generic[Value]):
         popper = self._required("ack_many")
         if isinstance(messages, Message):
             raise TypeError("ack_many takes several messages or offsets: for one there is ack(…, single=True)")
-        offsets = batch_offsets(messages)
-        popper.ack_many(offsets_of("ack_many", messages, popper.origin) if offsets is None else offsets)
+        column = offset_column(messages)
+        popper.ack_many(offsets_of("ack_many", messages, popper.origin) if column is None else column.to_pylist())
 
     def nack(self, message: AnyMessage | int, delay: Duration = 0.0) -> None:
         """Negative acknowledgement: requeues a record. It is redelivered with one more in `attempts`.

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 from mmapqueue._values.arguments import whole
 from mmapqueue._values.errors import ConfigError, Foreign
@@ -100,8 +101,8 @@ def offsets_of(what: str, messages: Iterable[AnyMessage | int], origin: Origin) 
     ]
 
 
-def batch_offsets(value: object) -> list[int] | None:
-    """The offsets in a RecordBatch or Table, as `pop_arrow` returns them; None for what is neither.
+def offset_column(value: object) -> Any:
+    """The column of offsets of a RecordBatch or Table, as `pop_arrow` returns them; None for what is neither.
 
     Raises:
         TypeError: It has no column of offsets, or one with nulls.
@@ -110,8 +111,16 @@ def batch_offsets(value: object) -> list[int] | None:
     pyarrow = sys.modules.get("pyarrow")
     if pyarrow is None or not isinstance(value, (pyarrow.RecordBatch, pyarrow.Table)):
         return None
-    if value.schema.get_all_field_indices("offset") and (column := value["offset"]).type == pyarrow.int64():
-        offsets: list[int] = column.to_pylist()
-        if not column.null_count:
-            return offsets
+    if len(value.schema.get_all_field_indices("offset")) == 1:
+        column = value["offset"]
+        if column.type == pyarrow.int64() and not column.null_count:
+            return column
     raise TypeError(f"an ack needs a column offset of int64 without nulls, and the columns are {value.schema.names}")
+
+
+def last_offset(column: Any) -> int | None:
+    """The highest offset of a column of offsets; None of an empty one."""
+    from pyarrow import compute
+
+    last: int | None = compute.max(column).as_py()
+    return last
