@@ -215,13 +215,13 @@ pipeline-kill: $(PACKAGE_READY) $(JAR) ## Kill gather, process or both N=50 time
 pipeline-kill: N ?= 50
 
 # Where the public classes are, and what their documentation may name.
-JAVADOC_PACKAGES = org.mmapqueue.errors $(subst /,.,$(patsubst jvm/src/main/java/%/MmapQueue.java,%,$(filter %/MmapQueue.java,$(JVM_MAIN))))
+JAVADOC_PACKAGES = org.mmapqueue.errors org.mmapqueue.bigqueue $(subst /,.,$(patsubst jvm/src/main/java/%/MmapQueue.java,%,$(filter %/MmapQueue.java,$(JVM_MAIN))))
 
-docs: $(DOCS_READY) $(WHEEL) $(JAR) ## Build the documentation site with the API reference of Python and Java: build/docs/html
+docs: $(DOCS_READY) $(WHEEL) $(JAR) $(TEST_CP) ## Build the documentation site with the API reference of Python and Java: build/docs/html
 	$(DOCS_VENV)/bin/python -m pip install --quiet --no-deps --force-reinstall $(WHEEL)
 	rm -rf build/docs/extra
 	javadoc -quiet -Werror -Xdoclint:all,-missing -notimestamp -encoding UTF-8 -windowtitle mmapqueue \
-	    -cp "$(dir $(JAR))*" -sourcepath jvm/src/main/java -d build/docs/extra/javadoc $(JAVADOC_PACKAGES)
+	    @$(TEST_CP) -sourcepath jvm/src/main/java -d build/docs/extra/javadoc $(JAVADOC_PACKAGES)
 	$(DOCS_VENV)/bin/python -m sphinx -W --keep-going -q -b html -d build/docs/doctrees docs build/docs/html
 	@echo "build/docs/html/index.html"
 

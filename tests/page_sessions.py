@@ -24,7 +24,7 @@ def main(page: Path) -> int:
         found = doctest.DocTestRunner().run(test, clear_globs=False)
     finally:
         for value in list(test.globs.values()):
-            if hasattr(value, "close") and hasattr(value, "push"):
+            if not isinstance(value, type) and hasattr(value, "close") and hasattr(value, "push"):
                 value.close()
         if "spark" in test.globs:
             test.globs["spark"].stop()

@@ -25,6 +25,7 @@ RATES: dict[str, dict[str, Sequence[float]]] = {
 }
 LARGE = {"segment": 64 << 20, "capacity": 16, "mapped": 16}
 SMALL = {"segment": 128 << 10, "capacity": 4000, "mapped": 4000}
+DEFAULTS = {"segment": 8 << 20, "capacity": 64, "mapped": 64}
 
 
 def jmh(benchmark: str, subject: str, per_second: Sequence[float], **parameters: object) -> dict[str, Any]:
@@ -82,6 +83,11 @@ def throughput() -> dict[str, list[dict[str, Any]]]:
             *(
                 jmh("PushBenchmark.push", subject, records(rate, 8192), payload=8192, **SMALL)
                 for subject, rate in (("ring", 4_000), ("queue", 2_000))
+            ),
+            *(
+                jmh(benchmark, subject, records(rate), **DEFAULTS)
+                for benchmark in ("NewRingBenchmark.push", "PopBenchmark.pop")
+                for subject, rate in (("chronicle", 2_000), ("queue+defaults", 3_500))
             ),
             jmh("SyncBenchmark.pushSync", "write+fsync", [8_000, 8_000], threads=1, **sync),
             jmh("SyncBenchmark.pushSync", "queue", [6_000, 6_000], threads=1, **SMALL, **sync),

@@ -259,6 +259,10 @@ def test_every_part_of_the_run_has_its_table(published: Path) -> None:
     assert _rows(text, "| 128 KiB × 4000, all mapped", "8 KiB") == [
         ["128 KiB × 4000, all mapped", "8 KiB", "2 000", "50 %", "–", "–", "–", "–"]
     ]
+    assert _rows(text, "recycled ring", "3 500") == [
+        ["pop, recycled ring", "1 KiB", "3 500", "3 150–3 850", "2 000", "1 800–2 200", "1.75 ×"]
+    ]
+    assert _rows(text, "Chronicle Queue: push, new ring")[0][2:4] == ["≥ 1.50 ×", "1.75 ×"]
     assert _rows(text, "pop, from the disk") == [["pop, from the disk", "1 KiB", "3 000", "2 700–3 300", "75 %"]]
     assert _rows(text, "after a clean close", "1 GiB")[0] == ["after a clean close", "1 GiB", "4.00", "4.00–5.00"]
     assert _rows(text, "write(2) + fdatasync(2), 1 thread") == [

@@ -173,7 +173,7 @@ def test_synced_requests_are_flushed(open_queue: Open) -> None:
     async def use(inbox: QueueInbox) -> None:
         await asyncio.gather(*(inbox.put(b"x") for _ in range(100)))
         stats = queue.stats()
-        assert stats.watermark_position == stats.writing_position
+        assert stats.durable_position == stats.end_position
 
     run(queue, use, synced=True)
 

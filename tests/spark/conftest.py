@@ -25,8 +25,6 @@ QueryFailed = (PySparkException, Py4JJavaError)
 
 Fill = Callable[..., list[bytes]]
 Load = Callable[..., DataFrame]
-#: Names and numbers in the SQL tab.
-Shown = dict[str, int]
 
 
 @pytest.fixture(scope="package")
@@ -77,27 +75,6 @@ def plan(frame: DataFrame) -> DataFrame:
 def explained(frame: DataFrame) -> str:
     """The physical plan, as text."""
     return str(frame._jdf.queryExecution().executedPlan().toString())
-
-
-@pytest.fixture
-def shown(spark: SparkSession) -> Callable[[], Shown]:
-    """The queue's own metrics of the last query that has ended, from the SQL tab."""
-    store = spark._jsparkSession.sharedState().statusStore()
-
-    def numbers() -> Shown:
-        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
-        execution = store.executionsList().last()
-        names = {metric.accumulatorId(): metric.name() for metric in each(execution.metrics())}
-        values = {names[pair._1()]: pair._2() for pair in each(store.executionMetrics(execution.executionId()))}
-        return {name: int(value.replace(",", "")) for name, value in values.items() if value.replace(",", "").isdigit()}
-
-    return numbers
-
-
-def each(collection: Any) -> Iterator[Any]:
-    iterator = collection.iterator()
-    while iterator.hasNext():
-        yield iterator.next()
 
 
 @pytest.fixture(scope="package")

@@ -225,6 +225,7 @@ def test_drop_deletes_the_queue(sql: Sql, root: Path, events: Path) -> None:
     with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
         sql("DROP TABLE q.parts")
     # The next queue of that name is another one.
+    (events / "notes.txt").unlink()
     sql("CREATE TABLE q.events OPTIONS (segment_size '64k')")
     sql("INSERT INTO q.events VALUES ('y')")
     assert values(sql, "q.events") == [b"y"]
@@ -234,7 +235,7 @@ def test_an_open_queue_is_not_dropped(spark: SparkSession, sql: Sql, events: Pat
     with mmapqueue.Queue(events, spark=spark), pytest.raises(QueryFailed, match="has another handle in this process"):
         sql("DROP TABLE q.events")
     assert len(values(sql, "q.events")) == 5
-    with mmapqueue.Queue(events), pytest.raises(QueryFailed, match="is open in another process"):
+    with mmapqueue.Queue(events), pytest.raises(QueryFailed, match="is held by process"):
         sql("DROP TABLE q.events")
     assert len(values(sql, "q.events")) == 5
 

@@ -1,16 +1,20 @@
 """Metrics of scans and writes, in the SQL tab and in the progress of queries."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import mmapqueue
 from conftest import eventually
 
-from .conftest import SMALL, Fill, Load, Shown
+from .conftest import SMALL, Fill, Load
 from .streams import SECONDS, Streams, progresses
+
+#: Units of numbers in the SQL tab.
+Shown = dict[str, int]
 
 SCAN = {
     "records read",
@@ -21,6 +25,27 @@ SCAN = {
     "ms waited for records",
 }
 DRIVER = {"segments written", "ms waited for other commits", "ms waited for room", "ms of the commit"}
+
+
+@pytest.fixture
+def shown(spark: SparkSession) -> Callable[[], Shown]:
+    """The queue's own metrics of the last query that has ended, from the SQL tab."""
+    store = spark._jsparkSession.sharedState().statusStore()
+
+    def numbers() -> Shown:
+        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+        execution = store.executionsList().last()
+        names = {metric.accumulatorId(): metric.name() for metric in each(execution.metrics())}
+        values = {names[pair._1()]: pair._2() for pair in each(store.executionMetrics(execution.executionId()))}
+        return {name: int(value.replace(",", "")) for name, value in values.items() if value.replace(",", "").isdigit()}
+
+    return numbers
+
+
+def each(collection: Any) -> Iterator[Any]:
+    iterator = collection.iterator()
+    while iterator.hasNext():
+        yield iterator.next()
 
 
 def segments_in_use(spark: SparkSession, path: Path) -> int:

@@ -2,16 +2,17 @@
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark import __version__ as spark_version
 from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as f
 
 import mmapqueue
 
-from .conftest import SMALL, Fill, Load, QueryFailed, Shown, explained
+from .conftest import SMALL, Fill, Load, QueryFailed, explained
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 
@@ -22,10 +23,10 @@ def table(timed: Path, load: Load) -> DataFrame:
     return load(timed)
 
 
-@pytest.fixture
-def records_read(shown: Callable[[], Shown]) -> Callable[[], int]:
-    """The number of records that the last query has read from queues."""
-    return lambda: shown()["records read"]
+def records_read(frame: DataFrame) -> int:
+    """The metric of the scan of a frame that was collected."""
+    metrics = frame._jdf.queryExecution().executedPlan().collectLeaves().head().metrics()
+    return int(metrics.apply("recordsRead").value())
 
 
 def ordered(frame: DataFrame, order: str) -> DataFrame:
@@ -58,13 +59,11 @@ PUSHED = {
 
 
 @pytest.mark.parametrize("order", PUSHED)
-def test_an_order_with_a_limit_reads_its_records(
-    order: str, table: DataFrame, plain: DataFrame, records_read: Callable[[], int]
-) -> None:
+def test_an_order_with_a_limit_reads_its_records(order: str, table: DataFrame, plain: DataFrame) -> None:
     frame = ordered(table, order).limit(5)
     assert f"PushedTopN: [{PUSHED[order]} LIMIT 5]" in explained(frame)
     rows = frame.collect()
-    assert records_read() == 2 * 5
+    assert records_read(frame) == 2 * 5
     assert keys(order, rows) == keys(order, ordered(plain, order).limit(5).collect())
 
 
@@ -72,13 +71,11 @@ def test_an_order_with_a_limit_reads_its_records(
     "order",
     ["value", "partition, value", "timestamp", "timestamp DESC NULLS FIRST", "timestamp DESC, offset"],
 )
-def test_orders_that_need_all_records(
-    order: str, table: DataFrame, plain: DataFrame, records_read: Callable[[], int]
-) -> None:
+def test_orders_that_need_all_records(order: str, table: DataFrame, plain: DataFrame) -> None:
     frame = ordered(table, order).limit(5)
     assert "PushedTopN" not in explained(frame)
     rows = frame.collect()
-    assert records_read() == 600
+    assert records_read(frame) == 600
     assert keys(order, rows) == keys(order, ordered(plain, order).limit(5).collect())
     assert "PushedTopN" not in explained(table.orderBy(f.col("offset") % 7).limit(5))
 
@@ -95,20 +92,20 @@ def test_orders_that_need_all_records(
         ("timestamp <= timestamp_micros({third}) AND partition = 0", "timestamp DESC", 5),
     ],
 )
-def test_an_order_after_a_filter(
-    condition: str, order: str, read: int, table: DataFrame, plain: DataFrame, records_read: Callable[[], int]
-) -> None:
+def test_an_order_after_a_filter(condition: str, order: str, read: int, table: DataFrame, plain: DataFrame) -> None:
     third = plain.select(f.unix_micros("timestamp").alias("t")).distinct().sort("t").collect()[2].t
-    rows = ordered(table.where(condition.format(third=third)), order).limit(5).collect()
-    assert records_read() == read
+    frame = ordered(table.where(condition.format(third=third)), order).limit(5)
+    rows = frame.collect()
+    assert records_read(frame) == read
     expected = ordered(plain.where(condition.format(third=third)), order).limit(5).collect()
     assert keys(order, rows) == keys(order, expected)
 
 
-def test_an_order_with_offset_and_limit(table: DataFrame, records_read: Callable[[], int]) -> None:
+def test_an_order_with_offset_and_limit(table: DataFrame) -> None:
     frame = table.where("partition = 0").orderBy(f.desc("offset")).select("offset")
-    assert frame.offset(3).limit(2).collect() == [(296,), (295,)]
-    assert records_read() == 5
+    some = frame.offset(3).limit(2)
+    assert some.collect() == [(296,), (295,)]
+    assert records_read(some) == 5
     assert frame.limit(4).offset(3).collect() == [(296,)]
     assert frame.limit(1000).count() == 300
     assert table.limit(5).orderBy(f.desc("offset")).limit(2).select("offset").collect() == [(4,), (3,)]
@@ -132,26 +129,27 @@ def test_records_without_a_time_are_sorted_by_spark(
     spark: SparkSession,
     load: Load,
     queue_dir: Path,
-    records_read: Callable[[], int],
 ) -> None:
     for burst in range(4):
         with mmapqueue.Queue(queue_dir, spark=spark, **SMALL, timestamps=(burst % 2 == 1) == last_has_time) as queue:
             queue.push_many([b"x"] * 100)
         time.sleep(0.002)
     everything = spark.createDataFrame(load().collect(), load().schema)
-    rows = ordered(load(), order).limit(limit).collect()
-    assert records_read() == read
+    frame = ordered(load(), order).limit(limit)
+    rows = frame.collect()
+    assert records_read(frame) == read
     assert keys(order, rows) == keys(order, ordered(everything, order).limit(limit).collect())
     timed = load().where("timestamp > '2000-01-01'").orderBy(f.desc("offset")).limit(limit)
     expected = everything.where("timestamp IS NOT NULL").orderBy(f.desc("offset")).limit(limit)
     assert timed.select("offset").collect() == expected.select("offset").collect()
 
 
-def test_times_of_many_bytes_are_not_read_in_planning(fill: Fill, load: Load, records_read: Callable[[], int]) -> None:
+def test_times_of_many_bytes_are_not_read_in_planning(fill: Fill, load: Load) -> None:
     fill([b"x" * (1 << 20)] * 20, segment_size="4m", queue_capacity_segments=16, max_event_size=1 << 21)
     for limit, read in {10: 10, 17: 20}.items():
-        assert len(load().orderBy(f.desc("timestamp")).select("offset").limit(limit).collect()) == limit
-        assert records_read() == read
+        frame = load().orderBy(f.desc("timestamp")).select("offset").limit(limit)
+        assert len(frame.collect()) == limit
+        assert records_read(frame) == read
 
 
 def test_damage_is_reported_by_the_task(fill: Fill, load: Load, queue_dir: Path) -> None:
@@ -171,7 +169,7 @@ def test_damage_is_reported_by_the_task(fill: Fill, load: Load, queue_dir: Path)
 
 @pytest.fixture
 def bucketing(spark: SparkSession) -> Iterator[None]:
-    """Lets Spark use the partitions that sources report: before Spark 4.2 or so that is off by default."""
+    """Lets Spark use the partitions that sources report, which Spark 3.5 does not by default."""
     key = "spark.sql.sources.v2.bucketing.enabled"
     spark.conf.set(key, "true")
     yield
@@ -208,13 +206,14 @@ def test_one_task_for_each_partition_needs_neither_shuffle_nor_sort(table: DataF
 
 
 @pytest.mark.usefixtures("bucketing")
-def test_several_tasks_for_a_partition_need_no_shuffle(timed: Path, load: Load, plain: DataFrame) -> None:
+def test_several_tasks_for_a_partition(timed: Path, load: Load, plain: DataFrame) -> None:
     split = load(timed, minPartitions=8)
-    assert split.select("value").rdd.getNumPartitions() >= 8
-    assert not shuffles(sums(split))
+    assert split.rdd.getNumPartitions() >= 8, "they run in parallel where no query needs them as one"
+    # Newer versions merge them, in an order that Spark does not rely on.
+    merges = tuple(map(int, spark_version.split(".")[:2])) >= (4, 2)
+    assert shuffles(sums(split)) != merges
     assert sorted(sums(split).collect()) == sorted(sums(plain).collect())
-    # The ranges of a partition are one task again, in an order that Spark does not rely on.
-    assert not shuffles(ranks(split))
+    assert shuffles(ranks(split)) != merges
     assert sorts(ranks(split))
     assert ranks(split).count() == 600
 

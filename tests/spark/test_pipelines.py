@@ -41,6 +41,7 @@ def push(path: Path, numbers: Iterable[int]) -> None:
 def update(directory: Path) -> None:
     """Runs the pipeline once."""
     settings = {
+        "spark.jars": str(mmapqueue.jar_path()),
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -48,14 +49,15 @@ def update(directory: Path) -> None:
         "spark.sql.shuffle.partitions": "1",
         **CATALOG,
     }
+    (directory / "conf").mkdir(exist_ok=True)
+    defaults = "".join(f"{key} {value}\n" for key, value in settings.items())
+    (directory / "conf" / "spark-defaults.conf").write_text(defaults)
+    environment = {"SPARK_CONF_DIR": str(directory / "conf"), "PYTHONPATH": str(CONNECT)}
     command = [str(Path(pyspark.__file__).parent / "bin" / "spark-pipelines"), "run", "--remote", "local[2]"]
-    command += ["--jars", str(mmapqueue.jar_path())]
-    for key, value in settings.items():
-        command += ["--conf", f"{key}={value}"]
     ran = subprocess.run(
         command,
         cwd=directory,
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(CONNECT)},
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable, **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

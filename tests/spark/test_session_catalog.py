@@ -121,8 +121,12 @@ def test_a_table_with_another_column_is_not_read(sql: Sql, events: Path) -> None
 
 @pytest.mark.skipif(spark_version >= "4", reason="for older versions of Spark")
 def test_older_versions_have_no_tables_of_such_sources(sql: Sql, events: Path) -> None:
-    with pytest.raises(QueryFailed, match="mmapqueue is not a valid Spark SQL Data Source"):
-        sql(f"CREATE TABLE t USING mmapqueue OPTIONS (path '{events}')")
+    sql(f"CREATE TABLE t USING mmapqueue OPTIONS (path '{events}')")
+    for statement in ("SELECT * FROM t", "INSERT INTO t VALUES ('x')"):
+        with pytest.raises(QueryFailed, match="mmapqueue is not a valid Spark SQL Data Source"):
+            sql(statement)
+    sql("DROP TABLE t")
+    assert events.is_dir()
 
 
 def test_columns_of_a_read(spark: SparkSession, events: Path) -> None:

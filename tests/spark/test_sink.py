@@ -246,7 +246,7 @@ def test_sync_is_what_makes_rows_durable(rows: DataFrame, spark: SparkSession, q
         rows.write.format("mmapqueue").mode("append").option("sync", sync).save(str(queue_dir))
         stats = queue.stats()
         assert stats.end_offset == 100
-        assert (stats.watermark_position == stats.writing_position) is sync
+        assert (stats.durable_position == stats.end_position) is sync
 
 
 HOLDER = """

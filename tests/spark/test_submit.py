@@ -32,8 +32,8 @@ Run = Callable[..., str]
 
 def block(language: str, holds: str) -> str:
     """The code of the page in that language that holds some text."""
-    blocks = re.findall(rf"^```{language}\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    (found,) = [each for each in blocks if holds in each]
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    (found,) = [code for its_language, code in blocks if its_language == language and holds in code]
     return str(found)
 
 

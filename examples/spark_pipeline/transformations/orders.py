@@ -17,7 +17,7 @@ def orders() -> DataFrame:
     )
 
 
-dp.create_sink("alerts", "mmapqueue", {"path": spark.conf.get("orders.alerts"), "capacity": "64m"})
+dp.create_sink("alerts", "mmapqueue", {"path": str(spark.conf.get("orders.alerts")), "capacity": "64m"})
 
 
 @dp.append_flow(target="alerts")

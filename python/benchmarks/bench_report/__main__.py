@@ -36,6 +36,7 @@ ABSENT = "This was not part of the run."
 _TABLES: dict[str, Callable[[Run], str]] = {
     "machine": prose.machine,
     "peers": tables_jvm.peers,
+    "unconfigured": tables_jvm.unconfigured,
     "rings": tables_jvm.rings,
     "variants": tables_jvm.variants,
     "durable": tables_jvm.durable,

@@ -99,6 +99,22 @@ def _null_calls(run: Run, operation: str) -> Figure | None:
     return None
 
 
+def _one_by_one(run: Run) -> list[Check]:
+    """Handles, prefetched pops and coalesced acks beside the queue of the standard library, which is in memory."""
+    checks = []
+    for operation, peer, least, words in (
+        ("push_handle", "push", 0.7, "Pushes one by one, until all handles are done, as a multiple of queue.Queue.put"),
+        ("push_handle_sync", "push", 0.2, "The same with sync: durable"),
+        ("pop_ack", "pop", 0.7, "Pop and ack one by one, until all acks are sent, as a multiple of queue.Queue.get"),
+    ):
+        figure = ratio(find(run, operation, 100, 1), find(run, peer, 100, 1, "queue.Queue"))
+        checks.append(Check(f"{words}, 100 B", figure, least, "times"))
+    waits = run.python.get("acknowledged")
+    linger = waits["linger_ms"] if waits else 5.0
+    words = f"From a push to its handle at p99, with linger {linger:g} ms"
+    return [*checks, Check(words, Figure.of(waits["p99_ms"]) if waits else None, linger + 2, "ms", at_least=False)]
+
+
 def targets(run: Run) -> list[Target]:
     """What is promised of the Python module."""
     many = []
@@ -123,5 +139,6 @@ def targets(run: Run) -> list[Target]:
         Target("Python, many at a time", many),
         Target("Python, Arrow", arrow),
         Target("Python, one at a time", single),
+        Target("Python, one record a call", _one_by_one(run)),
         Target("Python, iteration", [Check("Iteration over a consumer, 1 KiB", millions, 0.5, "million/s")]),
     ]

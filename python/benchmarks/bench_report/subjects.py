@@ -27,11 +27,23 @@ class Benchmark(NamedTuple):
     name: str
     title: str
 
+    @property
+    def ring(self) -> str:
+        """The title, with the state of the ring."""
+        return self.title if self.name.startswith("NewRing") else f"{self.title}, recycled ring"
+
 
 PUSH = Benchmark("PushBenchmark.push", "push")
 POP = Benchmark("PopBenchmark.pop", "pop")
 PIPE = Benchmark("PipeBenchmark.pipe", "1 + 1 threads")
+NEW_PUSH = Benchmark("NewRingBenchmark.push", "push, new ring")
+NEW_POP = Benchmark("NewRingBenchmark.pop", "pop, new ring")
+NEW_PIPE = Benchmark("NewRingBenchmark.pipe", "1 + 1 threads, new ring")
 BENCHMARKS = (PUSH, POP, PIPE)
+#: In a new ring and in a recycled one, for subjects without any configuration.
+UNCONFIGURED = (NEW_PUSH, PUSH, NEW_POP, POP, NEW_PIPE, PIPE)
+#: The queue with no key set, in the raw results.
+NO_KEYS = "queue+defaults"
 
 
 class Shape(NamedTuple):
@@ -49,5 +61,6 @@ class Shape(NamedTuple):
 
 LARGE = Shape("64 MiB × 16, all mapped", 64 << 20, 16, 16)
 SMALL = Shape("128 KiB × 4000, all mapped", 128 << 10, 4000, 4000)
-DEFAULTS = Shape("128 KiB × 4000, 10 mapped (defaults)", 128 << 10, 4000, 10)
-SHAPES = (LARGE, SMALL, DEFAULTS)
+SATELLITE = Shape("128 KiB × 4000, 10 mapped (Satellite's defaults)", 128 << 10, 4000, 10)
+DEFAULTS = Shape("8 MiB × 64, all mapped (defaults)", 8 << 20, 64, 64)
+SHAPES = (LARGE, SMALL, SATELLITE)

@@ -6,8 +6,23 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from .raw import Row, Run
-from .subjects import BENCHMARKS, KIB, LARGE, NAMES, PAYLOADS, PIPE, POP, PUSH, SHAPES, SMALL, Benchmark
-from .words import NOTHING, number, percent, rate, size, spread, table
+from .subjects import (
+    BENCHMARKS,
+    DEFAULTS,
+    KIB,
+    LARGE,
+    NAMES,
+    NO_KEYS,
+    PAYLOADS,
+    PIPE,
+    POP,
+    PUSH,
+    SHAPES,
+    SMALL,
+    UNCONFIGURED,
+    Benchmark,
+)
+from .words import NOTHING, number, percent, rate, size, spread, table, times
 
 #: Benchmarks of single calls, and not of the bytes that they move.
 _PER_CALL = ("SyncBenchmark.", "GetBenchmark.", "OpenBenchmark.")
@@ -53,6 +68,23 @@ def _share(run: Run, benchmark: Benchmark, row: Row | None) -> tuple[str, str, s
 
 def _strong(name: str) -> str:
     return f"**{name}**" if name == NAMES["queue"] else name
+
+
+def unconfigured(run: Run) -> str:
+    """The queue and Chronicle Queue with nothing configured, in a new ring and in a recycled one."""
+    head = ["", "record", "mmapqueue, MB/s", "min–max", "Chronicle Queue, MB/s", "min–max", "ratio"]
+    rows = []
+    for payload in sorted({row.payload for row in run.rows if row.parameters.get("subject") == NO_KEYS}):
+        for benchmark in UNCONFIGURED:
+            queue = run.row(benchmark.name, NO_KEYS, payload, **DEFAULTS.parameters())
+            peer = run.row(benchmark.name, "chronicle", payload, **DEFAULTS.parameters())
+            if queue and peer:
+                figures = [
+                    cell for row in (queue, peer) for cell in (number(row.megabytes.median), spread(row.megabytes))
+                ]
+                ratio = times(queue.per_second.over(peer.per_second).median)
+                rows.append([benchmark.ring, size(payload), *figures, ratio])
+    return table(head, rows, left=2) if rows else ""
 
 
 def rings(run: Run) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .raw import Run
-from .subjects import DEFAULTS, LARGE
+from .subjects import LARGE, SATELLITE
 from .words import NOTHING, number, table
 
 #: The columns, as the raw results call them.
@@ -23,8 +23,8 @@ class Series(NamedTuple):
 SERIES = (
     Series("roofline, 64 MiB", "ring+flush", LARGE.segment),
     Series("mmapqueue, 64 MiB", "queue", LARGE.segment),
-    Series("roofline, 128 KiB", "ring+flush", DEFAULTS.segment),
-    Series("mmapqueue, 128 KiB", "queue", DEFAULTS.segment),
+    Series("roofline, 128 KiB", "ring+flush", SATELLITE.segment),
+    Series("mmapqueue, 128 KiB", "queue", SATELLITE.segment),
     Series("Chronicle Queue", "chronicle", LARGE.segment),
     Series("bigqueue", "bigqueue", LARGE.segment),
     Series("RocksDB", "rocksdb", LARGE.segment),

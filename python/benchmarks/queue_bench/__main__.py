@@ -12,10 +12,12 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from queue_bench import files, memory, own, plain, redis_server, report, rounds, sqlite
+from queue_bench import acknowledged, files, memory, own, plain, redis_server, report, rounds, sqlite
 from queue_bench.workload import Subject, Workload
 
 _BATCHES = "1,10,100,1000,10000"
+#: Not of the rounds: the time from a push to its handle.
+_ACKNOWLEDGED = f"{own.STANDALONE}: acknowledged, batch 1"
 
 
 def _numbers(text: str) -> list[int]:
@@ -122,11 +124,18 @@ def main(words: list[str] | None = None) -> None:
             key=lambda measurement: (measurement.payload, measurement.workload.batch),
         )
         if options.list:
-            print("\n".join(dict.fromkeys(measurement.title for measurement in ordered)))
+            titles = [measurement.title for measurement in ordered]
+            titles += [_ACKNOWLEDGED] * bool(options.only.search(_ACKNOWLEDGED))
+            print("\n".join(dict.fromkeys(titles)))
             return
         number = rounds.go(ordered, options.rounds, options.seconds, end, _tell)
+        waits = None
+        if options.only.search(_ACKNOWLEDGED):
+            waits = acknowledged.measure(scratch, number, _tell)
     taken_part = [subject for subject, chosen in measurements.items() if chosen]
     found = report.results(ordered, taken_part, missing, number)
+    if waits is not None:
+        found["acknowledged"] = waits
     file = options.json or options.directory / "python.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

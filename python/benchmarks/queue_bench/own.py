@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from functools import partial
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,8 @@ class _Queue(Session):
         self._jvm = standalone.jvm() if spark is None else spark._jvm
         self.null = self._jvm.java.lang.Object().hashCode
         self._queue = mmapqueue.Queue(directory / "queue", spark=spark, capacity=ring, segment_size=segment_size)
+        self._producer = self._queue.producer()
+        self._sync_producer = self._queue.producer(sync=True)
 
     def warm(self) -> None:
         records = [self.record] * (self.room // len(self.record))
@@ -45,6 +47,9 @@ class _Queue(Session):
         for batch in batches:
             if batch == 1:
                 yield self._singles()
+                yield self._handles("push_handle", self._producer)
+                yield self._handles("push_handle_sync", self._sync_producer)
+                yield self._pop_and_ack()
             yield self._many(batch)
             yield self._arrow(batch)
             yield self._iteration(batch, "consume", self._consume)
@@ -62,6 +67,38 @@ class _Queue(Session):
             Step("ack_single", popped.each(partial(queue.ack, single=True)), 1),
         )
         return Workload(steps, popped.check(1, lambda message: (message.data,)))
+
+    def _handles(self, operation: str, producer: mmapqueue.BatchingProducer[bytes]) -> Workload:
+        """Pushes one by one through handles, until all of them are done."""
+
+        def go(calls: int) -> None:
+            for _ in repeat(None, calls):
+                handle = producer.push(self.record)
+            producer.flush()
+            if handle.result() != self._queue.end_offset() - 1:
+                raise RuntimeError(f"{operation} ended with record {handle}")
+
+        def drain(_calls: int) -> None:
+            self._drain()
+
+        return Workload((Step(operation, go, 1), Step("", drain, 1)), nothing)
+
+    def _pop_and_ack(self) -> Workload:
+        """Pops and acks one by one, until the queue has all acks."""
+        queue = self._queue
+
+        def push(calls: int) -> None:
+            queue.push_many([self.record] * calls)
+
+        def go(calls: int) -> None:
+            for _ in repeat(None, calls):
+                message = queue.pop()
+                queue.ack(message)
+            self._empty(calls)
+            if message.data != self.record:
+                raise RuntimeError("pop_ack changed a record")
+
+        return Workload((Step("", push, 1), Step("pop_ack", go, 1)), self._empty)
 
     def _many(self, batch: int) -> Workload:
         queue = self._queue
@@ -149,7 +186,7 @@ class _Queue(Session):
         def drain(_calls: int) -> None:
             self._drain()
 
-        steps = (Step("", self._push(batch), batch), Step("get_many", go, batch), Step("", drain, batch))
+        steps = (Step("", self._push(batch), batch), Step("read_many", go, batch), Step("", drain, batch))
         return Workload(steps, nothing)
 
     def _empty(self, _calls: int) -> None:
@@ -181,7 +218,8 @@ class _Session:
 
 def subjects(ring: int, segment_size: str, in_spark: bool) -> list[Subject]:
     """The queue without Spark, and with Spark if `spark`."""
-    fast = f"push_many, pop_many, ack_many; pop_arrow with its acks; ring of {ring >> 20} MiB, segments of {segment_size}, flusher on"
+    calls = "push_many, pop_many, ack_many; pop_arrow with its acks"
+    fast = f"{calls}; ring of {ring >> 20} MiB, segments of {segment_size}, flusher on"
     survives = "everything that was pushed; a loss of power takes at most a second, nothing after flush()"
     found = [
         Subject(STANDALONE, fast, survives, lambda: mmapqueue.__version__, partial(_Queue, None, ring, segment_size))

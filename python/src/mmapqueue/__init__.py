@@ -42,14 +42,18 @@ JVM that `Queue(…)` starts goes to the logger "mmapqueue.jvm", which is silent
 import logging
 
 from mmapqueue._jvm.jars import jar_path
+from mmapqueue._queue.batching.handles import PushHandle
+from mmapqueue._queue.batching.producer import BatchingProducer
 from mmapqueue._queue.consumer import Consumer
+from mmapqueue._queue.maintenance import DamagedRange
 from mmapqueue._queue.opening import open  # noqa: A004
 from mmapqueue._queue.queue import Queue
 from mmapqueue._queue.stats import ConsumerStats, Stats
 from mmapqueue._spark.frames import Offsets, read, read_stream, real_time, write, write_stream
 from mmapqueue._spark.session import configure
+from mmapqueue._tools.copies import copy, resize
 from mmapqueue._tools.jobs import repair, verify
-from mmapqueue._tools.reports import ConsumerState, Finding, FindingKind, RepairReport, VerifyReport
+from mmapqueue._tools.reports import ConsumerState, CopyReport, Finding, FindingKind, RepairReport, VerifyReport
 from mmapqueue._values.arguments import Size
 from mmapqueue._values.configuration import Configuration, EffectiveConfiguration
 from mmapqueue._values.durations import Duration, Milliseconds
@@ -81,13 +85,16 @@ from mmapqueue._values.serializers import Serializer
 from mmapqueue._values.version import __version__
 
 __all__ = [
+    "BatchingProducer",
     "Closed",
     "ConfigError",
     "Configuration",
     "Consumer",
     "ConsumerState",
     "ConsumerStats",
+    "CopyReport",
     "Corrupt",
+    "DamagedRange",
     "Dropped",
     "Duration",
     "EffectiveConfiguration",
@@ -109,6 +116,7 @@ __all__ = [
     "Origin",
     "OutOfRange",
     "Poisoned",
+    "PushHandle",
     "Queue",
     "ReadOnly",
     "RepairReport",
@@ -121,12 +129,14 @@ __all__ = [
     "VerifyReport",
     "__version__",
     "configure",
+    "copy",
     "jar_path",
     "open",
     "read",
     "read_stream",
     "real_time",
     "repair",
+    "resize",
     "verify",
     "write",
     "write_stream",

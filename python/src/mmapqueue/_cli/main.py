@@ -3,11 +3,12 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from mmapqueue._cli.pipeline_commands import add_commands
 from mmapqueue._cli.progress import ProgressBar
 from mmapqueue._jvm import jars
-from mmapqueue._tools import jobs
+from mmapqueue._tools import copies, jobs
 from mmapqueue._values.errors import MmapQueueError
 from mmapqueue._values.version import __version__
 
@@ -50,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--reset-clock", action="store_true", help="set timestamps that are ahead of this machine's clock to now"
     )
     repair.set_defaults(run=_repair)
+    _add_copy(commands)
     add_commands(commands)
     options = parser.parse_args(arguments)
     try:
@@ -57,6 +59,55 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MmapQueueError as error:
         parser.exit(DAMAGED, f"mmapqueue: {error}\n")
     return status
+
+
+def _add_copy(commands: Any) -> None:
+    copy = commands.add_parser(
+        "copy",
+        help="copy a queue, into a ring of another size",
+        description="Copy a queue that no process has open; offsets and consumers are kept.",
+        epilog="exit status: 0 copied, 1 the copy failed, 2 wrong usage",
+    )
+    copy.add_argument("directory", metavar="DIR", help="the queue's directory")
+    copy.add_argument("--to", metavar="DIR2", required=True, help="the directory of the copy; empty, or not there")
+    resize = commands.add_parser(
+        "resize",
+        help="give a queue a ring of another size",
+        description="Give a queue that no process has open a ring of another size, in place.",
+        epilog="exit status: 0 resized, 1 the resize failed, 2 wrong usage",
+    )
+    resize.add_argument("directory", metavar="DIR", help="the queue's directory")
+    for command in (copy, resize):
+        command.add_argument(
+            "--capacity",
+            metavar="SIZE",
+            required=command is resize,
+            help="bytes of all segment files, or such as 512m; default: those of the queue",
+        )
+        command.add_argument(
+            "--segment-size",
+            metavar="SIZE",
+            help="bytes of a segment file, or such as 16m; default: those of the queue",
+        )
+        command.set_defaults(run=_copy)
+    resize.set_defaults(to=None)
+
+
+def _copy(options: argparse.Namespace) -> int:
+    with ProgressBar(sys.stderr) as bar:
+        report = (
+            copies.resize(options.directory, options.capacity, segment_size=options.segment_size, progress=bar.update)
+            if options.to is None
+            else copies.copy(
+                options.directory,
+                options.to,
+                capacity=options.capacity,
+                segment_size=options.segment_size,
+                progress=bar.update,
+            )
+        )
+    print(report)
+    return WHOLE
 
 
 def _print_jar(options: argparse.Namespace) -> int:  # noqa: ARG001

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 from array import array
 from itertools import pairwise, repeat
+from struct import iter_unpack
 from typing import NamedTuple
 
 from mmapqueue._jvm import names
@@ -71,7 +72,7 @@ class Columns(NamedTuple):
         positions = array("i", view[self.positions : self.positions + 4 * (self.records + 1)])
         return list(
             messages(
-                [view[a:b] for a, b in pairwise(positions)],
+                self._payloads(view, positions),
                 array("q", view[self.offsets : self.end]),
                 array("q", view[self.timestamps : self.offsets]),
                 array("i", view[self.end : self.last])
@@ -80,3 +81,10 @@ class Columns(NamedTuple):
                 origin,
             )
         )
+
+    def _payloads(self, view: View, positions: array[int]) -> list[bytes]:
+        length, rest = divmod(self.size, self.records)
+        if length and not rest and positions == array("i", range(names.PAYLOAD, positions[-1] + 1, length)):
+            # Of one length: in C.
+            return [data for (data,) in iter_unpack(f"{length}s", view[names.PAYLOAD : positions[-1]])]
+        return [view[a:b] for a, b in pairwise(positions)]

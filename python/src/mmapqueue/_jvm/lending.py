@@ -7,6 +7,7 @@ whichever thread that is; finalizers take no lock.
 from __future__ import annotations
 
 import os
+from array import array
 from collections.abc import Iterator, Sequence
 from typing import overload
 
@@ -92,6 +93,11 @@ class UnreadRecords(_Records):
     def __init__(self, buffer: SharedBuffer, columns: Columns, origin: Origin) -> None:
         super().__init__(columns, origin)
         self.buffer = buffer
+
+    def last_offset(self) -> int:
+        """The offset of the last record."""
+        end = self.columns.end
+        return array("q", self.buffer.memory.load(end)[end - 8 : end])[0]
 
     def _messages(self) -> list[AnyMessage]:
         return self.buffer.read(self.origin)

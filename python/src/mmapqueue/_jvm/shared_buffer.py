@@ -43,6 +43,7 @@ class SharedBuffer:
     """
 
     __slots__ = (
+        "ack_and_pop",
         "ack_many",
         "fetch",
         "get",
@@ -53,6 +54,7 @@ class SharedBuffer:
         "peek",
         "pop",
         "push",
+        "push_batch",
         "push_loaded",
         "push_loaded_once",
         "push_many",
@@ -69,10 +71,12 @@ class SharedBuffer:
         self.size = size
         self.push = call("push").within
         self.push_many = call("pushMany").within
+        self.push_batch = call("pushBatch").within
         self.load = call("load").within
         self.push_loaded = call("pushLoaded").within
         self.push_loaded_once = call("pushLoadedOnce").within
         self.pop = call("pop").within
+        self.ack_and_pop = call("ackAndPop").within
         self.peek = call("peek").within
         self.fetch = call("fetch").within
         self.get = call("get").within
@@ -88,6 +92,8 @@ class SharedBuffer:
 
     def fitting(self, lengths: list[int], start: int) -> int:
         """The index after the last record that fits, of those from `start` on."""
+        if len(lengths) - start <= self.record_limit and sum(lengths) <= self.payload_limit:
+            return len(lengths)
         ends = list(accumulate(lengths[start : start + self.record_limit]))
         return start + bisect_right(ends, self.payload_limit)
 
@@ -97,6 +103,11 @@ class SharedBuffer:
         if lengths:
             column = lengths if isinstance(lengths, memoryview) else memoryview(array("I", lengths))
             self.memory.store(names.aligned(names.PAYLOAD + len(payload)), column.cast("B"))
+
+    def count(self) -> int:
+        """The number of records that the last call has written or pushed."""
+        count: int = names.HEADER.unpack_from(self.memory.load(names.HEADER.size))[2]
+        return count
 
     def read(self, origin: Origin) -> list[AnyMessage]:
         """The records that the JVM has written, as messages of an origin."""

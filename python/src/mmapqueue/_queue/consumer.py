@@ -8,6 +8,7 @@ from mmapqueue._queue.arrow.reading import ArrowReading
 from mmapqueue._queue.async_methods import AsyncReading, Closing
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.iteration import Iteration
+from mmapqueue._queue.pace import Ahead
 from mmapqueue._queue.popper import Popper
 from mmapqueue._queue.reading import Reading, adopt
 from mmapqueue._values.annotations import Self, Value
@@ -33,13 +34,13 @@ class Consumer(AsyncReading[Value], ArrowReading[Value]):
         name: Its name.
     """
 
-    def __init__(self, handle: QueueHandle, name: str, start: SeekTarget) -> None:
+    def __init__(self, handle: QueueHandle, name: str, start: SeekTarget, ahead: Ahead) -> None:
         self.name = name
-        self._own_popper = Popper(handle, name, target_text(start, STARTS))
+        self._own = self._last = Popper(handle, name, target_text(start, STARTS), ahead)
 
     @property
     def _popper(self) -> Popper:
-        return self._own_popper
+        return self._own
 
     @property
     def closed(self) -> bool:

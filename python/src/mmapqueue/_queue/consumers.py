@@ -8,9 +8,11 @@ from mmapqueue._queue.arrow.reading import ArrowReading
 from mmapqueue._queue.async_methods import AsyncReading
 from mmapqueue._queue.consumer import Consumer
 from mmapqueue._queue.handle import QueueHandle
+from mmapqueue._queue.pace import Ahead
 from mmapqueue._queue.popper import Popper
 from mmapqueue._queue.stats import ConsumerStats, parsed_consumers
 from mmapqueue._values.annotations import Value
+from mmapqueue._values.durations import Duration
 from mmapqueue._values.offsets import STARTS, SeekTarget, target_text
 
 
@@ -24,8 +26,16 @@ class Consumers(AsyncReading[Value], ArrowReading[Value]):
     _consumers: dict[str, Consumer[Value]]
     _consumers_lock: threading.RLock
     _consumer_name: str
+    _ahead: Ahead
 
-    def consumer(self, name: str, start: SeekTarget = "earliest") -> Consumer[Value]:
+    def consumer(
+        self,
+        name: str,
+        start: SeekTarget = "earliest",
+        *,
+        prefetch: int | None = None,
+        ack_linger: Duration | None = None,
+    ) -> Consumer[Value]:
         """The consumer of a name. It gets every record, independently of other consumers.
 
         Args:
@@ -33,13 +43,15 @@ class Consumers(AsyncReading[Value], ArrowReading[Value]):
             start: Where a new consumer begins: "earliest", with the oldest retained record; "latest", with the next one
                 that is pushed; an offset; or an aware datetime, with the first record that was
                 pushed then or later.
+            prefetch: As in `Queue`; None for the queue's own. An open consumer keeps what it was opened with.
+            ack_linger: As in `Queue`; None for the queue's own, likewise.
 
         Returns:
             The consumer. This process owns it until the consumer or the queue is closed.
 
         Raises:
             Locked: Another process owns it.
-            ConfigError: The name or the start is not allowed.
+            ConfigError: The name, the start, prefetch or ack_linger is not allowed.
             OutOfRange: The first record is retained no more, or not pushed yet.
             ValueError: The datetime is naive.
             Closed: The queue is closed.
@@ -52,10 +64,11 @@ class Consumers(AsyncReading[Value], ArrowReading[Value]):
             (b'one', b'one')
         """
         self._handle.check()
+        ahead = self._ahead.replaced(self._handle.config, prefetch, ack_linger)
         with self._consumers_lock:
             known = self._consumers.get(name)
             if known is None or known.closed:
-                known = self._consumers[name] = Consumer(self._handle, name, start)
+                known = self._consumers[name] = Consumer(self._handle, name, start, ahead)
             return known
 
     def create_consumer(self, name: str, start: SeekTarget = "earliest") -> None:
@@ -137,10 +150,12 @@ class Consumers(AsyncReading[Value], ArrowReading[Value]):
     @property
     def _popper(self) -> Popper:
         known = self._consumers.get(self._consumer_name)
-        return (self.consumer(self._consumer_name) if known is None or known.closed else known)._popper
+        self._last = (self.consumer(self._consumer_name) if known is None or known.closed else known)._popper
+        return self._last
 
     def _existing(self) -> Popper | None:
         known = self._consumers.get(self._consumer_name)
         if known is None or known.closed:
             return self._popper if self._consumer_name in self.consumers() else None
-        return known._popper
+        self._last = known._popper
+        return self._last

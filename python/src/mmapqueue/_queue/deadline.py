@@ -1,6 +1,8 @@
-"""How long calls wait."""
+"""How long calls wait, and what wakes a thread."""
 
+from contextlib import suppress
 from math import ceil
+from threading import Lock
 from time import monotonic
 
 from mmapqueue._values.durations import Duration, seconds
@@ -36,3 +38,27 @@ class Deadline:
     def has_passed(self) -> bool:
         """Whether no time is left."""
         return self._deadline is not None and self._deadline <= monotonic()
+
+
+class Bell:
+    """Wakes one thread that waits, or the next wait of it. `ring` takes no lock: also for finalizers."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._lock.acquire()
+
+    def ring(self) -> None:
+        """Ends the wait; without one, the next wait ends at once."""
+        # It has rung already.
+        with suppress(RuntimeError):
+            self._lock.release()
+
+    def wait(self, seconds: float | None) -> bool:
+        """Waits for `ring`; returns False when the time is over. For one thread.
+
+        Args:
+            seconds: The longest to wait; None for as long as it takes.
+        """
+        return self._lock.acquire(timeout=-1 if seconds is None else seconds)

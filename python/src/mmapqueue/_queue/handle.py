@@ -42,10 +42,26 @@ class ThreadBuffer(Protocol):
 
 
 class Releasable(Protocol):
-    """A consumer with undelivered records."""
+    """A consumer with acks that are not sent, and with undelivered records."""
+
+    def send_acks(self) -> bool:
+        """Sends the acks; returns whether it had any."""
 
     def release_undelivered(self) -> None:
-        """Releases them to the JVM; raises nothing."""
+        """Releases the records; raises nothing."""
+
+    def end(self) -> None:
+        """Sends the acks and releases the records; raises nothing."""
+
+    def forget_ready(self) -> None:
+        """After the close: delivers no record that was prefetched."""
+
+
+class Stoppable(Protocol):
+    """The thread of a batching producer."""
+
+    def stop_with_queue(self) -> None:
+        """Pushes what the queue has room for, and ends; raises nothing."""
 
 
 class QueueHandle:
@@ -61,7 +77,8 @@ class QueueHandle:
         lock_timeout: How long to wait for a lock holder that is ending, in seconds.
         pool: The shared buffers that no thread keeps.
         thread_buffers: The buffers that threads keep, by identity.
-        releasables: The consumers. Their undelivered records are released before the queue closes.
+        producers: The batching producers. They end before the queue closes.
+        releasables: The consumers. They end before the queue closes.
     """
 
     def __init__(
@@ -81,6 +98,7 @@ class QueueHandle:
         self._close = Call(java_handle, "close", names.HANDLE_CALLS["close"])
         self.pool = BufferPool(java_handle, Path(path), self.lifetime)
         self.thread_buffers: WeakValueDictionary[int, ThreadBuffer] = WeakValueDictionary()
+        self.producers: set[Stoppable] = set()
         self.releasables: WeakSet[Releasable] = WeakSet()
         # The program may end, in another thread, before `track` has returned.
         self._closed: Callable[[], None] = lambda: None
@@ -116,9 +134,20 @@ class QueueHandle:
             raise self.lifetime.closed_error()
 
     def call(self, name: str, *arguments: int | str | bytes) -> Any:
-        """Calls a method of the handle, one of those in `names.HANDLE_CALLS`."""
+        """Calls a method of the handle, one of those in `names.HANDLE_CALLS`. The JVM has all acks before."""
+        self.check()
+        self.send_acks()
+        return self._calls[name](*arguments)
+
+    def call_only(self, name: str, *arguments: int | str | bytes) -> Any:
+        """Calls a method of the handle, and sends no acks before."""
         self.check()
         return self._calls[name](*arguments)
+
+    def send_acks(self) -> bool:
+        """Sends the acks of all consumers; returns whether there were any."""
+        sent = [consumer.send_acks() for consumer in list(self.releasables)]
+        return any(sent)
 
     def record(self, item: object) -> bytes:
         """The bytes of a record: what the serializer makes of an object; without one, what is bytes-like.
@@ -134,6 +163,12 @@ class QueueHandle:
         """The records of items, made one by one while they are taken; without a serializer, the items."""
         return items if self.serializer is None else map(self.serializer.dumps, items)
 
+    def release_undelivered(self) -> None:
+        """Releases what consumers have popped ahead: the JVM counts it as not popped."""
+        with Shield():
+            for consumer in list(self.releasables):
+                consumer.release_undelivered()
+
     def close(self) -> None:
         """Closes the handle. Does nothing the second time, and in a forked child."""
         if self.pid != _getpid():
@@ -141,9 +176,13 @@ class QueueHandle:
         with Shield():
             if self.closed:
                 return
+            for producer in list(self.producers):
+                producer.stop_with_queue()
             for consumer in list(self.releasables):
-                consumer.release_undelivered()
+                consumer.end()
             self.lifetime.closed = True
+            for consumer in list(self.releasables):
+                consumer.forget_ready()
             try:
                 self._close.within()
             finally:

@@ -68,6 +68,9 @@ class IdempotentProducers(Generic[Value]):
     def last_sequence(self, producer: str) -> int | None:
         """The sequence number of a producer's last batch of `push_once`; None for an unknown producer.
 
+        Args:
+            producer: The producer's name.
+
         Raises:
             ConfigError: The name is not allowed.
             Closed: The queue is closed.
@@ -95,6 +98,9 @@ class IdempotentProducers(Generic[Value]):
 
     def forget_producer(self, producer: str) -> None:
         """Forgets a producer: its sequence numbers may start again. Its records stay.
+
+        Args:
+            producer: The producer's name.
 
         Raises:
             ConfigError: No producer has this name.

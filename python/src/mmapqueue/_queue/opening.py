@@ -20,6 +20,8 @@ def open(  # noqa: A001
     consumer: str = ...,
     serializer: None = ...,
     lock_timeout: Duration = ...,
+    prefetch: int | None = ...,
+    ack_linger: Duration | None = ...,
     **configuration: Unpack[Configuration],
 ) -> Queue[bytes]: ...
 
@@ -32,6 +34,8 @@ def open(  # noqa: A001
     consumer: str = ...,
     serializer: Literal["json", "msgpack", "pickle"],
     lock_timeout: Duration = ...,
+    prefetch: int | None = ...,
+    ack_linger: Duration | None = ...,
     **configuration: Unpack[Configuration],
 ) -> Queue[Any]: ...
 
@@ -44,6 +48,8 @@ def open(  # noqa: A001
     consumer: str = ...,
     serializer: Serializer[Value],
     lock_timeout: Duration = ...,
+    prefetch: int | None = ...,
+    ack_linger: Duration | None = ...,
     **configuration: Unpack[Configuration],
 ) -> Queue[Value]: ...
 
@@ -55,6 +61,8 @@ def open(  # noqa: A001
     consumer: str = "default",
     serializer: Any = None,
     lock_timeout: Duration = 5.0,
+    prefetch: int | None = None,
+    ack_linger: Duration | None = None,
     **configuration: Unpack[Configuration],
 ) -> Queue[Any]:
     """Opens the queue in a directory. Arguments and errors are those of `Queue`.
@@ -65,5 +73,12 @@ def open(  # noqa: A001
         0
     """
     return Queue(
-        path, spark=spark, consumer=consumer, serializer=serializer, lock_timeout=lock_timeout, **configuration
+        path,
+        spark=spark,
+        consumer=consumer,
+        serializer=serializer,
+        lock_timeout=lock_timeout,
+        prefetch=prefetch,
+        ack_linger=ack_linger,
+        **configuration,
     )

@@ -14,7 +14,7 @@ _CAPACITY = "capacity"
 _DIRECTORY = "queue_dir"
 _DEAD_LETTERS = "dead_letter_dir"
 #: Arguments beside the keys that may be meant by a key that there is not.
-_ARGUMENTS = ("spark", "consumer", "lock_timeout", "serializer")
+_ARGUMENTS = ("spark", "consumer", "lock_timeout", "serializer", "prefetch", "ack_linger")
 
 _VALUES: dict[object, Callable[[str], object]] = {
     int: int,

@@ -7,86 +7,52 @@ loses no record and delivers none twice.
 """
 
 import threading
-from array import array
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from operator import length_hint
 from os import getpid
 from time import monotonic, sleep
-from typing import Any
 from weakref import WeakValueDictionary
 
+from mmapqueue._jvm import names
+from mmapqueue._jvm.lending import UnreadRecords
 from mmapqueue._jvm.lock_holders import retry_while_ending
 from mmapqueue._jvm.shared_buffer import SMALL_BYTES, SharedBuffer
 from mmapqueue._jvm.signals import Shield
-from mmapqueue._queue.acks import Acks
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.handle import QueueHandle
+from mmapqueue._queue.pace import Ahead
 from mmapqueue._queue.pop_buffer import Batch, PopBuffer, State, flat
+from mmapqueue._queue.prefetch import Prefetch
 from mmapqueue._queue.undelivered import NEVER, Undelivered
-from mmapqueue._values.errors import Closed, Dropped, MmapQueueError, UnackedLimit
+from mmapqueue._values.errors import Closed, Dropped, Empty, MmapQueueError, UnackedLimit
 from mmapqueue._values.message import AnyMessage
-from mmapqueue._values.origin import OpenOrigin, Origin
+from mmapqueue._values.origin import Origin
 
 #: Reads the records in a shared buffer.
 Read = Callable[[SharedBuffer, Origin], Sequence[AnyMessage]]
 
 #: A call takes a fraction of a second. After this time the JVM counts as stopped.
 _MAX_CALL_SECONDS = 30.0
+#: From this many records on, prefetching uses a large buffer. A prefetch takes what one buffer holds.
+_MANY = 256
 
 
-class Popper(Acks):
-    """One consumer: pops, and acks as `Acks`. Safe for any number of threads.
+class Popper(Prefetch):
+    """One consumer: pops, and acks as `Acks`. Safe for any number of threads."""
 
-    Attributes:
-        origin: The origin of the messages that it pops.
-        closed: Whether this process has closed the consumer.
-    """
-
-    def __init__(self, handle: QueueHandle, name: str, start: str) -> None:
-        self.handle = handle
-        self.name = name
-        self.origin = OpenOrigin.of(handle.origin.queue, name, handle.serializer, self)
-        self.closed = False
-        self.undelivered = Undelivered()
-        self.in_blocks = set()
-        self.number: int = retry_while_ending(lambda: handle.call("consumer", name, start), handle.lock_timeout)
+    def __init__(self, handle: QueueHandle, name: str, start: str, ahead: Ahead) -> None:
+        super().__init__(handle, name, ahead)
+        self.number = retry_while_ending(lambda: handle.call("consumer", name, start), handle.lock_timeout)
         handle.releasables.add(self)
         self._visibility = handle.config["visibility_timeout"] / 1000
         self._local = threading.local()
         self._buffers: WeakValueDictionary[int, PopBuffer] = WeakValueDictionary()
         # Unfinished calls of threads that have ended.
         self._orphans: list[State] = []
-        # Losses not yet raised: records were delivered first.
-        self._dropped: deque[Dropped] = deque()
         # The lock is held while the consumer moves. Pops read `_paused` without a lock.
         self._pause_lock = threading.Lock()
         self._paused = False
-
-    def check(self) -> None:
-        """Raises the error of a closed consumer, of a closed queue, or of a forked process."""
-        self.handle.check()
-        if self.closed:
-            raise self.closed_error()
-
-    def closed_error(self) -> Closed:
-        """The error of calls after the queue or this consumer was closed."""
-        if self.handle.closed:
-            return self.handle.lifetime.closed_error()
-        self.closed = True
-        return Closed(f"the consumer {self.name} of the queue in {self.handle.path} is closed")
-
-    def call(self, name: str, *arguments: int | str | bytes) -> Any:
-        """Calls a method of the handle for this consumer."""
-        if self.closed:
-            self.check()
-        try:
-            return self.handle.call(name, self.number, *arguments)
-        except Closed:
-            raise self.closed_error() from None
-        except Dropped as error:
-            self.undelivered.drop(error.first, error.last)
-            raise
 
     # ---- one call
 
@@ -142,12 +108,18 @@ class Popper(Acks):
             read: Reads the records of one call of the JVM. What is no list is still in the shared buffer: no other call
                 follows then.
         """
+        self.keep_ready()
+        if self.pending and (self.undelivered or self.pending.single):
+            self.send_acks()
         count, size = self._take_undelivered(own, most, max_bytes) if self.undelivered else (0, 0)
         while count < most and self._may_take_more(size, max_bytes, count):
             if self._paused:
                 with Shield():
                     self._keep(own)
                 self._begin_after_pause(own)
+                return self.pop_into(own, most, max_bytes, deadline, read)
+            if not count and (self.undelivered or length_hint(self.ready)):
+                # Another thread has popped ahead since.
                 return self.pop_into(own, most, max_bytes, deadline, read)
             if not count:
                 if self._dropped:
@@ -163,12 +135,18 @@ class Popper(Acks):
             with Shield():
                 try:
                     wait = 0 if count else deadline.call_millis()
-                    answer = buffer.pop(buffer.next_call(), self.number, asked, budget, wait)
+                    up_to = self.take_cumulative() if self.pending.up_to else -1
+                    if up_to < 0:
+                        answer = buffer.pop(buffer.next_call(), self.number, asked, budget, wait)
+                    else:
+                        answer = buffer.ack_and_pop(buffer.next_call(), self.number, up_to, asked, budget, wait)
                 except MmapQueueError as error:
                     failure = self._check_answered(error)
                 else:
                     if answer > 0:
                         batch = read(buffer, self.origin)
+                        last = batch.last_offset() if isinstance(batch, UnreadRecords) else batch[-1].offset
+                        self._highest = max(self._highest, last)
                 own.state = (buffer, buffer.last_call, (*chunks, batch) if batch else chunks)
             if failure is not None and not count and not self._may_retry(failure, deadline):
                 raise failure
@@ -198,7 +176,7 @@ class Popper(Acks):
         if isinstance(error, Dropped):
             # The JVM reports a loss once.
             self._dropped.append(error)
-            self.undelivered.drop(error.first, error.last)
+            self._forget_dropped(error)
         return error
 
     def _may_retry(self, error: MmapQueueError, deadline: Deadline) -> bool:
@@ -214,6 +192,46 @@ class Popper(Acks):
                     self._keep(own)
         finally:
             own.busy = False
+
+    def pop_one(self, deadline: Deadline) -> AnyMessage:
+        """As `Consumer.pop`, where nothing is prefetched; prefetches."""
+        own = self.begin()
+        try:
+            if not (self._pop_ahead(own) or self.pop_into(own, 1, names.INT_MAX, deadline)):
+                raise Empty(f"there is nothing to pop for consumer {self.name}")
+            buffer, answered, chunks = own.state
+            message = chunks[0][0]
+        except BaseException:
+            self.abort(own)
+            raise
+        own.state = (buffer, answered, ())
+        own.busy = False
+        return message
+
+    def _pop_ahead(self, own: PopBuffer) -> bool:
+        """Pops several records if that needs no wait: the first one stays in the buffer, the others become ready.
+
+        Does nothing while other threads pop: each of them gets a record as it comes.
+        """
+        most = self.pace.next()
+        self.pace.popped(1)
+        if most <= 1 or self.undelivered or any(each.busy for each in self._live_buffers() if each is not own):
+            return False
+        if most > _MANY:
+            self._grow(own)
+        highest = self._highest
+        try:
+            count = self.pop_into(own, most, own.state[0].payload_limit, Deadline(False, None))
+        except UnackedLimit:
+            return False
+        self.pace.popped(count)
+        if count > 1:
+            with Shield():
+                buffer, answered, chunks = own.state
+                first, *rest = flat(chunks)
+                own.state = (buffer, answered, ([first],))
+                self.publish(rest, first.offset > highest and rest[-1].offset - first.offset == len(rest))
+        return count > 0
 
     def pop_batch(self, most: int, max_bytes: int, deadline: Deadline) -> Batch:
         """Pops records. No signal handler may interrupt the caller: not the main thread, or within a Shield."""
@@ -233,12 +251,14 @@ class Popper(Acks):
         """As `Consumer.peek`."""
         own = self.begin()
         try:
-            message = self.undelivered.first() if self.undelivered else None
+            self.send_acks()
+            message = self.next_ready() or (self.undelivered.first() if self.undelivered else None)
             if message is None:
                 with Shield():
                     buffer = own.state[0]
                     message = buffer.read(self.origin)[0] if buffer.peek(self.number) > 0 else None
-            return message
+            # Not the origin of popped records: it was not delivered.
+            return message and message._replace(origin=self.new_origin())
         except Closed:
             raise self.closed_error() from None
         finally:
@@ -311,6 +331,7 @@ class Popper(Acks):
                 self._paused = True
                 self._await_idle()
                 self._keep_all()
+                self.keep_ready()
                 yield
             finally:
                 self._paused = False
@@ -325,15 +346,6 @@ class Popper(Acks):
             finally:
                 own.busy = False
         self._keep_orphans()
-
-    def release_undelivered(self) -> None:
-        """Releases undelivered records to the JVM, as if they had not been popped; raises nothing."""
-        offsets = array("q", sorted(self.undelivered.offsets()))
-        if offsets:
-            # The JVM refuses a record that is in flight no more: nothing to release.
-            with suppress(MmapQueueError):
-                self.handle.call("release", self.number, offsets.tobytes())
-            self.undelivered.drop(offsets[0], offsets[-1])
 
     def discard_undelivered(self) -> None:
         """Drops what was popped before the consumer moved, and makes batches of that time stale."""
@@ -354,14 +366,17 @@ class Popper(Acks):
         return [buffer for buffer in buffers if buffer is not None]
 
     def close(self) -> None:
-        """Releases undelivered records and closes the consumer in the JVM."""
+        """Ends, and closes the consumer in the JVM."""
         if self.handle.pid != getpid():
             return
         with Shield():
             if self.closed or self.handle.closed:
                 return
-            self.release_undelivered()
+            self.end()
             self.closed = True
+            # Another thread may just have prefetched.
+            self.forget_ready()
+            self._bell.ring()
             try:
                 self.handle.call("closeConsumer", self.number)
             except Closed:

@@ -29,7 +29,7 @@ _CHUNK_GROWTH = 8
 _MAX_CHUNK = 8192
 
 
-class _PushBuffer:
+class PushBuffer:
     """What one thread pushes with.
 
     Attributes:
@@ -222,17 +222,57 @@ class Producer:
             raise
         return None if offset == names.DONE else offset
 
-    def _begin(self) -> _PushBuffer:
+    # ---- for a batching producer, from one thread of its own
+
+    def begin_large(self) -> PushBuffer:
+        """This thread's buffer, marked busy; a large one if the pool has one."""
+        own = self._begin()
+        self._grow(own)
+        return own
+
+    def fill(self, own: PushBuffer, records: list[bytes], lengths: list[int]) -> int:
+        """Writes records that fit into the buffer together; returns the bytes of payload."""
+        payload = b"".join(records)
+        own.buffer.write(payload, lengths)
+        return len(payload)
+
+    def push_batch(
+        self, own: PushBuffer, size: int, count: int, done: int, millis: int, sync: bool
+    ) -> tuple[int, int] | None:
+        """Pushes records of a filled buffer, in order, as many as there is room for.
+
+        Args:
+            own: The buffer.
+            size: Bytes of payload in it.
+            count: Records in it.
+            done: Records of it that are pushed.
+            millis: How long to wait for room for one, in ms.
+            sync: Whether to return only when they are durable.
+
+        Returns:
+            The first one's offset, and how many; None when there was no room in time.
+        """
+        buffer = own.buffer
+        first: int = buffer.push_batch(buffer.next_call(), size, count, done, millis, sync)
+        return None if first == names.FULL else (first, buffer.count())
+
+    def push_large(self, own: PushBuffer, record: bytes, deadline: Deadline, sync: bool) -> int:
+        """Pushes a record of any size; raises Full when there was no room in time."""
+        return self._push_as_one(own, record, [len(record)], deadline, sync, _Pushed())
+
+    # ---- one call
+
+    def _begin(self) -> PushBuffer:
         """This thread's buffer, marked busy; a new one if the last call was interrupted."""
         handle = self._handle
         if handle.closed or handle.pid != getpid():
             handle.check()
-        own: _PushBuffer
+        own: PushBuffer
         try:
             own = self._local.own
         except AttributeError:
             with Shield():
-                own = self._local.own = _PushBuffer(handle, handle.pool.get_small())
+                own = self._local.own = PushBuffer(handle, handle.pool.get_small())
         interrupted, own.busy = own.busy, True
         if handle.closed:
             own.busy = False
@@ -245,12 +285,12 @@ class Producer:
 
     def _set_idle(self) -> None:
         """Marks this thread's buffer idle: after Closed the JVM uses it no more."""
-        own: _PushBuffer | None = getattr(self._local, "own", None)
+        own: PushBuffer | None = getattr(self._local, "own", None)
         if own is not None:
             own.busy = False
 
     def _push_some(
-        self, own: _PushBuffer, payload: Payload, lengths: Sequence[int], deadline: Deadline, pushed: _Pushed
+        self, own: PushBuffer, payload: Payload, lengths: Sequence[int], deadline: Deadline, pushed: _Pushed
     ) -> None:
         """Pushes records, back to back, that fit into the shared buffer together."""
         buffer = own.buffer
@@ -270,7 +310,7 @@ class Producer:
 
     def _push_as_one(
         self,
-        own: _PushBuffer,
+        own: PushBuffer,
         payload: Payload,
         lengths: Sequence[int],
         deadline: Deadline,
@@ -312,7 +352,7 @@ class Producer:
                 return offset
             self._check_deadline(own, deadline)
 
-    def _check_sizes(self, own: _PushBuffer, size: int, largest: int) -> None:
+    def _check_sizes(self, own: PushBuffer, size: int, largest: int) -> None:
         """Raises TooLarge before any byte is copied."""
         reason = None
         if largest > self._handle.max_event_size:
@@ -323,14 +363,16 @@ class Producer:
             own.busy = False
             raise TooLarge(reason)
 
-    def _check_deadline(self, own: _PushBuffer, deadline: Deadline) -> None:
+    def _check_deadline(self, own: PushBuffer, deadline: Deadline) -> None:
         """Raises Full once the deadline has passed; else returns, and the caller tries again."""
         if deadline.has_passed():
+            if self._handle.send_acks():
+                return  # They may have made room.
             own.busy = False
             held = self._handle.call("heldBy")
             raise Full(f"the queue in {self._handle.path} is full: it holds records that are not acked; {held}")
 
-    def _grow(self, own: _PushBuffer) -> None:
+    def _grow(self, own: PushBuffer) -> None:
         """Exchanges the small shared buffer for a large one, if the pool has one."""
         if own.buffer.size == SMALL_BYTES:
             large = self._handle.pool.get_large()

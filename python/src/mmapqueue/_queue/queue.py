@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable
+from time import monotonic
 from types import TracebackType
 from typing import Any, Literal, overload
 
@@ -14,33 +15,33 @@ from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.arrow.access import ArrowAccess
 from mmapqueue._queue.arrow.reading import ArrowReading
 from mmapqueue._queue.async_methods import AsyncReading, AsyncWriting, Closing
+from mmapqueue._queue.batching.producer import BatchingProducer
 from mmapqueue._queue.consumers import Consumers
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.idempotent import IdempotentProducers
 from mmapqueue._queue.iteration import Iteration
+from mmapqueue._queue.maintenance import Maintenance
 from mmapqueue._queue.options import options
+from mmapqueue._queue.pace import Ahead
 from mmapqueue._queue.producer import Producer, Record
 from mmapqueue._queue.random_access import RandomAccess
 from mmapqueue._queue.reading import Reading, adopt
-from mmapqueue._queue.stats import Stats, parsed
+from mmapqueue._queue.stats import Rates, Stats, parsed
 from mmapqueue._values.annotations import Self, SparkContext, SparkSession, Unpack, Value
-from mmapqueue._values.arguments import absolute
+from mmapqueue._values.arguments import Size, absolute
 from mmapqueue._values.configuration import Configuration, EffectiveConfiguration
 from mmapqueue._values.durations import Duration, seconds
 from mmapqueue._values.serializers import Serializer, serializer_of
 
 
-class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value], ArrowAccess, Consumers[Value]):
+class Queue(
+    AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value], ArrowAccess, Consumers[Value], Maintenance
+):
     """A big, fast, persistent queue of bytes in a directory.
 
     After `push` returns, the record survives a kill of this process and of the JVM. After `flush` or
     `push(…, sync=True)` returns, or flush_period has passed, it also survives a loss of power. Records that were popped
     and not acked are redelivered after the next open.
-
-        with Queue("events") as queue:
-            queue.push(b"one")
-            with queue.pop(timeout="1s") as message:     # acks, or requeues when the block raises
-                print(message.data)
 
     With a serializer, a queue of objects: `Queue[Any]` for one that is named, `Queue[Order]` for an object whose
     `loads` returns an Order.
@@ -51,6 +52,16 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
 
     Attributes:
         path: The directory, absolute.
+
+    Example:
+        >>> with mmapqueue.Queue("events", capacity="512m") as events:
+        ...     events.push(b"one")
+        ...     with events.pop(timeout="1s") as message:
+        ...         print(message.data)
+        0
+        b'one'
+
+    The block of a message acks it at its end, and requeues it when the block raises.
     """
 
     @overload
@@ -62,6 +73,8 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
         consumer: str = ...,
         serializer: None = ...,
         lock_timeout: Duration = ...,
+        prefetch: int | None = ...,
+        ack_linger: Duration | None = ...,
         **configuration: Unpack[Configuration],
     ) -> None: ...
 
@@ -74,6 +87,8 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
         consumer: str = ...,
         serializer: Literal["json", "msgpack", "pickle"],
         lock_timeout: Duration = ...,
+        prefetch: int | None = ...,
+        ack_linger: Duration | None = ...,
         **configuration: Unpack[Configuration],
     ) -> None: ...
 
@@ -86,6 +101,8 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
         consumer: str = ...,
         serializer: Serializer[Value],
         lock_timeout: Duration = ...,
+        prefetch: int | None = ...,
+        ack_linger: Duration | None = ...,
         **configuration: Unpack[Configuration],
     ) -> None: ...
 
@@ -97,6 +114,8 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
         consumer: str = "default",
         serializer: str | Serializer[Value] | None = None,
         lock_timeout: Duration = 5.0,
+        prefetch: int | None = None,
+        ack_linger: Duration | None = None,
         **configuration: Unpack[Configuration],
     ) -> None:
         """Opens the queue in a directory; makes a new one where none exists, recovers one that was not closed.
@@ -117,12 +136,19 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
             lock_timeout: How long to wait for a lock while its holder is ending or in another container: seconds, a
                 timedelta, or a text such as "30s". A JVM outlives its killed Python process for a moment. Locked is
                 raised at once for any other holder.
+            prefetch: The most records that `pop` takes ahead, so that the next ones need no call into the JVM; 0 for
+                none. None for 4096, or 0 with visibility_timeout. It takes what the consumer needs for 0.1 s at its
+                present pace. Prefetched records count as not popped; a close, and a `nack`, release them.
+            ack_linger: How long an ack of a message waits for others before it reaches the JVM, twice that at most:
+                seconds, a timedelta, or a text such as "5ms"; 0 to send each at once. None for 5 ms, or 0 with
+                visibility_timeout. A kill before that redelivers the record.
             **configuration: The keys of `Configuration`: sizes are bytes, or texts such as "128k" or "16m"; durations
-                are milliseconds, timedeltas, or texts such as "250ms" or "7d". `capacity`, a size, replaces
-                queue_capacity_segments; it is rounded up to whole segments.
+                are milliseconds, timedeltas, or texts such as "250ms" or "7d". `capacity`, a size, is what the
+                queue holds at most, 512 MiB by default; the number and size of its segments follow from it.
 
         Raises:
-            ConfigError: A value is out of range, or not the one that the queue was created with.
+            ConfigError: A value is out of range, or not the one that the queue was created with; prefetch or ack_linger
+                above 0 with visibility_timeout.
             Locked: Another process writes this queue, or reads as this consumer, and is not ending, or did not end in
                 time.
             Corrupt: The queue is damaged. It is left as it is.
@@ -153,6 +179,7 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
 
         self._handle = retry_while_ending(open_now, patience)
         try:
+            self._ahead = Ahead.of(self._handle.config, prefetch, ack_linger)
             self._consumers = {}
             # A signal handler may come in while this thread has it.
             self._consumers_lock = threading.RLock()
@@ -164,14 +191,15 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
             self._handle.close()
             raise
         self._producer = Producer(self._handle)
+        self._rates = Rates()
 
     @property
     def config(self) -> EffectiveConfiguration:
         """The effective configuration: sizes in bytes, durations in ms. A copy.
 
         Example:
-            >>> queue.config["max_event_size"], queue.config["dead_letter_dir"]
-            (20480, None)
+            >>> queue.config["flush_period"], queue.config["read_only"], queue.config["dead_letter_dir"]
+            (1000, False, None)
         """
         return self._handle.config.copy()
 
@@ -265,8 +293,42 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
         """
         return self._producer.push_many(self._handle.records(items), block, timeout, atomic)
 
+    def producer(
+        self,
+        *,
+        linger: Duration = 0.005,
+        batch_bytes: Size = "1m",
+        buffer_bytes: Size = "32m",
+        sync: bool = False,
+    ) -> BatchingProducer[Value]:
+        """A producer that pushes one record a call without one round trip a record.
+
+        Args:
+            linger: The longest that a record waits for others of its batch: seconds, a timedelta, or a text such as
+                "5ms".
+            batch_bytes: From this size on, a batch does not linger: bytes, or a text such as "1m".
+            buffer_bytes: The most bytes of records that wait to be pushed, 128 more for each; then `push` blocks.
+            sync: Whether a handle is done only when its record is durable. The records of a batch share one fsync.
+
+        Returns:
+            The producer. It has a thread until it is closed.
+
+        Raises:
+            ConfigError: linger or a size is not allowed.
+            Closed: The queue is closed.
+
+        Example:
+            >>> with queue.producer() as producer:
+            ...     handles = [producer.push(record) for record in (b"one", b"two", b"three")]
+            >>> [handle.result() for handle in handles]
+            [0, 1, 2]
+        """
+        return BatchingProducer(self._handle, self._producer, linger, batch_bytes, buffer_bytes, sync)
+
     def flush(self) -> None:
         """Returns when all earlier pushes and acks are durable. Ctrl-C waits for it.
+
+        Records that still wait in a `producer` are not pushed: flush that one first.
 
         Raises:
             Poisoned: It could not be written.
@@ -293,8 +355,18 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
         return bool(self._handle.call("full"))
 
     def stats(self) -> Stats:
-        """The state of the queue now."""
-        return parsed(self._handle.call("stats"))
+        """The state of the queue now: how full it is, what holds it, and how fast it is written and read.
+
+        Costs a fraction of a millisecond, and nothing between the calls.
+
+        Example:
+            >>> queue.push_many([b"one", b"two"])
+            2
+            >>> queue.stats().records
+            2
+        """
+        consumers = self.consumer_stats()
+        return parsed(self._handle.call("stats"), consumers, self._rates, monotonic())
 
     def gc(self) -> int:
         """Deletes the ring files without retained records. The queue makes them again when it needs them.
@@ -342,5 +414,17 @@ class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value]
         )
 
 
-adopt(Queue, AsyncWriting, IdempotentProducers, RandomAccess, ArrowAccess)
-adopt(Queue, Consumers, AsyncReading, ArrowReading, Closing, Iteration, Reading)
+adopt(
+    Queue,
+    AsyncWriting,
+    IdempotentProducers,
+    RandomAccess,
+    ArrowAccess,
+    Maintenance,
+    Consumers,
+    AsyncReading,
+    ArrowReading,
+    Closing,
+    Iteration,
+    Reading,
+)

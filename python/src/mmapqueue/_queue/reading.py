@@ -12,16 +12,20 @@ from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.pop_buffer import flat
 from mmapqueue._queue.popper import Popper
+from mmapqueue._queue.prefetch import Unopened
 from mmapqueue._values.annotations import RecordBatch, Value
 from mmapqueue._values.arguments import Size, byte_limit, count
 from mmapqueue._values.durations import Duration
-from mmapqueue._values.errors import Empty, OutOfRange
+from mmapqueue._values.errors import OutOfRange
 from mmapqueue._values.message import AnyMessage, Message
 from mmapqueue._values.offsets import SEEKS, SeekTarget, last_offset, offset_column, offset_of, offsets_of, target_text
 
 
 class Reading(ABC, Generic[Value]):
     """The methods of a consumer, and of a queue for the consumer that it reads as."""
+
+    # What `_popper` has returned last. When it is closed, nothing is ready, and no ack is coalesced.
+    _last: Popper | Unopened = Unopened()
 
     @property
     @abstractmethod
@@ -75,20 +79,11 @@ class Reading(ABC, Generic[Value]):
             b'one'
             >>> message.ack()
         """
-        deadline = Deadline(block, timeout)
-        popper = self._popper
-        own = popper.begin()
-        try:
-            if not popper.pop_into(own, 1, names.INT_MAX, deadline):
-                raise Empty(f"there is nothing to pop for consumer {popper.name}")
-            buffer, answered, chunks = own.state
-            message = chunks[0][0]
-        except BaseException:
-            popper.abort(own)
-            raise
-        own.state = (buffer, answered, ())
-        own.busy = False
-        return message
+        deadline = None if timeout is None else Deadline(block, timeout)
+        # One step takes a prefetched record: see `Prefetch.ready`.
+        for message in self._last.ready:
+            return message
+        return self._popper.pop_one(deadline or Deadline(block, None))
 
     def pop_many(
         self, max_records: int = 1000, *, max_bytes: Size | None = None, timeout: Duration | None = 0.0
@@ -181,6 +176,14 @@ class Reading(ABC, Generic[Value]):
             >>> queue.lag()
             1
         """
+        last = self._last
+        pending = last.pending
+        if type(message) is Message and message.origin is pending.origin and not last.in_blocks:
+            # Popped since the last seek: the JVM would find nothing wrong with it.
+            (pending.single if single else pending.up_to).append(message.offset)
+            if pending.rings:
+                last.ring()
+            return
         popper = self._required("ack")
         column = offset_column(message)
         if column is not None and single:
@@ -283,6 +286,7 @@ class Reading(ABC, Generic[Value]):
         popper.check()
         # Shield first: a signal handler must never run while the consumer is paused.
         with Shield(), popper.paused():
+            popper.begin_move()
             if target == "committed":
                 popper.release_undelivered()
             popper.call("seek", text)
@@ -302,7 +306,7 @@ class Reading(ABC, Generic[Value]):
         if popper is None:
             return self._retained()
         unread: int = popper.call("size")
-        return unread + len(popper.undelivered)
+        return unread + popper.ahead()
 
     def lag(self) -> int:
         """How many records have not been acked. Makes no consumer.
@@ -333,7 +337,7 @@ class Reading(ABC, Generic[Value]):
             return 0
         # The JVM counts undelivered records as popped.
         popped: int = popper.call("unacked")
-        return max(0, popped - len(popper.undelivered))
+        return max(0, popped - popper.ahead())
 
     def empty(self) -> bool:
         """Whether no record is left to pop. Makes no consumer.

@@ -1,21 +1,42 @@
 """Statistics of a queue and of its consumers."""
 
+from __future__ import annotations
+
+from collections import deque
 from typing import NamedTuple
+
+#: A rate is measured over at least this time, if `stats` was called before, and at most some samples are kept for it.
+_RATE_SECONDS = 1.0
+_SAMPLE_SECONDS = 0.1
 
 
 class Stats(NamedTuple):
     """The state of a queue at one moment. Immutable.
 
-    Positions are absolute: segment number × segment size + position in the segment, in bytes.
+    Rates are means since an earlier `stats` call of the same object: since the newest one that is at least a second
+    old, else since the oldest one. They are 0.0 at the first call. Nothing is measured between the calls.
+
+    Positions are absolute: segment number × segment size + position in the segment, in bytes. Offsets count records.
 
     Attributes:
+        records: Records that some consumer has not acked; without a consumer, those that are retained.
+        bytes_used: Bytes of the ring that no push may use: from the beginning of the first segment with such a record
+            to the log end, headers included. 0 without such a record.
+        capacity: Bytes of the ring, headers included.
+        fill: bytes_used / capacity, from 0.0 to 1.0.
+        pushed_per_second: Rate of pushed records.
+        pushed_bytes_per_second: Rate of pushed bytes, headers included.
+        popped_per_second: Rate of records that were popped for the first time, the sum of all consumers; for consumers
+            of other processes, of acked ones.
+        popped_bytes_per_second: Rate of the bytes of these records, headers included.
+        slowest_consumer: The name of the consumer that holds the ring: the one at the low watermark; None without a
+            consumer.
         first_offset: The log start: the offset of the oldest retained record.
         end_offset: The log end: the offset of the next record.
-        writing_position: The end of the last record.
-        watermark_position: The recovery point: everything before it is durable.
-        low_watermark: The low watermark: every consumer has acked everything before it. Without a
-            consumer, the queue retains everything from it on.
-        slowest_consumer: The name of the consumer at the low watermark; None without a consumer.
+        end_position: The log end: the end of the last record.
+        durable_position: The recovery point: everything before it is durable.
+        low_watermark: The position before which every consumer has acked everything. Without a consumer, the queue
+            retains everything from it on.
         segments_in_use: Segments with records that some consumer has not acked.
         capacity_segments: Segments in the ring.
         segment_size: Bytes of a segment.
@@ -23,14 +44,30 @@ class Stats(NamedTuple):
         mapped_bytes: Bytes of all mappings, preallocated segments and the meta page included.
         peak_mapped_segments: The most segments that were mapped at once since the queue was opened.
         epoch: How often the queue was recovered after an unclean end.
+
+    Example:
+        >>> queue.create_consumer("audit")
+        >>> queue.push_many([b"one", b"two"])
+        2
+        >>> stats = queue.stats()
+        >>> stats.records, stats.slowest_consumer, 0 < stats.fill < 1
+        (2, 'audit', True)
     """
 
+    records: int
+    bytes_used: int
+    capacity: int
+    fill: float
+    pushed_per_second: float
+    pushed_bytes_per_second: float
+    popped_per_second: float
+    popped_bytes_per_second: float
+    slowest_consumer: str | None
     first_offset: int
     end_offset: int
-    writing_position: int
-    watermark_position: int
+    end_position: int
+    durable_position: int
     low_watermark: int
-    slowest_consumer: str | None
     segments_in_use: int
     capacity_segments: int
     segment_size: int
@@ -51,13 +88,24 @@ class ConsumerStats(NamedTuple):
             included.
         lag_seconds: The age of the first record that is not acked, in seconds; 0.0 without such a record, or when the
             queue stores no timestamps.
-        read_offset: The offset of the next record that is popped for the first time, after the batches of `consume`;
-            committed_offset unless this process owns the consumer.
-        unacked: Records in flight; 0 unless this process owns the consumer.
+        read_offset: The offset of the next record that is popped for the first time, after prefetched records and the
+            batches of `consume`; committed_offset unless this process owns the consumer.
+        read_position: The position in the log, in bytes, after the last record that was popped; the committed position
+            unless this process owns the consumer.
+        unacked: Records in flight, prefetched ones included; 0 unless this process owns the consumer.
         dropped_records: Records that this process, which writes, has dropped for it since it opened the queue, by
             max_consumer_lag or max_age; 0 if another process writes.
-        damaged_records: Damaged records that it has skipped (`on_damage="skip"`); 0 unless this process owns the consumer.
+        damaged_records: Damaged records that it has skipped (`on_damage="skip"`); 0 unless this process owns the
+            consumer.
         label: Its owner's description: "checkpoint …" for one of Spark's queries; empty by default.
+
+    Example:
+        >>> queue.push_many([b"one", b"two"])
+        2
+        >>> message = queue.pop()
+        >>> found = queue.consumer_stats()["default"]
+        >>> found.lag_records, found.read_offset, found.unacked
+        (2, 1, 1)
     """
 
     name: str
@@ -66,18 +114,88 @@ class ConsumerStats(NamedTuple):
     lag_bytes: int
     lag_seconds: float
     read_offset: int
+    read_position: int
     unacked: int
     dropped_records: int
     damaged_records: int
     label: str = ""
 
 
-def parsed(text: str) -> Stats:
-    """Parses the JVM's text: lines of name=value, the names in Java's spelling."""
+class _Sample(NamedTuple):
+    """What rates are computed of: the log end, and the read offset and position of each consumer."""
+
+    time: float
+    end: tuple[int, int]
+    read: dict[str, tuple[int, int]]
+
+
+class Rates:
+    """Rates between the `stats` calls of one object. Any thread: a call more or less in the sum does not matter."""
+
+    def __init__(self) -> None:
+        self._samples: deque[_Sample] = deque(maxlen=2 + int(_RATE_SECONDS / _SAMPLE_SECONDS))
+
+    def since(self, sample: _Sample) -> list[float]:
+        """The rates of pushed records and bytes, and of popped records and bytes; keeps the sample for later calls."""
+        samples = list(self._samples)
+        if not samples or sample.time - samples[-1].time >= _SAMPLE_SECONDS:
+            self._samples.append(sample)
+        old = [each for each in samples if sample.time - each.time >= _RATE_SECONDS]
+        base = old[-1] if old else samples[0] if samples else sample
+        seconds = sample.time - base.time
+        if seconds <= 0:
+            return [0.0] * 4
+        pushed = [now - then for now, then in zip(sample.end, base.end, strict=True)]
+        popped = [0, 0]
+        for name, read in sample.read.items():
+            # One that was made since counts from where it began; one that was moved back has popped nothing.
+            for column, then in enumerate(base.read.get(name, read)):
+                popped[column] += max(0, read[column] - then)
+        return [count / seconds for count in (*pushed, *popped)]
+
+
+def parsed(text: str, consumers: dict[str, ConsumerStats], rates: Rates, time: float) -> Stats:
+    """Computes statistics.
+
+    Args:
+        text: The JVM's text: lines of name=value, the names in Java's spelling.
+        consumers: The statistics of all consumers.
+        rates: What earlier calls have kept.
+        time: The time of this call, by `time.monotonic`.
+    """
     values = dict(line.split("=", 1) for line in text.splitlines())
     slowest_consumer = values.pop("slowestConsumer") or None
-    numbers = {field: int(values[_java_name(field)]) for field in Stats._fields if field != "slowest_consumer"}
-    return Stats(slowest_consumer=slowest_consumer, **numbers)
+    number = {name: int(value) for name, value in values.items()}
+    end, low, segment = number["writingPosition"], number["lowWatermark"], number["segmentSize"]
+    committed = min((each.committed_offset for each in consumers.values()), default=number["firstOffset"])
+    records = max(0, number["endOffset"] - committed)
+    used = end - low // segment * segment if records else 0
+    capacity = number["capacitySegments"] * segment
+    read = {name: (each.read_offset, each.read_position) for name, each in consumers.items()}
+    pushed, pushed_bytes, popped, popped_bytes = rates.since(_Sample(time, (number["endOffset"], end), read))
+    return Stats(
+        records=records,
+        bytes_used=used,
+        capacity=capacity,
+        fill=min(1.0, used / capacity),
+        pushed_per_second=pushed,
+        pushed_bytes_per_second=pushed_bytes,
+        popped_per_second=popped,
+        popped_bytes_per_second=popped_bytes,
+        slowest_consumer=slowest_consumer,
+        first_offset=number["firstOffset"],
+        end_offset=number["endOffset"],
+        end_position=end,
+        durable_position=number["watermarkPosition"],
+        low_watermark=low,
+        segments_in_use=number["segmentsInUse"],
+        capacity_segments=number["capacitySegments"],
+        segment_size=segment,
+        mapped_segments=number["mappedSegments"],
+        mapped_bytes=number["mappedBytes"],
+        peak_mapped_segments=number["peakMappedSegments"],
+        epoch=number["epoch"],
+    )
 
 
 def parsed_consumers(text: str) -> dict[str, ConsumerStats]:
@@ -93,14 +211,10 @@ def parsed_consumers(text: str) -> dict[str, ConsumerStats]:
             lag_bytes=int(values["lagBytes"]),
             lag_seconds=int(values["lagTime"] or 0) / 1e6,
             read_offset=int(values["readOffset"]),
+            read_position=int(values["readPosition"]),
             unacked=int(values["unacked"]),
             dropped_records=int(values["droppedRecords"]),
             damaged_records=int(values["damagedRecords"]),
             label=values["label"],
         )
     return found
-
-
-def _java_name(field: str) -> str:
-    first, *rest = field.split("_")
-    return first + "".join(word.title() for word in rest)

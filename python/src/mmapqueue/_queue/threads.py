@@ -20,8 +20,8 @@ from mmapqueue._values.message import AnyMessage
 _Result = TypeVar("_Result")
 
 #: The most threads of each kind. Concurrent sync pushes share one fsync: more of them wait at once.
-_PUSHING = 16
-_POPPING = 8
+_PUSHES = 16
+_POPS = 8
 _OTHERS = 4
 
 
@@ -30,8 +30,8 @@ class Threads:
 
     def __init__(self, check: Callable[[], None]) -> None:
         self._check = check
-        self._pushing = ThreadPoolExecutor(_PUSHING, thread_name_prefix="mmapqueue-apush")
-        self._popping = ThreadPoolExecutor(_POPPING, thread_name_prefix="mmapqueue-apop")
+        self._pushes = ThreadPoolExecutor(_PUSHES, thread_name_prefix="mmapqueue-apush")
+        self._pops = ThreadPoolExecutor(_POPS, thread_name_prefix="mmapqueue-apop")
         self._others = ThreadPoolExecutor(_OTHERS, thread_name_prefix="mmapqueue-async")
 
     async def run(self, call: Callable[[], _Result]) -> _Result:
@@ -48,7 +48,7 @@ class Threads:
         while True:
             try:
                 call = partial(push, deadline.seconds(SLICE_SECONDS))
-                return await self._ended(self._submit(self._pushing, call))
+                return await self._ended(self._submit(self._pushes, call))
             except Full:
                 if deadline.has_passed():
                     raise
@@ -58,7 +58,7 @@ class Threads:
         while True:
             fetch = Fetch(popper)
             slice_ = Deadline(True, deadline.seconds(SLICE_SECONDS))
-            popped = self._submit(self._popping, partial(fetch.run, most, max_bytes, slice_))
+            popped = self._submit(self._pops, partial(fetch.run, most, max_bytes, slice_))
             try:
                 messages = await received(popped, deadline)
                 # The caller gets them: no await follows.
@@ -88,5 +88,5 @@ class Threads:
 
     def close(self) -> None:
         """Lets the threads end, without waiting for them."""
-        for executor in (self._pushing, self._popping, self._others):
+        for executor in (self._pushes, self._pops, self._others):
             executor.shutdown(wait=False)

@@ -18,7 +18,7 @@ from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.pop_buffer import Batch
 from mmapqueue._queue.popper import Popper
-from mmapqueue._values.durations import Duration
+from mmapqueue._values.durations import Duration, delay_micros, retry_seconds
 from mmapqueue._values.errors import MmapQueueError, OutOfRange, UnackedLimit
 from mmapqueue._values.message import AnyMessage
 
@@ -27,11 +27,6 @@ _LOG = logging.getLogger("mmapqueue")
 #: How long a step waits: without work, and with running handlers. Their acks must not wait long.
 _IDLE_SECONDS = 0.2
 _STEP_SECONDS = 0.05
-#: The default delay of redelivery after the first failure, in µs; each further failure doubles it.
-_FIRST_RETRY = 100_000
-_LONGEST_RETRY = 60_000_000
-#: This many doublings exceed the longest delay.
-_MAX_DOUBLINGS = 10
 
 
 class Workers:
@@ -220,8 +215,7 @@ class Workers:
         """The delay of redelivery after a failed handler, in µs."""
         if self._retry_micros is not None:
             return self._retry_micros
-        doubled = min(max(0, message.attempts - 1), _MAX_DOUBLINGS)
-        return min(_FIRST_RETRY << doubled, _LONGEST_RETRY)
+        return delay_micros("retry_delay", retry_seconds(message.attempts))
 
     def _is_last_attempt(self, message: AnyMessage) -> bool:
         """Whether the record is dead-lettered when this attempt fails."""

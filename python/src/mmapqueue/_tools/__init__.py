@@ -1,5 +1,5 @@
-"""Tools for a queue that no process has open: verify and repair.
+"""Tools for a queue that no process has open: verify, repair, copy, resize.
 
 Uses `_jvm` and `_values`; the tools themselves run in the JVM.
-Begin with `jobs.py`; `reports.py` has the results.
+Begin with `jobs.py`; `copies.py` has copy and resize, `reports.py` the results.
 """

@@ -6,7 +6,7 @@ from typing import Any
 
 from mmapqueue._jvm import bridge, names
 from mmapqueue._jvm.calls import Call
-from mmapqueue._tools.reports import ConsumerState, Finding, FindingKind, RepairReport, VerifyReport
+from mmapqueue._tools.reports import ConsumerState, CopyReport, Finding, FindingKind, RepairReport, VerifyReport
 from mmapqueue._values.arguments import absolute
 
 #: How long one call waits in the JVM, and so the period of progress reports.
@@ -34,7 +34,7 @@ def verify(path: str | os.PathLike[str], *, spark: object = None, progress: Prog
         NotFound: The directory has no queue.
         MmapQueueError: The directory cannot be read.
     """
-    return _Answer(_run(spark, "verify", (absolute("path", path),), progress)).verified()
+    return Answer(run(spark, "verify", (absolute("path", path),), progress)).verified()
 
 
 def repair(
@@ -73,10 +73,11 @@ def repair(
         raise ValueError("either to=… or in_place=True is needed, not both")
     target = "" if to is None else absolute("to", to)
     arguments = (absolute("path", path), target, "true" if reset_clock else "false")
-    return _Answer(_run(spark, "repair", arguments, progress)).repaired()
+    return Answer(run(spark, "repair", arguments, progress)).repaired()
 
 
-def _run(spark: object, tool: str, arguments: tuple[str, ...], progress: Progress | None) -> str:
+def run(spark: object, tool: str, arguments: tuple[str, ...], progress: Progress | None) -> str:
+    """Runs a tool in the JVM, and returns its report lines."""
     job: Any = Call(bridge.class_of(spark, names.JOB), tool, "s" * len(arguments))(*arguments)
     is_over, done, total = Call(job, "isOver", "i"), Call(job, "done", ""), Call(job, "total", "")
     while not is_over(_SLICE_MILLIS):
@@ -88,11 +89,16 @@ def _run(spark: object, tool: str, arguments: tuple[str, ...], progress: Progres
     return answer
 
 
-class _Answer:
+class Answer:
     """Parses the report lines of Job.java."""
 
     def __init__(self, text: str) -> None:
         self._lines = [line.split(names.SEPARATOR) for line in text.split("\n") if line]
+
+    def copied(self) -> CopyReport:
+        """The report of a copy or a resize."""
+        path, *numbers = self._of("copied")[0]
+        return CopyReport(path, *map(int, numbers))
 
     def _of(self, what: str) -> list[list[str]]:
         return [line[1:] for line in self._lines if line[0] == what]

@@ -129,6 +129,37 @@ class VerifyReport(NamedTuple):
         return "whole; not closed, the next open recovers it" if self.version == 2 and not self.clean else "whole"
 
 
+class CopyReport(NamedTuple):
+    """The report of a copy or a resize. Immutable.
+
+    Attributes:
+        path: The directory of the queue with the new ring.
+        records: The number of records in it.
+        first_offset: The offset of the oldest record.
+        end_offset: The offset of the next record.
+        segment_size: Bytes of a segment file.
+        capacity_segments: The most segment files.
+        left_out: The number of acked records for which the new ring had no room.
+    """
+
+    path: str
+    records: int
+    first_offset: int
+    end_offset: int
+    segment_size: int
+    capacity_segments: int
+    left_out: int
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.path}: {self.records} records, offsets {self.first_offset} to {self.end_offset - 1}",
+            f"  ring       up to {self.capacity_segments} segments of {self.segment_size} bytes",
+        ]
+        if self.left_out:
+            lines.append(f"  left out   {self.left_out} acked records, for which it has no room")
+        return "\n".join(lines)
+
+
 class RepairReport(NamedTuple):
     """The report of a repair. Immutable.
 

@@ -10,7 +10,7 @@ from mmapqueue._values.durations import Milliseconds
 from mmapqueue._values.errors import ConfigError
 
 #: The keys that are durations: a number of milliseconds, or a duration with a unit.
-DURATIONS = frozenset({"flush_period", "visibility_timeout", "retain_ms", "gc_on_idle"})
+DURATIONS = frozenset({"flush_period", "visibility_timeout", "max_age", "retain_ms", "gc_on_idle"})
 
 
 class Configuration(TypedDict, total=False):
@@ -27,12 +27,14 @@ class Configuration(TypedDict, total=False):
         (65536, 250)
 
     Attributes:
+        capacity: Bytes of the ring, rounded up to whole segments: 512 MiB by default. Those of the next three keys that
+            are not given follow from it, and so does max_event_size in a ring below 8 MiB.
         segment_size: Bytes of a segment file.
         max_in_mem_segments: The most segments that are mapped at once.
         queue_capacity_segments: Segments in the ring.
         flush_period: The longest time between two flushes; a number is in ms.
         flush_ceiling_num: The number of pushed records that starts a flush.
-        max_event_size: The largest record, in bytes.
+        max_event_size: The largest record, in bytes: 1 MiB by default.
         timestamps: Whether each record has the time of its push.
         format_version: The format of a new directory: 2, or 1 for that of Apache SkyWalking Satellite.
         v1_recover: Up to which cursor a directory of version 1 counts as whole: "watermark" or "writing".
@@ -43,14 +45,18 @@ class Configuration(TypedDict, total=False):
         max_attempts: Attempts before a record is dead-lettered; 0 for no limit.
         dead_letter_dir: Directory of the dead-letter queue; only together with max_attempts.
         max_consumer_lag: The most bytes of a consumer's lag before records are dropped for it; 0 for no limit.
+        max_age: The age from which records are dropped for a consumer that has not acked them; a number is in ms, 0 for
+            no limit.
+        on_damage: What a consumer does at a damaged record: "error" raises Corrupt; "skip" continues after the damage,
+            logs it, and lists it in `Queue.damaged_ranges`.
         retain_ms: The time for which acked records are retained; a number is in ms, 0 for no retention by time.
         retain_bytes: Bytes of the log that are retained; 0 for no retention by size.
         gc_on_idle: The time without a push after which free ring files are deleted; a number is in ms, 0 for never.
         wait_strategy: How threads wait: "backoff", "park" or "spin".
         file_mode: Permissions of the files: "600" (the owner alone), "640", "644", "660", "664" or "666".
-        capacity: Bytes; replaces queue_capacity_segments; rounded up to whole segments.
     """
 
+    capacity: Size
     segment_size: Size
     max_in_mem_segments: int
     queue_capacity_segments: int
@@ -66,12 +72,13 @@ class Configuration(TypedDict, total=False):
     max_attempts: int
     dead_letter_dir: str | os.PathLike[str]
     max_consumer_lag: Size
+    max_age: Milliseconds
+    on_damage: str
     retain_ms: Milliseconds
     retain_bytes: Size
     gc_on_idle: Milliseconds
     wait_strategy: str
     file_mode: str
-    capacity: Size
 
 
 class EffectiveConfiguration(TypedDict):
@@ -101,6 +108,8 @@ class EffectiveConfiguration(TypedDict):
     max_attempts: int
     dead_letter_dir: str | None
     max_consumer_lag: int
+    max_age: int
+    on_damage: str
     retain_ms: int
     retain_bytes: int
     gc_on_idle: int

@@ -16,6 +16,11 @@ Milliseconds: TypeAlias = int | timedelta | str
 #: Longer durations count as this one: about thirty years.
 _MAX_SECONDS = 1e9
 _MAX_MILLIS = 2**63 - 1
+#: The delay of redelivery after the first failure, in seconds; each further failure doubles it.
+_FIRST_RETRY = 0.1
+_LONGEST_RETRY = 60.0
+#: This many doublings exceed the longest delay.
+_MAX_DOUBLINGS = 10
 _TEXT = re.compile(r"\s*(\d{1,15}(?:\.\d{1,9})?)\s*([a-zµ]+)\s*")
 _DIGITS = re.compile(r"\s*\d+\s*")
 _MICROS = {
@@ -52,6 +57,14 @@ def seconds(name: str, duration: Duration) -> float:
 def delay_micros(name: str, delay: Duration) -> int:
     """A duration in microseconds, rounded up; raises as `seconds`."""
     return ceil(seconds(name, delay) * 1e6)
+
+
+def retry_seconds(attempts: int) -> float:
+    """The delay of redelivery of a record that was not handled, by its attempts: 0.1 s, then twice as long each time.
+
+    A record that always fails would else come at once, and keep the loop busy.
+    """
+    return min(_FIRST_RETRY * 2.0 ** min(max(0, attempts - 1), _MAX_DOUBLINGS), _LONGEST_RETRY)
 
 
 def millis(name: str, duration: object) -> int | None:

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Generic, NamedTuple, TypeAlias
 
 from mmapqueue._values.annotations import Self, Value
-from mmapqueue._values.durations import Duration
+from mmapqueue._values.durations import Duration, retry_seconds
 from mmapqueue._values.errors import MmapQueueError, Undecodable
 from mmapqueue._values.origin import OpenOrigin, Origin, own_consumer, unknown_queue
 
@@ -29,8 +29,9 @@ class _Fields(NamedTuple):
 class Message(_Fields, Generic[Value]):
     """A record that was popped. Immutable.
 
-    `with` acks it at the end of the block, or requeues it when the block raises. Each of `ack`, `nack` and the end of
-    the block is a call of tens of microseconds: for many records at once, use `ack_many`, or `ack` of the last one.
+    `with` acks it alone at the end of the block. When the block raises, it requeues the record, which is redelivered
+    after 0.1 s, then 0.2 s, and so on up to a minute, as with `Queue.process`. Acks of messages reach the JVM together,
+    within some milliseconds (`ack_linger` of `Queue`); a `nack` is a call of tens of microseconds.
 
     Messages can be pickled and copied. One that was unpickled cannot ack itself, as it knows no open queue: pass it, or
     its offset, to `Queue.ack`.
@@ -59,7 +60,14 @@ class Message(_Fields, Generic[Value]):
 
     @property
     def timestamp(self) -> datetime | None:
-        """When it was pushed, as an aware `datetime` in UTC, exact; None when the queue stores no timestamps."""
+        """When it was pushed, as an aware `datetime` in UTC, exact; None when the queue stores no timestamps.
+
+        Example:
+            >>> queue.push(b"one")
+            0
+            >>> queue.pop().timestamp <= datetime.now(timezone.utc)
+            True
+        """
         # Made on request: a datetime costs more than the rest of the message.
         return _EPOCH + timedelta(microseconds=self.timestamp_micros) if self.timestamp_micros else None
 
@@ -151,7 +159,7 @@ class Message(_Fields, Generic[Value]):
             >>> queue.unacked(), queue.lag()
             (1, 2)
         """
-        own_consumer("ack", self.offset, self.origin).ack_single(self.offset)
+        own_consumer("ack", self.offset, self.origin).ack_single(self.offset, self.origin)
 
     def nack(self, delay: Duration = 0.0) -> None:
         """Negative acknowledgement: requeues this record, as `Queue.nack`. The end of a `with` block does not ack it.
@@ -186,10 +194,10 @@ class Message(_Fields, Generic[Value]):
             return  # Acked or nacked within the block.
         consumer.in_blocks.discard(self.offset)
         if kind is None:
-            consumer.ack_single(self.offset)
+            consumer.ack_single(self.offset, self.origin)
             return
         try:
-            consumer.nack(self.offset, 0.0)
+            consumer.nack(self.offset, retry_seconds(self.attempts))
         except MmapQueueError as failure:
             # The caller gets the block's exception. The record is acked, or redelivered anyway.
             if error is not None:

@@ -28,7 +28,7 @@ class Origin(NamedTuple):
         return f"{who} of the queue in {self.queue}"
 
 
-class PoppingConsumer(Protocol):
+class OpenConsumer(Protocol):
     """The consumer that popped a message, as the message uses it.
 
     Attributes:
@@ -37,7 +37,7 @@ class PoppingConsumer(Protocol):
 
     in_blocks: set[int]
 
-    def ack_single(self, offset: int) -> None:
+    def ack_single(self, offset: int, origin: Origin | None) -> None:
         """Acks a record alone."""
 
     def nack(self, offset: int, delay: Duration) -> None:
@@ -52,22 +52,25 @@ class OpenOrigin(Origin):
 
     Attributes:
         serializer: The queue's serializer; None for bytes.
+        was_popped: Whether a consumer has popped the message: not for a read by offset, or a peek without a consumer.
     """
 
     serializer: Codec | None = None
-    _popped_by: Callable[[], PoppingConsumer | None] = staticmethod(lambda: None)
+    was_popped: bool = False
+    _popped_by: Callable[[], OpenConsumer | None] = staticmethod(lambda: None)
 
     @classmethod
-    def of(cls, queue: str, consumer: str | None, serializer: Codec | None, popped_by: PoppingConsumer | None) -> Self:
+    def of(cls, queue: str, consumer: str | None, serializer: Codec | None, popped_by: OpenConsumer | None) -> Self:
         """An origin; refers to the consumer without keeping it open."""
         origin = cls(queue, consumer)
         origin.serializer = serializer
         if popped_by is not None:
+            origin.was_popped = True
             origin._popped_by = ref(popped_by)
         return origin
 
-    def popped_by(self) -> PoppingConsumer | None:
-        """The consumer; None for a read by offset, and once no part of the program holds the consumer."""
+    def popped_by(self) -> OpenConsumer | None:
+        """The consumer; None without one, and once no part of the program holds it or its queue."""
         return self._popped_by()
 
     def __repr__(self) -> str:
@@ -83,7 +86,7 @@ class OpenOrigin(Origin):
         return self
 
 
-def own_consumer(what: str, offset: int, origin: Origin | None) -> PoppingConsumer:
+def own_consumer(what: str, offset: int, origin: Origin | None) -> OpenConsumer:
     """The consumer that popped a message.
 
     Args:
@@ -97,11 +100,12 @@ def own_consumer(what: str, offset: int, origin: Origin | None) -> PoppingConsum
     """
     if not isinstance(origin, OpenOrigin):
         raise unknown_queue(what, offset, origin)
-    if origin.consumer is None:
-        raise Foreign(f"{what} of the record at offset {offset}, which was read by offset: no consumer has popped it")
+    if not origin.was_popped:
+        how = "was read by offset" if origin.consumer is None else "was peeked at"
+        raise Foreign(f"{what} of the record at offset {offset}, which {how}: no consumer has popped it")
     consumer = origin.popped_by()
     if consumer is None:
-        raise Closed(f"{what} of the record at offset {offset} by {origin}, which the program has released: keep it")
+        raise Closed(f"{what} of the record at offset {offset} by {origin}, which is closed")
     return consumer
 
 

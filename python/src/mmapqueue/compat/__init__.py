@@ -17,11 +17,11 @@ from queue import Empty, Full
 
 from mmapqueue._values.errors import ShutDown
 from mmapqueue.compat._fifo_disk_queue import FifoDiskQueue
-from mmapqueue.compat._queue import Queue, Undecodable
+from mmapqueue.compat._queue import Queue
 
-__all__ = ["Empty", "FifoDiskQueue", "Full", "Queue", "ShutDown", "Undecodable"]
+__all__ = ["Empty", "FifoDiskQueue", "Full", "Queue", "ShutDown"]
 
 # What users see, in tracebacks and help, is where they import it from.
-for _type in (FifoDiskQueue, Queue, Undecodable):
+for _type in (FifoDiskQueue, Queue):
     _type.__module__ = __name__
 del _type

@@ -129,7 +129,8 @@ class FifoDiskQueue:
     def _ack_last(self) -> None:
         last, self._last = self._last, None
         if last is not None:
-            self._consumer.ack(last, single=True)
+            # Acks of messages linger: a kill would redeliver more than this one.
+            self._consumer.ack(last.offset, single=True)
 
     def __enter__(self) -> Self:
         return self

@@ -57,8 +57,9 @@ class InFlight(Generic[T]):
         found = self._by_identity.get(id(item))
         if not found:
             return None
-        self._remove(found[0])
-        return found[0]
+        delivery = found[0]
+        self._remove(delivery)
+        return delivery
 
     def take_all(self) -> list[Delivery[T]]:
         """Removes all items."""

@@ -1,51 +1,30 @@
-"""The interface of `queue.Queue`, on the disk."""
+"""The interface of `queue.Queue`, on the disk: put and get."""
 
 from __future__ import annotations
 
 import logging
 import os
-import queue
 import threading
 from collections import deque
-from collections.abc import Callable
 from time import monotonic
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, overload
 
 import mmapqueue
 from mmapqueue._values.annotations import Self, SparkContext, SparkSession, Unpack
 from mmapqueue._values.arguments import whole
 from mmapqueue._values.configuration import Configuration
+from mmapqueue._values.durations import Duration, seconds
 from mmapqueue._values.errors import ShutDown
 from mmapqueue._values.serializers import Serializer, serializer_of
-from mmapqueue.compat._in_flight import Delivery, InFlight
+from mmapqueue.compat._tasks import POLL_SECONDS, Tasks
 
 T = TypeVar("T")
-
-#: How soon waiting threads notice what other handles of the directory have pushed, in seconds.
-_POLL_SECONDS = 0.2
 
 _logger = logging.getLogger("mmapqueue")
 
 
-class Undecodable(mmapqueue.MmapQueueError, ValueError):
-    """A record that the serializer cannot load; the cause is what the serializer raised. Subclass of `ValueError`.
-
-    The record counts as got: `task_done` in the same thread, or `ack` with this error, drops it. Else it is redelivered
-    after the next open.
-
-    Attributes:
-        data: The record's bytes.
-        offset: Its offset in the directory's queue.
-    """
-
-    def __init__(self, message: str, data: bytes, offset: int) -> None:
-        super().__init__(message)
-        self.data = data
-        self.offset = offset
-
-
-class Queue(queue.Queue[T]):
+class Queue(Tasks[T]):
     """A first-in-first-out queue of objects in a directory, with the interface of the standard `queue.Queue`.
 
     After `put` returns, the item survives a kill of this process; after `flush`, or within flush_period, also a loss of
@@ -75,6 +54,34 @@ class Queue(queue.Queue[T]):
         maxsize: The number of items that may wait to be got; 0 or less for no limit but the capacity. May be changed.
     """
 
+    @overload
+    def __init__(
+        self: Queue[Any],
+        maxsize: int = ...,
+        *,
+        path: str | os.PathLike[str],
+        serializer: Literal["json", "msgpack", "pickle"] = ...,
+        auto_ack: bool = ...,
+        spark: SparkSession | SparkContext | None = ...,
+        consumer: str = ...,
+        lock_timeout: Duration = ...,
+        **configuration: Unpack[Configuration],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        maxsize: int = ...,
+        *,
+        path: str | os.PathLike[str],
+        serializer: Serializer[T],
+        auto_ack: bool = ...,
+        spark: SparkSession | SparkContext | None = ...,
+        consumer: str = ...,
+        lock_timeout: Duration = ...,
+        **configuration: Unpack[Configuration],
+    ) -> None: ...
+
     def __init__(
         self,
         maxsize: int = 0,
@@ -84,7 +91,7 @@ class Queue(queue.Queue[T]):
         auto_ack: bool = False,
         spark: SparkSession | SparkContext | None = None,
         consumer: str = "default",
-        lock_timeout: float = 5.0,
+        lock_timeout: Duration = 5.0,
         **configuration: Unpack[Configuration],
     ) -> None:
         """Opens the queue in a directory; makes a new one where none exists. Items of earlier processes are in it.
@@ -99,7 +106,7 @@ class Queue(queue.Queue[T]):
                 process is killed is then lost to it.
             spark: As of `mmapqueue.Queue`.
             consumer: The name of the consumer that gets the items; this process owns it until `close`.
-            lock_timeout: As of `mmapqueue.Queue`, in seconds.
+            lock_timeout: As of `mmapqueue.Queue`.
             **configuration: The keys of `mmapqueue.Configuration`: `capacity="1g"` before all.
 
         Raises:
@@ -109,10 +116,11 @@ class Queue(queue.Queue[T]):
             TypeError: maxsize is not an int, or the serializer is no object with dumps and loads.
             MmapQueueError: As from `mmapqueue.Queue`.
         """
+        size = whole("maxsize", maxsize)
         self._codec = serializer_of(serializer)
         self._queue = mmapqueue.Queue(path, spark=spark, consumer=consumer, lock_timeout=lock_timeout, **configuration)
         try:
-            super().__init__(whole("maxsize", maxsize))
+            super().__init__(size)
             self._consumer = self._queue.consumer(consumer)
         except BaseException:
             self._queue.close()
@@ -121,10 +129,6 @@ class Queue(queue.Queue[T]):
         self.is_shutdown = False
         self._discarded = False
         self._auto_ack = auto_ack
-        self._in_flight: InFlight[T | Undecodable] = InFlight()
-        # Items that were got and not marked done; and acks that have not returned.
-        self._tasks = 0
-        self._acking = 0
         # Popped, and not got after all.
         self._undelivered: deque[mmapqueue.Message] = deque()
         # What `_put` stores and `_get` returns, while `mutex` is held: objects are not turned into bytes within it.
@@ -134,13 +138,13 @@ class Queue(queue.Queue[T]):
 
     # ---- putting
 
-    def put(self, item: T, block: bool = True, timeout: float | None = None) -> None:
+    def put(self, item: T, block: bool = True, timeout: Duration | None = None) -> None:
         """Puts an item into the queue, and into the files.
 
         Args:
             item: Any object that the serializer takes.
             block: Whether to wait while maxsize items wait to be got, or the directory is full.
-            timeout: The longest to wait, in seconds; None for as long as it takes.
+            timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
 
         Raises:
             Full: There was no room in time.
@@ -184,12 +188,12 @@ class Queue(queue.Queue[T]):
 
     # ---- getting
 
-    def get(self, block: bool = True, timeout: float | None = None) -> T:
+    def get(self, block: bool = True, timeout: Duration | None = None) -> T:
         """Gets the first item. It stays in the files until it is marked done with `task_done` or `ack`.
 
         Args:
             block: Whether to wait for an item.
-            timeout: The longest to wait, in seconds; None for as long as it takes.
+            timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
 
         Returns:
             The item, as the serializer loads it.
@@ -197,7 +201,8 @@ class Queue(queue.Queue[T]):
         Raises:
             Empty: There was no item in time.
             ShutDown: The queue was shut down and is empty, or was shut down immediately or closed.
-            Undecodable: The serializer cannot load the record.
+            Undecodable: The serializer cannot load the record. It counts as got: `task_done` in this thread, or `ack`
+                with this error, drops it; else it is redelivered after the next open.
             UnackedLimit: max_unacked items are in flight, and none was marked done in time.
             Corrupt: The record is damaged.
             ValueError: The timeout is negative.
@@ -211,7 +216,7 @@ class Queue(queue.Queue[T]):
                 if not self._auto_ack:
                     self._in_flight.add(message.offset, item)
                 self.not_full.notify()
-        except Undecodable as error:
+        except mmapqueue.Undecodable as error:
             with self.mutex:
                 self._in_flight.add(message.offset, error)
             raise
@@ -258,111 +263,16 @@ class Queue(queue.Queue[T]):
         try:
             item: T = self._codec.loads(message.data)
         except Exception as error:
-            raise Undecodable(
+            undecodable = mmapqueue.Undecodable(
                 f"the record at offset {message.offset} of the queue in {self.path} is not what the serializer "
-                f"{self._codec.name} can load: {error}",
-                message.data,
-                message.offset,
-            ) from error
+                f"{self._codec.name} can load: {error}"
+            )
+            undecodable.offset = message.offset
+            raise undecodable from error
         return item
 
     def _get(self) -> T:
         return self._taken.pop()
-
-    # ---- marking as done
-
-    def task_done(self) -> None:
-        """Marks an item that was got as done, and acks it: the first one that this thread got and did not mark.
-
-        In a thread that has none it counts for the items of other threads: see the class.
-
-        Raises:
-            ValueError: All items that were got are marked already.
-            Closed: The queue was closed. The item is redelivered after the next open.
-        """
-        with self.mutex:
-            if not self._tasks:
-                raise ValueError("task_done() called too many times: all items that were got are marked as done")
-            self._begin_marking()
-            done: list[Delivery[T | Undecodable]] = []
-            if not self._auto_ack:
-                if not self._tasks:
-                    done = self._in_flight.take_all()
-                elif (own := self._in_flight.take_own()) is not None:
-                    done = [own]
-        self._end_marking(lambda: self._consumer.ack_many([delivery.offset for delivery in done]))
-
-    def ack(self, item: T | Undecodable) -> None:
-        """Marks this item as done, whichever thread got it, and acks it: in place of `task_done`.
-
-        Args:
-            item: The object that `get` returned, itself, or the Undecodable that it raised.
-
-        Raises:
-            ValueError: `get` has not returned this object, or it is marked already, or the queue has auto_ack.
-            Closed: The queue was closed. The item is redelivered after the next open.
-        """
-        offset = self._mark("ack", item)
-        self._end_marking(lambda: self._consumer.ack(offset, single=True))
-
-    def nack(self, item: T | Undecodable, delay: float = 0.0) -> None:
-        """Requeues this item, whichever thread got it: a later `get` returns it again, before newer items.
-
-        With max_attempts and dead_letter_dir set, an item with its attempts used up is dead-lettered instead.
-
-        Args:
-            item: The object that `get` returned, itself, or the Undecodable that it raised.
-            delay: The delay of redelivery, in seconds.
-
-        Raises:
-            ValueError: As from `ack`; or the delay is negative.
-            Closed: The queue was closed. The item is redelivered after the next open.
-        """
-        offset = self._mark("nack", item)
-        self._end_marking(lambda: self._consumer.nack(offset, delay))
-
-    def _mark(self, what: str, item: T | Undecodable) -> int:
-        """Begins to mark an item; its offset."""
-        with self.mutex:
-            found = self._in_flight.take(item)
-            if found is None:
-                raise ValueError(
-                    f"{what} of an item that is not in flight: it is the object that get() returned, until it is "
-                    "marked as done"
-                )
-            self._begin_marking()
-        return found.offset
-
-    def _begin_marking(self) -> None:
-        self._tasks -= 1
-        self._acking += 1
-
-    def _end_marking(self, mark: Callable[[], None]) -> None:
-        """Calls the consumer without the lock; `join` returns after that."""
-        try:
-            mark()
-        finally:
-            with self.mutex:
-                self._acking -= 1
-                self.not_full.notify()
-                self.not_empty.notify()
-                if not self._tasks and not self._acking:
-                    self.all_tasks_done.notify_all()
-
-    @property
-    def unfinished_tasks(self) -> int:
-        """How many items are in the queue, or were got and not marked done."""
-        return self._qsize() + self._tasks + self._acking
-
-    @unfinished_tasks.setter
-    def unfinished_tasks(self, count: int) -> None:
-        """Does nothing: the base class sets 0 in the beginning, and the items of the directory count here."""
-
-    def join(self) -> None:
-        """Waits until all items were got and marked as done, those of earlier processes included."""
-        with self.all_tasks_done:
-            while self.unfinished_tasks:
-                self.all_tasks_done.wait(_POLL_SECONDS)
 
     # ---- the queue as a whole
 
@@ -444,20 +354,18 @@ class Queue(queue.Queue[T]):
             self.mutex.acquire()
 
 
-def _end_of(block: bool, timeout: float | None) -> float | None:
+def _end_of(block: bool, timeout: Duration | None) -> float | None:
     """When to stop waiting, by the monotonic clock; None for never."""
     if not block:
         return 0.0
     if timeout is None:
         return None
-    if timeout < 0:
-        raise ValueError("'timeout' must be a non-negative number")
-    return monotonic() + timeout
+    return monotonic() + seconds("timeout", timeout)
 
 
 def _wait(condition: threading.Condition, end: float | None, error: Exception) -> None:
     """Waits for a notification, a moment at most; raises the error once no time is left."""
-    remaining = _POLL_SECONDS if end is None else end - monotonic()
+    remaining = POLL_SECONDS if end is None else end - monotonic()
     if remaining <= 0:
         raise error
-    condition.wait(min(remaining, _POLL_SECONDS))
+    condition.wait(min(remaining, POLL_SECONDS))

@@ -184,9 +184,9 @@ def _queue_gauges(queues: list[tuple[str, mmapqueue.Queue]], partition: int) -> 
             continue
         labels = (pipe, str(partition))
         capacity.add_metric((pipe,), stats.capacity_segments * stats.segment_size)
-        used.add_metric(labels, stats.writing_position - stats.low_watermark)
+        used.add_metric(labels, stats.end_position - stats.low_watermark)
         of_queue["queue_records"].add_metric(labels, stats.end_offset - stats.first_offset)
-        of_queue["queue_unsynced_bytes"].add_metric(labels, max(0, stats.writing_position - stats.watermark_position))
+        of_queue["queue_unsynced_bytes"].add_metric(labels, max(0, stats.end_position - stats.durable_position))
         of_queue["queue_mapped_bytes"].add_metric(labels, stats.mapped_bytes)
         oldest = max((each.lag_seconds for each in consumers), default=0.0)
         of_queue["queue_oldest_age_seconds"].add_metric(labels, oldest)

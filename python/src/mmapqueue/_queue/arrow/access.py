@@ -137,7 +137,7 @@ class ArrowAccess:
         return reader
 
     def _batches(self, first: int | None, end: int | None, max_records: int | None) -> Iterator[RecordBatch]:
-        """The batches of a range, whose ends are checked now."""
+        """The batches of a range; checks its ends now."""
         pyarrow()
         handle = self._handle
         start: int = handle.call("firstOffset") if first is None else as_long(first)

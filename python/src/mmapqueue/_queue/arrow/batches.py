@@ -61,7 +61,7 @@ def joined(batches: list[RecordBatch]) -> RecordBatch:
 
 
 def _held_batch(records: HeldRecords) -> RecordBatch:
-    """Records of a shared buffer, whose columns are Arrow's."""
+    """Records of a shared buffer: its columns are those of Arrow."""
     pa = pyarrow()
     columns = records.columns
     memory: Any

@@ -114,6 +114,7 @@ class QueueSettings(QueueKeys):
     Attributes:
         segment_size: Bytes of each of its files.
         max_event_size: Bytes of an event, at most.
+        max_in_mem_segments: The most segments that are mapped at once.
     """
 
     @property
@@ -125,6 +126,7 @@ class QueueSettings(QueueKeys):
 
     segment_size: Annotated[Size, Field(ge=4096, le=1 << 30)] = 16 << 20
     max_event_size: Annotated[Size, Field(ge=1, le=(1 << 27) - 1)] = 5 << 20
+    max_in_mem_segments: Annotated[int, Field(ge=1, le=1 << 20)] = 10
 
     @model_validator(mode="before")
     @classmethod

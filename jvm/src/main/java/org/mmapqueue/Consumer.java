@@ -266,7 +266,8 @@ public final class Consumer implements AutoCloseable {
                 return null;
             }
             try {
-                return handle.get(first);
+                Message oldest = handle.get(first);
+                return new Message(oldest.offset(), oldest.timestampMicros(), oldest.data(), 1); // as a pop would
             } catch (OutOfRangeException e) {
                 checkOpen();
             }

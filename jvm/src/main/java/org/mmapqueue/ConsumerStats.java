@@ -13,6 +13,8 @@ import java.util.Optional;
  * @param lagTime the age of the first record that is not acked; empty without such a record or timestamps
  * @param readOffset the offset of the next record that is popped for the first time; committedOffset unless this process
  *     owns the consumer
+ * @param readPosition the position after the last record that was popped for the first time; the committed one unless this
+ *     process owns the consumer
  * @param unacked records in flight; 0 unless this process owns the consumer
  * @param droppedRecords records that this process, which writes, has dropped for the consumer since it opened the queue,
  *     by max_consumer_lag or max_age; 0 if another process writes
@@ -27,6 +29,7 @@ public record ConsumerStats(
         long lagBytes,
         Optional<Duration> lagTime,
         long readOffset,
+        long readPosition,
         long unacked,
         long droppedRecords,
         long damagedRecords,

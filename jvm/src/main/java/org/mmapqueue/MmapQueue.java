@@ -50,6 +50,9 @@ public final class MmapQueue extends QueueProducer implements AutoCloseable {
     private final QueueCore core;
     private final boolean readOnly;
     private volatile @Nullable Consumer defaultConsumer;
+    /** Guarded by this handle's monitor. */
+    private @Nullable AsyncPusher async;
+
     private volatile boolean closed;
 
     MmapQueue(QueueCore core, boolean readOnly) {
@@ -112,6 +115,17 @@ public final class MmapQueue extends QueueProducer implements AutoCloseable {
             throw new ReadOnlyException("the queue in " + open.directory() + " was opened by openToRead");
         }
         return open.writer();
+    }
+
+    @Override
+    synchronized AsyncPusher async() {
+        Writer writer = writer();
+        AsyncPusher pusher = async;
+        if (pusher == null) {
+            pusher = new AsyncPusher(writer, "mmapqueue-" + core.directory().getFileName() + "-async");
+            async = pusher;
+        }
+        return pusher;
     }
 
     private QueueCore core() {
@@ -444,6 +458,21 @@ public final class MmapQueue extends QueueProducer implements AutoCloseable {
             }
             closed = true;
         }
-        OpenQueues.release(core);
+        try {
+            closeAsync();
+        } finally {
+            OpenQueues.release(core);
+        }
+    }
+
+    // Completes futures without a lock. A push that began before the close has made its pusher by now, or throws.
+    private void closeAsync() {
+        AsyncPusher pusher;
+        synchronized (this) {
+            pusher = async;
+        }
+        if (pusher != null) {
+            pusher.close();
+        }
     }
 }

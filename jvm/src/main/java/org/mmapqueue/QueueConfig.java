@@ -101,6 +101,8 @@ public final class QueueConfig {
 
     /** Sets keys one by one; a value out of range throws {@link ConfigException} at once. Not thread-safe. */
     public static final class Builder {
+        private static final Duration LONGEST = Duration.ofMillis(Long.MAX_VALUE);
+
         private ConfigValues values;
 
         private Builder(Path queueDir) {
@@ -114,9 +116,11 @@ public final class QueueConfig {
 
         // In whole ms, rounded up: only zero is zero. A duration that no key allows is given as it is, for the error.
         private Builder set(ConfigKey key, Duration duration) {
-            boolean isAllowed = !duration.isNegative() && duration.compareTo(Duration.ofMillis(Long.MAX_VALUE)) < 0;
-            return set(
-                    key, isAllowed ? Long.toString(duration.plusNanos(999_999).toMillis()) : duration.toString());
+            if (duration.isNegative() || duration.compareTo(LONGEST) > 0) {
+                return set(key, duration.toString());
+            }
+            Duration rounded = duration.compareTo(LONGEST) == 0 ? duration : duration.plusNanos(999_999);
+            return set(key, Long.toString(rounded.toMillis()));
         }
 
         /**

@@ -6,7 +6,9 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.BooleanSupplier;
+import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.write.Writer;
 
 /** The producing side of {@link MmapQueue}: push, atomic batches, idempotent producers. Any number of threads. */
@@ -17,6 +19,9 @@ abstract class QueueProducer {
     abstract Writer writer();
 
     abstract boolean isClosed();
+
+    /** Returns what pushes asynchronously; throws if this handle is closed or cannot push. */
+    abstract AsyncPusher async();
 
     /**
      * Appends a record.
@@ -120,6 +125,47 @@ abstract class QueueProducer {
     }
 
     /**
+     * Appends a record without waiting for space; see {@link #pushAsync(byte[], boolean)}.
+     *
+     * @param data the payload; it must not change until the future is done
+     * @return a future of the record's offset, done when consumers can pop the record
+     */
+    public CompletableFuture<Long> pushAsync(byte[] data) {
+        return pushAsync(data, false);
+    }
+
+    /**
+     * Appends a record without waiting, neither for space nor for an fsync.
+     *
+     * <p><b>Threads.</b> The calling thread appends the record if the ring has space; without sync the future is done on
+     * return. Otherwise one thread of this handle appends the record as soon as there is space, and fsyncs, once for
+     * all records that wait for it. It completes the futures without a lock. What depends on a future runs on that
+     * thread, as with any CompletableFuture: code that blocks belongs into the {@code …Async} methods.
+     *
+     * <p><b>Order.</b> Records that a thread pushes by this method are in the order of its calls. A record that another
+     * method pushes may come before one that waits for space.
+     *
+     * <p><b>Back pressure.</b> At most 16 MiB of payloads wait for space; a single larger one waits alone. Beyond that
+     * the future fails with {@link org.mmapqueue.errors.FullException}, and nothing was stored.
+     *
+     * <p><b>Errors.</b> Every failure is that of the future. {@link MmapQueue#close} fails the pushes that wait for
+     * space with {@link org.mmapqueue.errors.ClosedException}, and fsyncs the others. Cancelling a future has no effect
+     * on the push.
+     *
+     * @param data the payload; it must not change until the future is done
+     * @param sync whether the future is done only when the record is durable
+     * @return a future of the record's offset
+     */
+    public CompletableFuture<Long> pushAsync(byte[] data, boolean sync) {
+        Objects.requireNonNull(data, "data");
+        try {
+            return async().push(data, sync);
+        } catch (MmapQueueException e) {
+            return CompletableFuture.failedFuture(e);
+        }
+    }
+
+    /**
      * Appends an atomic batch.
      *
      * @param batch the payloads
@@ -169,6 +215,28 @@ abstract class QueueProducer {
      */
     public long pushBatch(Records batch, Duration timeout) throws InterruptedException {
         return writer().push(HeapRecords.fetch(batch), MmapQueue.nanos(timeout), isClosed);
+    }
+
+    /**
+     * Appends an atomic batch of payloads that are back to back in one array, and returns when it is durable. Threads that
+     * wait at the same time share an fsync.
+     *
+     * @param buffer the array
+     * @param from the index of the first payload's first byte
+     * @param lengths the payloads' lengths in bytes
+     * @param count the number of payloads
+     * @param timeout the longest wait for space
+     * @return the first record's offset; the others follow it
+     * @throws InterruptedException if interrupted while waiting for space
+     * @throws org.mmapqueue.errors.PoisonedException if the fsync fails; whether the batch is durable is unknown
+     */
+    public long pushBatchSync(byte[] buffer, int from, int[] lengths, int count, Duration timeout)
+            throws InterruptedException {
+        Writer writer = writer();
+        long offset = writer.push(
+                HeapRecords.fetch(Records.packed(buffer, from, lengths, count)), MmapQueue.nanos(timeout), isClosed);
+        writer.awaitDurable();
+        return offset;
     }
 
     // ---- idempotent producers

@@ -29,7 +29,9 @@ class BufferPushContractTest extends ContractTest {
         for (int i = 0; i < payloads.size(); i++) {
             ByteBuffer buffer = i % 3 == 0
                     ? ByteBuffer.wrap(payloads.get(i))
-                    : i % 3 == 1 ? direct(payloads.get(i)) : direct(payloads.get(i)).asReadOnlyBuffer();
+                    : i % 3 == 1
+                            ? direct(payloads.get(i))
+                            : direct(payloads.get(i)).asReadOnlyBuffer();
             int limit = buffer.limit();
             assertEquals(i, i % 2 == 0 ? queue.push(buffer) : queue.push(buffer, Duration.ZERO));
             assertEquals(limit, buffer.position());
@@ -39,7 +41,7 @@ class BufferPushContractTest extends ContractTest {
     }
 
     @Test
-    void recordsFromBuffersSurviveAKill() {
+    void recordsFromBuffersAreReadAfterAReopen() {
         List<byte[]> payloads = setup.payloads(5, 20);
         payloads.forEach(each -> queue.push(direct(each)));
         reopen();

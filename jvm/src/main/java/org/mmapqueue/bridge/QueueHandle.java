@@ -294,6 +294,42 @@ public final class QueueHandle {
     }
 
     /**
+     * Acks all records of all consumers.
+     *
+     * @return how many, from the first one that some consumer had not acked
+     */
+    public long purge() {
+        return queue.purge();
+    }
+
+    /** Closes this handle, which must be the only one, and deletes the queue's files. */
+    public void destroy() {
+        queue.destroy();
+        onClose.accept(this);
+    }
+
+    /**
+     * The damaged ranges that consumers have skipped.
+     *
+     * @return a line for each: the consumer's name, first and last offset, position, file and detail, separated by {@link
+     *     Bridge#SEPARATOR}
+     */
+    public String damagedRanges() {
+        return queue.damagedRanges().entrySet().stream()
+                .flatMap(each -> each.getValue().stream()
+                        .map(range -> String.join(
+                                        Bridge.SEPARATOR,
+                                        each.getKey(),
+                                        Long.toString(range.firstOffset()),
+                                        Long.toString(range.lastOffset()),
+                                        Long.toString(range.position()),
+                                        range.file(),
+                                        range.detail())
+                                .replace('\n', ' ')))
+                .collect(Collectors.joining("\n"));
+    }
+
+    /**
      * Whether a record of max_event_size has no room now. While it has, no push of a single record fails for want of room.
      *
      * @return 1 for yes, 0 for no

@@ -11,6 +11,7 @@ import org.mmapqueue.Records;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.errors.TooLargeException;
 
 /**
@@ -102,6 +103,52 @@ public final class SharedBuffer {
         lengthsAfter(bytes).get(packed);
         ByteBuffer records = memory.slice(SharedBufferLayout.PAYLOAD, bytes);
         return answered(call, new ChunkPusher(queue, records, packed).push(from, waitMillis));
+    }
+
+    /**
+     * Pushes the next records of the buffer as one atomic batch: all that are left, or a half, a quarter, … of them that
+     * the ring has room for. Their number goes to the header.
+     *
+     * @param call the number of this call
+     * @param bytes bytes of payload of all records in the buffer
+     * @param count the number of records in the buffer
+     * @param from index of the first record to push; 0 for the first call after the buffer was filled
+     * @param waitMillis how long to wait for room for the first record, in ms
+     * @param sync 1 to return only when the batch is durable
+     * @return the first record's offset, or {@link Status#FULL} or {@link Status#CLOSED}
+     * @throws MmapQueueException as {@link MmapQueue#pushBatch(java.util.List)} does, and when the thread is interrupted
+     */
+    public synchronized long pushBatch(int call, int bytes, int count, int from, int waitMillis, int sync) {
+        if (call == lastCall) {
+            return lastAnswer;
+        }
+        if (from == 0) {
+            loadedCount = 0;
+            loadedBytes = 0;
+            append(bytes, count);
+        }
+        int start = Arrays.stream(lengths, 0, from).sum();
+        int most = count - from;
+        while (true) {
+            int next = most;
+            Duration wait = Duration.ofMillis(next == 1 ? waitMillis : 0);
+            int[] sizes = from == 0 ? lengths : Arrays.copyOfRange(lengths, from, from + next);
+            try {
+                long offset = ChunkPusher.statusOf(() -> sync != 0
+                        ? queue.pushBatchSync(payload, start, sizes, next, wait)
+                        : queue.pushBatch(payload, start, sizes, next, wait));
+                if (offset != Status.FULL || next == 1) {
+                    memory.putInt(SharedBufferLayout.COUNT, next);
+                    return answered(call, offset);
+                }
+            } catch (TooLargeException e) {
+                // The batch is larger than the ring.
+                if (next == 1) {
+                    throw e;
+                }
+            }
+            most = next / 2;
+        }
     }
 
     /**
@@ -227,6 +274,34 @@ public final class SharedBuffer {
             }
         }
         return answered(call, writer.end());
+    }
+
+    /**
+     * Acks a record and all before it, then pops as {@link #pop}. A record that is not popped any more, as others were
+     * dropped, is not acked.
+     *
+     * @param call the number of this call
+     * @param consumer the consumer's number
+     * @param upTo the offset of the record
+     * @param maxRecords the most records
+     * @param maxBytes the most bytes of payload; the first record is popped whatever its size
+     * @param waitMillis how long to wait for the first record, in ms
+     * @return as {@link #pop}
+     * @throws MmapQueueException as {@link #pop}
+     */
+    public synchronized long ackAndPop(
+            int call, int consumer, long upTo, int maxRecords, int maxBytes, int waitMillis) {
+        if (call == lastCall) {
+            return lastAnswer;
+        }
+        try {
+            handle.consumer(consumer).ack(upTo);
+        } catch (ClosedException e) {
+            return answered(call, Status.CLOSED);
+        } catch (OutOfRangeException e) {
+            // It is redelivered.
+        }
+        return pop(call, consumer, maxRecords, maxBytes, waitMillis);
     }
 
     /**

@@ -18,12 +18,12 @@ final class Sizing {
 
     private static final int FEW_SEGMENTS = 8;
     private static final int MOST_SEGMENTS = 64;
-    /** Bytes of address space for mappings, while at least four segments are mapped. */
+    /** Bytes of address space for mappings, or the least number of segments if these are more. */
     private static final long MAPPED_BYTES = 1L << 30;
     /** Each mapped segment has a file descriptor and an entry in the kernel's table of mappings. */
     private static final int MOST_MAPPED = 1024;
 
-    private static final int LEAST_MAPPED = 4;
+    private static final int LEAST_MAPPED = 10;
     private static final int MAX_EVENT_SIZE = 1 << 20;
 
     private Sizing() {}

@@ -81,8 +81,7 @@ final class DamagePolicy {
      * @param reader moves to the record
      * @throws CorruptException the failure, if damage is not skipped, or the record's position is not known
      */
-    boolean isFound(CorruptException failure, DamageSkip.Found from, long offset, LogReader reader)
-            throws IOException {
+    boolean isFound(CorruptException failure, DamageSkip.Found from, long offset, LogReader reader) throws IOException {
         checkSkips(failure);
         DamageSkip.Found found = skip.walk(from, offset);
         if (found == null) {

@@ -112,12 +112,14 @@ public final class OpenQueues {
     public static QueueCore acquireToRead(Path directory) {
         Key own = Key.of(directory, true);
         ConfigValues config = ConfigValues.of(directory).with(ConfigKey.READ_ONLY, "true");
-        return acquire(config, List.of(new Key(own.directory(), false), own), own, false, () -> {
-            QueueCore core = QueueCore.open(config);
-            // Each processor may have a thread that reads on its own.
-            core.mapAtLeast(READERS_SPARE + Runtime.getRuntime().availableProcessors());
-            return core;
-        });
+        // Each processor may have a thread that reads on its own.
+        int mapped = READERS_SPARE + Runtime.getRuntime().availableProcessors();
+        return acquire(
+                config,
+                List.of(new Key(own.directory(), false), own),
+                own,
+                false,
+                () -> QueueCore.open(config, mapped));
     }
 
     // Shares the first of the keys that is open; else opens the queue as its own key.

@@ -102,13 +102,19 @@ public final class QueueCore {
 
     /** Opens a queue and starts its threads. */
     public static QueueCore open(ConfigValues config) {
-        return open(config, new DiskStorage(FileMode.of(config.text(ConfigKey.FILE_MODE))))
+        return open(config, 0);
+    }
+
+    /** As {@link #open(ConfigValues)}, with a least limit of mapped segments. */
+    static QueueCore open(ConfigValues config, int leastMapped) {
+        return new QueueOpener(config, new DiskStorage(FileMode.of(config.text(ConfigKey.FILE_MODE))), leastMapped)
+                .open()
                 .started();
     }
 
     /** Opens a queue; its threads are not running yet. */
     public static QueueCore open(ConfigValues config, Storage storage) {
-        return new QueueOpener(config, storage).open();
+        return new QueueOpener(config, storage, 0).open();
     }
 
     /** Starts the threads. If one cannot be started, the queue is closed again. */
@@ -129,11 +135,6 @@ public final class QueueCore {
 
     public Settings settings() {
         return settings;
-    }
-
-    /** Raises the limit of mapped segments to a number, if it is lower. */
-    void mapAtLeast(int segments) {
-        swapper.atLeast(segments);
     }
 
     public Path directory() {

@@ -25,14 +25,19 @@ import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentRing;
 import org.mmapqueue.swap.Scopes;
 import org.mmapqueue.swap.Swapper;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Opens a queue: finds, checks, locks, recovers. No file changes before every check has passed. If a step fails, the
  * parts opened before it are closed again. Used once.
  */
 final class QueueOpener {
+    private static final Logger LOG = LoggerFactory.getLogger(QueueOpener.class);
+
     private final ConfigValues config;
     private final Storage storage;
+    private final int leastMapped;
     private final Path path;
     private ProcessLock lock;
     private MetaPage meta;
@@ -40,9 +45,11 @@ final class QueueOpener {
     private Registry registry;
     private Producers producers;
 
-    QueueOpener(ConfigValues config, Storage storage) {
+    /** @param leastMapped the least limit of mapped segments, when the configuration does not set it */
+    QueueOpener(ConfigValues config, Storage storage, int leastMapped) {
         this.config = config;
         this.storage = storage;
+        this.leastMapped = leastMapped;
         this.path = config.queueDir();
     }
 
@@ -82,7 +89,7 @@ final class QueueOpener {
             if (lock == null) {
                 acquireLock(FileMode.of(settings.fileMode()));
             }
-            RingSwitch.recover(storage, path);
+            recoverResize();
             found = directory.find(); // another process may have created it before this one had the lock
             if (found == null) {
                 directory.createQueue(settings);
@@ -90,6 +97,9 @@ final class QueueOpener {
             } else {
                 settings = Settings.forExisting(config, found);
             }
+        }
+        if (settings.maxInMemSegments() < leastMapped && !config.isSet(ConfigKey.MAX_IN_MEM_SEGMENTS)) {
+            settings = Settings.forExisting(config.with(ConfigKey.MAX_IN_MEM_SEGMENTS, leastMapped), found);
         }
         meta = directory.openMeta(found);
         if (!settings.readOnly() && settings.geometry().format().hasRetention()) {
@@ -125,7 +135,18 @@ final class QueueOpener {
         }
         if (!readOnly && RingSwitch.isInterrupted(path)) {
             acquireLock(FileMode.of(config.text(ConfigKey.FILE_MODE)));
-            RingSwitch.recover(storage, path);
+            recoverResize();
+        }
+    }
+
+    // With the lock.
+    private void recoverResize() throws IOException {
+        RingSwitch.Outcome outcome = RingSwitch.recover(storage, path);
+        if (outcome != RingSwitch.Outcome.NOTHING) {
+            LOG.warn(
+                    "a resize of the queue in {} was interrupted: {}",
+                    path,
+                    outcome == RingSwitch.Outcome.COMPLETED ? "it is completed" : "its copy is deleted");
         }
     }
 

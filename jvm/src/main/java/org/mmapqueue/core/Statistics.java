@@ -66,6 +66,7 @@ final class Statistics {
                 lag == 0 ? 0 : Math.max(0, log.end() - position),
                 lag == 0 ? Optional.empty() : ageOf(committed),
                 core != null ? core.readOffset() : committed,
+                core != null ? Math.max(position, consumer.cursors().reading()) : position,
                 core != null ? core.unacked() : 0,
                 writer == null ? 0 : writer.dropped(consumer.name()),
                 core != null ? core.damage().records() : 0,

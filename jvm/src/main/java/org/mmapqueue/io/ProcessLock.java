@@ -64,7 +64,7 @@ public final class ProcessLock implements Closeable {
                 try {
                     return tryAcquire(file, fileMode, ProcessHandle.current().pid());
                 } catch (Replaced e) {
-                    // A queue was destroyed while this thread waited: again, with the file that is there now.
+                    // A queue was destroyed while this thread waited: again, with the file that exists now.
                 } catch (ClosedByInterruptException e) {
                     // The channel is closed, and the lock with it: again, with the interrupt kept for later.
                     interrupted |= Thread.interrupted();

@@ -8,7 +8,7 @@ import org.mmapqueue.segment.RecordDescriptor;
 import org.mmapqueue.segment.Segment;
 
 /**
- * Finds the next record after damage whose offset only one count allows (decision 040). Within a segment the records are
+ * Finds the next record after damage with an offset that only one count allows (decision 040). Within a segment the records are
  * counted back from the base index of the next one; between two holes with an unknown number of lost records, whole
  * records are skipped too. Uses a reader of its own; not thread-safe.
  */

@@ -60,13 +60,7 @@ public final class Log implements RandomAccessReader.Source, Closeable {
     public RangeReader reader(long from, long to, boolean skipsDamage, BooleanSupplier gone) {
         RandomAccessReader numbers = randomAccess(); // version 1 has none
         RangeReader reader = new RangeReader(
-                (LogReaderV2) reader(),
-                numbers,
-                skipsDamage ? damageSkip() : null,
-                gone,
-                readers::remove,
-                from,
-                to);
+                (LogReaderV2) reader(), numbers, skipsDamage ? damageSkip() : null, gone, readers::remove, from, to);
         readers.add(reader);
         return reader;
     }

@@ -16,19 +16,23 @@ import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Replaces the ring of a queue by a copy with another geometry (decision 087). The copy is made in the directory {@code
  * resize.new} inside of the queue's. Its renaming to {@code resize.ready} is the commit: before it, the next open
  * deletes the copy; after it, the next open completes the switch. The caller holds the lock of the queue throughout. No
- * state.
+ * state, and no log: the command line uses it, too.
  */
 public final class RingSwitch {
-    private static final Logger LOG = LoggerFactory.getLogger(RingSwitch.class);
     private static final String COPY = "resize.new";
     private static final String READY = "resize.ready";
+
+    /** What {@link #recover} has done about an interrupted switch. */
+    public enum Outcome {
+        NOTHING,
+        COMPLETED,
+        UNDONE
+    }
 
     private RingSwitch() {}
 
@@ -55,17 +59,18 @@ public final class RingSwitch {
     }
 
     /** Completes a switch that was interrupted, or deletes the copy if the switch had not begun. */
-    public static void recover(Storage storage, Path queue) throws IOException {
+    public static Outcome recover(Storage storage, Path queue) throws IOException {
         if (isCommitted(queue)) {
-            LOG.warn("a resize of the queue in {} was interrupted; it is completed", queue);
             complete(storage, queue);
+            return Outcome.COMPLETED;
         }
         Path copy = queue.resolve(COPY);
         if (Files.isDirectory(copy, LinkOption.NOFOLLOW_LINKS)) {
-            LOG.warn("a resize of the queue in {} was interrupted; its copy is deleted", queue);
             delete(storage, copy);
             storage.syncDirectory(queue);
+            return Outcome.UNDONE;
         }
+        return Outcome.NOTHING;
     }
 
     /** Deletes what an interrupted switch has left. */

@@ -165,7 +165,7 @@ public class QueueCatalog implements StagingTableCatalog {
                 + " the configuration of " + path(table.name()) + " does not change");
     }
 
-    /** Deletes the queue with its records, unless it is open. A PURGE is refused by Spark: there is no trash. */
+    /** Deletes the queue with its records, unless it is open. There is no trash: Spark throws for PURGE. */
     @Override
     public boolean dropTable(Identifier table) {
         if (!exists(table)) {

@@ -7,7 +7,10 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.tool.copy.Copier;
+import org.mmapqueue.tool.copy.RingSize;
 import org.mmapqueue.tool.repair.Repairer;
+import org.mmapqueue.tool.report.CopyReport;
 import org.mmapqueue.tool.report.Finding;
 import org.mmapqueue.tool.report.RepairReport;
 import org.mmapqueue.tool.report.VerifyReport;
@@ -72,6 +75,28 @@ public final class Job {
                                 ? Repairer.repairInPlace(Path.of(directory), reset, box::at)
                                 : Repairer.repair(Path.of(directory), Path.of(target), reset, box::at)),
                 "mmapqueue-repair");
+        return box.job;
+    }
+
+    /**
+     * Starts {@link Copier#copy}, or {@link Copier#resize} without a target.
+     *
+     * @param directory the queue's directory
+     * @param target the directory of the copy; empty to resize in place
+     * @param capacity bytes of all segment files, in decimal digits; 0 for that of the queue
+     * @param segmentSize bytes of a segment file, in decimal digits; 0 for that of the queue
+     * @return the running job
+     */
+    public static Job copy(String directory, String target, String capacity, String segmentSize) {
+        Box box = new Box();
+        RingSize size = new RingSize(Long.parseLong(capacity), Long.parseLong(segmentSize));
+        Path path = Path.of(directory);
+        box.job = new Job(
+                () -> flat(
+                        target.isEmpty()
+                                ? Copier.resize(path, size, box::at)
+                                : Copier.copy(path, Path.of(target), size, box::at)),
+                "mmapqueue-copy");
         return box.job;
     }
 
@@ -145,6 +170,21 @@ public final class Job {
         line(text, "repaired", report.path());
         report.actions().forEach(each -> line(text, "action", each));
         report.lost().forEach(each -> finding(text, "lost", each));
+        return text.toString();
+    }
+
+    private static String flat(CopyReport report) {
+        StringBuilder text = new StringBuilder();
+        line(
+                text,
+                "copied",
+                report.path(),
+                report.records(),
+                report.firstOffset(),
+                report.endOffset(),
+                report.segmentSize(),
+                report.capacity(),
+                report.leftOut());
         return text.toString();
     }
 

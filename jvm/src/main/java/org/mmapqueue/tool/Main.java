@@ -8,7 +8,11 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.tool.copy.Copier;
+import org.mmapqueue.tool.copy.RingSize;
 import org.mmapqueue.tool.repair.Repairer;
 import org.mmapqueue.tool.report.Progress;
 import org.mmapqueue.tool.report.RepairReport;
@@ -28,13 +32,19 @@ public final class Main {
         usage: mmapqueue verify DIR
                mmapqueue repair DIR --to DIR2 [--reset-clock]
                mmapqueue repair DIR --in-place [--yes] [--reset-clock]
+               mmapqueue copy DIR --to DIR2 [--capacity SIZE] [--segment-size SIZE]
+               mmapqueue resize DIR --capacity SIZE [--segment-size SIZE]
 
         verify   reports damage in a queue that no process writes; changes nothing
         repair   repairs a copy of a queue, or the queue itself, and reports the lost records;
                  --reset-clock: sets timestamps that are ahead of this machine's clock to now
+        copy     copies a queue that no process has open into a ring of another size
+        resize   gives such a queue a ring of another size, in place; SIZE is in bytes, or such as 512m
 
-        exit status: 0 whole, or repaired; 1 damage was found, or the command failed; 2 wrong usage
+        exit status: 0 whole, repaired, copied or resized; 1 damage was found, or the command failed; 2 wrong usage
         """;
+
+    private static final Pattern SIZE = Pattern.compile("([1-9][0-9]{0,14})([kmg]?)");
 
     private final PrintStream out;
     private final PrintStream err;
@@ -84,6 +94,9 @@ public final class Main {
             if (!words.isEmpty() && words.get(0).equals("repair")) {
                 return repair(words.subList(1, words.size()));
             }
+            if (!words.isEmpty() && List.of("copy", "resize").contains(words.get(0))) {
+                return copy(words.get(0), new ArrayList<>(words.subList(1, words.size())));
+            }
         } catch (MmapQueueException | IOException e) {
             err.println("mmapqueue: " + e.getMessage());
             return DAMAGED;
@@ -123,6 +136,51 @@ public final class Main {
                 : Repairer.repair(directory, Path.of(target), resetClock, bar());
         out.print(Text.of(report));
         return WHOLE;
+    }
+
+    private int copy(String command, List<String> words) {
+        String target = option(words, "--to");
+        long capacity = size(option(words, "--capacity"));
+        long segmentSize = size(option(words, "--segment-size"));
+        boolean isCopy = command.equals("copy");
+        if (words.size() != 1
+                || words.get(0).startsWith("-")
+                || isCopy != (target != null)
+                || capacity < 0
+                || segmentSize < 0
+                || !isCopy && capacity == 0) {
+            err.print(HELP);
+            return USAGE;
+        }
+        Path directory = Path.of(words.get(0));
+        RingSize size = new RingSize(capacity, segmentSize);
+        out.print(Text.of(
+                isCopy ? Copier.copy(directory, Path.of(target), size, bar()) : Copier.resize(directory, size, bar())));
+        return WHOLE;
+    }
+
+    // The value after an option, and both removed; null without it.
+    private static String option(List<String> words, String name) {
+        int at = words.indexOf(name);
+        if (at < 0 || at + 1 == words.size()) {
+            return null;
+        }
+        String value = words.remove(at + 1);
+        words.remove(at);
+        return value;
+    }
+
+    // 0 for none, -1 for no size.
+    private static long size(String text) {
+        if (text == null) {
+            return 0;
+        }
+        Matcher parts = SIZE.matcher(text.toLowerCase(Locale.ROOT));
+        if (!parts.matches()) {
+            return -1;
+        }
+        int unit = parts.group(2).isEmpty() ? 0 : 1 + "kmg".indexOf(parts.group(2));
+        return Math.max(-1, Long.parseLong(parts.group(1)) << 10 * unit);
     }
 
     private boolean confirmed(Path directory) {

@@ -1,6 +1,7 @@
 package org.mmapqueue.tool;
 
 import org.mmapqueue.tool.report.ConsumerState;
+import org.mmapqueue.tool.report.CopyReport;
 import org.mmapqueue.tool.report.RepairReport;
 import org.mmapqueue.tool.report.VerifyReport;
 
@@ -52,6 +53,19 @@ final class Text {
         report.lost().forEach(each -> line(text, "  " + each));
         if (report.lost().isEmpty()) {
             line(text, "  no record is lost");
+        }
+        return text.toString();
+    }
+
+    static String of(CopyReport report) {
+        StringBuilder text = new StringBuilder();
+        line(
+                text,
+                report.path() + ": " + report.records() + " records, offsets " + report.firstOffset() + " to "
+                        + (report.endOffset() - 1));
+        line(text, "  ring       up to " + report.capacity() + " segments of " + report.segmentSize() + " bytes");
+        if (report.leftOut() > 0) {
+            line(text, "  left out   " + report.leftOut() + " acked records, for which it has no room");
         }
         return text.toString();
     }

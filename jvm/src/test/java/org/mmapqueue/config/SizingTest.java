@@ -30,27 +30,27 @@ class SizingTest {
     @CsvSource({
         // Segments of 1 to 64 MiB, at most 64 of them while they may grow.
         "'', 8388608, 64, 64, 1048576",
-        "capacity=8m, 1048576, 8, 8, 1048576",
+        "capacity=8m, 1048576, 8, 10, 1048576",
         "capacity=64m, 1048576, 64, 64, 1048576",
         "capacity=67108865, 2097152, 33, 33, 1048576",
         "capacity=1g, 16777216, 64, 64, 1048576",
         "capacity=4g, 67108864, 64, 16, 1048576",
         "capacity=1024g, 67108864, 16384, 16, 1048576",
         // Below 8 MiB, eight segments; the largest record fits.
-        "capacity=4m, 524288, 8, 8, 1048576",
-        "capacity=1m, 131072, 8, 8, 917033",
-        "capacity=32k, 4096, 8, 8, 28201",
-        "capacity=8k, 4096, 2, 4, 4009",
-        "capacity=1000000, 126976, 8, 8, 888361",
+        "capacity=4m, 524288, 8, 10, 1048576",
+        "capacity=1m, 131072, 8, 10, 917033",
+        "capacity=32k, 4096, 8, 10, 28201",
+        "capacity=8k, 4096, 2, 10, 4009",
+        "capacity=1000000, 126976, 8, 10, 888361",
         // Keys that are set win.
         "segment_size=128k, 131072, 4096, 1024, 1048576",
-        "segment_size=1g, 1073741824, 2, 4, 1048576",
-        "capacity=3g segment_size=1g, 1073741824, 3, 4, 1048576",
+        "segment_size=1g, 1073741824, 2, 10, 1048576",
+        "capacity=3g segment_size=1g, 1073741824, 3, 10, 1048576",
         "queue_capacity_segments=4000, 131072, 4000, 1024, 1048576",
-        "queue_capacity_segments=2, 67108864, 2, 4, 1048576",
+        "queue_capacity_segments=2, 67108864, 2, 10, 1048576",
         "queue_capacity_segments=1000000, 4096, 1000000, 1024, 1048576",
-        "capacity=1g queue_capacity_segments=4, 268435456, 4, 4, 1048576",
-        "capacity=1000000 queue_capacity_segments=3, 335872, 3, 4, 671593",
+        "capacity=1g queue_capacity_segments=4, 268435456, 4, 10, 1048576",
+        "capacity=1000000 queue_capacity_segments=3, 335872, 3, 10, 671593",
         "capacity=1m queue_capacity_segments=16 segment_size=64k, 65536, 16, 16, 982057",
         "max_in_mem_segments=7 max_event_size=5m, 8388608, 64, 7, 5242880",
         // Version 1 has Satellite's, and the capacity in these segments.
@@ -107,7 +107,7 @@ class SizingTest {
             assertTrue(
                     ring >= capacity && ring - capacity < segment,
                     () -> settings.geometry().toString());
-            assertEquals(Math.min(ring, 1L << 30) / segment, settings.maxInMemSegments());
+            assertEquals(Math.max(10, Math.min(ring, 1L << 30) / segment), settings.maxInMemSegments());
         }
     }
 }

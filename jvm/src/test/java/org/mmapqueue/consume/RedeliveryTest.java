@@ -16,7 +16,12 @@ class RedeliveryTest {
 
     private Redelivery redelivery(long visibilityMillis) {
         return new Redelivery(
-                window, new SparseIndex(), null, new Settings.Delivery(1000, visibilityMillis, 0, null, false), () -> now, new DamagePolicy(null, null, null));
+                window,
+                new SparseIndex(),
+                null,
+                new Settings.Delivery(1000, visibilityMillis, 0, null, false),
+                () -> now,
+                new DamagePolicy(null, null, null));
     }
 
     /** Each delivery starts a new visibility timeout, however the one before ended. */

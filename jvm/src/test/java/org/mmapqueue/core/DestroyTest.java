@@ -67,7 +67,12 @@ class DestroyTest {
     void foreignFilesStay() throws Exception {
         MmapQueue queue = filled();
         Set<String> foreign = Set.of(
-                "notes.txt", "01_segment.dat", "x_segment.dat", "consumers/readme", "producers/a b.dat", "deeper/meta.dat");
+                "notes.txt",
+                "01_segment.dat",
+                "x_segment.dat",
+                "consumers/readme",
+                "producers/a b.dat",
+                "deeper/meta.dat");
         for (String name : foreign) {
             Files.createDirectories(temp.resolve("queue").resolve(name).getParent());
             Files.writeString(temp.resolve("queue").resolve(name), "mine");
@@ -120,9 +125,8 @@ class DestroyTest {
 
     @Test
     void aQueueOfVersion1IsDestroyedToo() throws Exception {
-        MmapQueue queue = MmapQueue.open(QueueConfig.builder(temp.resolve("one"))
-                .formatVersion(1)
-                .build());
+        MmapQueue queue = MmapQueue.open(
+                QueueConfig.builder(temp.resolve("one")).formatVersion(1).build());
         queue.push(new byte[10]);
         queue.destroy();
         assertFalse(Files.exists(temp.resolve("one")));

@@ -28,7 +28,10 @@ class PurgeTest {
     Path temp;
 
     private QueueConfig.Builder config() {
-        return QueueConfig.builder(temp.resolve("queue")).segmentSize(4096).queueCapacitySegments(6).maxEventSize(1000);
+        return QueueConfig.builder(temp.resolve("queue"))
+                .segmentSize(4096)
+                .queueCapacitySegments(6)
+                .maxEventSize(1000);
     }
 
     private static void push(MmapQueue queue, int records) {
@@ -140,8 +143,7 @@ class PurgeTest {
             }
             QueueCore core = OpenQueues.acquire(Cores.values(config().build()));
             try {
-                core.consumer("default", StartAt.EARLIEST)
-                        .commit(core.log().locate(StartAt.offset(3)), null);
+                core.consumer("default", StartAt.EARLIEST).commit(core.log().locate(StartAt.offset(3)), null);
             } finally {
                 OpenQueues.release(core);
             }

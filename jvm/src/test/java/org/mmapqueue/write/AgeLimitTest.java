@@ -115,13 +115,12 @@ class AgeLimitTest {
                 () -> MmapQueue.open(
                         config().timestamps(false).maxAge(Duration.ofSeconds(1)).build()));
         assertEquals("max_age", error.key());
-        assertTrue(
-                assertThrows(
-                                ConfigException.class,
-                                () -> MmapQueue.open(config().formatVersion(1)
-                                        .maxAge(Duration.ofSeconds(1))
-                                        .build()))
-                        .getMessage()
-                        .contains("max_age"));
+        assertTrue(assertThrows(
+                        ConfigException.class,
+                        () -> MmapQueue.open(config().formatVersion(1)
+                                .maxAge(Duration.ofSeconds(1))
+                                .build()))
+                .getMessage()
+                .contains("max_age"));
     }
 }

@@ -61,6 +61,10 @@ public final class KnownOptions {
         Set<OptionUse> making = EnumSet.of(BATCH_WRITE, STREAM_WRITE, CREATE);
         known(making, Options.PARTITIONS);
         known(making, QueueConfig.defaults().keySet().toArray(String[]::new));
+        // An option of reads, and with the same normalized name a key of the configuration.
+        Set<OptionUse> damage = EnumSet.of(BATCH_READ, STREAM_READ, REAL_TIME_READ);
+        damage.addAll(making);
+        known(damage, "onDamage");
 
         // Options that Spark derives from other settings, or uses itself.
         ofSpark(

@@ -10,12 +10,14 @@ import org.apache.spark.sql.connector.expressions.SortDirection;
 import org.apache.spark.sql.connector.expressions.SortOrder;
 import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.Statistics;
 import org.apache.spark.sql.connector.read.SupportsReportOrdering;
 import org.apache.spark.sql.connector.read.SupportsReportPartitioning;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.partitioning.KeyGroupedPartitioning;
 import org.apache.spark.sql.connector.read.partitioning.Partitioning;
+import org.apache.spark.sql.connector.read.partitioning.UnknownPartitioning;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.types.StructType;
 import org.mmapqueue.spark.common.OpenPartitions;
@@ -35,6 +37,8 @@ import org.mmapqueue.spark.read.task.ScanMetrics;
 final class QueueScan implements SupportsReportStatistics, SupportsReportPartitioning, SupportsReportOrdering {
     /** The approximate size of a row without its value, in bytes. */
     private static final long ROW_BYTES = 24;
+    /** Whether Spark merges the input partitions of a key only for queries that need it: from 4.2 on. */
+    private static final boolean MERGING = isMerging();
 
     private final ScanRequest request;
     private boolean streaming;
@@ -112,14 +116,30 @@ final class QueueScan implements SupportsReportStatistics, SupportsReportPartiti
         return streaming || !PartitionDirectory.isQueue(request.path()) ? new Unknown() : plan();
     }
 
+    /**
+     * The key of the input partitions. Without {@link #MERGING} Spark would read all ranges of a partition in one task,
+     * whatever the query, so the key is reported only if each partition is one range.
+     */
     @Override
     public Partitioning outputPartitioning() {
-        long keys = plan().batch.inputs().stream()
-                .map(each -> each.directory().id())
-                .distinct()
-                .count();
-        return new KeyGroupedPartitioning(
-                new Expression[] {Expressions.identity(RecordSchema.PARTITION)}, Math.toIntExact(keys));
+        List<QueueInputPartition> inputs = plan().batch.inputs();
+        int keys = (int)
+                inputs.stream().map(QueueInputPartition::directory).distinct().count();
+        return MERGING || keys == inputs.size()
+                ? new KeyGroupedPartitioning(new Expression[] {Expressions.identity(RecordSchema.PARTITION)}, keys)
+                : new UnknownPartitioning(inputs.size());
+    }
+
+    private static boolean isMerging() {
+        try {
+            Class.forName(
+                    "org.apache.spark.sql.execution.datasources.v2.GroupPartitionsExec",
+                    false,
+                    Scan.class.getClassLoader());
+            return true;
+        } catch (ClassNotFoundException e) {
+            return false;
+        }
     }
 
     // Of the columns that are read: Spark cannot sort by others.
@@ -152,7 +172,7 @@ final class QueueScan implements SupportsReportStatistics, SupportsReportPartiti
         long bytes = ROW_BYTES * rows;
         if (request.isStored()) {
             for (ReadRange each : ranges) {
-                bytes += partitions.queue(each.partition()).bytes(each.from(), each.to());
+                bytes += planner.bytes(partitions.queue(each.partition()), each);
             }
         }
         return new Plan(new QueueBatch(request, inputs), rows, bytes);

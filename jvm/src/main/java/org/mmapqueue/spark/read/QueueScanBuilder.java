@@ -92,7 +92,7 @@ public final class QueueScanBuilder
 
     @Override
     public boolean pushLimit(int rows) {
-        if (aggregated) {
+        if (aggregated || options.skipsDamage()) { // an offset may have no record
             return false;
         }
         limit = rows;
@@ -101,7 +101,7 @@ public final class QueueScanBuilder
 
     @Override
     public boolean pushTopN(SortOrder[] orders, int rows) {
-        top = aggregated
+        top = aggregated || options.skipsDamage()
                 ? null
                 : TopRecords.of(orders, rows, selection.isByTime()).orElse(null);
         return top != null;
@@ -115,7 +115,7 @@ public final class QueueScanBuilder
 
     @Override
     public boolean pushOffset(int rows) {
-        if (aggregated || selection.isByTime()) {
+        if (aggregated || options.skipsDamage() || selection.isByTime()) {
             return false;
         }
         skip = rows;
@@ -124,7 +124,8 @@ public final class QueueScanBuilder
 
     @Override
     public boolean supportCompletePushDown(Aggregation aggregation) {
-        return Aggregates.of(aggregation).filter(this::isKnown).isPresent();
+        return !options.skipsDamage()
+                && Aggregates.of(aggregation).filter(this::isKnown).isPresent();
     }
 
     @Override

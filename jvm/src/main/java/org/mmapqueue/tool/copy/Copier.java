@@ -135,8 +135,7 @@ public final class Copier {
             if (!found.isWhole()) {
                 throw new MmapQueueException("the queue in " + source + " is damaged: "
                         + found.findings().stream()
-                                .filter(each -> each.kind()
-                                        == Finding.Kind.CORRUPT)
+                                .filter(each -> each.kind() == Finding.Kind.CORRUPT)
                                 .findFirst()
                                 .orElseThrow()
                         + ". Nothing was changed. Repair it first");

@@ -90,8 +90,7 @@ final class RingWriter implements Closeable {
         crc.reset();
         crc.update(payload, 0, length);
         int body = RecordDescriptor.bodyBytes(header);
-        putLong(RecordDescriptor.header(
-                header, checksum.finish(crc, id, facts.epoch(), offset, header, timestamp)));
+        putLong(RecordDescriptor.header(header, checksum.finish(crc, id, facts.epoch(), offset, header, timestamp)));
         number++;
         int left = body;
         if ((header & RecordDescriptor.TIMESTAMPED) != 0) {

@@ -12,10 +12,4 @@ package org.mmapqueue.tool.report;
  * @param leftOut the number of acked records for which the new ring had no room
  */
 public record CopyReport(
-        String path,
-        long records,
-        long firstOffset,
-        long endOffset,
-        int segmentSize,
-        int capacity,
-        long leftOut) {}
+        String path, long records, long firstOffset, long endOffset, int segmentSize, int capacity, long leftOut) {}

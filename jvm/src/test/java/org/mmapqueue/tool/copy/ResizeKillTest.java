@@ -58,7 +58,7 @@ class ResizeKillTest {
         for (int kill = 0; kill < KILLS; kill++) {
             try (ChildJvm child = new ChildJvm(ResizingProcess.class, path)) {
                 child.expect("begins");
-                Thread.sleep(random.nextInt(120));
+                Thread.sleep(random.nextInt(700));
                 child.kill();
             }
             interrupted += RingSwitch.isInterrupted(path) ? 1 : 0;

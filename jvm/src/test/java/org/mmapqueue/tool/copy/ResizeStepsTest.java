@@ -91,7 +91,7 @@ class ResizeStepsTest {
                 break;
             }
         }
-        assertTrue(completed > 10 && undone > 50, completed + " completed, " + undone + " undone");
+        assertTrue(completed > 15 && undone > 40, completed + " completed, " + undone + " undone");
     }
 
     // The recovery of a resize is interrupted as well, at a step of its own.

@@ -3,6 +3,7 @@ package org.mmapqueue.spark.read.plan;
 import java.util.ArrayList;
 import java.util.List;
 import org.mmapqueue.MmapQueue;
+import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.spark.common.Hosts;
 import org.mmapqueue.spark.common.OpenPartitions;
 
@@ -16,17 +17,19 @@ public final class InputPlanner {
     private final int cores;
     private final int minPartitions;
     private final long maxBytes;
+    private final boolean skipsDamage;
 
     /**
      * Makes a planner.
      *
-     * @param options options minPartitions and maxPartitionBytes
+     * @param options options minPartitions, maxPartitionBytes and onDamage
      * @param cores the number of tasks that run at once
      */
     public InputPlanner(ReadOptions options, int cores) {
         this.cores = Math.max(1, cores);
         this.minPartitions = options.minPartitions();
         this.maxBytes = options.maxPartitionBytes();
+        this.skipsDamage = options.skipsDamage();
     }
 
     /**
@@ -40,20 +43,48 @@ public final class InputPlanner {
     public List<QueueInputPartition> plan(OpenPartitions partitions, List<ReadRange> ranges, boolean stored) {
         long total = 0;
         for (ReadRange each : ranges) {
-            total += stored ? partitions.queue(each.partition()).bytes(each.from(), each.to()) : each.records();
+            total += stored ? bytes(partitions.queue(each.partition()), each) : each.records();
         }
         long part = stored ? part(total, maxBytes, LEAST_BYTES) : part(total, Long.MAX_VALUE, LEAST_OFFSETS);
         String host = Hosts.ofBlockManager();
         List<QueueInputPartition> inputs = new ArrayList<>();
         for (ReadRange each : ranges) {
             MmapQueue queue = partitions.queue(each.partition());
-            long[] bounds = stored ? queue.split(each.from(), each.to(), part) : even(each, part);
+            long[] bounds = stored ? split(queue, each, part) : even(each, part);
             for (int i = 1; i < bounds.length; i++) {
                 inputs.add(new QueueInputPartition(
-                        partitions.directories().get(each.partition()), queue.id(), host, bounds[i - 1], bounds[i]));
+                        partitions.directories().get(each.partition()),
+                        queue.id(),
+                        host,
+                        bounds[i - 1],
+                        bounds[i],
+                        skipsDamage));
             }
         }
         return inputs;
+    }
+
+    /** The bytes of a range in the log; with damaged headers and onDamage = skip the number of its records. */
+    public long bytes(MmapQueue queue, ReadRange range) {
+        try {
+            return queue.bytes(range.from(), range.to());
+        } catch (CorruptException e) {
+            if (skipsDamage) {
+                return range.records();
+            }
+            throw e;
+        }
+    }
+
+    private long[] split(MmapQueue queue, ReadRange range, long part) {
+        try {
+            return queue.split(range.from(), range.to(), part);
+        } catch (CorruptException e) {
+            if (skipsDamage) {
+                return new long[] {range.from(), range.to()};
+            }
+            throw e;
+        }
     }
 
     /** The size of a part: enough parts to keep all cores busy, within the smallest and the largest size. */

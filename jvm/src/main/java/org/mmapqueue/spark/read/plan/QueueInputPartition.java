@@ -14,8 +14,10 @@ import org.mmapqueue.spark.common.PartitionDirectory;
  * @param host the host on which the range was planned
  * @param from the first offset
  * @param to the offset after the last one
+ * @param skipsDamage whether damaged records are skipped; else they are an error
  */
-public record QueueInputPartition(PartitionDirectory directory, UUID queueId, String host, long from, long to)
+public record QueueInputPartition(
+        PartitionDirectory directory, UUID queueId, String host, long from, long to, boolean skipsDamage)
         implements HasPartitionKey {
     private static final long serialVersionUID = 1L;
 

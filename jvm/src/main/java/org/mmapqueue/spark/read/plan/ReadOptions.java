@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.format.DateTimeParseException;
 import java.time.temporal.ChronoUnit;
+import java.util.Locale;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.regex.Pattern;
@@ -27,6 +28,7 @@ import org.mmapqueue.spark.common.Options;
  * @param minPartitions the least number of input partitions; 0 if not given
  * @param maxPartitionBytes the approximate limit of log bytes in an input partition
  * @param failOnDataLoss whether the loss of a requested record is an error
+ * @param skipsDamage whether damaged records are skipped; else they are an error
  * @param given the options of the query itself: defaults of its table or catalog may be for other uses
  */
 public record ReadOptions(
@@ -42,6 +44,7 @@ public record ReadOptions(
         int minPartitions,
         long maxPartitionBytes,
         boolean failOnDataLoss,
+        boolean skipsDamage,
         Options given) {
     public static final String STARTING_OFFSETS = "startingOffsets";
     static final String ENDING_OFFSETS = "endingOffsets";
@@ -55,6 +58,7 @@ public record ReadOptions(
     static final String MIN_PARTITIONS = "minPartitions";
     static final String MAX_PARTITION_BYTES = "maxPartitionBytes";
     static final String FAIL_ON_DATA_LOSS = "failOnDataLoss";
+    static final String ON_DAMAGE = "onDamage";
 
     /** The value of a limit that is not given. */
     public static final long UNLIMITED = Long.MAX_VALUE;
@@ -92,6 +96,7 @@ public record ReadOptions(
                 partitions(options),
                 options.bytes(MAX_PARTITION_BYTES, 128L << 20),
                 options.flag(FAIL_ON_DATA_LOSS, true),
+                skipsDamage(options),
                 given);
     }
 
@@ -187,6 +192,14 @@ public record ReadOptions(
             throw Options.bad(CONSUMER, name, "1 to 100 letters, digits, '_', '-' or '.'");
         }
         return name;
+    }
+
+    private static boolean skipsDamage(Options options) {
+        String text = options.text(ON_DAMAGE, "error").toLowerCase(Locale.ROOT);
+        if (!text.equals("error") && !text.equals("skip")) {
+            throw Options.bad(ON_DAMAGE, text, "error or skip");
+        }
+        return text.equals("skip");
     }
 
     private static OptionalLong timestamp(Options options, String name) {

@@ -14,7 +14,7 @@ import org.mmapqueue.spark.read.pushdown.TopRecords;
 
 /** Reduces ranges to the records that ORDER BY … LIMIT needs. Not thread-safe. */
 public final class TopRanges {
-    /** The most log bytes of a partition whose timestamps are read in planning: that takes some milliseconds. */
+    /** The most log bytes that planning reads of a partition, for timestamps: that takes some milliseconds. */
     private static final long MOST_BYTES = 16 << 20;
 
     private static final int RECORDS = 4096;

@@ -309,7 +309,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         }
         try (OpenPartitions partitions = new OpenPartitions(path)) {
             return new InputPlanner(options, SparkContext.getOrCreate().defaultParallelism())
-                    .plan(partitions, ranges, BatchRows.needRecords(columns))
+                    .plan(partitions, ranges, options.skipsDamage() || BatchRows.needRecords(columns))
                     .toArray(new InputPartition[0]);
         }
     }
@@ -329,7 +329,8 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
                             partition.id(),
                             Hosts.ofBlockManager(),
                             each.getValue().from(),
-                            Long.MAX_VALUE);
+                            Long.MAX_VALUE,
+                            options.skipsDamage());
                 })
                 .toArray(QueueInputPartition[]::new);
     }

@@ -50,7 +50,7 @@ public final class QueueReaderFactory implements PartitionReaderFactory {
 
     private BatchReader columnar(InputPartition partition) {
         QueueInputPartition input = (QueueInputPartition) partition;
-        RecordSource source = BatchRows.needRecords(columns) || conditions.timestamps() != null
+        RecordSource source = input.skipsDamage() || BatchRows.needRecords(columns) || conditions.timestamps() != null
                 ? new StoredRecords(input, failOnDataLoss)
                 : new OffsetsOnly(input);
         return new BatchReader(source, new BatchRows(columns, conditions, input));

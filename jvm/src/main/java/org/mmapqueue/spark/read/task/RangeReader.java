@@ -49,7 +49,7 @@ final class RangeReader implements Closeable {
      */
     int read(ToIntFunction<RecordReader> read) {
         if (reader == null) {
-            reader = queue.reader(next, input.to());
+            reader = queue.reader(next, input.to(), input.skipsDamage());
         }
         waitedNanos += permits.acquire();
         try {
@@ -79,9 +79,9 @@ final class RangeReader implements Closeable {
         return next;
     }
 
-    /** The number of lost records. */
+    /** The number of records that are not retained, or were skipped because of damage. */
     long lost() {
-        return lost;
+        return lost + (reader == null ? 0 : reader.damagedRecords());
     }
 
     /** The number of segments read. */
@@ -97,6 +97,7 @@ final class RangeReader implements Closeable {
     private void closeReader() {
         if (reader != null) {
             segmentsBefore += reader.segments();
+            lost += reader.damagedRecords();
             reader.close();
             reader = null;
         }

@@ -58,7 +58,7 @@ public final class ScanMetrics {
 
         @Override
         public String description() {
-            return "records not retained any more";
+            return "records not retained any more, or skipped because of damage";
         }
     }
 

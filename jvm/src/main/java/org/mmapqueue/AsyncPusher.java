@@ -1,0 +1,231 @@
+package org.mmapqueue;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.errors.FullException;
+import org.mmapqueue.write.Writer;
+
+/**
+ * The asynchronous pushes of a handle. The caller's thread appends a record if the ring has space and none waits.
+ * One thread of the handle appends the others, in the order of the calls, and fsyncs, once for all that wait. It
+ * completes futures without a lock. Any number of threads.
+ */
+final class AsyncPusher {
+    private static final long NONE = -1;
+
+    /** Payload bytes that may wait for space. */
+    static final long MOST_BYTES = 16 << 20;
+
+    private static final long SLICE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
+
+    private record Push(byte[] data, boolean sync, CompletableFuture<Long> future) {}
+
+    /** What is to be completed: with the offset, or with the failure. */
+    private record Completion(
+            CompletableFuture<Long> future,
+            long offset,
+            @Nullable Throwable failure) {
+        void run() {
+            if (failure == null) {
+                future.complete(offset);
+            } else {
+                future.completeExceptionally(failure);
+            }
+        }
+    }
+
+    private final Writer writer;
+    private final String name;
+    // The monitor of this object guards all below.
+    private final Deque<Push> waiting = new ArrayDeque<>();
+    private List<Completion> unsynced = new ArrayList<>();
+    private long waitingBytes;
+    /** Whether the thread appends or fsyncs. It runs no code of the caller then. */
+    private boolean working;
+
+    private boolean started;
+    private volatile boolean stopped;
+
+    AsyncPusher(Writer writer, String name) {
+        this.writer = writer;
+        this.name = name;
+    }
+
+    /** Pushes; every failure is that of the future. */
+    CompletableFuture<Long> push(byte[] data, boolean sync) {
+        CompletableFuture<Long> future = new CompletableFuture<>();
+        Completion done;
+        try {
+            done = append(new Push(data, sync, future));
+        } catch (RuntimeException e) {
+            done = new Completion(future, NONE, e);
+        }
+        if (done != null) {
+            done.run();
+        }
+        return future;
+    }
+
+    // Returns null if the thread completes the future.
+    private synchronized @Nullable Completion append(Push push) {
+        checkOpen();
+        long offset = waiting.isEmpty() ? writer.offer(push.data, 0, push.data.length) : NONE;
+        if (offset == NONE) {
+            await(push);
+        } else if (push.sync) {
+            unsynced.add(new Completion(push.future, offset, null));
+        } else {
+            return new Completion(push.future, offset, null);
+        }
+        start();
+        notifyAll();
+        return null;
+    }
+
+    private void checkOpen() {
+        if (stopped) {
+            throw new ClosedException("this handle of the queue is closed");
+        }
+    }
+
+    private void await(Push push) {
+        if (!waiting.isEmpty() && waitingBytes + push.data.length > MOST_BYTES) {
+            throw new FullException("the ring is full, and " + waitingBytes
+                    + " bytes of asynchronous pushes wait for space; allowed: " + MOST_BYTES);
+        }
+        waiting.add(push);
+        waitingBytes += push.data.length;
+    }
+
+    private void start() {
+        if (!started) {
+            Thread thread = new Thread(this::run, name);
+            thread.setDaemon(true);
+            thread.start();
+            started = true;
+        }
+    }
+
+    private void run() {
+        while (true) {
+            Push next;
+            List<Completion> syncing;
+            synchronized (this) {
+                while (!stopped && waiting.isEmpty() && unsynced.isEmpty()) {
+                    awaitChange();
+                }
+                if (stopped) {
+                    return;
+                }
+                syncing = takeUnsynced();
+                next = waiting.peek();
+                working = true;
+            }
+            List<Completion> done = new ArrayList<>();
+            try {
+                done.addAll(synced(syncing));
+                if (next != null) {
+                    append(next, done);
+                }
+            } finally {
+                synchronized (this) {
+                    working = false;
+                    notifyAll();
+                }
+            }
+            done.forEach(Completion::run);
+        }
+    }
+
+    private void awaitChange() {
+        try {
+            wait();
+        } catch (InterruptedException e) {
+            // Only code of the caller can have interrupted this thread, and it has no meaning here.
+        }
+    }
+
+    private List<Completion> takeUnsynced() {
+        List<Completion> taken = unsynced;
+        unsynced = new ArrayList<>();
+        return taken;
+    }
+
+    private List<Completion> synced(List<Completion> appended) {
+        if (appended.isEmpty()) {
+            return appended;
+        }
+        try {
+            writer.awaitDurable();
+            return appended;
+        } catch (RuntimeException | Error e) {
+            return appended.stream()
+                    .map(each -> new Completion(each.future, each.offset, e))
+                    .toList();
+        }
+    }
+
+    // Waits for space for a moment: records of others may have to be synced.
+    private void append(Push push, List<Completion> done) {
+        long offset = NONE;
+        Throwable failure = null;
+        try {
+            offset = writer.offer(push.data, 0, push.data.length, SLICE_NANOS, () -> stopped);
+        } catch (InterruptedException e) {
+            return;
+        } catch (RuntimeException | Error e) {
+            failure = e;
+        }
+        if (offset == NONE && failure == null) {
+            return;
+        }
+        Completion completion = new Completion(push.future, offset, failure);
+        synchronized (this) {
+            waiting.remove();
+            waitingBytes -= push.data.length;
+            if (push.sync && failure == null) {
+                unsynced.add(completion);
+                return;
+            }
+        }
+        done.add(completion);
+    }
+
+    /** Pushes that wait for space fail, those that wait for an fsync succeed. The queue must still be open. */
+    void close() {
+        List<Completion> syncing;
+        List<Push> dropped;
+        synchronized (this) {
+            stopped = true;
+            notifyAll();
+            awaitEndOfWork();
+            syncing = takeUnsynced();
+            dropped = List.copyOf(waiting);
+            waiting.clear();
+        }
+        synced(syncing).forEach(Completion::run);
+        dropped.forEach(each -> each.future.completeExceptionally(
+                new ClosedException("this handle of the queue was closed before the ring had space")));
+    }
+
+    // The thread runs no code of the caller while it works.
+    private void awaitEndOfWork() {
+        boolean interrupted = false;
+        while (working) {
+            try {
+                wait();
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

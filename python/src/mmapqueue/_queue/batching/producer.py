@@ -1,0 +1,159 @@
+"""The producer that pushes one record a call without one round trip a record."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from types import TracebackType
+from typing import Generic
+
+from mmapqueue._queue.batching.handles import PushHandle
+from mmapqueue._queue.batching.sender import RECORD_BYTES, Sender
+from mmapqueue._queue.deadline import Deadline
+from mmapqueue._queue.handle import QueueHandle
+from mmapqueue._queue.producer import Producer, Record
+from mmapqueue._values.annotations import Self, Value
+from mmapqueue._values.arguments import Size, size_in_bytes
+from mmapqueue._values.durations import Duration, seconds
+from mmapqueue._values.errors import TooLarge
+
+
+class BatchingProducer(Generic[Value]):
+    """Pushes records one by one; a thread of its own sends them to the queue in batches.
+
+    `push` returns a handle at once. The record is in the queue when the handle is done: from then on it survives a kill
+    of this process and of the JVM, as after `Queue.push`; with sync also a loss of power. A kill before that may lose
+    it: records that wait are in this process's memory.
+
+        with queue.producer() as producer:
+            for line in lines:
+                producer.push(line)
+
+    Records keep the order of their pushes. When a batch fails, each of its handles gets the error, and `flush` and
+    `close` raise it; the producer continues with the next batch. A full queue is no failure: records wait for room.
+
+    Made by `Queue.producer`. Safe for any number of threads. A context manager that flushes and closes itself. It
+    cannot be used in a forked child.
+    """
+
+    # For the finalizer of one that was not made.
+    _closed = True
+
+    def __init__(
+        self,
+        handle: QueueHandle,
+        producer: Producer,
+        linger: Duration,
+        batch_bytes: Size,
+        buffer_bytes: Size,
+        sync: bool,
+    ) -> None:
+        lingers = seconds("linger", linger)
+        batch = size_in_bytes("batch_bytes", batch_bytes)
+        room = size_in_bytes("buffer_bytes", buffer_bytes)
+        handle.check()
+        self._handle = handle
+        self._takes_bytes = handle.serializer is None
+        self._largest = handle.max_event_size
+        sender = self._sender = Sender(handle, producer, lingers, min(batch, room), room, sync)
+        self._append = sender.waiting.append
+        self._closed = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed, or its queue."""
+        return self._closed or self._sender.ended
+
+    def push(self, data: Value | Record, block: bool = True, timeout: Duration | None = None) -> PushHandle:
+        """Accepts a record, to be pushed within linger.
+
+        Args:
+            data: The record: bytes-like, or with a serializer any object that it takes.
+            block: Whether to wait when buffer_bytes of records wait to be pushed.
+            timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
+
+        Returns:
+            The handle of its offset.
+
+        Raises:
+            Full: The buffer had no room in time: the queue is full, or slower than its producers. Nothing was accepted.
+            TooLarge: The record is larger than max_event_size. Nothing was accepted.
+            Closed: The producer or the queue is closed.
+            TypeError: `data` is not bytes-like, and the queue has no serializer. A serializer raises its own errors.
+        """
+        record = data if type(data) is bytes and self._takes_bytes else self._handle.record(data)
+        size = len(record)
+        if size > self._largest:
+            raise TooLarge(f"a record of {size} bytes is larger than max_event_size = {self._largest}")
+        deadline = None if timeout is None else Deadline(block, timeout)
+        sender = self._sender
+        if sender.bytes_held >= sender.limit:
+            sender.await_room(deadline or Deadline(block, timeout))
+        handle = PushHandle()
+        handle._state = record
+        handle._completion = sender
+        # This order: Ctrl-C takes effect after the append, when all is stored.
+        sender.bytes_held += size + RECORD_BYTES
+        self._append(handle)
+        if sender.bytes_held >= sender.rings_at:
+            sender.ring()
+        return handle
+
+    def flush(self, timeout: Duration | None = None) -> None:
+        """Returns when all records that were accepted before are in the queue; durable, with sync. Does not linger.
+
+        Args:
+            timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
+
+        Raises:
+            TimeoutError: Some wait still: they are pushed later.
+            MmapQueueError: The first error of a record since the last flush, as its handle has it.
+            RuntimeError: Called in a done-callback.
+        """
+        if self._is_of_parent():
+            self._handle.check()
+        self._sender.flush(Deadline(True, timeout))
+
+    def close(self, timeout: Duration | None = None) -> None:
+        """Flushes, and ends the thread. Does nothing the second time, and in a forked child.
+
+        From then on pushes raise Closed. Records that wait after an error of this call, or Ctrl-C, are still pushed
+        while the queue is open; `Queue.close` pushes those that the queue has room for, and fails the others.
+
+        Args:
+            timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
+
+        Raises:
+            TimeoutError: As from `flush`.
+            MmapQueueError: As from `flush`.
+        """
+        if self._closed or self._is_of_parent():
+            return
+        self._closed = True
+        self._sender.stop()
+        self._sender.flush(Deadline(True, timeout))
+
+    def _is_of_parent(self) -> bool:
+        """Whether this is a forked child."""
+        return self._handle.pid != os.getpid()
+
+    def __enter__(self) -> Self:
+        self._handle.check()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if not self._closed and not self._is_of_parent():
+            if not self._sender.ended:
+                warnings.warn(f"{self!r} was not closed", ResourceWarning, stacklevel=2)
+            self._sender.stop()
+
+    def __repr__(self) -> str:
+        return f"<mmapqueue.BatchingProducer of {self._handle.path!r}{' (closed)' if self.closed else ''}>"
+
+    def __reduce__(self) -> str:
+        raise TypeError("a BatchingProducer cannot be pickled or copied: it is a connection to a JVM")

@@ -1,0 +1,162 @@
+"""Records that one consumer has popped ahead, and delivers one by one without a call."""
+
+from __future__ import annotations
+
+import os
+import threading
+from abc import abstractmethod
+from array import array
+from collections.abc import Collection, Iterator
+from contextlib import AbstractContextManager, suppress
+from copy import copy
+from heapq import heappop, heappush
+from operator import length_hint
+from time import monotonic
+from weakref import WeakSet
+
+from mmapqueue._jvm.signals import Shield
+from mmapqueue._queue.acks import Acks, Pending
+from mmapqueue._queue.handle import QueueHandle
+from mmapqueue._queue.pace import Ahead, Pace
+from mmapqueue._queue.undelivered import NEVER
+from mmapqueue._values.errors import Dropped, MmapQueueError
+from mmapqueue._values.message import AnyMessage
+
+_live: WeakSet[Prefetch] = WeakSet()
+
+
+class Prefetch(Acks):
+    """The prefetched records of a consumer. Safe for any number of threads.
+
+    Attributes:
+        ready: Prefetched records, an iterator: each goes to the thread that asks first. A `for` that returns at once
+            takes one in a single step, so Ctrl-C loses none. Their offsets are above those of all records delivered
+            before they were popped.
+        pace: How many to prefetch.
+    """
+
+    def __init__(self, handle: QueueHandle, name: str, ahead: Ahead) -> None:
+        super().__init__(handle, name, ahead.ack_linger)
+        self.ready: Iterator[AnyMessage] = iter(())
+        self.pace = Pace(ahead.prefetch)
+        # The highest offset that the JVM has popped since the last seek.
+        self._highest = -1
+        # Held while `ready` is exchanged. Pops take from it without a lock.
+        self._ready_lock = threading.Lock()
+        _live.add(self)
+
+    @abstractmethod
+    def paused(self) -> AbstractContextManager[None]:
+        """No thread pops within, and all that was popped and not delivered is in `undelivered`. For use in a Shield."""
+
+    def publish(self, rest: list[AnyMessage], in_order: bool) -> None:
+        """Makes prefetched records ready; redelivered ones wait in `undelivered`, where a cumulative ack finds them."""
+        with self._ready_lock:
+            if in_order and not length_hint(self.ready):
+                self.ready = iter(rest)
+            else:
+                self.undelivered.put_first(rest, NEVER)
+        if self.closed or self.handle.closed:
+            self.forget_ready()
+
+    def forget_ready(self) -> None:
+        """Delivers no record that was prefetched: the consumer is closed, or they are lost."""
+        with Shield(), self._ready_lock:
+            self.ready = iter(())
+
+    def keep_ready(self) -> None:
+        """Puts prefetched records first in `undelivered`."""
+        if length_hint(self.ready):
+            with Shield(), self._ready_lock:
+                rest = list(self.ready)
+                self.ready = iter(())
+                self.undelivered.put_first(rest, NEVER)
+
+    def next_ready(self) -> AnyMessage | None:
+        return next(copy(self.ready), None)
+
+    def _forget_dropped(self, error: Dropped) -> None:
+        """After a loss the JVM pops anew from its end on: prefetched records would come twice."""
+        super()._forget_dropped(error)
+        self.forget_ready()
+
+    def begin_move(self) -> None:
+        """Sends the acks from before a move. For use in a Shield."""
+        pending = self.pending
+        self.renew_origin()
+        self._highest = -1
+        with self._ack_lock:
+            self._send(pending)
+
+    def release_undelivered(self) -> None:
+        """Releases undelivered records to the JVM, as if they had not been popped; raises nothing."""
+        self.keep_ready()
+        offsets = array("q", sorted(self.undelivered.offsets()))
+        if offsets:
+            # The JVM refuses a record that is in flight no more: nothing to release.
+            with suppress(MmapQueueError):
+                self.handle.call("release", self.number, offsets.tobytes())
+            self.undelivered.drop(offsets[0], offsets[-1])
+
+    def requeued(self, delay: float) -> None:
+        """After a nack: prefetched records are released when the requeued one is due, and so come after it."""
+        self.pace.restart()
+        if self.pace.most <= 1:
+            return
+        if delay:
+            heappush(self._due, monotonic() + delay)
+            self.ring()
+        elif length_hint(self.ready):
+            with Shield():
+                self.release_undelivered()
+
+    def release_due(self) -> None:
+        """Releases prefetched records when a requeued one is due. For the thread that sends acks."""
+        now = monotonic()
+        if self._due and self._due[0] <= now:
+            while self._due and self._due[0] <= now:
+                heappop(self._due)
+            if length_hint(self.ready):
+                with Shield(), self.paused():
+                    self.release_undelivered()
+
+    def end(self) -> None:
+        """Before a close: sends acks, releases undelivered records; raises nothing. Later acks are not coalesced."""
+        pending, self.pending = self.pending, Pending()
+        with self._ack_lock, suppress(MmapQueueError):
+            self._send(pending)
+        self.release_undelivered()
+
+    # ---- what the JVM counts as popped
+
+    def ahead(self) -> int:
+        """How many records the JVM has popped and no caller has received."""
+        return length_hint(self.ready) + len(self.undelivered)
+
+    def _check_delivered(self, what: str, offsets: Collection[int]) -> None:
+        """Raises OutOfRange for a record that the JVM has popped and no caller has received."""
+        upcoming = self.next_ready()
+        if upcoming is not None and max(offsets) >= upcoming.offset:
+            self.keep_ready()
+        super()._check_delivered(what, offsets)
+
+
+class Unopened:
+    """What a queue pops and acks with before its consumer is open: nothing is ready, and no ack is coalesced."""
+
+    ready: Iterator[AnyMessage] = iter(())
+    pending = Pending()
+    in_blocks: frozenset[int] = frozenset()
+
+    def ring(self) -> None:
+        """No ack lingers."""
+
+
+def _end_in_child() -> None:
+    """After a fork the connection is the parent's: pops and acks of the child raise."""
+    for popper in _live:
+        popper.ready = iter(())
+        popper.pending = Pending()
+
+
+os.register_at_fork(after_in_child=_end_in_child)

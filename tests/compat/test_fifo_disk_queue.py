@@ -1,0 +1,102 @@
+"""mmapqueue.compat.FifoDiskQueue: the behaviours of queuelib's queues, but for those of their files."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+import mmapqueue
+from conftest import SMALL, Script, fill
+from mmapqueue.compat import FifoDiskQueue
+
+
+def popped(requests: FifoDiskQueue) -> list[bytes]:
+    found = []
+    while (data := requests.pop()) is not None:
+        found.append(data)
+    return found
+
+
+def test_an_empty_queue(tmp_path: Path) -> None:
+    with FifoDiskQueue(tmp_path / "requests") as requests:
+        assert (requests.pop(), requests.peek(), len(requests)) == (None, None, 0)
+        requests.clear()
+        assert len(requests) == 0
+
+
+def test_first_in_first_out(tmp_path: Path) -> None:
+    with FifoDiskQueue(tmp_path / "requests") as requests:
+        items = [b"a", b"", bytes(range(256)), b"\r\n"]
+        for item in items[:3]:
+            requests.push(item)
+        assert requests.pop() == items[0]
+        requests.push(items[3])
+        assert len(requests) == 3
+        assert popped(requests) == items[1:]
+
+
+def test_peek_moves_nothing(tmp_path: Path) -> None:
+    with FifoDiskQueue(tmp_path / "requests") as requests:
+        requests.push(b"a")
+        requests.push(b"b")
+        assert [requests.peek(), requests.peek(), requests.pop()] == [b"a", b"a", b"a"]
+        assert [requests.peek(), requests.pop(), requests.peek()] == [b"b", b"b", None]
+
+
+def test_only_bytes_are_pushed(tmp_path: Path) -> None:
+    with FifoDiskQueue(tmp_path / "requests") as requests:
+        for wrong in (0, "", None, popped):
+            with pytest.raises(TypeError):
+                requests.push(wrong)  # type: ignore[arg-type]
+
+
+def test_clear_removes_everything(tmp_path: Path) -> None:
+    with FifoDiskQueue(tmp_path / "requests") as requests:
+        requests.push(b"a")
+        requests.push(b"b")
+        requests.pop()
+        requests.clear()
+        assert (len(requests), requests.peek(), requests.pop()) == (0, None, None)
+        requests.push(b"c")
+        assert requests.pop() == b"c"
+
+
+def test_a_close_keeps_what_is_left(tmp_path: Path) -> None:
+    requests = FifoDiskQueue(tmp_path / "requests")
+    for item in (b"a", b"b", b"c"):
+        requests.push(item)
+    requests.pop()
+    requests.close()
+    requests.close()
+    with pytest.raises(mmapqueue.Closed):
+        requests.pop()
+    with FifoDiskQueue(tmp_path / "requests") as requests:
+        assert requests.path == os.fspath(tmp_path / "requests")
+        assert popped(requests) == [b"b", b"c"]
+
+
+def test_a_kill_redelivers_the_last_one_alone(script: Script, tmp_path: Path) -> None:
+    process = script.start(
+        """
+        import sys, os, signal
+        from mmapqueue.compat import FifoDiskQueue
+        requests = FifoDiskQueue(sys.argv[1])
+        for item in (b"a", b"b", b"c"):
+            requests.push(item)
+        requests.pop(), requests.pop()
+        os.kill(os.getpid(), signal.SIGKILL)
+        """,
+        tmp_path / "requests",
+    )
+    process.communicate(timeout=120)
+    with FifoDiskQueue(tmp_path / "requests") as requests:
+        assert popped(requests) == [b"b", b"c"]
+
+
+def test_a_full_queue_raises_at_once(tmp_path: Path) -> None:
+    with FifoDiskQueue(tmp_path / "requests", **SMALL) as requests:  # type: ignore[arg-type]
+        assert fill(requests._queue) > 0
+        with pytest.raises(mmapqueue.Full):
+            requests.push(b"x" * 500)
+        popped(requests)
+        requests.push(b"x")

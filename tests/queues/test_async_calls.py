@@ -1,0 +1,201 @@
+"""Single calls under asyncio: the event loop stays free, and a cancellation loses nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+import mmapqueue
+from conftest import LONG, SMALL, Open, data, fill
+
+
+def test_records_come_and_go(any_queue: mmapqueue.Queue) -> None:
+    async def run() -> list[bytes]:
+        assert await any_queue.apush(b"one") == 0
+        assert await any_queue.apush(bytearray(b"two"), sync=True) == 1
+        assert await any_queue.apush_many([b"three", b"four", b"five"]) == 3
+        assert await any_queue.apush_many([b"six", b"seven"], atomic=True) == 2
+        await any_queue.aflush()
+        first = await any_queue.apop()
+        rest = await any_queue.apop_many(10, timeout="1s")
+        await any_queue.aack(first)
+        await any_queue.aack_many(rest[:2])
+        await any_queue.anack(rest[2])
+        again = await any_queue.apop()
+        assert again.attempts == 2
+        await any_queue.aack(again, single=True)
+        await any_queue.aack(rest[-1])
+        return data([first, *rest])
+
+    assert asyncio.run(run()) == [b"one", b"two", b"three", b"four", b"five", b"six", b"seven"]
+    assert any_queue.lag() == 0
+
+
+def test_errors_are_those_of_the_other_calls(small_queue: mmapqueue.Queue) -> None:
+    async def error(call: Awaitable[object]) -> BaseException:
+        with pytest.raises(BaseException) as caught:  # noqa: PT011
+            await call
+        return caught.value
+
+    async def run() -> None:
+        assert isinstance(await error(small_queue.aack(0)), mmapqueue.OutOfRange)
+        assert isinstance(await error(small_queue.apop(timeout=0.05)), mmapqueue.Empty)
+        assert await small_queue.apop_many() == []
+        assert isinstance(await error(small_queue.apop(timeout=-1)), mmapqueue.ConfigError)
+        assert isinstance(await error(small_queue.apop_many(0)), ValueError)
+        assert isinstance(await error(small_queue.apush("text")), TypeError)  # type: ignore[arg-type]
+        assert isinstance(await error(small_queue.apush(b"x" * 9000)), mmapqueue.TooLarge)
+        taken = fill(small_queue)
+        assert isinstance(await error(small_queue.apush(b"x" * 500, timeout=0)), mmapqueue.Full)
+        assert isinstance(await error(small_queue.apush(b"x" * 500, timeout="300ms")), mmapqueue.Full)
+        full = await error(small_queue.apush_many([b"x" * 500] * 3, timeout=0.01))
+        assert (type(full), full.pushed) == (mmapqueue.Full, 0)  # type: ignore[attr-defined]
+        assert small_queue.end_offset() == taken
+        await small_queue.aclose()
+        for call in (small_queue.apush(b"x"), small_queue.apop(), small_queue.aflush()):
+            assert isinstance(await error(call), mmapqueue.Closed)
+
+    asyncio.run(run())
+
+
+def test_what_went_in_before_the_queue_was_full_is_counted(small_queue: mmapqueue.Queue) -> None:
+    with pytest.raises(mmapqueue.Full) as caught:
+        asyncio.run(small_queue.apush_many([b"x" * 100] * 1000, timeout="300ms"))
+    assert 0 < caught.value.pushed == small_queue.qsize() < 1000
+
+
+def test_waiting_pops_do_not_keep_pushes_waiting(any_queue: mmapqueue.Queue) -> None:
+    """More tasks pop than threads exist."""
+
+    async def run() -> list[bytes]:
+        pops = [asyncio.create_task(any_queue.apop()) for _ in range(40)]
+        await asyncio.sleep(0.05)
+        for number in range(40):
+            await any_queue.apush(b"%d" % number)
+        return data(await asyncio.wait_for(asyncio.gather(*pops), 60))
+
+    assert sorted(map(int, asyncio.run(run()))) == list(range(40))
+
+
+def test_waiting_pushes_do_not_keep_acks_waiting(small_queue: mmapqueue.Queue) -> None:
+    fill(small_queue)
+
+    async def run() -> None:
+        pushes = [asyncio.create_task(small_queue.apush(b"y" * 500)) for _ in range(40)]
+        await asyncio.sleep(0.05)
+        while small_queue.qsize() or not all(push.done() for push in pushes):
+            for message in await small_queue.apop_many(timeout=0.05):
+                await small_queue.aack(message)
+        await asyncio.gather(*pushes)
+
+    asyncio.run(asyncio.wait_for(run(), 120))
+    assert small_queue.lag() == 0
+
+
+def test_a_cancelled_pop_loses_no_record(open_queue: Open) -> None:
+    queue = open_queue(**SMALL)
+    count = 2000 if LONG else 200
+    rng = random.Random(1)
+
+    async def run() -> list[int]:
+        got: list[int] = []
+        for number in range(count):
+            pop = asyncio.create_task(queue.apop())
+            if rng.random() < 0.7:
+                await asyncio.sleep(rng.choice((0, 0, 0.001)))
+            await queue.apush(b"%d" % number)
+            await asyncio.sleep(rng.choice((0, 0, 0.0002, 0.001)))
+            pop.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                got.append((await pop).offset)
+            if number % 10 == 9:
+                got += [message.offset for message in await queue.apop_many()]
+                await queue.aack(number)
+        return got
+
+    assert asyncio.run(run()) == list(range(count))
+
+
+def test_a_cancelled_push_is_whole_or_not_at_all(open_queue: Open) -> None:
+    queue = open_queue(**SMALL)
+
+    async def run() -> None:
+        for _ in range(100):
+            push = asyncio.create_task(queue.apush_many([b"a", b"b", b"c"], atomic=True))
+            await asyncio.sleep(0.0005)
+            push.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await push
+
+    asyncio.run(run())
+    found = data(queue)
+    assert found == [b"a", b"b", b"c"] * (len(found) // 3)
+
+
+def test_a_cancelled_push_says_how_many_it_knows_of(small_queue: mmapqueue.Queue) -> None:
+    async def run() -> Any:
+        push = asyncio.create_task(small_queue.apush_many([b"x" * 100] * 1000))
+        while not small_queue.full():
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.3)
+        push.cancel()
+        with pytest.raises(asyncio.CancelledError) as caught:
+            await push
+        return caught.value
+
+    assert asyncio.run(run()).pushed == small_queue.qsize()
+
+
+def test_blocks_ack_and_requeue(any_queue: mmapqueue.Queue) -> None:
+    async def run() -> None:
+        await any_queue.apush_many([b"one", b"two"])
+        async with await any_queue.apop() as message:
+            assert message.data == b"one"
+        assert any_queue.lag() == 1
+        with pytest.raises(ZeroDivisionError):
+            async with await any_queue.apop():
+                raise ZeroDivisionError
+        assert (await any_queue.apop()).attempts == 2
+
+    asyncio.run(run())
+
+
+def test_a_queue_and_a_consumer_close_themselves(open_queue: Open) -> None:
+    queue = open_queue(**SMALL)
+
+    async def run() -> None:
+        async with queue:
+            async with queue.consumer("other") as other:
+                assert not other.closed
+            assert other.closed
+            await queue.apush(b"one")
+            assert not queue.closed
+
+    asyncio.run(run())
+    assert queue.closed
+    with pytest.raises(mmapqueue.Closed):
+        asyncio.run(run())
+
+
+def test_closing_wakes_what_waits(open_queue: Open) -> None:
+    queue = open_queue(**SMALL)
+
+    async def run() -> list[Any]:
+        calls: list[Callable[[], Awaitable[object]]] = [queue.apop, lambda: queue.apop_many(timeout=None)]
+        waiting = [asyncio.ensure_future(call()) for call in calls]
+        await asyncio.sleep(0.05)
+        await queue.aclose()
+        return await asyncio.gather(*waiting, return_exceptions=True)
+
+    assert [type(error) for error in asyncio.run(run())] == [mmapqueue.Closed] * 2
+
+
+def test_a_queue_works_in_one_event_loop_after_another(small_queue: mmapqueue.Queue) -> None:
+    for number in range(3):
+        assert asyncio.run(small_queue.apush(b"x")) == number
+    assert len(asyncio.run(small_queue.apop_many())) == 3

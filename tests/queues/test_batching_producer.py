@@ -1,0 +1,422 @@
+"""The batching producer and its handles."""
+
+import asyncio
+import concurrent.futures
+import gc
+import logging
+import os
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+import mmapqueue
+from conftest import SMALL, Open, Script, data, eventually, fill
+
+#: No record is sent before something asks for it.
+NEVER = 1000.0
+
+
+def test_records_keep_their_order_and_get_their_offsets(any_queue: mmapqueue.Queue) -> None:
+    records = [b"%d" % number * (number % 7) for number in range(1000)]
+    with any_queue.producer() as producer:
+        handles = []
+        for record in records:
+            handles.append(producer.push(record))
+            if len(handles) % 100 == 0:
+                producer.flush()
+                any_queue.ack(any_queue.pop_many(100)[-1])
+    assert [handle.result() for handle in handles] == list(range(1000))
+    assert all(handle.done() and handle.exception() is None for handle in handles)
+
+
+def test_records_that_are_larger_than_the_shared_buffer(open_queue: Open) -> None:
+    queue = open_queue(capacity="64m", max_event_size="8m")
+    sizes = [10, 3 << 20, 10, 64 << 10, 2 << 20, 0]
+    with queue.producer(batch_bytes=1) as producer:
+        handles = [producer.push(bytes([size % 251]) * size) for size in sizes]
+    assert [handle.result() for handle in handles] == list(range(6))
+    assert [len(record) for record in data(queue.pop_many(6))] == sizes
+
+
+def test_all_bytes_like_records(open_queue: Open) -> None:
+    queue = open_queue()
+    with queue.producer() as producer:
+        for record in (b"a", bytearray(b"b"), memoryview(b"c")):
+            producer.push(record)
+        with pytest.raises(TypeError, match="encode it first"):
+            producer.push("d")  # type: ignore[arg-type]
+    assert data(queue) == [b"a", b"b", b"c"]
+
+
+def test_a_record_lingers_for_others(open_queue: Open) -> None:
+    queue = open_queue()
+    with queue.producer(linger=NEVER, batch_bytes=10_000) as producer:
+        handle = producer.push(b"x")
+        with pytest.raises(TimeoutError, match="waits to be pushed"):
+            handle.result(timeout=0.05)
+        assert (handle.done(), queue.end_offset()) == (False, 0)
+        # Enough for a batch.
+        last = producer.push(b"x" * 10_000)
+        assert (handle.result(timeout=60), last.result(timeout=60)) == (0, 1)
+
+
+def test_linger_ends_without_other_records(open_queue: Open) -> None:
+    queue = open_queue()
+    with queue.producer(linger=0.001) as producer:
+        for number in range(5):
+            assert producer.push(b"x").result(timeout=60) == number
+
+
+def test_flush_and_close_do_not_linger(open_queue: Open) -> None:
+    queue = open_queue()
+    with queue.producer(linger=NEVER) as producer:
+        producer.flush()
+        handle = producer.push(b"x")
+        producer.flush()
+        assert handle.done()
+        handle = producer.push(b"y")
+    assert handle.result() == 1
+    assert producer.closed
+    producer.close()
+    with pytest.raises(mmapqueue.Closed, match="producer"):
+        producer.push(b"z")
+
+
+def test_a_batch_is_durable_with_sync(open_queue: Open) -> None:
+    queue = open_queue(flush_period=3_600_000)
+    with queue.producer(sync=True) as producer:
+        handles = [producer.push(b"x" * 100) for _ in range(100)]
+        assert handles[-1].result() == 99
+        stats = queue.stats()
+        assert stats.watermark_position == stats.writing_position
+    with queue.producer() as producer:
+        producer.push(b"x" * 100).result()
+    stats = queue.stats()
+    assert stats.watermark_position < stats.writing_position
+
+
+def test_a_record_that_is_too_large_raises_at_once(open_queue: Open) -> None:
+    queue = open_queue(**SMALL)
+    with queue.producer() as producer:
+        with pytest.raises(mmapqueue.TooLarge, match="a record of 8001 bytes"):
+            producer.push(b"x" * 8001)
+        assert producer.push(b"x" * 8000).result() == 0
+
+
+def test_a_full_queue_makes_records_wait_and_then_the_buffer_is_full(open_queue: Open) -> None:
+    queue = open_queue(**SMALL)
+    pushed = fill(queue)
+    messages = queue.pop_many(pushed)
+    with queue.producer(linger=0.0, buffer_bytes=3000) as producer:
+        handles: list[mmapqueue.PushHandle] = []
+        pushes = (handles.append(producer.push(b"x" * 500, timeout=0.5)) for _ in range(100))
+        with pytest.raises(mmapqueue.Full, match=r"buffer_bytes = 3000 .* slowest consumer"):
+            list(pushes)
+        # One more than fits: the last one may exceed the limit.
+        assert 4 <= len(handles) <= 6
+        with pytest.raises(mmapqueue.Full):
+            producer.push(b"y", block=False)
+        with pytest.raises(TimeoutError):
+            producer.flush(timeout=0.3)
+        queue.ack(messages[-1])
+        producer.push(b"y" * 500).result(timeout=60)
+        assert [handle.result() for handle in handles] == list(range(pushed, pushed + len(handles)))
+
+
+def test_a_failed_batch_fails_its_handles_and_the_flush(
+    open_queue: Open, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    queue = open_queue()
+    producer = queue.producer(linger=NEVER)
+    push_batch, failure = queue._producer.push_batch, mmapqueue.MmapQueueError("no segment could be preallocated")
+    monkeypatch.setattr(queue._producer, "push_batch", lambda *_: (_ for _ in ()).throw(failure))
+    handles = [producer.push(b"x"), producer.push(b"y")]
+    with caplog.at_level(logging.ERROR, "mmapqueue"), pytest.raises(mmapqueue.MmapQueueError, match="preallocated"):
+        producer.flush()
+    assert "2 records" in caplog.text
+    for handle in handles:
+        assert handle.done()
+        assert handle.exception() is failure
+        with pytest.raises(mmapqueue.MmapQueueError, match="preallocated"):
+            handle.result()
+    # The next batch is another one.
+    monkeypatch.setattr(queue._producer, "push_batch", push_batch)
+    assert producer.push(b"z").done() is False
+    producer.flush()
+    producer.close()
+    assert data(queue) == [b"z"]
+
+
+# Handles
+
+
+def test_callbacks_run_in_the_producers_thread_or_at_once(open_queue: Open, caplog: pytest.LogCaptureFixture) -> None:
+    queue = open_queue()
+    seen: list[tuple[int, str]] = []
+
+    def note(handle: mmapqueue.PushHandle) -> None:
+        seen.append((handle.result(), threading.current_thread().name))
+
+    def wait(_handle: mmapqueue.PushHandle) -> None:
+        producer.flush()
+
+    with queue.producer(linger=NEVER) as producer:
+        first = producer.push(b"x")
+        first.add_done_callback(note)
+        first.add_done_callback(wait)
+        first.add_done_callback(note)
+        producer.flush()
+        assert eventually(lambda: len(seen) == 2)
+        first.add_done_callback(note)
+    assert seen == [(0, "mmapqueue-producer"), (0, "mmapqueue-producer"), (0, threading.current_thread().name)]
+    assert "cannot wait for its own producer" in caplog.text
+
+
+def test_futures_and_awaits(open_queue: Open) -> None:
+    queue = open_queue()
+
+    async def push() -> list[int]:
+        async def one(number: int) -> int:
+            return await producer.push(b"%d" % number)
+
+        offsets = await asyncio.gather(*map(one, range(50)))
+        handle = producer.push(b"x")
+        cancelled = asyncio.ensure_future(_awaited(handle))
+        await asyncio.sleep(0)
+        cancelled.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await cancelled
+        assert await handle == 50
+        return offsets
+
+    with queue.producer() as producer:
+        assert sorted(asyncio.run(push())) == list(range(50))
+        futures = [producer.push(b"%d" % number).future() for number in range(10)]
+        done, waiting = concurrent.futures.wait(futures, timeout=60)
+        assert (len(done), len(waiting)) == (10, 0)
+        assert [future.result() for future in futures] == list(range(51, 61))
+        assert not futures[0].cancel()
+
+
+async def _awaited(handle: mmapqueue.PushHandle) -> int:
+    return await handle
+
+
+def test_many_threads_push(open_queue: Open, in_thread: Callable[[Callable[[], Any]], "Future[Any]"]) -> None:
+    queue = open_queue(capacity="64m")
+    with queue.producer(linger=0.001, buffer_bytes=50_000) as producer:
+
+        def push(thread: int) -> list[mmapqueue.PushHandle]:
+            return [producer.push(b"%d %d" % (thread, number)) for number in range(3000)]
+
+        each = [in_thread(lambda thread=thread: push(thread)) for thread in range(4)]  # type: ignore[misc]
+        handles = [future.result(60) for future in each]
+        producer.flush()
+    records = data(queue.pop_many(20_000))
+    assert len(records) == 12_000
+    for thread in range(4):
+        offsets = [handle.result() for handle in handles[thread]]
+        assert offsets == sorted(offsets)
+        assert [records[offset] for offset in offsets] == [b"%d %d" % (thread, number) for number in range(3000)]
+
+
+# The end
+
+
+def test_a_closed_queue_has_the_records_of_its_producers(open_queue: Open) -> None:
+    queue = open_queue()
+    producer = queue.producer(linger=NEVER)
+    handle = producer.push(b"x")
+    queue.close()
+    assert handle.result(timeout=0) == 0
+    assert producer.closed
+    with pytest.raises(mmapqueue.Closed):
+        producer.push(b"y")
+    producer.close()
+    assert data(open_queue()) == [b"x"]
+
+
+def test_records_without_room_fail_when_the_queue_is_closed(open_queue: Open, caplog: pytest.LogCaptureFixture) -> None:
+    queue = open_queue(**SMALL)
+    pushed = fill(queue)
+    producer = queue.producer(linger=0.0)
+    handles = [producer.push(b"x" * 500) for _ in range(5)]
+    queue.close()
+    for handle in handles:
+        with pytest.raises(mmapqueue.Closed, match="before the record was pushed"):
+            handle.result(timeout=0)
+    assert "5 records" in caplog.text
+    with pytest.raises(mmapqueue.Closed, match="before the record was pushed"):
+        producer.close()
+    assert open_queue(**SMALL).end_offset() == pushed
+
+
+def test_a_push_that_waits_ends_with_its_producer(
+    open_queue: Open, in_thread: Callable[[Callable[[], Any]], "Future[Any]"]
+) -> None:
+    queue = open_queue(**SMALL)
+    fill(queue)
+    producer = queue.producer(linger=0.0, buffer_bytes=1)
+    handle = producer.push(b"x" * 500)
+    waiting = in_thread(lambda: producer.push(b"y"))
+    result = in_thread(handle.result)
+    time.sleep(0.1)
+    queue.close()
+    for future in (waiting, result):
+        with pytest.raises(mmapqueue.Closed):
+            future.result(60)
+
+
+def test_a_producer_that_is_not_closed_is_reported_and_pushes(open_queue: Open) -> None:
+    queue = open_queue()
+    producer = queue.producer(linger=NEVER)
+    handle = producer.push(b"x")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        del producer
+        gc.collect()
+    assert [str(each.message) for each in caught if "BatchingProducer" in str(each.message)]
+    assert handle.result(timeout=60) == 0
+
+
+def test_the_end_of_the_program_pushes_what_waits(script: Script) -> None:
+    script.run(
+        """
+        import sys, warnings
+        import mmapqueue
+        queue = mmapqueue.Queue(sys.argv[1])
+        producer = queue.producer(linger=1000)
+        for number in range(10):
+            producer.push(b"%d" % number)
+        warnings.simplefilter("ignore")
+        """,
+        script.directory / "queue",
+    )
+    with mmapqueue.Queue(script.directory / "queue") as queue:
+        assert data(queue) == [b"%d" % number for number in range(10)]
+
+
+def test_a_forked_child_cannot_push_and_leaves_the_parents_records(script: Script) -> None:
+    out = script.run(
+        """
+        import os, sys, warnings
+        import mmapqueue
+        warnings.simplefilter("ignore", DeprecationWarning)
+        with mmapqueue.Queue(sys.argv[1]) as queue, queue.producer(linger=1000) as producer:
+            handle = producer.push(b"x")
+            if os.fork() == 0:
+                for call in (lambda: producer.push(b"y"), producer.flush, lambda: handle.result(1)):
+                    try:
+                        call()
+                    except mmapqueue.MmapQueueError as error:
+                        print("forked" in str(error), flush=True)
+                producer.close()
+                os._exit(0)
+            os.wait()
+        print(handle.result(), flush=True)
+        """,
+        script.directory / "queue",
+    )
+    assert out.split() == ["True", "True", "True", "0"]
+
+
+INTERRUPTED = """
+    import os, random, signal, sys, threading
+    import mmapqueue
+
+    armed = False
+
+    def handler(number, frame):
+        global armed
+        if armed:
+            armed = False
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, handler)
+    queue = mmapqueue.Queue(sys.argv[1], capacity="64m")
+    done = threading.Event()
+
+    def send():
+        while not done.wait(random.random() * 0.003):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=send, daemon=True)
+    thread.start()
+    producer = queue.producer(linger=0.001, buffer_bytes=20_000)
+    number, hit, handles = 0, 0, []
+    while number < 60_000:
+        try:
+            armed = True
+            while number < 60_000:
+                # The number is used once, whatever the interrupted push did.
+                number += 1
+                handles.append((number, producer.push(b"%d" % number)))
+                if number % 5000 == 0:
+                    producer.flush()
+            armed = False
+        except KeyboardInterrupt:
+            hit += 1
+    done.set()
+    thread.join()
+    producer.flush()
+    found = [int(message.data) for message in queue]
+    assert found == sorted(set(found))
+    assert all(found[handle.result()] == number for number, handle in handles)
+    assert len(handles) <= len(found) <= number
+    producer.close()
+    queue.close()
+    print(hit)
+"""
+
+
+def test_an_interrupted_push_is_in_the_queue_once_or_not(script: Script) -> None:
+    assert int(script.run(INTERRUPTED, script.directory / "queue")) > 5
+
+
+def test_ctrl_c_ends_a_push_that_waits(script: Script) -> None:
+    process = script.start(
+        """
+        import sys
+        import mmapqueue
+        queue = mmapqueue.Queue(sys.argv[1], segment_size="4k", capacity="16k", max_event_size="1k")
+        producer = queue.producer(linger=0, buffer_bytes=2000)
+        try:
+            print("waiting", flush=True)
+            while True:
+                producer.push(b"x" * 500)
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        messages = queue.pop_many()
+        queue.ack(messages[-1])
+        producer.push(b"works")
+        producer.close()
+        print(queue.pop_many()[-1].data.decode())
+        queue.close()
+        """,
+        script.directory / "queue",
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "waiting\n"
+    time.sleep(1.0)
+    os.kill(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err, out.split()) == (0, "", ["interrupted", "works"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"linger": -1.0}, ValueError),
+        ({"batch_bytes": 0}, mmapqueue.ConfigError),
+        ({"buffer_bytes": "much"}, mmapqueue.ConfigError),
+    ],
+)
+def test_arguments_are_checked(open_queue: Open, arguments: dict[str, Any], error: type[Exception]) -> None:
+    with pytest.raises(error, match=next(iter(arguments))):
+        open_queue().producer(**arguments)

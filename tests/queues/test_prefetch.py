@@ -1,0 +1,423 @@
+"""Prefetched pops and coalesced acks keep every promise of pops and acks that call the JVM each time."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from itertools import islice
+from operator import length_hint
+from typing import Any
+
+import pytest
+
+import mmapqueue
+from conftest import SMALL, Open, Script, data, eventually, fill
+from mmapqueue._queue import pace
+
+#: No ack is sent before something needs it.
+NEVER = 1000.0
+
+
+def ready(queue: mmapqueue.Queue) -> int:
+    """How many records are prefetched."""
+    return length_hint(queue.consumer("default")._popper.ready)
+
+
+def in_jvm(queue: mmapqueue.Queue, name: str) -> int:
+    """What the JVM counts, which may lack acks."""
+    popper = queue.consumer("default")._popper
+    count: int = popper.handle.call_only(name, popper.number)
+    return count
+
+
+def prefetched(queue: mmapqueue.Queue, count: int = 100) -> list[mmapqueue.Message]:
+    """Pushes records, and pops some of them, until others are prefetched."""
+    queue.push_many(b"%d" % number for number in range(count))
+    popped = [queue.pop()]
+    while not ready(queue):
+        popped.append(queue.pop())
+    return popped
+
+
+# Prefetched pops
+
+
+def test_prefetched_records_count_as_not_popped(open_queue: Open) -> None:
+    queue = open_queue()
+    popped = prefetched(queue)
+    assert in_jvm(queue, "unacked") == len(popped) + ready(queue)
+    assert (queue.unacked(), queue.qsize()) == (len(popped), 100 - len(popped))
+    assert queue.lag() == 100
+    following = queue.peek()
+    assert following is not None
+    assert following == queue.pop()
+    assert [m.offset for m in popped] == list(range(len(popped)))
+
+
+@pytest.mark.parametrize("way", ["pop", "pop_many", "consume"])
+def test_all_ways_to_pop_continue_with_prefetched_records(open_queue: Open, way: str) -> None:
+    queue = open_queue()
+    popped = prefetched(queue)
+    if way == "pop":
+        popped += [queue.pop(block=False) for _ in range(100 - len(popped))]
+    elif way == "pop_many":
+        while more := queue.pop_many(7):
+            popped += more
+    else:
+        popped += list(islice(queue.consume(max_records=9), 20))
+        popped += list(queue)
+    assert [(m.offset, m.attempts) for m in popped] == [(offset, 1) for offset in range(100)]
+    with pytest.raises(mmapqueue.Empty):
+        queue.pop(timeout=0.01)
+
+
+def test_other_threads_get_prefetched_records(
+    open_queue: Open, in_thread: Callable[[Callable[[], Any]], "Future[Any]"]
+) -> None:
+    queue = open_queue()
+    popped = prefetched(queue)
+    left = ready(queue)
+    offsets = [in_thread(lambda: queue.pop(block=False).offset).result(60) for _ in range(left)]
+    assert offsets == list(range(len(popped), len(popped) + left))
+    assert ready(queue) == 0
+
+
+def test_threads_that_wait_get_a_record_each(
+    open_queue: Open, in_thread: Callable[[Callable[[], Any]], "Future[Any]"]
+) -> None:
+    queue = open_queue()
+    barrier = threading.Barrier(4, timeout=60)
+
+    def pop() -> int:
+        offset = queue.pop(timeout=60).offset
+        # All must have one at the same time.
+        barrier.wait()
+        return offset
+
+    for _ in range(20):
+        waiting = [in_thread(pop) for _ in range(4)]
+        first = queue.push_many([b"x"] * 4)
+        assert first == 4
+        offsets = sorted(each.result(60) for each in waiting)
+        assert offsets == list(range(offsets[0], offsets[0] + 4))
+
+
+def test_a_slow_consumer_prefetches_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(pace, "monotonic", lambda: now[0])
+    consumer = pace.Pace(4096)
+
+    def wants(seconds: float) -> int:
+        now[0] += seconds
+        count = consumer.next()
+        consumer.popped(count)
+        return count
+
+    # It doubles and more at a high pace, and follows a slow one at once.
+    assert [wants(0.0001) for _ in range(6)] == [1, 8, 64, 512, 4096, 4096]
+    assert wants(1.0) == 409
+    assert [wants(60.0) for _ in range(3)] == [1, 1, 1]
+    consumer.popped(4096)
+    consumer.restart()
+    assert wants(0.0001) == 1
+    assert [pace.Pace(most).next() for most in (0, 1)] == [1, 1]
+
+
+def test_requeued_records_come_before_prefetched_ones(open_queue: Open) -> None:
+    queue = open_queue()
+    popped = prefetched(queue)
+    queue.nack(popped[0])
+    again = queue.pop()
+    assert (again.offset, again.attempts) == (0, 2)
+    following = queue.pop()
+    assert (following.offset, following.attempts) == (len(popped), 1)
+
+
+def test_a_delayed_redelivery_comes_before_prefetched_records(open_queue: Open) -> None:
+    queue = open_queue(capacity="64m")
+    popped = prefetched(queue, 10_000)
+    queue.nack(popped[0], delay=0.2)
+    # At full pace it comes long before all others; a new record comes after it.
+    found = [queue.pop()]
+    while found[-1].offset:
+        assert len(found) < 9000
+        threading.Event().wait(0.001)
+        found.append(queue.pop())
+    assert found[-1].attempts == 2
+    found += queue.pop_many(10_000)
+    offsets = [message.offset for message in found if message.offset]
+    assert offsets == list(range(len(popped), 10_000))
+
+
+def test_a_record_that_was_not_delivered_cannot_be_acked(open_queue: Open) -> None:
+    queue = open_queue()
+    popped = prefetched(queue)
+    following = queue.peek()
+    assert following is not None
+    for call in (
+        lambda: queue.ack(following),
+        lambda: queue.ack(following, single=True),
+        lambda: queue.ack(following.offset),
+        lambda: queue.nack(following),
+        lambda: queue.ack_many([popped[0], following]),
+    ):
+        with pytest.raises(mmapqueue.OutOfRange):
+            call()
+    assert (queue.lag(), queue.pop().offset) == (100, len(popped))
+
+
+def test_max_unacked_counts_delivered_records(open_queue: Open) -> None:
+    queue = open_queue(max_unacked=50)
+    popped = prefetched(queue)
+    while len(popped) < 50:
+        popped.append(queue.pop(block=False))
+    with pytest.raises(mmapqueue.UnackedLimit):
+        queue.pop(block=False)
+    queue.ack(popped[9])
+    assert [queue.pop(block=False).offset for _ in range(10)] == list(range(50, 60))
+    with pytest.raises(mmapqueue.UnackedLimit):
+        queue.pop(timeout=0.05)
+
+
+def test_a_close_releases_prefetched_records(open_queue: Open) -> None:
+    queue = open_queue()
+    popped = prefetched(queue)
+    queue.ack(popped[-1])
+    consumer = queue.consumer("default")
+    queue.close()
+    for closed in (queue, consumer):
+        with pytest.raises(mmapqueue.Closed):
+            closed.pop()
+        with pytest.raises(mmapqueue.Closed):
+            closed.ack(popped[-1])
+    queue = open_queue()
+    assert [(m.offset, m.attempts) for m in queue] == [(offset, 1) for offset in range(len(popped), 100)]
+
+
+def test_a_closed_consumer_delivers_nothing(open_queue: Open) -> None:
+    queue = open_queue()
+    popped = prefetched(queue)
+    consumer = queue.consumer("default")
+    consumer.close()
+    with pytest.raises(mmapqueue.Closed):
+        consumer.pop()
+    with pytest.raises(mmapqueue.Closed):
+        consumer.ack(popped[0])
+    # The queue opens it again.
+    assert queue.pop().offset == 0
+
+
+def test_a_seek_forgets_prefetched_records(open_queue: Open) -> None:
+    queue = open_queue()
+    popped = prefetched(queue)
+    queue.seek(len(popped) + 5)
+    assert queue.pop().offset == len(popped) + 5
+    queue.seek("committed")
+    queue.seek("earliest")
+    assert [m.offset for m in queue] == list(range(len(popped) + 5, 100))
+
+
+def test_a_purge_includes_prefetched_records(open_queue: Open) -> None:
+    queue = open_queue()
+    popped = prefetched(queue)
+    queue.ack(popped[0])
+    assert queue.purge() == 99
+    assert (queue.lag(), queue.qsize()) == (0, 0)
+    assert queue.push(b"new") == 100
+    assert queue.pop(block=False).offset == 100
+
+
+def test_dropped_records_are_not_delivered_from_the_prefetched_ones(open_queue: Open) -> None:
+    queue = open_queue(**SMALL, max_consumer_lag="32k")
+    queue.push_many([b"x" * 100] * 50)
+    popped = [queue.pop() for _ in range(20)]
+    assert ready(queue)
+    queue.push_many([b"x" * 100] * 1000)
+    offsets = [message.offset for message in popped]
+    more = (offsets.append(queue.pop(block=False).offset) for _ in range(1000))
+    with pytest.raises(mmapqueue.Dropped) as dropped:
+        list(more)
+    assert offsets == list(range(len(offsets)))
+    queue.ack(popped[0])
+    rest = [message.offset for message in queue]
+    assert rest == list(range(dropped.value.last + 1, 1050))
+
+
+# Coalesced acks
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_acks_reach_the_jvm_before_anything_that_could_see_them(open_queue: Open, single: bool) -> None:
+    queue = open_queue(ack_linger=NEVER)
+    queue.push_many([b"x"] * 100)
+    lag = 100
+
+    def ack() -> None:
+        nonlocal lag
+        for message in queue.pop_many(2):
+            queue.ack(message, single=single)
+        assert in_jvm(queue, "lag") == lag
+        lag -= 2
+
+    for see in (
+        lambda: queue.lag(),
+        lambda: queue.consumer_stats()["default"].lag_records,
+        lambda: queue.flush() or in_jvm(queue, "lag"),
+        lambda: queue.stats() and in_jvm(queue, "lag"),
+        lambda: (queue.pop_many(1) and queue.nack(100 - lag)) or in_jvm(queue, "lag"),
+        lambda: queue.peek() and in_jvm(queue, "lag"),
+    ):
+        ack()
+        assert see() == lag
+    ack()
+    queue.close()
+    assert open_queue().lag() == lag
+
+
+def test_acks_reach_the_jvm_by_themselves(open_queue: Open) -> None:
+    queue = open_queue()
+    queue.push_many([b"x"] * 10)
+    for left in (9, 8, 7):
+        queue.ack(queue.pop())
+        assert eventually(lambda left=left: in_jvm(queue, "lag") == left)  # type: ignore[misc]
+
+
+def test_acks_are_sent_at_once_without_linger(open_queue: Open) -> None:
+    queue = open_queue(ack_linger=0)
+    queue.push_many([b"x"] * 10)
+    queue.ack(queue.pop())
+    assert in_jvm(queue, "lag") == 9
+    consumer = queue.consumer("other", ack_linger=NEVER, prefetch=0)
+    consumer.ack(consumer.pop())
+    assert consumer._popper.pending
+
+
+def test_a_push_that_finds_the_queue_full_sends_acks(open_queue: Open) -> None:
+    queue = open_queue(**SMALL, ack_linger=NEVER)
+    pushed = fill(queue)
+    queue.ack(queue.pop_many(pushed)[-1])
+    queue.push(b"x" * 500, block=False)
+    queue.ack(queue.pop_many(pushed)[-1])
+    assert queue.push_many([b"x" * 500] * 10, block=False) == 10
+
+
+def test_a_cumulative_ack_includes_requeued_records(open_queue: Open) -> None:
+    queue = open_queue(ack_linger=NEVER)
+    queue.push_many([b"x"] * 10)
+    messages = queue.pop_many(5)
+    queue.nack(messages[2])
+    queue.ack(messages[4])
+    assert [message.offset for message in queue] == [5, 6, 7, 8, 9]
+    with pytest.raises(mmapqueue.OutOfRange, match="acked"):
+        queue.nack(messages[2])
+
+
+def test_an_ack_from_before_a_seek_acks_nothing_after_it(open_queue: Open) -> None:
+    queue = open_queue(ack_linger=NEVER, retain_bytes="1m")
+    queue.push_many([b"x"] * 10)
+    messages = queue.pop_many(8)
+    queue.ack(messages[3])
+    queue.seek(1)
+    assert (queue.lag(), queue.qsize()) == (9, 9)
+    with pytest.raises(mmapqueue.OutOfRange):
+        queue.ack(messages[3])
+    assert queue.pop().offset == 1
+    assert queue.lag() == 9
+
+
+def test_a_message_of_another_consumer_is_not_acked(open_queue: Open) -> None:
+    queue = open_queue()
+    queue.push_many([b"x"] * 10)
+    message = queue.consumer("other").pop()
+    with pytest.raises(mmapqueue.Foreign):
+        queue.consumer("default").ack(message)
+    made = mmapqueue.Message(b"x", 0, 0, 1)
+    with pytest.raises(mmapqueue.OutOfRange):
+        queue.consumer("default").ack(made)
+
+
+def test_threads_pop_and_ack(open_queue: Open, in_thread: Callable[[Callable[[], Any]], "Future[Any]"]) -> None:
+    queue = open_queue(capacity="64m")
+    queue.push_many(b"%d" % number for number in range(20_000))
+
+    def work() -> list[int]:
+        found = []
+        while True:
+            try:
+                message = queue.pop(block=False)
+            except mmapqueue.Empty:
+                if queue.qsize():
+                    continue
+                return found
+            found.append(message.offset)
+            queue.ack(message, single=True)
+
+    each = [in_thread(work) for _ in range(4)]
+    offsets = [offset for future in each for offset in future.result(120)]
+    assert sorted(offsets) == list(range(20_000))
+    assert (queue.lag(), queue.unacked()) == (0, 0)
+
+
+# Both
+
+
+@pytest.mark.parametrize("key", ["prefetch", "ack_linger"])
+def test_leases_allow_neither(open_queue: Open, key: str) -> None:
+    queue = open_queue(visibility_timeout=60_000)
+    prefetch_nothing(queue)
+    queue.close()
+    with pytest.raises(mmapqueue.ConfigError, match=f"{key} = .*visibility_timeout"):
+        open_queue(visibility_timeout=60_000, **{key: 1})
+    with pytest.raises(ValueError, match=key):
+        open_queue(**{key: -1})
+
+
+def test_prefetch_can_be_switched_off(open_queue: Open) -> None:
+    prefetch_nothing(open_queue(prefetch=0))
+
+
+def prefetch_nothing(queue: mmapqueue.Queue) -> None:
+    queue.push_many([b"x"] * 100)
+    for _ in range(50):
+        queue.pop()
+        assert ready(queue) == 0
+
+
+def test_a_forked_child_neither_pops_nor_acks(script: Script) -> None:
+    out = script.run(
+        """
+        import os, sys, warnings
+        import mmapqueue
+        warnings.simplefilter("ignore", DeprecationWarning)
+        with mmapqueue.Queue(sys.argv[1]) as queue:
+            queue.push_many([b"x"] * 1000)
+            popped = [queue.pop() for _ in range(30)]
+            if os.fork() == 0:
+                for call in (queue.pop, lambda: queue.ack(popped[-1]), queue.lag):
+                    try:
+                        call()
+                    except mmapqueue.MmapQueueError as error:
+                        print("forked" in str(error), flush=True)
+                os._exit(0)
+            os.wait()
+            print(queue.pop().offset, queue.lag(), flush=True)
+        """,
+        script.directory / "queue",
+    )
+    assert out.split() == ["True", "True", "True", "30", "1000"]
+
+
+def test_acks_of_a_program_that_ends_without_close_are_sent(script: Script) -> None:
+    script.run(
+        """
+        import sys, warnings
+        import mmapqueue
+        queue = mmapqueue.Queue(sys.argv[1], ack_linger=1000)
+        queue.push_many([b"x"] * 100)
+        for _ in range(30):
+            queue.ack(queue.pop())
+        """,
+        script.directory / "queue",
+    )
+    with mmapqueue.Queue(script.directory / "queue") as queue:
+        assert queue.lag() == 70
+        assert data(queue) == [b"x"] * 70

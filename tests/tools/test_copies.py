@@ -1,0 +1,66 @@
+"""Copy and resize."""
+
+from pathlib import Path
+
+import pytest
+
+import mmapqueue
+from conftest import Open, data
+from mmapqueue._cli.main import main
+
+
+def test_a_copy_has_another_ring(closed: Path, records: list[bytes], tmp_path: Path, open_queue: Open) -> None:
+    told: list[tuple[int, int]] = []
+    report = mmapqueue.copy(
+        closed,
+        tmp_path / "copy",
+        capacity="1m",
+        segment_size="64k",
+        progress=lambda done, total: told.append((done, total)),
+    )
+    # Of the two consumers, `other` has acked none.
+    assert report == mmapqueue.CopyReport(str(tmp_path / "copy"), 100, 0, 100, 65536, 16, 0)
+    assert str(report).startswith(f"{tmp_path / 'copy'}: 100 records, offsets 0 to 99\n")
+    assert told[-1][0] == told[-1][1] > 0
+    with open_queue(tmp_path / "copy") as copy, open_queue(closed) as queue:
+        assert copy.config["segment_size"] == 65536
+        assert data(copy.pop_many()) == data(queue.pop_many()) == records[10:]
+        assert [m.timestamp for m in copy.read_many(0, 100)] == [m.timestamp for m in queue.read_many(0, 100)]
+        assert copy.push(b"next") == 100
+
+
+def test_resize_in_place(closed: Path, records: list[bytes], open_queue: Open) -> None:
+    with open_queue(closed) as queue:
+        segment_size = queue.config["segment_size"]
+        with pytest.raises(mmapqueue.Locked):
+            mmapqueue.resize(closed, "64m")
+    assert mmapqueue.resize(closed, "64m").capacity_segments == (64 << 20) // segment_size
+    assert mmapqueue.resize(str(closed), segment_size="128k").segment_size == 128 << 10
+    with open_queue(closed) as queue:
+        assert queue.config["capacity"] == 64 << 20
+        assert data(queue.pop_many()) == records[10:]
+        assert data(queue.consumer("other").pop_many()) == records
+    assert mmapqueue.verify(closed).findings == []
+
+
+def test_a_ring_that_is_too_small(closed: Path, records: list[bytes], open_queue: Open) -> None:
+    with pytest.raises(mmapqueue.ConfigError, match=r"capacity = .*at least") as caught:
+        mmapqueue.resize(closed, "8k", segment_size="4k")
+    assert caught.value.key == "capacity"
+    with pytest.raises(mmapqueue.ConfigError, match="capacity"):
+        mmapqueue.resize(closed, "large")
+    with pytest.raises(mmapqueue.NotFound):
+        mmapqueue.resize(closed / "none", "1m")
+    with open_queue(closed) as queue:
+        assert data(queue.pop_many()) == records[10:]
+
+
+def test_the_command_line(closed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["copy", str(closed), "--to", str(tmp_path / "copy"), "--capacity", "1m"]) == 0
+    assert "100 records, offsets 0 to 99" in capsys.readouterr().out
+    assert main(["resize", str(closed), "--capacity", "2m", "--segment-size", "64k"]) == 0
+    assert "up to 32 segments of 65536 bytes" in capsys.readouterr().out
+    for words in (["resize", str(closed)], ["copy", str(closed)], ["resize", str(tmp_path / "none"), "--capacity=1m"]):
+        with pytest.raises(SystemExit) as end:
+            main(words)
+        assert end.value.code != 0
