@@ -37,6 +37,8 @@ SPARK_ARCHIVE := build/spark.jsa
 # Beside the other requirements, so that the tests without them stay without them.
 CONNECT       := $(VENV)/connect
 CONNECT_READY := $(CONNECT)/.requirements
+FRAMES        := $(VENV)/frames
+FRAMES_READY  := $(FRAMES)/.requirements
 PEERS         := $(VENV)/peers
 PEERS_READY   := $(PEERS)/.requirements
 
@@ -52,7 +54,7 @@ PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build packages test test-long test-java test-python test-spark test-spark-all test-connect bench-spark bench-events bench-pipeline soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage verify-random fuzz mutants spark-kill pipeline-kill docs bench bench-full bench-latency bench-guard bench-scale bench-python bench-report demo demo-clean proto lock clean distclean
+.PHONY: help setup build packages test test-long test-java test-python test-spark test-spark-all test-connect test-frames bench-spark bench-events bench-pipeline soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage verify-random fuzz mutants spark-kill pipeline-kill docs bench bench-full bench-latency bench-guard bench-scale bench-python bench-report demo demo-clean proto lock clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -100,6 +102,9 @@ test-spark-all: ## Run them with each Spark that is supported
 
 test-connect: $(PACKAGE_READY) $(JAR) $(CONNECT_READY) ## Run the tests over Spark Connect (80 MB more to download)
 	PYTHONPATH=$(CONNECT) $(PY) -m pytest tests/spark/test_connect.py
+
+test-frames: $(PACKAGE_READY) $(JAR) $(FRAMES_READY) ## Run the tests of pandas, polars and DuckDB with batches of Arrow (400 MB more to install)
+	PYTHONPATH=$(FRAMES) $(PY) -m pytest tests/queues/test_arrow_frames.py
 
 soak: $(TEST_CP) ## Count every message of 4 producers and 4 consumers (N=10000000 of 1 KiB)
 	java -Xmx64m @$(TEST_CP) org.mmapqueue.soak.ManyThreads $(N)
@@ -285,7 +290,7 @@ proto: ## Generate the Python code of event.proto
 
 lock: ## Lock the libraries and requirements anew (needs uv)
 	$(GRADLE) lockLibraries
-	for name in build dev connect peers docs; do \
+	for name in build dev connect frames peers docs; do \
 	    uv pip compile --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header \
 	        --quiet --upgrade --output-file requirements/$$name.lock requirements/$$name.in || exit 1; \
 	done
@@ -341,6 +346,11 @@ $(VENV_READY): requirements/build.lock requirements/dev.lock
 $(CONNECT_READY): requirements/connect.lock $(VENV_READY)
 	rm -rf $(CONNECT)
 	$(PY) -m pip install --quiet --require-hashes --no-deps --target $(CONNECT) -r requirements/connect.lock
+	@touch $@
+
+$(FRAMES_READY): requirements/frames.lock $(VENV_READY)
+	rm -rf $(FRAMES)
+	$(PY) -m pip install --quiet --require-hashes --no-deps --target $(FRAMES) -r requirements/frames.lock
 	@touch $@
 
 $(PEERS_READY): requirements/peers.lock $(VENV_READY)

@@ -69,8 +69,8 @@ def test_both_languages_have_the_same_numbers() -> None:
     }  # fmt: skip
     layout = constants("SharedBufferLayout.java")
     assert int(layout["PAYLOAD"]) == names.PAYLOAD
-    assert int(layout["TIMESTAMPS"]) == names.HAS_TIMESTAMPS
-    assert int(layout["OFFSETS"]) == names.HAS_OFFSETS
+    assert int(layout["MISSING_TIMESTAMPS"]) == names.MISSING_TIMESTAMPS
+    assert int(layout["MIXED_ATTEMPTS"]) == names.MIXED_ATTEMPTS
     positions = [int(layout[name]) for name in ("OFFSET", "TIMESTAMP", "COUNT", "FLAGS", "BYTES", "ATTEMPTS")]
     assert positions == [0, 8, 16, 20, 24, 28]
     assert names.HEADER.format == "=qqiiii"

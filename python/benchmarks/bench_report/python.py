@@ -13,6 +13,8 @@ from .words import NOTHING, number, rate, size, spread, table
 
 #: The module in a JVM of its own; in a Spark session its name is longer.
 OWN = "mmapqueue"
+#: The subject that copies through a mapped file.
+PLAIN_COPY = "plain copy through mmap"
 
 
 class Result(NamedTuple):
@@ -120,6 +122,13 @@ def targets(run: Run) -> list[Target]:
         found = find(run, operation, KIB)
         megabytes = found.map(lambda records: records * KIB / 1e6) if found else None
         many.append(Check(f"{operation} of 1 KiB records, at the best batch", megabytes, 1000, "MB/s"))
+    arrow = []
+    for operation in ("push", "pop"):
+        times = ratio(find(run, f"{operation}_arrow", KIB), find(run, f"{operation}_many", KIB))
+        words = f"{operation}_arrow of 1 KiB records, as a multiple of {operation}_many, each at its best batch"
+        arrow.append(Check(words, times, 2, "times"))
+    copied = ratio(find(run, "round_trip_arrow", KIB), find(run, "round_trip_many", KIB, subject=PLAIN_COPY))
+    arrow.append(Check("push_arrow and pop_arrow, as a multiple of a plain copy through mmap", copied, 0.9, "times"))
     single = []
     for operation in ("push", "pop"):
         words = f"One {operation} of 1 KiB, as a multiple of a py4j call that does nothing"
@@ -128,6 +137,7 @@ def targets(run: Run) -> list[Target]:
     millions = iterated.map(lambda records: records / 1e6) if iterated else None
     return [
         Target("Python, many at a time", many),
+        Target("Python, Arrow", arrow),
         Target("Python, one at a time", single),
         Target("Python, one record a call", _one_by_one(run)),
         Target("Python, iteration", [Check("Iteration over a consumer, 1 KiB", millions, 0.5, "million/s")]),

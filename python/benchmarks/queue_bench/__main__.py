@@ -12,7 +12,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from queue_bench import acknowledged, files, memory, own, redis_server, report, rounds, sqlite
+from queue_bench import acknowledged, files, memory, own, plain, redis_server, report, rounds, sqlite
 from queue_bench.workload import Subject, Workload
 
 _BATCHES = "1,10,100,1000,10000"
@@ -105,6 +105,7 @@ def main(words: list[str] | None = None) -> None:
     present, missing = _present(
         [
             *own.subjects(options.ring << 20, options.segment_size, options.spark),
+            *plain.subjects(options.ring << 20),
             *memory.SUBJECTS,
             *files.SUBJECTS,
             *sqlite.SUBJECTS,

@@ -9,6 +9,8 @@ from itertools import islice, repeat
 from pathlib import Path
 from typing import Any
 
+import pyarrow
+
 import mmapqueue
 from mmapqueue._jvm import standalone
 from queue_bench.workload import Popped, Run, Session, Step, Subject, Workload, nothing, times
@@ -55,6 +57,7 @@ class _Queue(Session):
                 yield self._handles("push_handle_sync", self._sync_producer)
                 yield self._pop_and_ack()
             yield self._many(batch)
+            yield self._arrow(batch)
             yield self._iteration(batch, "consume", self._consume)
             if batch == _ONE_BATCH:
                 yield self._iteration(batch, "aconsume", self._aconsume)
@@ -112,6 +115,29 @@ class _Queue(Session):
             Step("ack_many", popped.each(queue.ack_many), batch),
         )
         return Workload(steps, popped.check(batch, lambda messages: [message.data for message in messages]))
+
+    def _arrow(self, batch: int) -> Workload:
+        """Batches of Arrow. Each is dropped before the next one is popped: its memory is used again."""
+        queue = self._queue
+        pushed = pyarrow.record_batch({"value": [self.record] * batch})
+        popped: list[Any] = []
+
+        def pop(calls: int) -> None:
+            for _ in range(calls):
+                left = batch
+                while left:
+                    popped[:] = [queue.pop_arrow(left)]
+                    left -= popped[0].num_rows
+                    queue.ack(popped[0])
+
+        def check(calls: int) -> None:
+            self._empty(calls)
+            if set(popped[0]["value"].to_pylist()) != {self.record}:
+                raise RuntimeError("pop_arrow has changed a record")
+            popped.clear()
+
+        steps = (Step("push_arrow", times(partial(queue.push_arrow, pushed)), batch), Step("pop_arrow", pop, batch))
+        return Workload(steps, check)
 
     def _push(self, batch: int) -> Run:
         return times(partial(self._queue.push_many, [self.record] * batch))
@@ -198,7 +224,8 @@ class _Session:
 
 def subjects(ring: int, segment_size: str, in_spark: bool) -> list[Subject]:
     """The queue without Spark, and with Spark if `spark`."""
-    fast = f"push_many, pop_many, ack_many; ring of {ring >> 20} MiB, segments of {segment_size}, flusher on"
+    calls = "push_many, pop_many, ack_many; pop_arrow with its acks"
+    fast = f"{calls}; ring of {ring >> 20} MiB, segments of {segment_size}, flusher on"
     survives = "everything that was pushed; a loss of power takes at most a second, nothing after flush()"
     found = [
         Subject(STANDALONE, fast, survives, lambda: mmapqueue.__version__, partial(_Queue, None, ring, segment_size))

@@ -54,8 +54,8 @@ class Workload:
         """All steps as one, if there are several and all are reported; for the results alone."""
         if len(self.steps) < 2 or not all(step.operation for step in self.steps):
             return None
-        many = "_many" if self.steps[0].operation.endswith("_many") else ""
-        return Step("round_trip" + many, nothing, self.batch)
+        kind = self.steps[0].operation.removeprefix("push")
+        return Step("round_trip" + kind, nothing, self.batch)
 
 
 class Session(ABC):

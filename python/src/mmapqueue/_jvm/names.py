@@ -117,9 +117,8 @@ DONE = -4
 #: Offset, timestamp in µs (0 = none), number of records, flags, bytes of payload, attempts.
 HEADER = struct.Struct("=qqiiii")
 PAYLOAD = 64
-HAS_TIMESTAMPS = 1
-HAS_OFFSETS = 2
-HAS_ATTEMPTS = 4
+MISSING_TIMESTAMPS = 1
+MIXED_ATTEMPTS = 2
 
 #: Joins keys and values of a configuration: no path contains it.
 SEPARATOR = "\0"

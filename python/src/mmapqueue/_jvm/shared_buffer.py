@@ -4,15 +4,14 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import accumulate, pairwise, repeat
-from mmap import mmap
+from itertools import accumulate
 from pathlib import Path
-from struct import iter_unpack
 
 from py4j.java_gateway import JavaObject
 
 from mmapqueue._jvm import names
 from mmapqueue._jvm.calls import Call, Lifetime
+from mmapqueue._jvm.columns import Columns
 from mmapqueue._jvm.shared_memory import Allocator, Memory
 from mmapqueue._values.message import AnyMessage, messages
 from mmapqueue._values.origin import Origin
@@ -23,10 +22,14 @@ SMALL_BYTES = 64 << 10
 LARGE_BYTES = 5 << 18
 #: The most large buffers of a process. Threads keep small ones when all are taken.
 MAX_LARGE = 16
-# One entry for each large buffer that may still be made. A list, as its append and pop are atomic.
+#: The buffers that are lent: see `lending`.
+LENT_BYTES = 4 << 20
+#: The most of these in a process. Records are copied when all others are lent.
+MAX_LENT = 16
+# One entry for each buffer of a size that may still be made. A list, as its append and pop are atomic.
 _large_left = [None] * MAX_LARGE
-
-_HEADER_BYTES = names.HEADER.size
+_lent_left = [None] * MAX_LENT
+_left = {LARGE_BYTES: _large_left, LENT_BYTES: _lent_left}
 
 
 class SharedBuffer:
@@ -94,41 +97,26 @@ class SharedBuffer:
         ends = list(accumulate(lengths[start : start + self.record_limit]))
         return start + bisect_right(ends, self.payload_limit)
 
-    def write(self, payload: bytes, lengths: "Sequence[int] | array[int]") -> None:
-        """Writes records: their bytes back to back, then the lengths."""
+    def write(self, payload: bytes | memoryview, lengths: Sequence[int]) -> None:
+        """Writes records: their bytes back to back, then the lengths. A memoryview of lengths has 32 bits for each."""
         self.memory.store(names.PAYLOAD, payload)
         if lengths:
-            self.memory.store(names.aligned(names.PAYLOAD + len(payload)), array("I", lengths).tobytes())
+            column = lengths if isinstance(lengths, memoryview) else memoryview(array("I", lengths))
+            self.memory.store(names.aligned(names.PAYLOAD + len(payload)), column.cast("B"))
 
     def count(self) -> int:
         """The number of records that the last call has written or pushed."""
-        count: int = names.HEADER.unpack_from(self.memory.load(_HEADER_BYTES))[2]
+        count: int = names.HEADER.unpack_from(self.memory.load(names.HEADER.size))[2]
         return count
 
     def read(self, origin: Origin) -> list[AnyMessage]:
         """The records that the JVM has written, as messages of an origin."""
-        offset, timestamp, count, flags, size, attempts = names.HEADER.unpack_from(self.memory.load(_HEADER_BYTES))
+        header = self.memory.load(names.HEADER.size)
+        offset, timestamp, count, _, size, attempts = names.HEADER.unpack_from(header)
         if count == 1:
             return list(messages((self._payload(size),), (offset,), (timestamp,), (attempts,), origin))
-        lengths_at = names.aligned(names.PAYLOAD + size)
-        timestamps_at = names.aligned(lengths_at + 4 * count)
-        offsets_at = timestamps_at + (8 * count if flags & names.HAS_TIMESTAMPS else 0)
-        attempts_at = offsets_at + (8 * count if flags & names.HAS_OFFSETS else 0)
-        view = self.memory.load(attempts_at + (4 * count if flags & names.HAS_ATTEMPTS else 0))
-        lengths = array("I", view[lengths_at : lengths_at + 4 * count])
-        return list(
-            messages(
-                _slices(view, lengths, size),
-                array("q", view[offsets_at:attempts_at])
-                if flags & names.HAS_OFFSETS
-                else range(offset, offset + count),
-                array("q", view[timestamps_at:offsets_at]) if flags & names.HAS_TIMESTAMPS else repeat(0, count),
-                array("i", view[attempts_at : attempts_at + 4 * count])
-                if flags & names.HAS_ATTEMPTS
-                else repeat(attempts, count),
-                origin,
-            )
-        )
+        columns = Columns.of(header)
+        return columns.messages(self.memory.load(columns.last), origin)
 
     def _payload(self, size: int) -> bytes:
         """The bytes of a single record. The JVM keeps one that is larger than the buffer, for `fetch`."""
@@ -142,14 +130,6 @@ class SharedBuffer:
         return bytes(data)
 
 
-def _slices(view: bytes | mmap, lengths: "array[int]", size: int) -> list[bytes]:
-    """The payloads that are back to back in a buffer; `size` bytes together."""
-    if lengths[0] and lengths.count(lengths[0]) == len(lengths):
-        # Of one length: in C.
-        return [data for (data,) in iter_unpack(f"{lengths[0]}s", view[names.PAYLOAD : names.PAYLOAD + size])]
-    return [view[a:b] for a, b in pairwise(accumulate(lengths, initial=names.PAYLOAD))]
-
-
 class BufferPool:
     """The shared buffers of a queue that no thread keeps. Safe for any number of threads."""
 
@@ -157,9 +137,11 @@ class BufferPool:
         self._allocator = Allocator(handle, directory, lifetime)
         self._lifetime = lifetime
         # Lists, as their append and pop are atomic: `put` runs in finalizers, which take no lock.
-        self._small: list[SharedBuffer] = []
-        self._large: list[SharedBuffer] = []
-        self._large_made: list[None] = []
+        self._free: dict[int, list[SharedBuffer]] = {SMALL_BYTES: [], LARGE_BYTES: [], LENT_BYTES: []}
+        # The entries that this pool has taken, by size.
+        self._taken: dict[int, list[None]] = {size: [] for size in _left}
+        self._lent: set[SharedBuffer] = set()
+        self._closed = False
         # All buffers of the queue. A finalizer may put a buffer back that the garbage collector has found in a cycle;
         # without this reference py4j would have released its Java object before the finalizer ran.
         self._made: set[SharedBuffer] = set()
@@ -167,24 +149,31 @@ class BufferPool:
     def get_small(self) -> SharedBuffer:
         """A small buffer."""
         try:
-            return self._small.pop()
+            return self._free[SMALL_BYTES].pop()
         except IndexError:
             found = self._allocator.shared(SMALL_BYTES) or self._allocator.in_heap(SMALL_BYTES)
             return self._new(found, SMALL_BYTES)
 
     def get_large(self) -> SharedBuffer | None:
         """A large buffer; None when all are in use, or when no memory can be shared."""
+        return self._get_limited(LARGE_BYTES)
+
+    def get_lendable(self) -> SharedBuffer | None:
+        """A buffer that may be lent; None when all are in use, or when no memory can be shared."""
+        return self._get_limited(LENT_BYTES)
+
+    def _get_limited(self, size: int) -> SharedBuffer | None:
         try:
-            return self._large.pop()
+            return self._free[size].pop()
         except IndexError:
             pass
         try:
-            self._large_made.append(_large_left.pop())
+            self._taken[size].append(_left[size].pop())
         except IndexError:
             return None
-        found = self._allocator.shared(LARGE_BYTES)
-        # After a failure the entry stays taken: retrying on each call would cost more than a large buffer gains.
-        return None if found is None else self._new(found, LARGE_BYTES)
+        found = self._allocator.shared(size)
+        # After a failure the entry stays taken: retrying on each call would cost more than such a buffer gains.
+        return None if found is None else self._new(found, size)
 
     def _new(self, found: tuple[JavaObject, Memory], size: int) -> SharedBuffer:
         buffer = SharedBuffer(*found, size, self._lifetime)
@@ -215,27 +204,48 @@ class BufferPool:
 
     def put(self, buffer: SharedBuffer) -> None:
         """Puts a buffer back. The caller uses neither the buffer nor its content any more."""
-        (self._small if buffer.size == SMALL_BYTES else self._large).append(buffer)
+        self._free[buffer.size].append(buffer)
 
     def discard(self, buffer: SharedBuffer) -> None:
         """Drops a buffer that the JVM may still use."""
         self._made.discard(buffer)
-        if buffer.size == LARGE_BYTES:
-            self._free_large()
+        if buffer.size in _left:
+            self._release_entry(buffer.size)
+
+    def may_lend(self, buffer: SharedBuffer) -> bool:
+        """Whether to lend a buffer: calls then find another one."""
+        return buffer.size == LENT_BYTES and bool(self._free[LENT_BYTES] or _lent_left)
+
+    def lent(self, buffer: SharedBuffer) -> None:
+        """Notes that a buffer is lent: `close` leaves its memory."""
+        self._lent.add(buffer)
+
+    def put_lent(self, buffer: SharedBuffer, reusable: bool) -> None:
+        """Puts a lent buffer back, or drops it."""
+        self._lent.discard(buffer)
+        if reusable and not self._closed:
+            self.put(buffer)
+            return
+        self.discard(buffer)
+        if reusable:
+            buffer.memory.close()
 
     def close(self) -> None:
-        """Frees the memory of the buffers in the pool."""
-        for buffers in (self._small, self._large):
+        """Frees the memory of the buffers in the pool. That of lent buffers is freed once nothing refers to it."""
+        self._closed = True
+        for buffers in self._free.values():
             while buffers:
                 buffers.pop().memory.close()
-        while self._large_made:
-            self._free_large()
-        self._made.clear()
+        for size, taken in self._taken.items():
+            for _ in range(len(taken) - (len(self._lent) if size == LENT_BYTES else 0)):
+                self._release_entry(size)
+        self._made.intersection_update(self._lent)
 
-    def _free_large(self) -> None:
+    def _release_entry(self, size: int) -> None:
         with suppress(IndexError):
-            _large_left.append(self._large_made.pop())
+            _left[size].append(self._taken[size].pop())
 
     def __del__(self) -> None:
-        while self._large_made:
-            self._free_large()
+        for size, taken in self._taken.items():
+            while taken:
+                self._release_entry(size)

@@ -7,6 +7,7 @@ store into a page without a block would kill the process.
 """
 
 import contextlib
+import ctypes
 import mmap
 import os
 import secrets
@@ -62,8 +63,14 @@ class MappedMemory:
         """The whole mapping."""
         return self._map
 
+    def address(self) -> int:
+        """Where the memory begins in this process."""
+        return ctypes.addressof(ctypes.c_char.from_buffer(self._map))
+
     def close(self) -> None:
         """Frees the memory. The JVM's mapping lasts until Java collects it, and holds no memory by then."""
+        if self._map.closed:
+            return
         if hasattr(mmap, "MADV_REMOVE"):
             # Other file systems free the file with the last mapping.
             with contextlib.suppress(OSError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import TracebackType
 
+from mmapqueue._queue.arrow.reading import ArrowReading
 from mmapqueue._queue.async_methods import AsyncReading, Closing
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.iteration import Iteration
@@ -14,7 +15,7 @@ from mmapqueue._values.annotations import Self, Value
 from mmapqueue._values.offsets import STARTS, SeekTarget, target_text
 
 
-class Consumer(AsyncReading[Value]):
+class Consumer(AsyncReading[Value], ArrowReading[Value]):
     """Reads a queue independently of its other consumers.
 
     `pop` moves its reading position, `ack` its committed position. The queue reuses space that every consumer has
@@ -83,4 +84,4 @@ class Consumer(AsyncReading[Value]):
         raise TypeError("a Consumer cannot be pickled or copied: it is a connection to a JVM; open the queue there")
 
 
-adopt(Consumer, AsyncReading, Closing, Iteration, Reading)
+adopt(Consumer, AsyncReading, ArrowReading, Closing, Iteration, Reading)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+from mmapqueue._queue.arrow.reading import ArrowReading
 from mmapqueue._queue.async_methods import AsyncReading
 from mmapqueue._queue.consumer import Consumer
 from mmapqueue._queue.handle import QueueHandle
@@ -15,7 +16,7 @@ from mmapqueue._values.durations import Duration
 from mmapqueue._values.offsets import STARTS, SeekTarget, target_text
 
 
-class Consumers(AsyncReading[Value]):
+class Consumers(AsyncReading[Value], ArrowReading[Value]):
     """The methods of a queue for its consumers, and those of a consumer for the one that it was opened with.
 
     That one exists from the first call on that pops, iterates or seeks. Calls that only look, and acks, do not make it.

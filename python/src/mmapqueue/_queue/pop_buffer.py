@@ -1,5 +1,6 @@
 """One thread's buffer for pops, and a batch of popped records."""
 
+from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ from mmapqueue._queue.undelivered import NEVER, Undelivered
 from mmapqueue._values.message import AnyMessage
 
 #: The records of one call after another.
-Chunks = tuple[list[AnyMessage], ...]
+Chunks = tuple[Sequence[AnyMessage], ...]
 State = tuple[SharedBuffer, int, Chunks]
 
 
@@ -60,4 +61,6 @@ class Batch(NamedTuple):
 
 def flat(chunks: Chunks) -> list[AnyMessage]:
     """The records of all chunks."""
-    return chunks[0] if len(chunks) == 1 else list(chain.from_iterable(chunks))
+    if len(chunks) == 1 and isinstance(chunks[0], list):
+        return chunks[0]
+    return list(chain.from_iterable(chunks))

@@ -7,7 +7,7 @@ loses no record and delivers none twice.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from operator import length_hint
 from os import getpid
@@ -15,8 +15,9 @@ from time import monotonic, sleep
 from weakref import WeakValueDictionary
 
 from mmapqueue._jvm import names
+from mmapqueue._jvm.lending import UnreadRecords
 from mmapqueue._jvm.lock_holders import retry_while_ending
-from mmapqueue._jvm.shared_buffer import SMALL_BYTES
+from mmapqueue._jvm.shared_buffer import SMALL_BYTES, SharedBuffer
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.handle import QueueHandle
@@ -26,6 +27,10 @@ from mmapqueue._queue.prefetch import Prefetch
 from mmapqueue._queue.undelivered import NEVER, Undelivered
 from mmapqueue._values.errors import Closed, Dropped, Empty, MmapQueueError, UnackedLimit
 from mmapqueue._values.message import AnyMessage
+from mmapqueue._values.origin import Origin
+
+#: Reads the records in a shared buffer.
+Read = Callable[[SharedBuffer, Origin], Sequence[AnyMessage]]
 
 #: A call takes a fraction of a second. After this time the JVM counts as stopped.
 _MAX_CALL_SECONDS = 30.0
@@ -90,8 +95,19 @@ class Popper(Prefetch):
             if not (self.handle.closed or self.closed or self._paused):
                 return
 
-    def pop_into(self, own: PopBuffer, most: int, max_bytes: int, deadline: Deadline) -> int:
-        """Pops into the thread's buffer; returns how many records that holds."""
+    def pop_into(
+        self, own: PopBuffer, most: int, max_bytes: int, deadline: Deadline, read: Read = SharedBuffer.read
+    ) -> int:
+        """Pops into the thread's buffer; returns how many records that holds.
+
+        Args:
+            own: The thread's buffer, from `begin`.
+            most: The most records.
+            max_bytes: The most bytes of data; a first record is popped whatever its size.
+            deadline: The end of the wait for a first record.
+            read: Reads the records of one call of the JVM. What is no list is still in the shared buffer: no other call
+                follows then.
+        """
         self.keep_ready()
         if self.pending and (self.undelivered or self.pending.single):
             self.send_acks()
@@ -101,10 +117,10 @@ class Popper(Prefetch):
                 with Shield():
                     self._keep(own)
                 self._begin_after_pause(own)
-                return self.pop_into(own, most, max_bytes, deadline)
+                return self.pop_into(own, most, max_bytes, deadline, read)
             if not count and (self.undelivered or length_hint(self.ready)):
                 # Another thread has popped ahead since.
-                return self.pop_into(own, most, max_bytes, deadline)
+                return self.pop_into(own, most, max_bytes, deadline, read)
             if not count:
                 if self._dropped:
                     with suppress(IndexError):  # Another thread has raised it.
@@ -114,7 +130,7 @@ class Popper(Prefetch):
             buffer, _, chunks = own.state
             budget = min(max_bytes - size, buffer.payload_limit)
             asked = min(most - count, buffer.record_limit)
-            batch: list[AnyMessage] = []
+            batch: Sequence[AnyMessage] = ()
             failure = None
             with Shield():
                 try:
@@ -128,8 +144,9 @@ class Popper(Prefetch):
                     failure = self._check_answered(error)
                 else:
                     if answer > 0:
-                        batch = buffer.read(self.origin)
-                        self._highest = max(self._highest, batch[-1].offset)
+                        batch = read(buffer, self.origin)
+                        last = batch.last_offset() if isinstance(batch, UnreadRecords) else batch[-1].offset
+                        self._highest = max(self._highest, last)
                 own.state = (buffer, buffer.last_call, (*chunks, batch) if batch else chunks)
             if failure is not None and not count and not self._may_retry(failure, deadline):
                 raise failure
@@ -139,6 +156,8 @@ class Popper(Prefetch):
                     break
                 continue
             count += len(batch)
+            if not isinstance(batch, list):
+                break
             if count < most:
                 taken = sum(len(message.data) for message in batch)
                 size += taken

@@ -1,11 +1,13 @@
 """Push, of one record and of many."""
 
+from __future__ import annotations
+
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import islice
 from os import getpid
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from mmapqueue._jvm import names
 from mmapqueue._jvm.shared_buffer import LARGE_BYTES, SMALL_BYTES, SharedBuffer
@@ -17,6 +19,8 @@ from mmapqueue._values.durations import Duration
 from mmapqueue._values.errors import Closed, Full, TooLarge
 
 Record = bytes | bytearray | memoryview
+#: Records back to back.
+Payload = bytes | memoryview
 
 _BYTES = {bytes}
 #: The records of the first chunk, while their sizes are unknown; and the growth of each next chunk.
@@ -51,6 +55,25 @@ class PushBuffer:
             self._handle.pool.discard(self.buffer)
         else:
             self._handle.pool.put(self.buffer)
+
+
+class ByteColumn(Protocol):
+    """Records back to back in memory.
+
+    Attributes:
+        size: Bytes of all records.
+    """
+
+    size: int
+
+    def __len__(self) -> int:
+        """The number of records."""
+
+    def fitting(self, start: int, max_bytes: int, max_records: int) -> int:
+        """The index after the last record that fits, of those from `start` on."""
+
+    def part(self, start: int, stop: int) -> tuple[memoryview, Sequence[int]]:
+        """The bytes of some records, and the length of each."""
 
 
 class ProducerSequence(NamedTuple):
@@ -99,7 +122,7 @@ class Producer:
         own = self._begin()
         buffer = own.buffer
         if len(record) > buffer.payload_limit:
-            return self._push_as_one(own, [record], deadline, sync, _Pushed())
+            return self._push_as_one(own, record, [len(record)], deadline, sync, _Pushed())
         buffer.memory.store(names.PAYLOAD, record)
         while True:
             with Shield():
@@ -111,11 +134,21 @@ class Producer:
 
     def push_many(self, items: Iterable[Record], block: bool, timeout: Duration | None, atomic: bool) -> int:
         """As `Queue.push_many`."""
+        deadline = Deadline(block, timeout)
+        return self._counted(lambda pushed: self._push_many(items, deadline, atomic, pushed))
+
+    def push_columns(self, columns: Iterable[ByteColumn], block: bool, timeout: Duration | None, atomic: bool) -> int:
+        """As `Queue.push_many`, of columns of records."""
+        deadline = Deadline(block, timeout)
+        return self._counted(lambda pushed: self._push_columns(columns, deadline, atomic, pushed))
+
+    def _counted(self, push: Callable[[_Pushed], None]) -> int:
+        """Pushes; returns how many records, which is also an attribute of any error."""
         pushed = _Pushed()
         try:
-            self._push_many(items, Deadline(block, timeout), atomic, pushed)
+            push(pushed)
         except BaseException as error:
-            # Any error: one from `items`, or Ctrl-C. Some take no attributes.
+            # Any error: one of the caller's iterator, or Ctrl-C. Some take no attributes.
             with suppress(AttributeError, TypeError):
                 error.pushed = pushed.count  # type: ignore[attr-defined]
             if isinstance(error, Closed):
@@ -127,7 +160,7 @@ class Producer:
         if atomic:
             records = _all_bytes(list(items))
             if records:
-                self._push_as_one(self._begin(), records, deadline, False, pushed)
+                self._push_as_one(self._begin(), *_packed(records), deadline, False, pushed)
             return
         source = iter(items)
         # Bounds the memory for records of the largest allowed size.
@@ -143,14 +176,38 @@ class Producer:
                 stop = own.buffer.fitting(lengths, start)
                 if stop == start:
                     stop += 1
-                    self._push_as_one(own, records[start:stop], deadline, False, pushed)
+                    self._push_as_one(own, records[start], lengths[start:stop], deadline, False, pushed)
                     own = self._begin()
                 else:
-                    self._push_some(own, records[start:stop], lengths[start:stop], deadline, pushed)
+                    self._push_some(own, b"".join(records[start:stop]), lengths[start:stop], deadline, pushed)
                 start = stop
             # As many as fill a large buffer, if the next ones are of these sizes.
             want = max(1, min(_MAX_CHUNK, LARGE_BYTES * len(records) // (size + 1), want * _CHUNK_GROWTH))
         own.busy = False
+
+    def _push_columns(self, columns: Iterable[ByteColumn], deadline: Deadline, atomic: bool, pushed: _Pushed) -> None:
+        if atomic:
+            parts = [column.part(0, len(column)) for column in columns if len(column)]
+            if parts:
+                payload = b"".join(payload for payload, _ in parts)
+                lengths = [length for _, each in parts for length in each]
+                self._push_as_one(self._begin(), payload, lengths, deadline, False, pushed)
+            return
+        for column in columns:
+            own = self._begin()
+            if column.size > own.buffer.payload_limit:
+                self._grow(own)
+            start = 0
+            while start < len(column):
+                stop = column.fitting(start, own.buffer.payload_limit, own.buffer.record_limit)
+                if stop == start:
+                    stop += 1
+                    self._push_as_one(own, *column.part(start, stop), deadline, False, pushed)
+                    own = self._begin()
+                else:
+                    self._push_some(own, *column.part(start, stop), deadline, pushed)
+                start = stop
+            own.busy = False
 
     def push_once(
         self, sequenced: ProducerSequence, items: Iterable[Record], timeout: Duration | None, sync: bool
@@ -159,7 +216,7 @@ class Producer:
         deadline = Deadline(True, timeout)
         records = _all_bytes(list(items))
         try:
-            offset = self._push_as_one(self._begin(), records, deadline, sync, _Pushed(), sequenced)
+            offset = self._push_as_one(self._begin(), *_packed(records), deadline, sync, _Pushed(), sequenced)
         except Closed:
             self._set_idle()
             raise
@@ -201,7 +258,7 @@ class Producer:
 
     def push_large(self, own: PushBuffer, record: bytes, deadline: Deadline, sync: bool) -> int:
         """Pushes a record of any size; raises Full when there was no room in time."""
-        return self._push_as_one(own, [record], deadline, sync, _Pushed())
+        return self._push_as_one(own, record, [len(record)], deadline, sync, _Pushed())
 
     # ---- one call
 
@@ -233,17 +290,16 @@ class Producer:
             own.busy = False
 
     def _push_some(
-        self, own: PushBuffer, records: list[bytes], lengths: list[int], deadline: Deadline, pushed: _Pushed
+        self, own: PushBuffer, payload: Payload, lengths: Sequence[int], deadline: Deadline, pushed: _Pushed
     ) -> None:
-        """Pushes records that fit into the shared buffer together."""
+        """Pushes records, back to back, that fit into the shared buffer together."""
         buffer = own.buffer
-        payload = b"".join(records)
         buffer.write(payload, lengths)
         done = 0
-        while done < len(records):
+        while done < len(lengths):
             with Shield():
                 answer: int = buffer.push_many(
-                    buffer.next_call(), len(payload), len(records), done, deadline.call_millis()
+                    buffer.next_call(), len(payload), len(lengths), done, deadline.call_millis()
                 )
                 # Before a signal handler can raise.
                 pushed.count += max(0, answer)
@@ -255,15 +311,18 @@ class Producer:
     def _push_as_one(
         self,
         own: PushBuffer,
-        records: list[bytes],
+        payload: Payload,
+        lengths: Sequence[int],
         deadline: Deadline,
         sync: bool,
         pushed: _Pushed,
         sequenced: ProducerSequence | None = None,
     ) -> int:
-        """Pushes records together, or one that is larger than the buffer; the first one's offset, or DONE."""
-        payload = records[0] if len(records) == 1 else b"".join(records)
-        lengths = list(map(len, records))
+        """Pushes records, back to back, together; or one that is larger than the buffer.
+
+        Returns:
+            The first one's offset, or DONE.
+        """
         self._check_sizes(own, len(payload), max(lengths, default=0))
         if len(payload) > own.buffer.payload_limit:
             self._grow(own)
@@ -288,7 +347,7 @@ class Producer:
                     else buffer.push_loaded_once(call, millis, sync, *sequenced)
                 )
                 own.busy = offset < 0 and offset != names.DONE
-                pushed.count += len(records) if offset >= 0 else 0
+                pushed.count += len(lengths) if offset >= 0 else 0
             if not own.busy:
                 return offset
             self._check_deadline(own, deadline)
@@ -320,6 +379,11 @@ class Producer:
             if large is not None:
                 self._handle.pool.put(own.buffer)
                 own.buffer = large
+
+
+def _packed(records: list[bytes]) -> tuple[bytes, list[int]]:
+    """Records back to back, and the length of each."""
+    return records[0] if len(records) == 1 else b"".join(records), list(map(len, records))
 
 
 def _all_bytes(items: list[Record]) -> list[bytes]:

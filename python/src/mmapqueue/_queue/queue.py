@@ -12,6 +12,8 @@ from typing import Any, Literal, overload
 from mmapqueue._jvm import bridge, names
 from mmapqueue._jvm.lock_holders import retry_while_ending
 from mmapqueue._jvm.signals import Shield
+from mmapqueue._queue.arrow.access import ArrowAccess
+from mmapqueue._queue.arrow.reading import ArrowReading
 from mmapqueue._queue.async_methods import AsyncReading, AsyncWriting, Closing
 from mmapqueue._queue.batching.producer import BatchingProducer
 from mmapqueue._queue.consumers import Consumers
@@ -32,7 +34,9 @@ from mmapqueue._values.durations import Duration, seconds
 from mmapqueue._values.serializers import Serializer, serializer_of
 
 
-class Queue(AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value], Consumers[Value], Maintenance):
+class Queue(
+    AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value], ArrowAccess, Consumers[Value], Maintenance
+):
     """A big, fast, persistent queue of bytes in a directory.
 
     After `push` returns, the record survives a kill of this process and of the JVM. After `flush` or
@@ -415,9 +419,11 @@ adopt(
     AsyncWriting,
     IdempotentProducers,
     RandomAccess,
+    ArrowAccess,
     Maintenance,
     Consumers,
     AsyncReading,
+    ArrowReading,
     Closing,
     Iteration,
     Reading,

@@ -13,12 +13,12 @@ from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.pop_buffer import flat
 from mmapqueue._queue.popper import Popper
 from mmapqueue._queue.prefetch import Unopened
-from mmapqueue._values.annotations import Value
+from mmapqueue._values.annotations import RecordBatch, Value
 from mmapqueue._values.arguments import Size, byte_limit, count
 from mmapqueue._values.durations import Duration
 from mmapqueue._values.errors import OutOfRange
 from mmapqueue._values.message import AnyMessage, Message
-from mmapqueue._values.offsets import SEEKS, SeekTarget, offset_of, offsets_of, target_text
+from mmapqueue._values.offsets import SEEKS, SeekTarget, last_offset, offset_column, offset_of, offsets_of, target_text
 
 
 class Reading(ABC, Generic[Value]):
@@ -150,13 +150,14 @@ class Reading(ABC, Generic[Value]):
 
     # ---- acknowledgements
 
-    def ack(self, message: AnyMessage | int, *, single: bool = False) -> None:
+    def ack(self, message: AnyMessage | int | RecordBatch, *, single: bool = False) -> None:
         """Acknowledges a record and every one before it. Acked records stay acked. Makes no consumer.
 
         `Message.ack` acknowledges its record alone.
 
         Args:
-            message: The last record to acknowledge, or its offset.
+            message: The last record to acknowledge, or its offset; or a RecordBatch of `pop_arrow`, for its highest
+                offset: an empty one acknowledges nothing.
             single: Whether to acknowledge this record alone. The committed position stays before the first record that
                 is not acked.
 
@@ -184,17 +185,24 @@ class Reading(ABC, Generic[Value]):
                 last.ring()
             return
         popper = self._required("ack")
-        offset = offset_of("ack", message, popper.origin)
+        column = offset_column(message)
+        if column is not None and single:
+            popper.ack_many(column.to_pylist())
+            return
+        offset = offset_of("ack", message, popper.origin) if column is None else last_offset(column)
+        if offset is None:
+            popper.check()
+            return
         if single:
             popper.ack_single(offset)
         else:
             popper.ack(offset)
 
-    def ack_many(self, messages: Iterable[AnyMessage | int]) -> None:
+    def ack_many(self, messages: Iterable[AnyMessage | int] | RecordBatch) -> None:
         """Acknowledges some records in one call, each alone as with `ack(…, single=True)`.
 
         Args:
-            messages: The records, or their offsets, in any order.
+            messages: The records, or their offsets, in any order; or a RecordBatch of `pop_arrow`, or a Table of them.
 
         Raises:
             OutOfRange: This consumer has not popped one of them, or does not exist; none is acked.
@@ -213,7 +221,8 @@ class Reading(ABC, Generic[Value]):
         popper = self._required("ack_many")
         if isinstance(messages, Message):
             raise TypeError("ack_many takes several messages or offsets: for one there is ack(…, single=True)")
-        popper.ack_many(offsets_of("ack_many", messages, popper.origin))
+        column = offset_column(messages)
+        popper.ack_many(offsets_of("ack_many", messages, popper.origin) if column is None else column.to_pylist())
 
     def nack(self, message: AnyMessage | int, delay: Duration = 0.0) -> None:
         """Negative acknowledgement: requeues a record. It is redelivered with one more in `attempts`.

@@ -1,12 +1,13 @@
 """Names of annotations that may be missing at run time, so that `typing.get_type_hints` can resolve all annotations.
 
-pyspark is optional, and slow to import: at run time its classes count as Any here.
+pyspark and pyarrow are optional, and slow to import: at run time their classes count as Any here.
 """
 
 import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    from pyarrow import RecordBatch, RecordBatchReader
     from pyspark import SparkContext
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     Value = TypeVarWithDefault("Value", default=bytes)
 else:
     Value = TypeVar("Value")
+    RecordBatch = RecordBatchReader = Any
     SparkContext = SparkSession = DataFrame = DataFrameWriter = DataStreamWriter = Any
     if sys.version_info >= (3, 11):
         from typing import Self, Unpack
@@ -34,6 +36,8 @@ __all__ = [
     "DataFrame",
     "DataFrameWriter",
     "DataStreamWriter",
+    "RecordBatch",
+    "RecordBatchReader",
     "Self",
     "SparkContext",
     "SparkSession",

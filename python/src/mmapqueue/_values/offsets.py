@@ -1,7 +1,9 @@
 """Offsets and seek targets, as users give them and as the JVM takes them."""
 
+import sys
 from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 from mmapqueue._values.arguments import whole
 from mmapqueue._values.errors import ConfigError, Foreign
@@ -97,3 +99,28 @@ def offsets_of(what: str, messages: Iterable[AnyMessage | int], origin: Origin) 
         message.offset if type(message) is Message and message.origin is origin else offset_of(what, message, origin)
         for message in messages
     ]
+
+
+def offset_column(value: object) -> Any:
+    """The column of offsets of a RecordBatch or Table, as `pop_arrow` returns them; None for what is neither.
+
+    Raises:
+        TypeError: It has no column of offsets, or one with nulls.
+    """
+    # pyarrow is optional, and imported where there is a batch.
+    pyarrow = sys.modules.get("pyarrow")
+    if pyarrow is None or not isinstance(value, (pyarrow.RecordBatch, pyarrow.Table)):
+        return None
+    if len(value.schema.get_all_field_indices("offset")) == 1:
+        column = value["offset"]
+        if column.type == pyarrow.int64() and not column.null_count:
+            return column
+    raise TypeError(f"an ack needs a column offset of int64 without nulls, and the columns are {value.schema.names}")
+
+
+def last_offset(column: Any) -> int | None:
+    """The highest offset of a column of offsets; None of an empty one."""
+    from pyarrow import compute
+
+    last: int | None = compute.max(column).as_py()
+    return last

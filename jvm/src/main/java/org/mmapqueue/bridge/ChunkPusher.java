@@ -1,8 +1,11 @@
 package org.mmapqueue.bridge;
 
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.List;
 import org.mmapqueue.MmapQueue;
+import org.mmapqueue.Records;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
@@ -14,12 +17,19 @@ import org.mmapqueue.errors.TooLargeException;
  */
 final class ChunkPusher {
     private final MmapQueue queue;
-    private final byte[] payload;
+    private final ByteBuffer payload;
     private final int[] lengths;
     /** Why the last push failed. */
     private MmapQueueException failure;
 
-    ChunkPusher(MmapQueue queue, byte[] payload, int[] lengths) {
+    /**
+     * A pusher of records.
+     *
+     * @param queue the queue
+     * @param payload the records back to back; must not change during a push
+     * @param lengths the length of each record
+     */
+    ChunkPusher(MmapQueue queue, ByteBuffer payload, int[] lengths) {
         this.queue = queue;
         this.payload = payload;
         this.lengths = lengths;
@@ -28,16 +38,18 @@ final class ChunkPusher {
     /**
      * Pushes as many as there is room for.
      *
-     * @param start position of the first record's payload
-     * @param first index of the first record's length
-     * @param count the number of records
+     * @param first index of the first record to push
      * @param waitMillis how long to wait for room for the first record, in ms
      * @return how many were pushed, 0 when there was no room in time; or {@link Status#CLOSED}
      * @throws MmapQueueException when the first record fails for another reason; a failure of a later one ends the push
      */
-    int push(int start, int first, int count, int waitMillis) {
+    int push(int first, int waitMillis) {
         try {
-            int pushed = pushRange(start, first, count);
+            int start = 0;
+            for (int i = 0; i < first; i++) {
+                start += lengths[i];
+            }
+            int pushed = pushRange(start, first, lengths.length - first);
             if (pushed == 0 && failure instanceof FullException && waitMillis > 0) {
                 pushed = waitForOne(start, first, waitMillis);
             }
@@ -56,12 +68,7 @@ final class ChunkPusher {
     /** Returns how many were pushed; if not all, {@link #failure} is that of the next one. */
     private int pushRange(int start, int first, int count) {
         try {
-            queue.pushBatch(
-                    payload,
-                    start,
-                    first == 0 ? lengths : Arrays.copyOfRange(lengths, first, first + count),
-                    count,
-                    Duration.ZERO);
+            queue.pushBatch(range(start, first, count), Duration.ZERO);
             return count;
         } catch (FullException | TooLargeException e) {
             if (count == 1) {
@@ -87,9 +94,14 @@ final class ChunkPusher {
         return half + pushRange(middle, first + half, count - half);
     }
 
+    private Records range(int start, int first, int count) {
+        int[] part = count == lengths.length ? lengths : Arrays.copyOfRange(lengths, first, first + count);
+        return Records.packed(List.of(payload.slice(start, Arrays.stream(part).sum())), part);
+    }
+
     private int waitForOne(int start, int first, int waitMillis) {
         try {
-            queue.pushBatch(payload, start, new int[] {lengths[first]}, 1, Duration.ofMillis(waitMillis));
+            queue.pushBatch(range(start, first, 1), Duration.ofMillis(waitMillis));
             return 1;
         } catch (InterruptedException e) {
             failure = interrupted(e);

@@ -7,13 +7,15 @@ import org.mmapqueue.MessageHandler;
 /** Writes records into a shared buffer: payloads as they come, header and columns at the end. Not thread-safe. */
 final class RecordWriter implements MessageHandler {
     private static final byte[] NOTHING = {};
+    private static final int FIRST_RECORDS = 64;
 
     private final ByteBuffer memory;
     private final int payloadLimit;
-    private final int[] lengths;
-    private final long[] timestamps;
-    private final long[] offsets;
-    private final int[] attempts;
+    // The columns, with room for the most records of a call so far.
+    private int[] positions = new int[FIRST_RECORDS + 1];
+    private long[] timestamps = new long[FIRST_RECORDS];
+    private long[] offsets = new long[FIRST_RECORDS];
+    private int[] attempts = new int[FIRST_RECORDS];
     private int count;
     private int bytes;
     private int flags;
@@ -23,11 +25,7 @@ final class RecordWriter implements MessageHandler {
     RecordWriter(ByteBuffer memory) {
         this.memory = memory;
         this.payloadLimit = SharedBufferLayout.payloadLimit(memory.capacity());
-        int records = SharedBufferLayout.recordLimit(memory.capacity());
-        lengths = new int[records];
-        timestamps = new long[records];
-        offsets = new long[records];
-        attempts = new int[records];
+        positions[0] = SharedBufferLayout.PAYLOAD;
     }
 
     /** Discards all records. */
@@ -40,26 +38,34 @@ final class RecordWriter implements MessageHandler {
 
     @Override
     public void onMessage(long offset, long timestampMicros, byte[] buffer, int start, int length, int attempt) {
+        if (count == offsets.length) {
+            grow();
+        }
         if (length > payloadLimit) {
             oversize = Arrays.copyOfRange(buffer, start, start + length);
         } else {
             memory.put(SharedBufferLayout.PAYLOAD + bytes, buffer, start, length);
         }
-        lengths[count] = length;
+        positions[count + 1] = SharedBufferLayout.PAYLOAD + bytes + length;
         timestamps[count] = timestampMicros;
         offsets[count] = offset;
         attempts[count] = attempt;
-        if (timestampMicros != 0) {
-            flags |= SharedBufferLayout.TIMESTAMPS;
-        }
-        if (offset != offsets[0] + count) {
-            flags |= SharedBufferLayout.OFFSETS;
+        if (timestampMicros == 0) {
+            flags |= SharedBufferLayout.MISSING_TIMESTAMPS;
         }
         if (attempt != attempts[0]) {
             flags |= SharedBufferLayout.MIXED_ATTEMPTS;
         }
         count++;
         bytes += length;
+    }
+
+    private void grow() {
+        int most = 2 * count;
+        positions = Arrays.copyOf(positions, most + 1);
+        timestamps = Arrays.copyOf(timestamps, most);
+        attempts = Arrays.copyOf(attempts, most);
+        offsets = Arrays.copyOf(offsets, most); // last: its length says whether there is room
     }
 
     boolean isEmpty() {
@@ -86,18 +92,14 @@ final class RecordWriter implements MessageHandler {
     private void writeColumns() {
         int at = SharedBufferLayout.aligned(SharedBufferLayout.PAYLOAD + bytes);
         memory.position(at);
-        memory.asIntBuffer().put(lengths, 0, count);
-        at = SharedBufferLayout.aligned(at + count * Integer.BYTES);
-        if ((flags & SharedBufferLayout.TIMESTAMPS) != 0) {
-            memory.position(at);
-            memory.asLongBuffer().put(timestamps, 0, count);
-            at += count * Long.BYTES;
-        }
-        if ((flags & SharedBufferLayout.OFFSETS) != 0) {
-            memory.position(at);
-            memory.asLongBuffer().put(offsets, 0, count);
-            at += count * Long.BYTES;
-        }
+        memory.asIntBuffer().put(positions, 0, count + 1);
+        at = SharedBufferLayout.aligned(at + (count + 1) * Integer.BYTES);
+        memory.position(at);
+        memory.asLongBuffer().put(timestamps, 0, count);
+        at += count * Long.BYTES;
+        memory.position(at);
+        memory.asLongBuffer().put(offsets, 0, count);
+        at += count * Long.BYTES;
         if ((flags & SharedBufferLayout.MIXED_ATTEMPTS) != 0) {
             memory.position(at);
             memory.asIntBuffer().put(attempts, 0, count);

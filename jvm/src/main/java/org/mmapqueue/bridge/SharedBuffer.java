@@ -2,6 +2,7 @@ package org.mmapqueue.bridge;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.IntBuffer;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.OptionalLong;
@@ -98,17 +99,10 @@ public final class SharedBuffer {
         if (call == lastCall) {
             return lastAnswer;
         }
-        // Later calls find the records loaded.
-        if (from == 0) {
-            loadedCount = 0;
-            loadedBytes = 0;
-            append(bytes, count);
-        }
-        int start = 0;
-        for (int i = 0; i < from; i++) {
-            start += lengths[i];
-        }
-        return answered(call, new ChunkPusher(queue, payload, lengths).push(start, from, count - from, waitMillis));
+        int[] packed = new int[count];
+        lengthsAfter(bytes).get(packed);
+        ByteBuffer records = memory.slice(SharedBufferLayout.PAYLOAD, bytes);
+        return answered(call, new ChunkPusher(queue, records, packed).push(from, waitMillis));
     }
 
     /**
@@ -431,12 +425,15 @@ public final class SharedBuffer {
         if (loadedCount + count > lengths.length) {
             lengths = Arrays.copyOf(lengths, Math.max(loadedCount + count, 2 * lengths.length));
         }
-        int column = SharedBufferLayout.aligned(SharedBufferLayout.PAYLOAD + bytes);
-        for (int i = 0; i < count; i++) {
-            lengths[loadedCount + i] = memory.getInt(column + i * Integer.BYTES);
-        }
+        lengthsAfter(bytes).get(lengths, loadedCount, count);
         loadedBytes += bytes;
         loadedCount += count;
+    }
+
+    /** The column of lengths after this many bytes of payload. */
+    private IntBuffer lengthsAfter(int bytes) {
+        int column = SharedBufferLayout.aligned(SharedBufferLayout.PAYLOAD + bytes);
+        return memory.slice(column, memory.capacity() - column).order(memory.order()).asIntBuffer();
     }
 
     private void reserve(int bytes) {

@@ -11,14 +11,15 @@ package org.mmapqueue.bridge;
  * 24  i32  bytes of payload of all records
  * 28  i32  attempts of the first record
  * 64  payloads, back to back; then, each at the next multiple of 8:
- *     u32 × count  lengths
- *     i64 × count  timestamps, if flag TIMESTAMPS is set; else none has one
- *     i64 × count  offsets, if flag OFFSETS is set; else they are consecutive
- *     i32 × count  attempts, if flag MIXED_ATTEMPTS is set; else all are those of the first
+ *     i32 × (count + 1)  positions in the buffer: of each payload's first byte, and of the last one's end
+ *     i64 × count        timestamps
+ *     i64 × count        offsets
+ *     i32 × count        attempts, if flag MIXED_ATTEMPTS is set; else all are those of the first
  * </pre>
  *
- * A single record has no columns. If its payload does not fit, the buffer holds none of it, and {@link
- * SharedBuffer#fetch} returns it in pieces. Pushed records have payloads and lengths alone.
+ * Positions, timestamps and offsets are columns as Apache Arrow has them: Python takes them as they are. A single record
+ * has no columns. If its payload does not fit, the buffer holds none of it, and {@link SharedBuffer#fetch} returns it in
+ * pieces. Pushed records have their payloads, then a column {@code u32 × count} of lengths, and nothing else.
  */
 final class SharedBufferLayout {
     static final int OFFSET = 0;
@@ -29,18 +30,17 @@ final class SharedBufferLayout {
     static final int ATTEMPTS = 28;
     static final int PAYLOAD = 64;
 
-    /** Flag: a column of timestamps. */
-    static final int TIMESTAMPS = 1;
-    /** Flag: a column of offsets. */
-    static final int OFFSETS = 2;
+    /** Flag: at least one record has no timestamp. */
+    static final int MISSING_TIMESTAMPS = 1;
     /** Flag: a column of attempts. */
-    static final int MIXED_ATTEMPTS = 4;
+    static final int MIXED_ATTEMPTS = 2;
 
     /** Bytes of the buffer for each record of the record limit: bounds the room that columns need. */
     private static final int BYTES_PER_RECORD = 128;
 
     private static final int COLUMN_BYTES = 2 * Integer.BYTES + 2 * Long.BYTES;
-    private static final int PADDING = 2 * Long.BYTES;
+    /** Before the first two columns, and the one position more than there are records. */
+    private static final int PADDING = 2 * Long.BYTES + Integer.BYTES;
 
     private SharedBufferLayout() {}
 

@@ -70,18 +70,24 @@ class SharedBufferReadTest {
         if (count == 1) {
             return List.of(new Found(memory.getLong(0), memory.getInt(24), memory.getInt(28), memory.getLong(8) != 0));
         }
-        int lengths = 64 + memory.getInt(24) + 7 & -8;
-        int stamps = lengths + 4 * count + 7 & -8;
-        int offsets = stamps + ((flags & 1) == 0 ? 0 : 8 * count);
-        int attempts = offsets + ((flags & 2) == 0 ? 0 : 8 * count);
+        int positions = 64 + memory.getInt(24) + 7 & -8;
+        int stamps = positions + 4 * (count + 1) + 7 & -8;
+        int offsets = stamps + 8 * count;
+        int attempts = offsets + 8 * count;
+        assertEquals(64, memory.getInt(positions));
         List<Found> found = new ArrayList<>();
+        boolean missing = false;
         for (int i = 0; i < count; i++) {
+            int position = memory.getInt(positions + 4 * i);
+            boolean stamped = memory.getLong(stamps + 8 * i) != 0;
+            missing |= !stamped;
             found.add(new Found(
-                    (flags & 2) == 0 ? memory.getLong(0) + i : memory.getLong(offsets + 8 * i),
-                    memory.getInt(lengths + 4 * i),
-                    (flags & 4) == 0 ? memory.getInt(28) : memory.getInt(attempts + 4 * i),
-                    (flags & 1) != 0 && memory.getLong(stamps + 8 * i) != 0));
+                    memory.getLong(offsets + 8 * i),
+                    memory.getInt(positions + 4 * i + 4) - position,
+                    (flags & 2) == 0 ? memory.getInt(28) : memory.getInt(attempts + 4 * i),
+                    stamped));
         }
+        assertEquals(missing, (flags & 1) != 0);
         return found;
     }
 

@@ -72,13 +72,12 @@ class SharedBufferTest {
         assertEquals(count, memory.getInt(SharedBufferLayout.COUNT));
         int bytes = memory.getInt(SharedBufferLayout.BYTES);
         List<byte[]> records = new ArrayList<>();
-        int at = SharedBufferLayout.PAYLOAD;
         for (int i = 0; i < count; i++) {
             int column = SharedBufferLayout.aligned(SharedBufferLayout.PAYLOAD + bytes) + i * Integer.BYTES;
-            byte[] record = new byte[count == 1 ? bytes : memory.getInt(column)];
-            memory.get(at, record);
+            int from = count == 1 ? SharedBufferLayout.PAYLOAD : memory.getInt(column);
+            byte[] record = new byte[count == 1 ? bytes : memory.getInt(column + Integer.BYTES) - from];
+            memory.get(from, record);
             records.add(record);
-            at += record.length;
         }
         return records;
     }
