@@ -3,7 +3,8 @@
     python kill_loop.py <kills> [--seed N] [--directory DIR]
 
 Each kill hits Python, its JVM, or both. In the end every record with a handle that was done is in the queue at that
-offset, and every record that the consumer has acked was handled. Records that were handled and not acked are redelivered.
+offset, and every record that the consumer has acked was handled. Records that were handled and not acked are
+redelivered.
 """
 
 import argparse

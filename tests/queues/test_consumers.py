@@ -83,7 +83,8 @@ def test_names_and_figures(open_queue: Open) -> None:
     alpha.ack(4, single=True)
     beta.ack(beta.pop_many()[-1])
     default, first, second, other = queue.consumer_stats().values()
-    assert first == mmapqueue.ConsumerStats("alpha", 2, 8, first.lag_bytes, first.lag_seconds, 6, first.read_position, 3, 0, 0)
+    at = first.read_position
+    assert first == mmapqueue.ConsumerStats("alpha", 2, 8, first.lag_bytes, first.lag_seconds, 6, at, 3, 0, 0)
     assert second == mmapqueue.ConsumerStats("beta", 10, 0, 0, 0.0, 10, second.read_position, 0, 0, 0)
     assert other == mmapqueue.ConsumerStats("elsewhere", 10, 0, 0, 0.0, 10, second.read_position, 0, 0, 0)
     assert (default.name, default.lag_records, default.unacked) == ("default", 10, 0)
