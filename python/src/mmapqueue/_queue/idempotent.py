@@ -1,4 +1,4 @@
-"""Idempotent producers: retries append a batch once."""
+"""The producers of a queue: batching ones; idempotent ones, with which retries append a batch once."""
 
 from __future__ import annotations
 
@@ -6,18 +6,51 @@ from collections.abc import Iterable
 from typing import Generic
 
 from mmapqueue._jvm import names
+from mmapqueue._queue.batching.producer import BatchingProducer
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.producer import Producer, ProducerSequence, Record
 from mmapqueue._values.annotations import Value
-from mmapqueue._values.arguments import whole
+from mmapqueue._values.arguments import Size, whole
 from mmapqueue._values.durations import Duration
 
 
 class IdempotentProducers(Generic[Value]):
-    """The methods of a queue for idempotent producers."""
+    """The methods of a queue for producers: batching ones, and idempotent ones."""
 
     _handle: QueueHandle
     _producer: Producer
+
+    def producer(
+        self,
+        *,
+        linger: Duration = 0.005,
+        batch_bytes: Size = "1m",
+        buffer_bytes: Size = "32m",
+        sync: bool = False,
+    ) -> BatchingProducer[Value]:
+        """A producer that pushes one record a call without one round trip a record.
+
+        Args:
+            linger: The longest that a record waits for others of its batch: seconds, a timedelta, or a text such as
+                "5ms".
+            batch_bytes: From this size on, a batch does not linger: bytes, or a text such as "1m".
+            buffer_bytes: The most bytes of records that wait to be pushed, 128 more for each; then `push` blocks.
+            sync: Whether a handle is done only when its record is durable. The records of a batch share one fsync.
+
+        Returns:
+            The producer. It has a thread until it is closed.
+
+        Raises:
+            ConfigError: linger or a size is not allowed.
+            Closed: The queue is closed.
+
+        Example:
+            >>> with queue.producer() as producer:
+            ...     handles = [producer.push(record) for record in (b"one", b"two", b"three")]
+            >>> [handle.result() for handle in handles]
+            [0, 1, 2]
+        """
+        return BatchingProducer(self._handle, self._producer, linger, batch_bytes, buffer_bytes, sync)
 
     def push_once(
         self,

@@ -15,7 +15,6 @@ from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.arrow.access import ArrowAccess
 from mmapqueue._queue.arrow.reading import ArrowReading
 from mmapqueue._queue.async_methods import AsyncReading, AsyncWriting, Closing
-from mmapqueue._queue.batching.producer import BatchingProducer
 from mmapqueue._queue.consumers import Consumers
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.idempotent import IdempotentProducers
@@ -28,7 +27,7 @@ from mmapqueue._queue.random_access import RandomAccess
 from mmapqueue._queue.reading import Reading, adopt
 from mmapqueue._queue.stats import Rates, Stats, parsed
 from mmapqueue._values.annotations import Self, SparkContext, SparkSession, Unpack, Value
-from mmapqueue._values.arguments import Size, absolute
+from mmapqueue._values.arguments import absolute
 from mmapqueue._values.configuration import Configuration, EffectiveConfiguration
 from mmapqueue._values.durations import Duration, seconds
 from mmapqueue._values.serializers import Serializer, serializer_of
@@ -292,38 +291,6 @@ class Queue(
             2
         """
         return self._producer.push_many(self._handle.records(items), block, timeout, atomic)
-
-    def producer(
-        self,
-        *,
-        linger: Duration = 0.005,
-        batch_bytes: Size = "1m",
-        buffer_bytes: Size = "32m",
-        sync: bool = False,
-    ) -> BatchingProducer[Value]:
-        """A producer that pushes one record a call without one round trip a record.
-
-        Args:
-            linger: The longest that a record waits for others of its batch: seconds, a timedelta, or a text such as
-                "5ms".
-            batch_bytes: From this size on, a batch does not linger: bytes, or a text such as "1m".
-            buffer_bytes: The most bytes of records that wait to be pushed, 128 more for each; then `push` blocks.
-            sync: Whether a handle is done only when its record is durable. The records of a batch share one fsync.
-
-        Returns:
-            The producer. It has a thread until it is closed.
-
-        Raises:
-            ConfigError: linger or a size is not allowed.
-            Closed: The queue is closed.
-
-        Example:
-            >>> with queue.producer() as producer:
-            ...     handles = [producer.push(record) for record in (b"one", b"two", b"three")]
-            >>> [handle.result() for handle in handles]
-            [0, 1, 2]
-        """
-        return BatchingProducer(self._handle, self._producer, linger, batch_bytes, buffer_bytes, sync)
 
     def flush(self) -> None:
         """Returns when all earlier pushes and acks are durable. Ctrl-C waits for it.
