@@ -42,8 +42,8 @@ class Queue(
     `push(…, sync=True)` returns, or flush_period has passed, it also survives a loss of power. Records that were popped
     and not acked are redelivered after the next open.
 
-    With a serializer, a queue of objects: `Queue[Any]` for one that is named, `Queue[Order]` for an object whose
-    `loads` returns an Order.
+    With a serializer, a queue of objects: `Queue[Any]` for one that is named, `Queue[Order]` for an object with
+    a `loads` that returns an Order.
 
     Safe for any number of threads. A context manager that closes itself, also with `async with`; opening blocks for the
     start of the JVM: `await asyncio.to_thread(mmapqueue.Queue, "events")`. It is a connection to a JVM, so it cannot be

@@ -11,7 +11,7 @@ import java.util.Optional;
  * @param watermarkPosition the recovery point: everything before it is durable
  * @param lowWatermark everything before it is acked by every consumer; without a consumer, everything from
  *     it on is retained
- * @param slowestConsumer the consumer whose committed position is the low watermark; empty without a consumer
+ * @param slowestConsumer the consumer at the low watermark; empty without a consumer
  * @param segmentsInUse ring segments with records that some consumer has not acked
  * @param capacitySegments segments in the ring
  * @param segmentSize bytes of a segment

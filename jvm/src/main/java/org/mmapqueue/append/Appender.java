@@ -108,7 +108,7 @@ public abstract class Appender {
     public abstract long append(byte[] source, int from, int length);
 
     /**
-     * Appends one record, from a buffer whose position stays.
+     * Appends one record, from a buffer. Its position stays.
      *
      * @return its offset, or {@link #FULL}
      */

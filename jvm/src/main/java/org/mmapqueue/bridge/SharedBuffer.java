@@ -433,7 +433,9 @@ public final class SharedBuffer {
     /** The column of lengths after this many bytes of payload. */
     private IntBuffer lengthsAfter(int bytes) {
         int column = SharedBufferLayout.aligned(SharedBufferLayout.PAYLOAD + bytes);
-        return memory.slice(column, memory.capacity() - column).order(memory.order()).asIntBuffer();
+        return memory.slice(column, memory.capacity() - column)
+                .order(memory.order())
+                .asIntBuffer();
     }
 
     private void reserve(int bytes) {

@@ -115,7 +115,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         return locked(window::unacked);
     }
 
-    /** Records to pop, requeued ones included, in a queue whose log end is {@code end}. */
+    /** Records to pop, requeued ones included, while the log end is {@code end}. */
     public long size(long end) {
         return locked(() -> Math.max(0, end - window.next() - saved.acked(window.next())) + window.requeued());
     }

@@ -165,7 +165,7 @@ public final class OpenQueues {
                 throw new ConfigException(
                         "dead_letter_dir",
                         value,
-                        "a queue whose dead letters do not come back: "
+                        "a queue with dead letters that do not come back: "
                                 + chain.stream().map(Path::toString).collect(Collectors.joining(" → ")) + " → " + next);
             }
             Entry entry = TABLE.get(new Key(next, false));

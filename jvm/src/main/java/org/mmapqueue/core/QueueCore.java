@@ -64,7 +64,7 @@ public final class QueueCore {
     private boolean closed;
 
     /**
-     * A queue whose parts are open.
+     * A queue of open parts.
      *
      * @param producers the idempotent producers; null in version 1, and if another process writes
      * @param tail the log end, or null if another process writes
@@ -276,7 +276,7 @@ public final class QueueCore {
         }
     }
 
-    // Records whose last lease has ended. A failure of the dead-letter queue is not a failure of this pop.
+    // Records with no lease left. A failure of the dead-letter queue is not a failure of this pop.
     private void moveAnyDeadLetters(ConsumerCore consumer) {
         if (consumer.hasDeadLetters()) {
             try {

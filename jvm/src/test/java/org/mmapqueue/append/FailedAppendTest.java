@@ -259,8 +259,7 @@ class FailedAppendTest {
         Error failure = new OutOfMemoryError("injected");
         PoisonedException poisoned = assertThrows(
                 PoisonedException.class,
-                () -> core.writer()
-                        .push(new FailingBatch(List.of(new byte[17_000], new byte[9]), 1, failure)));
+                () -> core.writer().push(new FailingBatch(List.of(new byte[17_000], new byte[9]), 1, failure)));
         assertSame(failure, poisoned.getCause());
         assertSame(
                 failure,
