@@ -81,7 +81,7 @@ def test_names_whose_examples_are_elsewhere_are_there(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name, found in EXAMPLES.items() if ">>>" in (found.__doc__ or "")])
 def test_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    mmapqueue.Queue("closed").close()
+    mmapqueue.Queue("closed", segment_size="128k").close()
     with mmapqueue.Queue("queue", format_version=2) as queue:
         names = {
             **vars(mmapqueue),
