@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import re
 import runpy
@@ -73,7 +74,7 @@ def test_the_web_service_stores_what_its_worker_reads(tmp_path: Path, monkeypatc
         async with utils.TestClient(utils.TestServer(service["application"]())) as client:
             async with client.post("/collect", data=b"hello") as answer:
                 assert (answer.status, await answer.json()) == (202, {"offset": 0})
-            async with client.post("/collect", data=b"x" * (2 << 20)) as answer:
+            async with client.post("/collect", data=io.BytesIO(b"x" * (2 << 20))) as answer:
                 assert answer.status == 413
             worker = await asyncio.to_thread(run, sys.executable, "worker.py", cwd=tmp_path)
             assert worker.returncode == 0, worker.stderr

@@ -81,8 +81,9 @@ def test_names_whose_examples_are_elsewhere_are_there(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name, found in EXAMPLES.items() if ">>>" in (found.__doc__ or "")])
 def test_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    mmapqueue.Queue("closed").close()
+    mmapqueue.Queue("closed", segment_size="128k").close()
     with mmapqueue.Queue("queue", format_version=2) as queue:
+        text = inspect.getdoc(EXAMPLES[name]) or ""
         names = {
             **vars(mmapqueue),
             "mmapqueue": mmapqueue,
@@ -91,7 +92,9 @@ def test_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             "datetime": datetime,
             "timezone": timezone,
         }
-        examples = doctest.DocTestParser().get_doctest(inspect.getdoc(EXAMPLES[name]) or "", names, name, None, None)
+        if "pyarrow" in text:
+            names["pyarrow"] = pytest.importorskip("pyarrow")
+        examples = doctest.DocTestParser().get_doctest(text, names, name, None, None)
         output: list[str] = []
         failed, ran = doctest.DocTestRunner(verbose=False).run(examples, out=output.append)
         assert (failed, ran > 0) == (0, True), "".join(output)

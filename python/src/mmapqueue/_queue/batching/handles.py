@@ -28,6 +28,12 @@ class PushHandle:
 
         handle = producer.push(b"one")
         offset = handle.result(timeout=1.0)
+
+    Example:
+        >>> with queue.producer(linger=0.001) as producer:
+        ...     handle = producer.push(b"one")
+        >>> handle.result()
+        0
     """
 
     # A record that waits is its bytes; then come its offset, or its error.
@@ -37,7 +43,14 @@ class PushHandle:
         _completion: Completion
 
     def done(self) -> bool:
-        """Whether the record is in the queue (durable, with sync), or has failed."""
+        """Whether the record is in the queue (durable, with sync), or has failed.
+
+        Example:
+            >>> with queue.producer(linger=0.001) as producer:
+            ...     handle = producer.push(b"one")
+            >>> handle.done()
+            True
+        """
         return not isinstance(self._state, bytes)
 
     def result(self, timeout: Duration | None = None) -> int:
@@ -53,6 +66,12 @@ class PushHandle:
             MmapQueueError: The push failed. Records of one batch have the same error.
             RuntimeError: Called in a done-callback, for a record that waits: the producer's thread cannot wait for
                 itself.
+
+        Example:
+            >>> with queue.producer(linger=0.001) as producer:
+            ...     handle = producer.push(b"one")
+            ...     handle.result(timeout="10s")
+            0
         """
         error = self.exception(timeout)
         if error is not None:
@@ -68,6 +87,12 @@ class PushHandle:
         Raises:
             TimeoutError: The record still waits.
             RuntimeError: As from `result`.
+
+        Example:
+            >>> with queue.producer(linger=0.001) as producer:
+            ...     handle = producer.push(b"one")
+            >>> handle.exception() is None
+            True
         """
         if isinstance(self._state, bytes):
             self._completion.wait(self, timeout)
@@ -82,6 +107,12 @@ class PushHandle:
 
         Args:
             call: The function.
+
+        Example:
+            >>> with queue.producer(linger=0.001) as producer:
+            ...     handle = producer.push(b"one")
+            ...     handle.add_done_callback(lambda done: print(done.result()))
+            0
         """
         if not self._completion.add_callback(self, call):
             call(self)
@@ -90,6 +121,12 @@ class PushHandle:
         """A `concurrent.futures.Future` of the offset, for `concurrent.futures.wait` and `asyncio.wrap_future`.
 
         It cannot be cancelled: the record is pushed.
+
+        Example:
+            >>> with queue.producer(linger=0.001) as producer:
+            ...     handle = producer.push(b"one")
+            >>> handle.future().result()
+            0
         """
         future: Future[int] = Future()
         future.set_running_or_notify_cancel()

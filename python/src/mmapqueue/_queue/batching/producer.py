@@ -34,6 +34,12 @@ class BatchingProducer(Generic[Value]):
 
     Made by `Queue.producer`. Safe for any number of threads. A context manager that flushes and closes itself. It
     cannot be used in a forked child.
+
+    Example:
+        >>> with queue.producer(linger=0.001) as producer:
+        ...     handles = [producer.push(b"event %d" % number) for number in range(100)]
+        >>> handles[-1].result()
+        99
     """
 
     # For the finalizer of one that was not made.
@@ -61,7 +67,15 @@ class BatchingProducer(Generic[Value]):
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed, or its queue."""
+        """Whether it was closed, or its queue.
+
+        Example:
+            >>> with queue.producer(linger=0.001) as producer:
+            ...     producer.closed
+            False
+            >>> producer.closed
+            True
+        """
         return self._closed or self._sender.ended
 
     def push(self, data: Value | Record, block: bool = True, timeout: Duration | None = None) -> PushHandle:
@@ -80,6 +94,11 @@ class BatchingProducer(Generic[Value]):
             TooLarge: The record is larger than max_event_size. Nothing was accepted.
             Closed: The producer or the queue is closed.
             TypeError: `data` is not bytes-like, and the queue has no serializer. A serializer raises its own errors.
+
+        Example:
+            >>> with queue.producer(linger=0.001) as producer:
+            ...     producer.push(b"one").result(timeout="10s")
+            0
         """
         record = data if type(data) is bytes and self._takes_bytes else self._handle.record(data)
         size = len(record)
@@ -109,6 +128,13 @@ class BatchingProducer(Generic[Value]):
             TimeoutError: Some wait still: they are pushed later.
             MmapQueueError: The first error of a record since the last flush, as its handle has it.
             RuntimeError: Called in a done-callback.
+
+        Example:
+            >>> with queue.producer(linger=0.001) as producer:
+            ...     handle = producer.push(b"one")
+            ...     producer.flush()
+            ...     handle.done()
+            True
         """
         if self._is_of_parent():
             self._handle.check()
@@ -126,6 +152,13 @@ class BatchingProducer(Generic[Value]):
         Raises:
             TimeoutError: As from `flush`.
             MmapQueueError: As from `flush`.
+
+        Example:
+            >>> producer = queue.producer()
+            >>> handle = producer.push(b"one")
+            >>> producer.close()
+            >>> handle.done()
+            True
         """
         if self._closed or self._is_of_parent():
             return
