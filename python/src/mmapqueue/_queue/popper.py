@@ -105,8 +105,8 @@ class Popper(Prefetch):
             most: The most records.
             max_bytes: The most bytes of data; a first record is popped whatever its size.
             deadline: The end of the wait for a first record.
-            read: Reads the records of one call of the JVM. What is no list is still in the shared buffer: no other call
-                follows then.
+            read: Reads the records of one call of the JVM. Other results than a list are still in the shared buffer: no
+                other call follows then.
         """
         self.keep_ready()
         if self.pending and (self.undelivered or self.pending.single):
