@@ -143,6 +143,7 @@ final class AsyncPusher {
         }
     }
 
+    @SuppressWarnings("WaitNotInLoop") // the callers loop
     private void awaitChange() {
         try {
             wait();

@@ -129,10 +129,7 @@ public final class ProcessLock implements Closeable {
             return new ProcessLock(tokens, channel);
         } finally {
             if (!held) {
-                if (channel != null) {
-                    channel.close();
-                }
-                tokens.forEach(System.getProperties()::remove);
+                release(tokens, channel);
             }
         }
     }
@@ -240,10 +237,19 @@ public final class ProcessLock implements Closeable {
     /** Releases the lock. */
     @Override
     public void close() throws IOException {
-        try {
-            channel.close();
-        } finally {
-            tokens.forEach(System.getProperties()::remove);
+        release(tokens, channel);
+    }
+
+    // In one step for threads that make a lock file: one may get the inode of a deleted file once that is closed.
+    private static void release(List<String> tokens, FileChannel channel) throws IOException {
+        synchronized (PREFIX.intern()) {
+            try {
+                if (channel != null) {
+                    channel.close();
+                }
+            } finally {
+                tokens.forEach(System.getProperties()::remove);
+            }
         }
     }
 }

@@ -63,7 +63,7 @@ public record RingSize(long capacity, long segmentSize) {
 
     /** The bytes of files that records take. */
     static long files(MetaFields facts, long recordBytes) {
-        long data = facts.segmentSize() - SegmentHeader.LENGTH;
+        long data = (long) facts.segmentSize() - SegmentHeader.LENGTH;
         return (recordBytes + data - 1) / data * facts.segmentSize();
     }
 }
