@@ -44,7 +44,7 @@ class FailedReadTest {
                 .queueCapacitySegments(40)
                 .maxInMemSegments(6)
                 .maxEventSize(20_000)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build());
         consumer = queue.consumer();
     }

@@ -26,7 +26,7 @@ class LargeCapacityTest {
                 .segmentSize(4096)
                 .queueCapacitySegments(1 << 30)
                 .maxInMemSegments(6)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build());
     }
 

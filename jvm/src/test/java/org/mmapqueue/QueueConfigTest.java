@@ -521,7 +521,7 @@ class QueueConfigTest {
                 .segmentSize(segment)
                 .queueCapacitySegments(capacity)
                 .maxEventSize(maxEvent)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build())) {
             for (int i = 0; i < 60; i++) {
                 queue.push(Payload.of(i, i * 67 % 700));

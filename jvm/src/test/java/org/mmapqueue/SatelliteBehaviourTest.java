@@ -101,7 +101,7 @@ class SatelliteBehaviourTest {
         QueueConfig config = config(version)
                 .segmentSize(10_240)
                 .flushCeilingNum(5)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build();
         try (MmapQueue queue = MmapQueue.open(config)) {
             Payload.pushAll(queue, events(5));

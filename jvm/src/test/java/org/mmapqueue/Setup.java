@@ -44,7 +44,7 @@ public enum Setup {
                 .queueCapacitySegments(capacity)
                 .maxInMemSegments(maxInMem)
                 .maxEventSize(maxEvent)
-                .flushPeriod(Duration.ofMillis(600_000));
+                .flushPeriod(Duration.ofMinutes(10));
         return version == 1 ? builder : builder.timestamps(timestamps);
     }
 

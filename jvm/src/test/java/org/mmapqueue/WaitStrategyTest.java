@@ -27,7 +27,7 @@ class WaitStrategyTest {
                 .queueCapacitySegments(4)
                 .maxInMemSegments(4)
                 .maxEventSize(3000)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .waitStrategy(strategy)
                 .build());
     }

@@ -62,7 +62,7 @@ class FailedAppendTest {
                 .queueCapacitySegments(20)
                 .maxInMemSegments(6)
                 .maxEventSize(20_000)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build();
     }
 
@@ -401,7 +401,7 @@ class FailedAppendTest {
                 .formatVersion(version)
                 .segmentSize("8m")
                 .queueCapacitySegments(4)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build();
         core = Cores.open(config, storage);
         ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);

@@ -58,7 +58,7 @@ class FailedPushOnceTest {
                 .queueCapacitySegments(20)
                 .maxInMemSegments(6)
                 .maxEventSize(20_000)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build();
     }
 
@@ -362,7 +362,7 @@ class FailedPushOnceTest {
         QueueConfig config = QueueConfig.builder(temp.resolve("deep"))
                 .segmentSize("8m")
                 .queueCapacitySegments(4)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build();
         core = Cores.open(config, storage);
         ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);

@@ -27,6 +27,7 @@ import org.mmapqueue.support.Waiting;
 
 /** The behaviours that bigqueue's unit tests demand of a queue. */
 @Timeout(120)
+@SuppressWarnings("FutureReturnValueIgnored") // the dependents are what is tested
 class BigQueueTest {
     private static final int PAGE = BigArrayImpl.MINIMUM_DATA_PAGE_SIZE;
 

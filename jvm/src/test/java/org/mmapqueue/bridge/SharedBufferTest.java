@@ -278,7 +278,7 @@ class SharedBufferTest {
         QueueConfig config = QueueConfig.builder(directory.resolve("late"))
                 .segmentSize(4096)
                 .queueCapacitySegments(8)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build();
         QueueHandle late =
                 Bridge.open("queue_dir\0" + directory.resolve("late") + "\0flush_period\000600000\0" + SMALL);

@@ -48,7 +48,7 @@ class AttemptsSurviveCloseTest {
                 .segmentSize(4096)
                 .queueCapacitySegments(16)
                 .maxInMemSegments(6)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build());
     }
 

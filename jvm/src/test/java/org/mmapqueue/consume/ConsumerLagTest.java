@@ -49,7 +49,7 @@ class ConsumerLagTest {
                         .queueCapacitySegments(8)
                         .maxInMemSegments(8)
                         .maxEventSize(6000)
-                        .flushPeriod(Duration.ofMillis(600_000))
+                        .flushPeriod(Duration.ofMinutes(10))
                         .maxConsumerLag(lag)
                         .build(),
                 DiskStorage.INSTANCE);

@@ -54,7 +54,7 @@ class DeadLetterTest {
                 .queueCapacitySegments(16)
                 .maxInMemSegments(6)
                 .maxEventSize(9000)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .maxAttempts(maxAttempts)
                 .deadLetterDir(dead);
     }
@@ -290,7 +290,7 @@ class DeadLetterTest {
                 .queueCapacitySegments(16)
                 .maxInMemSegments(6)
                 .maxEventSize(1000)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .maxAttempts(1)
                 .deadLetterDir(deadLetters);
     }

@@ -57,7 +57,7 @@ class FanOutTest {
                 .queueCapacitySegments(8)
                 .maxInMemSegments(8)
                 .maxEventSize(5000)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build());
     }
 

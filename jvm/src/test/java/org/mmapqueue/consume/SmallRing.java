@@ -39,7 +39,7 @@ abstract class SmallRing {
                 .queueCapacitySegments(8)
                 .maxInMemSegments(8)
                 .maxEventSize(3000)
-                .flushPeriod(Duration.ofMillis(600_000));
+                .flushPeriod(Duration.ofMinutes(10));
     }
 
     void open() {

@@ -40,7 +40,7 @@ class UnackedLimitTest {
                 .segmentSize(4096)
                 .queueCapacitySegments(16)
                 .maxInMemSegments(6)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .maxUnacked(LIMIT)
                 .build());
         consumer = queue.consumer();

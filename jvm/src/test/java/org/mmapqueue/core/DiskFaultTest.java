@@ -47,7 +47,7 @@ class DiskFaultTest {
                 .queueCapacitySegments(20)
                 .maxInMemSegments(5)
                 .maxEventSize(9000)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .v1Recover("writing")
                 .build();
     }

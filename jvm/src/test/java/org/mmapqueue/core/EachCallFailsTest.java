@@ -67,7 +67,7 @@ class EachCallFailsTest {
                 .queueCapacitySegments(30)
                 .maxInMemSegments(8)
                 .maxEventSize(9000)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build();
     }
 

@@ -45,7 +45,7 @@ class FileRightsTest {
                 .queueCapacitySegments(8)
                 .maxInMemSegments(7)
                 .maxEventSize(2000)
-                .flushPeriod(Duration.ofMillis(600_000));
+                .flushPeriod(Duration.ofMinutes(10));
     }
 
     private static void use(MmapQueue queue) {

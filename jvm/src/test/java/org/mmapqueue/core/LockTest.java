@@ -47,7 +47,7 @@ class LockTest {
                 .queueCapacitySegments(8)
                 .maxInMemSegments(6)
                 .maxEventSize(2000)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build();
     }
 

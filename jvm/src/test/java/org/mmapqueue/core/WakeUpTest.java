@@ -50,7 +50,7 @@ class WakeUpTest {
                 .queueCapacitySegments(4)
                 .maxInMemSegments(6)
                 .maxEventSize(2000)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .maxUnacked(3)
                 .build());
         QueueCore core = (QueueCore) fieldOf(MmapQueue.class, QueueCore.class).get(queue);

@@ -30,7 +30,7 @@ public final class Work implements Function<Path, Map<String, Runnable>> {
                 .segmentSize("16m")
                 .queueCapacitySegments(4)
                 .maxInMemSegments(4)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .flushCeilingNum(1_000_000_000)
                 .build());
         consumer = queue.consumer();

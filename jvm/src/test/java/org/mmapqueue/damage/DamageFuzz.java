@@ -122,7 +122,7 @@ public final class DamageFuzz {
 
     private static void use(Path at) {
         try (MmapQueue queue = MmapQueue.open(
-                QueueConfig.builder(at).flushPeriod(Duration.ofMillis(600_000)).build())) {
+                QueueConfig.builder(at).flushPeriod(Duration.ofMinutes(10)).build())) {
             for (String name : queue.consumers()) {
                 Consumer consumer = queue.consumer(name, StartAt.EARLIEST);
                 try {

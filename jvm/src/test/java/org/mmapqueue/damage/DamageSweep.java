@@ -133,7 +133,7 @@ final class DamageSweep {
         Outcome outcome;
         String error = "none";
         try (MmapQueue queue = MmapQueue.open(
-                QueueConfig.builder(at).flushPeriod(Duration.ofMillis(600_000)).build())) {
+                QueueConfig.builder(at).flushPeriod(Duration.ofMinutes(10)).build())) {
             outcome = read(made, queue, at);
             require(outcome != Outcome.CUT || !report.clean(), "a closed queue has lost its end without an error");
         } catch (CorruptException e) {

@@ -51,7 +51,7 @@ class DamageTest {
                 .queueCapacitySegments(10)
                 .maxInMemSegments(6)
                 .maxEventSize(6000)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build();
     }
 

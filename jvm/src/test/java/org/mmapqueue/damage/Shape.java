@@ -54,7 +54,7 @@ public enum Shape {
                     .maxInMemSegments(7)
                     .maxEventSize(MAX_EVENT)
                     .timestamps(timestamps)
-                    .flushPeriod(Duration.ofMillis(600_000))
+                    .flushPeriod(Duration.ofMinutes(10))
                     .build();
         }
     }

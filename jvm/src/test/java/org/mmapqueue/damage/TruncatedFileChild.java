@@ -55,7 +55,7 @@ final class TruncatedFileChild {
                 .queueCapacitySegments(64)
                 .maxInMemSegments(32)
                 .maxEventSize(1000)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .retainBytes(1 << 20)
                 .build());
     }

@@ -41,7 +41,7 @@ class LogReaderV2Test {
                 QueueConfig.builder(temp.resolve("queue"))
                         .segmentSize(SEGMENT)
                         .queueCapacitySegments(8)
-                        .flushPeriod(Duration.ofMillis(600_000))
+                        .flushPeriod(Duration.ofMinutes(10))
                         .build(),
                 DiskStorage.INSTANCE);
         core.writer().push(new byte[8], 0, 8);

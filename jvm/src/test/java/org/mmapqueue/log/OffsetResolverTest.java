@@ -38,7 +38,7 @@ class OffsetResolverTest {
                         .maxInMemSegments(6)
                         .maxEventSize(20_000)
                         .timestamps(timestamps)
-                        .flushPeriod(Duration.ofMillis(600_000))
+                        .flushPeriod(Duration.ofMinutes(10))
                         .build(),
                 DiskStorage.INSTANCE);
     }

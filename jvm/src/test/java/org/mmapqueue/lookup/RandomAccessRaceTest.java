@@ -79,7 +79,7 @@ class RandomAccessRaceTest {
                 .queueCapacitySegments(CAPACITY)
                 .maxInMemSegments(4)
                 .maxEventSize(6000)
-                .flushPeriod(Duration.ofMillis(600_000));
+                .flushPeriod(Duration.ofMinutes(10));
         writer = Cores.open(config.build(), DiskStorage.INSTANCE);
         consumer = writer.consumer("default", StartAt.EARLIEST);
         other = Cores.open(config.readOnly(true).build(), DiskStorage.INSTANCE);

@@ -113,7 +113,7 @@ class RandomAccessReaderTest {
                 .segmentSize(1 << 20)
                 .queueCapacitySegments(8)
                 .maxInMemSegments(4)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build();
         QueueCore core = Cores.open(config, DiskStorage.INSTANCE);
         try {

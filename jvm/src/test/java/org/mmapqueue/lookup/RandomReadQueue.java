@@ -66,7 +66,7 @@ final class RandomReadQueue implements RandomAccessReader.Source, AutoCloseable 
                         .maxInMemSegments(4)
                         .maxEventSize(20_000)
                         .timestamps(timestamps)
-                        .flushPeriod(Duration.ofMillis(600_000)));
+                        .flushPeriod(Duration.ofMinutes(10)));
     }
 
     private void open() {

@@ -68,7 +68,7 @@ class IdempotentPowerLossTest {
                 .queueCapacitySegments(12)
                 .maxInMemSegments(6)
                 .maxEventSize(9000)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build();
     }
 

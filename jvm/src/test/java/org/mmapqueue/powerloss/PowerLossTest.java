@@ -73,7 +73,7 @@ class PowerLossTest {
                 .queueCapacitySegments(capacity)
                 .maxInMemSegments(6)
                 .maxEventSize(12_000)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build();
     }
 

@@ -52,7 +52,7 @@ class RetentionPowerLossTest {
                         .queueCapacitySegments(CAPACITY)
                         .maxInMemSegments(6)
                         .maxEventSize(SEGMENT)
-                        .flushPeriod(Duration.ofMillis(600_000))
+                        .flushPeriod(Duration.ofMinutes(10))
                         .retainBytes(retainBytes)
                         .build(),
                 storage);

@@ -39,7 +39,7 @@ class InterruptedRecoveryTest {
                 .queueCapacitySegments(16)
                 .maxInMemSegments(5)
                 .maxEventSize(9000)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build();
     }
 

@@ -118,7 +118,7 @@ class LogEndCheckTest {
                 .segmentSize(SEGMENT)
                 .queueCapacitySegments(16)
                 .maxInMemSegments(6)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build();
         PowerLossStorage disk = new PowerLossStorage();
         QueueCore core = Cores.open(config, disk);

@@ -32,7 +32,7 @@ class RecoveryStartTest {
                 .queueCapacitySegments(16)
                 .maxInMemSegments(6)
                 .maxEventSize(8000)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build())) {
             for (int i = 0; i < RECORDS; i++) {
                 queue.push(Payload.of(i, 900));

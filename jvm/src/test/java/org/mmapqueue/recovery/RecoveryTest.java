@@ -44,7 +44,7 @@ class RecoveryTest {
                 .maxInMemSegments(5)
                 .maxEventSize(10_000)
                 .timestamps(false)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build();
     }
 

@@ -45,7 +45,7 @@ class TornTailTest {
                 .maxInMemSegments(5)
                 .maxEventSize(10_000)
                 .timestamps(timestamps)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build();
     }
 

@@ -54,7 +54,7 @@ class NoConsumerTest {
                 .queueCapacitySegments(8)
                 .maxInMemSegments(8)
                 .maxEventSize(3000)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build());
     }
 

@@ -49,7 +49,7 @@ class ProducerDamageTest {
                 .segmentSize(4096)
                 .queueCapacitySegments(16)
                 .maxEventSize(2000)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build();
     }
 

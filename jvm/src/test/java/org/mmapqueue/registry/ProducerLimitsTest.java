@@ -39,7 +39,7 @@ class ProducerLimitsTest {
     void producersMayOutnumberOpenPages() throws Exception {
         int many = MOST_OPEN + 300;
         QueueConfig config = QueueConfig.builder(temp.resolve("queue"))
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build();
         try (MmapQueue queue = MmapQueue.open(config)) {
             for (int i = 0; i < many; i++) {
@@ -67,7 +67,7 @@ class ProducerLimitsTest {
     void parkedProducersSurviveAKill() throws Exception {
         int many = MOST_OPEN + 50;
         QueueConfig config = QueueConfig.builder(temp.resolve("queue"))
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build();
         try (MmapQueue queue = MmapQueue.open(config)) {
             for (int round = 0; round < 2; round++) {

@@ -55,7 +55,7 @@ class RegistryTest {
                 .segmentSize(SEGMENT)
                 .queueCapacitySegments(CAPACITY)
                 .maxInMemSegments(8)
-                .flushPeriod(Duration.ofMillis(600_000));
+                .flushPeriod(Duration.ofMinutes(10));
     }
 
     @BeforeEach

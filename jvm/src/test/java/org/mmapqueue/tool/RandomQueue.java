@@ -56,7 +56,7 @@ final class RandomQueue {
                 .queueCapacitySegments(capacity)
                 .maxInMemSegments(8)
                 .maxEventSize(largest)
-                .flushPeriod(Duration.ofMillis(600_000));
+                .flushPeriod(Duration.ofMinutes(10));
         boolean stamped = random.nextInt(4) > 0;
         builder.timestamps(stamped);
         switch (random.nextInt(4)) {

@@ -229,7 +229,7 @@ final class VerifyRandom {
     }
 
     private static QueueConfig config(Path at) {
-        return QueueConfig.builder(at).flushPeriod(Duration.ofMillis(600_000)).build();
+        return QueueConfig.builder(at).flushPeriod(Duration.ofMinutes(10)).build();
     }
 
     private static void require(boolean truth, String otherwise) {

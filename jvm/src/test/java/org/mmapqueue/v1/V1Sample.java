@@ -96,7 +96,7 @@ public record V1Sample(String name, Map<?, ?> manifest) {
                 .queueCapacitySegments(capacity())
                 .maxEventSize(maxEventSize())
                 .maxInMemSegments(configured("max_in_mem_segments"))
-                .flushPeriod(Duration.ofMillis(600_000));
+                .flushPeriod(Duration.ofMinutes(10));
     }
 
     private List<Entry> entries(String key) {

@@ -49,7 +49,7 @@ class V1WriteTest {
                 .segmentSize(SEGMENT)
                 .queueCapacitySegments(6)
                 .maxEventSize(9000)
-                .flushPeriod(Duration.ofMillis(600_000));
+                .flushPeriod(Duration.ofMinutes(10));
     }
 
     private V1DirectoryReader reader() {
@@ -178,7 +178,7 @@ class V1WriteTest {
                 .segmentSize(SEGMENT)
                 .queueCapacitySegments(capacity)
                 .maxEventSize(maxEvent)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build();
         try (MmapQueue queue = MmapQueue.open(config)) {
             for (int generation = 0; generation < 3; generation++) {
@@ -213,7 +213,7 @@ class V1WriteTest {
                 .segmentSize(SEGMENT)
                 .queueCapacitySegments(capacity)
                 .maxEventSize(maxEvent)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build();
         MmapQueue queue;
         try {

@@ -49,7 +49,7 @@ class GcTest {
                 .queueCapacitySegments(16)
                 .maxInMemSegments(6)
                 .maxEventSize(6000)
-                .flushPeriod(Duration.ofMillis(600_000));
+                .flushPeriod(Duration.ofMinutes(10));
     }
 
     private void open(int version) {

@@ -50,7 +50,7 @@ class VerifierAlarmTest {
                 .queueCapacitySegments(12)
                 .maxEventSize(20_000)
                 .retainBytes(1 << 20)
-                .flushPeriod(Duration.ofMillis(600_000))
+                .flushPeriod(Duration.ofMinutes(10))
                 .build();
     }
 
