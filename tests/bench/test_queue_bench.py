@@ -29,13 +29,14 @@ def test_all_operations_are_measured(tmp_path: Path) -> None:
     singles = ["push", "pop", "round_trip"]
     one_by_one = ["ack_single", "push_handle", "push_handle_sync", "pop_ack"]
     both = ["push_many", "pop_many", "ack_many", "round_trip_many", "consume", "ack"]
-    many = [*both, "aconsume", "consume_2_workers", "read_many"]
+    arrow = ["push_arrow", "pop_arrow", "round_trip_arrow"]
+    many = [*both, *arrow, "aconsume", "consume_2_workers", "read_many"]
     assert {(row["subject"], row["operation"], row["batch"]) for row in found["results"]} == {
         *(("queue.Queue", operation, 1) for operation in [*singles, "ack"]),
-        *(("mmapqueue", operation, 1) for operation in [*singles, *one_by_one, *both]),
+        *(("mmapqueue", operation, 1) for operation in [*singles, *one_by_one, *both, *arrow]),
         *(("mmapqueue", operation, 1000) for operation in many),
     }
-    assert len(found["results"]) == 4 + 13 + 9
+    assert len(found["results"]) == 4 + 16 + 12
     for row in found["results"]:
         assert set(row) == {"subject", "operation", "batch", "payload", "per_second", "us_per_call", "null_calls"}
         assert row["payload"] == 100

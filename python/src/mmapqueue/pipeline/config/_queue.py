@@ -31,6 +31,7 @@ _WITHOUT_EFFECT = {
     "max_unacked": "records are read by Spark, which does not pop them",
     "visibility_timeout": "records are read by Spark, which does not pop them",
     "max_attempts": "records are read by Spark; a sender's `retry` says how often it tries",
+    "on_damage": "records are read by Spark, as its source says",
     "dead_letter_dir": "it is `dead_letter: {dir: …}` of the pipe",
 }
 
@@ -49,6 +50,7 @@ class QueueKeys(Options):
         flush_ceiling_num: Records between two flushes, at most.
         timestamps: Whether each record stores when it was pushed.
         max_consumer_lag: The most bytes of a consumer's lag before records are dropped for it; 0 for no limit.
+        max_age: ms after which a record that nobody has acked is dropped; 0 for never.
         retain_ms: ms for which acked records stay readable.
         retain_bytes: Bytes of acked records that stay readable.
         gc_on_idle: ms without a push after which free files are deleted; 0 for never.
@@ -66,6 +68,7 @@ class QueueKeys(Options):
     flush_ceiling_num: Annotated[int, Field(ge=1, le=_INT)] | None = None
     timestamps: bool | None = None
     max_consumer_lag: Annotated[int, Field(ge=0, le=_LONG)] | Size | None = None
+    max_age: Annotated[int, Field(ge=0, le=_LONG)] | None = None
     retain_ms: Annotated[int, Field(ge=0, le=_LONG)] | None = None
     retain_bytes: Annotated[int, Field(ge=0, le=_LONG)] | Size | None = None
     gc_on_idle: Annotated[int, Field(ge=0, le=_INT)] | None = None
