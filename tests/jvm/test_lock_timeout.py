@@ -18,7 +18,7 @@ HOLDER = """
     import mmapqueue
     from mmapqueue._jvm import standalone
     queue = mmapqueue.Queue(sys.argv[1], read_only=len(sys.argv) > 2)
-    if queue.config["read_only"] == "false":
+    if not queue.config["read_only"]:
         queue.push(b"one")
     else:
         queue.consumer("reader")

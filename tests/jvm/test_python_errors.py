@@ -1,7 +1,6 @@
 """Errors are also those that Python itself raises for the same fault."""
 
 import errno
-import importlib.util
 import os
 import pickle
 import queue as standard
@@ -91,18 +90,9 @@ def test_what_else_they_are() -> None:
         assert str(pickle.loads(pickle.dumps(kind("said")))) == "said"
 
 
-def test_closed_is_shutdown_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    class ShutDown(Exception):
-        pass
-
-    monkeypatch.setattr(standard, "ShutDown", ShutDown, raising=False)
-    spec = importlib.util.spec_from_file_location("errors_again", errors.__file__)
-    assert spec is not None
-    assert spec.loader is not None
-    again = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(again)
-    assert issubclass(again.Closed, ShutDown)
-    assert issubclass(again.Closed, again.MmapQueueError)
+def test_closed_is_shutdown() -> None:
+    assert issubclass(mmapqueue.Closed, errors.ShutDown)
+    assert getattr(standard, "ShutDown", errors.ShutDown) is errors.ShutDown
 
 
 def test_standard_names_are_enough(open_queue: Open) -> None:

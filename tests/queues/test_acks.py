@@ -11,6 +11,7 @@ import pytest
 
 import mmapqueue
 from conftest import SMALL, Open, Script, data, eventually
+from mmapqueue._jvm.shared_buffer import SMALL_BYTES
 
 
 def seen(messages: Any) -> list[tuple[int, int]]:
@@ -84,7 +85,7 @@ def test_ack_many_without_shared_memory(open_queue: Open) -> None:
     # As where no memory can be had that both processes map.
     allocator = queue._handle.pool._allocator
     allocator.shared = lambda _size: None
-    queue._handle.pool._small.clear()
+    queue._handle.pool._free[SMALL_BYTES].clear()
     with pytest.warns(RuntimeWarning, match="shared"):
         queue.ack_many(messages[:1000])
     assert queue.lag() == 1000

@@ -94,11 +94,11 @@ def test_a_batch_is_durable_with_sync(open_queue: Open) -> None:
         handles = [producer.push(b"x" * 100) for _ in range(100)]
         assert handles[-1].result() == 99
         stats = queue.stats()
-        assert stats.watermark_position == stats.writing_position
+        assert stats.durable_position == stats.end_position
     with queue.producer() as producer:
         producer.push(b"x" * 100).result()
     stats = queue.stats()
-    assert stats.watermark_position < stats.writing_position
+    assert stats.durable_position < stats.end_position
 
 
 def test_a_record_that_is_too_large_raises_at_once(open_queue: Open) -> None:

@@ -22,7 +22,7 @@ READ: dict[str, tuple[Any, str, Any]] = {
     "ending_timestamp": (TIME, "endingTimestamp", INSTANT),
     "consumer": ("c", "consumer", "c"),
     "min_partitions": (3, "minPartitions", 3),
-    "max_partition_bytes": ("1m", "maxPartitionBytes", "1m"),
+    "max_partition_bytes": ("1m", "maxPartitionBytes", 1 << 20),
     "fail_on_data_loss": (False, "failOnDataLoss", False),
 }
 READ_STREAM: dict[str, tuple[Any, str, Any]] = {
@@ -50,16 +50,12 @@ WRONG = {
     "ending_timestamp": "option endingTimestamp = wrong",
     "consumer": "option consumer = wr/ong",
     "min_partitions": "option minPartitions = wrong",
-    "max_partition_bytes": "option maxPartitionBytes = wrong",
     "fail_on_data_loss": "option failOnDataLoss = wrong",
     "max_offsets_per_trigger": "option maxOffsetsPerTrigger = wrong",
     "min_offsets_per_trigger": "option minOffsetsPerTrigger = wrong",
-    "max_trigger_delay": "option maxTriggerDelay = wrong",
-    "max_bytes_per_trigger": "option maxBytesPerTrigger = wrong",
     "partitions": "option partitions = wrong",
     "key": "option key = wrong",
     "sync": "option sync = wrong",
-    "push_timeout": "option pushTimeout = wrong",
     "capacity": "option capacity = wrong",
     "segment_size": "option segment_size = wrong",
 }
@@ -133,7 +129,7 @@ def test_what_is_not_given_is_not_said() -> None:
     assert (reader.options_given, writer.options_given) == ({}, {"path": "/q"})
 
 
-@pytest.mark.parametrize("argument", READ)
+@pytest.mark.parametrize("argument", [name for name in READ if name in WRONG])
 def test_the_jvm_reads_each_option_of_read(argument: str, spark: SparkSession, fill: Fill, queue_dir: Path) -> None:
     fill(1)
     with pytest.raises(QueryFailed) as caught:
@@ -141,7 +137,15 @@ def test_the_jvm_reads_each_option_of_read(argument: str, spark: SparkSession, f
     assert WRONG[argument] in str(caught.value)
 
 
-@pytest.mark.parametrize("argument", READ_STREAM)
+@pytest.mark.parametrize("argument", ["max_partition_bytes", "max_bytes_per_trigger", "max_trigger_delay"])
+def test_sizes_and_durations_are_checked_before_spark_is_asked(argument: str) -> None:
+    with pytest.raises(mmapqueue.ConfigError, match=f"{argument} = 'wrong' is invalid; allowed: "):
+        mmapqueue.read_stream("/q", spark=MagicMock(), **{argument: "wrong"})
+    with pytest.raises(mmapqueue.ConfigError, match="push_timeout = 'wrong' is invalid; allowed: "):
+        mmapqueue.write(MagicMock(), "/q", push_timeout="wrong")
+
+
+@pytest.mark.parametrize("argument", [name for name in READ_STREAM if name in WRONG])
 def test_the_jvm_reads_each_option_of_read_stream(
     argument: str, spark: SparkSession, fill: Fill, queue_dir: Path
 ) -> None:

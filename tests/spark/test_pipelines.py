@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession  # noqa: E402
 #: The libraries of a client of Spark Connect, if `make test-connect` has installed them.
 CONNECT = Path(__file__).parents[2] / ".venv" / "connect"
 TEMPLATE = Path(__file__).parents[2] / "examples" / "spark_pipeline"
-HAS_CLIENT = CONNECT.is_dir() or importlib.util.find_spec("grpc") is not None
+HAS_CLIENT = CONNECT.is_dir() or all(importlib.util.find_spec(name) for name in ("grpc", "pandas", "pyarrow"))
 #: One that outlives an update, which takes another quarter of a minute to begin with.
 CATALOG = {"spark.sql.catalogImplementation": "hive"} if LONG else {}
 

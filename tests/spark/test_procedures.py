@@ -197,7 +197,8 @@ def test_verify(call: Call, fill: Fill, queue_dir: Path) -> None:
 
 
 def test_a_consumer_in_use(call: Call, spark: SparkSession, queue_dir: Path, times: list[datetime]) -> None:
-    with mmapqueue.Queue(queue_dir, spark=spark, **SMALL) as queue:
+    # A record that was popped ahead of the caller is in flight, too.
+    with mmapqueue.Queue(queue_dir, spark=spark, prefetch=1, ack_linger=0, **SMALL) as queue:
         consumer = queue.consumer("c")
         popped = [consumer.pop() for _ in range(4)]
         assert call("ack('events', 'c', 1)") == [(0, "c", 2)]

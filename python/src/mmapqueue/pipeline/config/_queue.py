@@ -68,7 +68,7 @@ class QueueKeys(Options):
     flush_ceiling_num: Annotated[int, Field(ge=1, le=_INT)] | None = None
     timestamps: bool | None = None
     max_consumer_lag: Annotated[int, Field(ge=0, le=_LONG)] | Size | None = None
-    max_age: Annotated[int, Field(ge=0, le=_LONG)] | None = None
+    max_age: Annotated[int, Field(ge=0, le=_LONG // 1_000_000)] | None = None
     retain_ms: Annotated[int, Field(ge=0, le=_LONG)] | None = None
     retain_bytes: Annotated[int, Field(ge=0, le=_LONG)] | Size | None = None
     gc_on_idle: Annotated[int, Field(ge=0, le=_INT)] | None = None

@@ -222,11 +222,12 @@ class SharedBufferReadTest {
         assertTrue(
                 lines.get(0)
                         .matches("name=default committedOffset=0 lagRecords=3 lagBytes=\\d+ lagTime=\\d+ "
-                                + "readOffset=2 unacked=2 droppedRecords=0 damagedRecords=0 label="),
+                                + "readOffset=2 readPosition=\\d+ unacked=2 droppedRecords=0 damagedRecords=0 label="),
                 lines.get(0));
-        assertEquals(
-                "name=other committedOffset=3 lagRecords=0 lagBytes=0 lagTime= readOffset=3 unacked=0 droppedRecords=0 "
-                        + "damagedRecords=0 label=",
+        assertTrue(
+                lines.get(1)
+                        .matches("name=other committedOffset=3 lagRecords=0 lagBytes=0 lagTime= readOffset=3 "
+                                + "readPosition=\\d+ unacked=0 droppedRecords=0 damagedRecords=0 label="),
                 lines.get(1));
         assertTrue(queue.stats().startsWith("firstOffset=0\nendOffset=3\n"), queue.stats());
     }

@@ -63,7 +63,7 @@ class DefaultConsumerTest {
                 consumer -> assertThrows(OutOfRangeException.class, () -> consumer.release(new long[] {2})),
                 consumer -> consumer.release(new long[0]),
                 consumer -> assertEquals("zero", new String(consumer.peek().data(), UTF_8)),
-                consumer -> assertEquals(0, consumer.peek().attempts()),
+                consumer -> assertEquals(1, consumer.peek().attempts()),
                 consumer -> assertEquals(3, consumer.size()),
                 consumer -> assertEquals(3, consumer.lag()),
                 consumer -> assertEquals(0, consumer.unacked()),

@@ -1,6 +1,6 @@
 """Kills a process that pushes through handles, prefetches and coalesces acks, again and again; compares in the end.
 
-    python kill_loop.py <kills> [--seed N] [--directory DIR]
+    python producer_kills.py <kills> [--seed N] [--directory DIR]
 
 Each kill hits Python, its JVM, or both. In the end every record with a handle that was done is in the queue at that
 offset, and every record that the consumer has acked was handled. Records that were handled and not acked are

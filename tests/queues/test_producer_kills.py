@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import kill_loop
+import producer_kills
 import pytest
 
 from conftest import LONG
@@ -11,7 +11,7 @@ from conftest import LONG
 @pytest.mark.long_form
 def test_kills_lose_nothing(tmp_path: Path) -> None:
     kills = 300 if LONG else 3
-    result = kill_loop.run(kills, tmp_path, seed=11)
+    result = producer_kills.run(kills, tmp_path, seed=11)
     assert (result["lost"], result["missing"]) == (0, 0)
     assert result["done"]
     assert result["handled"]

@@ -542,4 +542,4 @@ def test_flush_returns_when_puts_are_durable(make: Make) -> None:
     jobs.put(1)
     jobs.flush()
     stats = jobs._queue.stats()
-    assert stats.watermark_position == stats.writing_position
+    assert stats.durable_position == stats.end_position
