@@ -278,7 +278,7 @@ def test_every_part_of_the_run_has_its_table(published: Path) -> None:
         ["4.00 M", "12.5 M", "12 800"],
         ["1.00 M", "10.0 M", "10 240"],
     ]
-    assert _rows(text, "| one record |") == [["one record", "queue", "30.0", "28.0–40.0"]]
+    assert _rows(text, "| one record | queue |") == [["one record", "queue", "30.0", "28.0–40.0"]]
     assert "- tuned read: `fetch.max.bytes=1`" in text
     assert _rows(text, "open after a kill, ms", "20 GiB") == [
         ["open after a kill, ms", "20 GiB", "16 MiB", "40.5", "40.0–41.0"]

@@ -382,7 +382,7 @@ def test_open_returns_a_queue(tmp_path: Path) -> None:
     with mmapqueue.open(tmp_path / "queue", capacity="1m", segment_size="64k", consumer="reader") as queue:
         assert isinstance(queue, mmapqueue.Queue)
         assert queue.consumers() == ["reader"]
-        assert int(queue.config["queue_capacity_segments"]) == 16
+        assert queue.config["queue_capacity_segments"] == 16
 
 
 def test_the_path_comes_first_and_spark_by_name(tmp_path: Path) -> None:

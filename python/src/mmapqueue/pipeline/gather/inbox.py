@@ -54,7 +54,7 @@ class QueueInbox:
         synced: bool = False,
         count: Counted = lambda _status, _records: None,
     ) -> None:
-        self.max_event_size = int(queue.config["max_event_size"])
+        self.max_event_size = queue.config["max_event_size"]
         self._queue = queue
         self._on_full = on_full
         self._synced = synced
