@@ -69,7 +69,7 @@ class Workers:
         self._detached = False
 
     def run(self, timeout: Duration | None) -> int:
-        """Handles records until none has come for `timeout`; returns how many were handled."""
+        """Handles records until none has come for `timeout`. Returns the number of handled records."""
         self._popper.check()
         try:
             for thread in self._threads:
