@@ -22,63 +22,14 @@ import org.mmapqueue.errors.OutOfRangeException;
  * consumer is closed or moved by {@link #seek}; any other offset throws {@link
  * org.mmapqueue.errors.OutOfRangeException}, and the call has no effect.
  */
-public final class Consumer implements AutoCloseable {
-    private final MmapQueue handle;
-    private final QueueCore queue;
-    private final String name;
-    /** Null until the first call that needs the consumer to exist. */
-    private volatile @Nullable ConsumerCore opened;
-
-    private volatile boolean closed;
-
+public final class Consumer extends LazyConsumer implements AutoCloseable {
     /** A consumer that does not exist: a call that pops, moves or labels creates it at the log start. */
     Consumer(MmapQueue handle, QueueCore queue, String name) {
-        this.handle = handle;
-        this.queue = queue;
-        this.name = name;
+        super(handle, queue, name, null);
     }
 
     Consumer(MmapQueue handle, QueueCore queue, ConsumerCore core) {
-        this(handle, queue, core.name());
-        this.opened = core;
-    }
-
-    private ConsumerCore core() {
-        checkOpen();
-        ConsumerCore core = opened;
-        if (core == null) {
-            core = queue.consumer(name, StartAt.EARLIEST);
-            opened = core;
-        }
-        return core;
-    }
-
-    // Null if no process has created the consumer yet.
-    private @Nullable ConsumerCore existing() {
-        checkOpen();
-        return opened != null || queue.consumerNames().contains(name) ? core() : null;
-    }
-
-    private ConsumerCore existing(String call, long offset) {
-        ConsumerCore core = existing();
-        if (core == null) {
-            throw new OutOfRangeException(call + " by consumer " + name + ", which has popped nothing", offset, 0, -1);
-        }
-        return core;
-    }
-
-    private void checkOpen() {
-        if (handle.isClosed()) {
-            throw new ClosedException("the handle of the queue that consumer " + name + " came from is closed");
-        }
-        if (closed) {
-            throw new ClosedException("the queue, or its consumer " + name + ", is closed");
-        }
-    }
-
-    boolean isClosed() {
-        ConsumerCore core = opened;
-        return core != null ? core.isClosed() : closed;
+        super(handle, queue, core.name(), core);
     }
 
     /** {@return the consumer's name} */
@@ -414,10 +365,6 @@ public final class Consumer implements AutoCloseable {
      */
     @Override
     public void close() {
-        closed = true;
-        ConsumerCore core = opened;
-        if (core != null) {
-            queue.closeConsumer(core);
-        }
+        release();
     }
 }

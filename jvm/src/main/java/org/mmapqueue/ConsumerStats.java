@@ -11,11 +11,10 @@ import java.util.Optional;
  * @param lagRecords records from the committed offset to the log end; some may be acked out of order
  * @param lagBytes bytes from the committed position to the log end, headers and padding included
  * @param lagTime the age of the first record that is not acked; empty without such a record or timestamps
- * @param readOffset the offset of the next record that is popped for the first time; committedOffset unless this process
- *     owns the consumer
- * @param readPosition the position after the last record that was popped for the first time; the committed one unless this
- *     process owns the consumer
- * @param unacked records in flight; 0 unless this process owns the consumer
+ * @param readOffset the offset of the next record that is popped for the first time, also by an owner in another process
+ * @param readPosition the position after the last record that was popped for the first time
+ * @param unacked records in flight; unless this process owns the consumer, all from committedOffset to readOffset, also
+ *     those acked out of order, and those that a killed process had popped
  * @param droppedRecords records that this process, which writes, has dropped for the consumer since it opened the queue,
  *     by max_consumer_lag or max_age; 0 if another process writes
  * @param damagedRecords records that the consumer has skipped because of damage since this process opened it; 0 unless

@@ -14,6 +14,7 @@ import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.ReadOnlyException;
 import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.metrics.Sample;
 import org.mmapqueue.recovery.QueueDirectory;
 import org.mmapqueue.registry.Registry;
 import org.mmapqueue.write.Writer;
@@ -228,6 +229,15 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
     }
 
     /**
+     * Returns the last batch of each idempotent producer, also for a handle that cannot write.
+     *
+     * @return in alphabetical order of the names; empty in format version 1
+     */
+    public List<ProducerStats> producerStats() {
+        return core().producerStats();
+    }
+
+    /**
      * Returns the damaged ranges that the consumers of this process have skipped ({@code on_damage = skip}) since they
      * were opened.
      *
@@ -323,6 +333,28 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
         return core().stats();
     }
 
+    /**
+     * Returns the queue's metrics. Costs nothing between the calls: pushes, pops and acks are compared, not counted. {@link
+     * org.mmapqueue.metrics.PrometheusText} writes them as text; the MBean {@code
+     * org.mmapqueue:type=Queue,directory="…"} has the same figures.
+     *
+     * @return the samples that this process knows, in the order of {@link org.mmapqueue.metrics.Metric}'s queue metrics,
+     *     then for each consumer
+     */
+    public List<Sample> metrics() {
+        return core().metrics();
+    }
+
+    /**
+     * Whether a record of max_event_size has no room now; a smaller one may have. While it has room, a push of one record
+     * does not throw FullException, unless other threads push at the same time.
+     *
+     * @return true if the ring is full
+     */
+    public boolean isFull() {
+        return core().isFull();
+    }
+
     /** {@return the configuration in force, with a value for every key} */
     public QueueConfig config() {
         return new QueueConfig(core().settings().asConfig(core.directory()));
@@ -347,6 +379,7 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
             closed = true;
         }
         try {
+            core.signalAll(); // other handles may keep the queue open, but the calls through this one wait no longer
             closeAsync();
         } finally {
             OpenQueues.release(core);

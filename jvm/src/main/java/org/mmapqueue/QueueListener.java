@@ -3,6 +3,7 @@ package org.mmapqueue;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import org.mmapqueue.metrics.Sample;
 
 /**
  * Gets an event for each queue that this process opens and closes, in order, one at a time. No lock is held during a
@@ -26,6 +27,13 @@ public interface QueueListener {
          * @return empty once it is closed
          */
         Optional<List<ConsumerStats>> consumerStats();
+
+        /**
+         * Returns the queue's metrics.
+         *
+         * @return as {@link MmapQueue#metrics}; empty once it is closed
+         */
+        Optional<List<Sample>> metrics();
     }
 
     /**
@@ -40,6 +48,7 @@ public interface QueueListener {
      * A queue was closed.
      *
      * @param directory the queue's directory
+     * @param figures the object that it was opened with
      */
-    void closed(Path directory);
+    void closed(Path directory, Figures figures);
 }

@@ -296,8 +296,8 @@ abstract class QueueProducer {
      */
     public OptionalLong pushOnce(String producer, long sequence, Records batch, Duration timeout, boolean sync)
             throws InterruptedException {
-        return offset(writer().pushOnce(
-                        producer, sequence, null, HeapRecords.fetch(batch), MmapQueue.nanos(timeout), sync, isClosed));
+        return offset(writer().producers()
+                .push(producer, sequence, null, HeapRecords.fetch(batch), MmapQueue.nanos(timeout), sync, isClosed));
     }
 
     /**
@@ -317,7 +317,8 @@ abstract class QueueProducer {
     public OptionalLong pushOnce(
             String producer, long sequence, BatchDigest digest, Records batch, Duration timeout, boolean sync)
             throws InterruptedException {
-        return offset(writer().pushOnce(
+        return offset(writer().producers()
+                .push(
                         producer,
                         sequence,
                         Objects.requireNonNull(digest),
@@ -337,7 +338,7 @@ abstract class QueueProducer {
      * @throws org.mmapqueue.errors.ConfigException if the name is not allowed
      */
     public Optional<BatchDigest> digest(String producer, long sequence) {
-        return writer().digest(producer, sequence);
+        return writer().producers().digest(producer, sequence);
     }
 
     /**
@@ -348,12 +349,12 @@ abstract class QueueProducer {
      * @throws org.mmapqueue.errors.ConfigException if the name is not allowed
      */
     public OptionalLong lastSequence(String producer) {
-        return writer().lastSequence(producer);
+        return writer().producers().lastSequence(producer);
     }
 
     /** {@return the names of the idempotent producers, in alphabetical order} */
     public List<String> producers() {
-        return writer().producers();
+        return writer().producers().names();
     }
 
     /**
@@ -363,7 +364,7 @@ abstract class QueueProducer {
      * @throws org.mmapqueue.errors.ConfigException if there is no such producer
      */
     public void forgetProducer(String producer) {
-        writer().forgetProducer(producer);
+        writer().producers().forget(producer);
     }
 
     private static OptionalLong offset(long pushed) {

@@ -14,176 +14,19 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.LongStream;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
-import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
 /** Callbacks that close their caller, wait for other threads, are slow, or throw. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-class CallbackTest {
-    private static final int SEGMENT = 4096;
-    private static final int RECORDS = 40;
-
-    @TempDir(factory = QuickDirectory.class)
-    Path temp;
-
-    private MmapQueue queue;
-
-    @BeforeEach
-    void open() {
-        queue = openIn("queue");
-        for (int i = 0; i < RECORDS; i++) {
-            queue.push(Payload.of(i, 300)); // several segments
-        }
-    }
-
-    @AfterEach
-    void close() {
-        queue.close();
-    }
-
-    private MmapQueue openIn(String name) {
-        return MmapQueue.open(QueueConfig.builder(temp.resolve(name))
-                .segmentSize(SEGMENT)
-                .queueCapacitySegments(64)
-                .maxInMemSegments(8)
-                .build());
-    }
-
-    /** Runs code inside the first call of one kind of callback, then consumes every further record. */
-    private enum Caller {
-        POLL {
-            @Override
-            void call(MmapQueue queue, Consumer consumer, Runnable inside, List<Long> seen) {
-                consumer.poll((offset, timestamp, buffer, start, length, attempts) -> {
-                    inside.run();
-                    seen.add(offset);
-                });
-            }
-        },
-        POP_BATCH {
-            @Override
-            void call(MmapQueue queue, Consumer consumer, Runnable inside, List<Long> seen)
-                    throws InterruptedException {
-                consumer.popBatch(
-                        RECORDS,
-                        Long.MAX_VALUE,
-                        Duration.ZERO,
-                        (offset, timestamp, buffer, start, length, attempts) -> {
-                            if (seen.isEmpty()) {
-                                inside.run();
-                            }
-                            seen.add(offset);
-                        });
-            }
-        },
-        GET_MANY {
-            @Override
-            void call(MmapQueue queue, Consumer consumer, Runnable inside, List<Long> seen) {
-                queue.getMany(0, RECORDS, Long.MAX_VALUE, (offset, timestamp, buffer, start, length, attempts) -> {
-                    if (seen.isEmpty()) {
-                        inside.run();
-                    }
-                    seen.add(offset);
-                });
-            }
-        },
-        READ_TO_SINK {
-            @Override
-            void call(MmapQueue queue, Consumer consumer, Runnable inside, List<Long> seen) {
-                RecordReader reader = queue.reader(0, RECORDS);
-                reader.read(RECORDS, Long.MAX_VALUE, (offset, timestamp, data) -> {
-                    if (seen.isEmpty()) {
-                        inside.run();
-                    }
-                    seen.add(offset);
-                });
-            }
-        },
-        READ_TO_HANDLER {
-            @Override
-            void call(MmapQueue queue, Consumer consumer, Runnable inside, List<Long> seen) {
-                RecordReader reader = queue.reader(0, RECORDS);
-                reader.read(RECORDS, Long.MAX_VALUE, (offset, timestamp, buffer, start, length, attempts) -> {
-                    if (seen.isEmpty()) {
-                        inside.run();
-                    }
-                    seen.add(offset);
-                });
-            }
-        },
-        PUSH_ARRAY {
-            @Override
-            void call(MmapQueue queue, Consumer consumer, Runnable inside, List<Long> seen)
-                    throws InterruptedException {
-                seen.add(queue.pushBatch(new Calling(inside), Duration.ZERO));
-            }
-        },
-        IDEMPOTENT_ARRAY {
-            @Override
-            void call(MmapQueue queue, Consumer consumer, Runnable inside, List<Long> seen)
-                    throws InterruptedException {
-                seen.add(queue.pushOnce("producer", 1, new Calling(inside), Duration.ZERO)
-                        .orElseThrow());
-            }
-        };
-
-        abstract void call(MmapQueue queue, Consumer consumer, Runnable inside, List<Long> seen)
-                throws InterruptedException;
-
-        boolean isPush() {
-            return this == PUSH_ARRAY || this == IDEMPOTENT_ARRAY;
-        }
-    }
-
-    /** A batch over several segments that runs code each time its second array is requested. */
-    private static final class Calling implements Records {
-        private final List<byte[]> payloads = List.of(Payload.of(0, 3000), Payload.of(1, 3000), Payload.of(2, 3000));
-        private final Runnable inside;
-
-        Calling(Runnable inside) {
-            this.inside = inside;
-        }
-
-        @Override
-        public int count() {
-            return payloads.size();
-        }
-
-        @Override
-        public byte[] array(int i) {
-            if (i == 1) {
-                inside.run();
-            }
-            return payloads.get(i);
-        }
-
-        @Override
-        public int from(int i) {
-            return 0;
-        }
-
-        @Override
-        public int length(int i) {
-            return payloads.get(i).length;
-        }
-    }
-
-    private static List<Long> range(long from, long to) {
-        return LongStream.range(from, to).boxed().toList();
-    }
-
+class CallbackTest extends Callbacks {
     @ParameterizedTest
     @EnumSource(Caller.class)
     void aCallbackMayCloseTheQueue(Caller caller) throws Exception {
@@ -356,7 +199,7 @@ class CallbackTest {
             }
 
             @Override
-            public void closed(Path directory) {
+            public void closed(Path directory, Figures figures) {
                 // not tested here
             }
         };
@@ -406,77 +249,6 @@ class CallbackTest {
         }
         assertEquals(1, one.committedOffset());
         assertEquals(1, two.committedOffset());
-    }
-
-    /** A handler or sink that throws has consumed neither its record nor the later ones. */
-    @ParameterizedTest
-    @EnumSource(
-            value = Caller.class,
-            names = {"POP_BATCH", "GET_MANY", "READ_TO_SINK", "READ_TO_HANDLER"})
-    void aCallbackThatThrowsConsumesNoRecord(Caller caller) throws Exception {
-        IllegalStateException failure = new IllegalStateException("callback");
-        Consumer consumer = queue.consumer();
-        assertSame(
-                failure,
-                assertThrows(
-                        IllegalStateException.class,
-                        () -> caller.call(
-                                queue,
-                                consumer,
-                                () -> {
-                                    throw failure;
-                                },
-                                new ArrayList<>())));
-        List<Long> seen = new ArrayList<>();
-        caller.call(queue, consumer, () -> {}, seen);
-        assertEquals(range(0, RECORDS), seen);
-    }
-
-    @Test
-    void aReaderContinuesAtTheRecordWhoseSinkThrew() {
-        RecordReader reader = queue.reader(0, RECORDS);
-        List<Long> seen = new ArrayList<>();
-        for (int fails = 3; fails < RECORDS; fails += 7) {
-            int at = fails;
-            assertThrows(
-                    IllegalStateException.class,
-                    () -> reader.read(RECORDS, Long.MAX_VALUE, (offset, timestamp, data) -> {
-                        if (offset == at) {
-                            throw new IllegalStateException("sink");
-                        }
-                        seen.add(offset);
-                    }));
-            assertEquals(at, reader.offset());
-        }
-        while (reader.read(2, Long.MAX_VALUE, (offset, timestamp, data) -> seen.add(offset)) > 0) {
-            assertTrue(reader.offset() <= RECORDS);
-        }
-        assertEquals(range(0, RECORDS), seen);
-    }
-
-    /** {@code Records.array} throws within a batch over several segments: nothing is stored, nothing is poisoned. */
-    @ParameterizedTest
-    @EnumSource(
-            value = Caller.class,
-            names = {"PUSH_ARRAY", "IDEMPOTENT_ARRAY"})
-    void aBatchWhosePayloadsFailStoresNothing(Caller caller) throws Exception {
-        OutOfMemoryError failure = new OutOfMemoryError("injected");
-        assertSame(
-                failure,
-                assertThrows(
-                        OutOfMemoryError.class,
-                        () -> caller.call(
-                                queue,
-                                queue.consumer(),
-                                () -> {
-                                    throw failure;
-                                },
-                                new ArrayList<>())));
-        assertEquals(RECORDS, queue.endOffset());
-        List<Long> seen = new ArrayList<>();
-        caller.call(queue, queue.consumer(), () -> {}, seen);
-        assertEquals(List.of((long) RECORDS), seen);
-        assertEquals(RECORDS + 3, queue.endOffset());
     }
 
     @Test

@@ -10,6 +10,7 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.List;
 import java.util.OptionalLong;
+import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.mmapqueue.errors.EmptyException;
 import org.mmapqueue.errors.FullException;
@@ -53,6 +54,29 @@ class FullContractTest extends ContractTest {
         assertThrows(FullException.class, () -> queue.pushBatch(more, 0, new int[] {more.length}, 1, Duration.ZERO));
         assertEquals(payloads.size(), queue.endOffset());
         Payload.assertMessages(0, payloads, Payload.drain(queue));
+    }
+
+    /** At each position of the log end in a segment, and in a ring of any fill. */
+    @Test
+    void aQueueIsFullExactlyWhenItsLargestRecordHasNoRoom() {
+        byte[] largest = new byte[setup.maxEvent];
+        Random random = new Random(1);
+        int full = 0;
+        for (int round = 0; round < 3000; round++) {
+            if (queue.isFull()) {
+                full++;
+                assertThrows(FullException.class, () -> queue.push(largest), "round " + round);
+                Payload.drain(queue);
+                queue.consumer().ack(queue.consumer().readOffset() - 1 - random.nextInt(2));
+            } else if (random.nextInt(3) == 0) {
+                queue.push(largest);
+            } else if (queue.offer(new byte[random.nextInt(300)]).isPresent() && random.nextInt(300) == 0) {
+                Payload.drain(queue);
+                queue.consumer().ack(queue.consumer().readOffset() - 1);
+                assertFalse(queue.isFull(), "an empty queue is full");
+            }
+        }
+        assertTrue(full > 3, "full " + full + " times");
     }
 
     @Test

@@ -51,6 +51,12 @@ class IdempotentAppendContractTest extends ContractTest {
         expected.addAll(batch);
         assertEquals(OptionalLong.of(sequence), queue.lastSequence(producer));
         assertEquals(expected.size(), queue.endOffset());
+        ProducerStats stats = queue.producerStats().stream()
+                .filter(each -> each.name().equals(producer))
+                .findAny()
+                .orElseThrow();
+        assertEquals(sequence, stats.lastSequence());
+        assertEquals(expected.size(), stats.endOffset());
     }
 
     private void assertStoresNothing(String producer, long sequence) throws InterruptedException {

@@ -33,7 +33,7 @@ class LayerTest {
     private static final String ROOT = "org.mmapqueue";
     private static final int MOST_FILES = 25;
 
-    /** Types of the face that every package may use; they use nothing but the JDK. */
+    /** Types of the face that every package may use; of the others they use metrics alone. */
     private static final Set<String> VALUES = Set.of(
             "BatchDigest",
             "BufferRecords",
@@ -42,6 +42,7 @@ class LayerTest {
             "HeapRecords",
             "Message",
             "MessageHandler",
+            "ProducerStats",
             "QueueListener",
             "QueueStats",
             "RecordSink",
@@ -54,7 +55,8 @@ class LayerTest {
     /** Bottom to top: each package and what it may use besides itself. "values" are the value types of the face. */
     private static final Map<String, List<String>> LAYERS = layersFromTheBottom(
             room("errors"),
-            room("values"),
+            room("metrics"),
+            room("values", "metrics"),
             room("io", "errors"),
             room("meta", "io", "errors"),
             room("segment", "io", "errors"),
@@ -80,6 +82,7 @@ class LayerTest {
                     "swap",
                     "segment",
                     "meta",
+                    "metrics",
                     "io",
                     "errors"),
             room(
@@ -92,11 +95,15 @@ class LayerTest {
                     "concurrent",
                     "segment",
                     "meta",
+                    "metrics",
                     "io",
                     "errors"),
+            room("jmx", "values", "metrics"),
             room(
                     "core",
                     "values",
+                    "jmx",
+                    "metrics",
                     "consume",
                     "write",
                     "lookup",
@@ -113,6 +120,7 @@ class LayerTest {
             room(
                     FACE,
                     "values",
+                    "metrics",
                     "core",
                     "consume",
                     "write",
@@ -123,7 +131,7 @@ class LayerTest {
                     "config",
                     "io",
                     "errors"),
-            room("bridge", "values", FACE, "errors"),
+            room("bridge", "values", "metrics", FACE, "errors"),
             room("bigqueue", "values", FACE, "errors"),
             room("tool.report"),
             room("tool.scan", "tool.report", "segment", "meta", "io", "errors"),
@@ -144,7 +152,15 @@ class LayerTest {
             room("spark.read.pushdown", "spark.common"),
             room("spark.read.plan", "values", FACE, "spark.read.pushdown", "spark.common", "errors"),
             room("spark.read.task", "values", FACE, "spark.read.plan", "spark.read.pushdown", "spark.common", "errors"),
-            room("spark.read.stream", "values", FACE, "spark.read.task", "spark.read.plan", "spark.common", "errors"),
+            room(
+                    "spark.read.stream",
+                    "values",
+                    "metrics",
+                    FACE,
+                    "spark.read.task",
+                    "spark.read.plan",
+                    "spark.common",
+                    "errors"),
             room(
                     "spark.read",
                     "values",
@@ -157,7 +173,16 @@ class LayerTest {
             room("spark.write.staging", "values", "io"),
             room("spark.write.sink", "values", FACE, "spark.write.staging", "spark.common", "io", "errors"),
             room("spark.write", "spark.write.sink", "spark.write.staging", "spark.common", "io", "errors"),
-            room("spark", "values", FACE, "spark.write", "spark.write.sink", "spark.read", "spark.common", "errors"),
+            room(
+                    "spark",
+                    "values",
+                    "metrics",
+                    FACE,
+                    "spark.write",
+                    "spark.write.sink",
+                    "spark.read",
+                    "spark.common",
+                    "errors"),
             room("spark.events.wire"),
             room("spark.events.rows"),
             room("spark.events.skywalking", "spark.events.rows", "spark.events.wire"),

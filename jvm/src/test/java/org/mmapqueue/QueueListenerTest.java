@@ -46,7 +46,7 @@ class QueueListenerTest {
             }
 
             @Override
-            public void closed(Path directory) {
+            public void closed(Path directory, Figures figures) {
                 event("-", directory);
             }
 
@@ -82,7 +82,7 @@ class QueueListenerTest {
             }
 
             @Override
-            public void closed(Path directory) {
+            public void closed(Path directory, Figures figures) {
                 // not tested here
             }
         };

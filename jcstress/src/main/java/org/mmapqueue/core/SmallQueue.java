@@ -70,7 +70,18 @@ final class SmallQueue {
             Consumers consumers = new Consumers(storage, SMALL, meta, registry);
             SegmentRing ring = new SegmentRing(storage, PATH, GEOMETRY);
             Swapper swapper = new Swapper(ring, MemoryStorage.SEGMENTS, true, new AtStart());
-            core = new QueueCore(PATH, SMALL, null, meta, ring, swapper, registry, consumers, null, begin(swapper));
+            core = new QueueCore(
+                    PATH,
+                    SMALL,
+                    null,
+                    meta,
+                    ring,
+                    swapper,
+                    registry,
+                    consumers,
+                    null,
+                    begin(swapper),
+                    Recovered.NOTHING);
             consumer = new ConsumerCore("default", meta, core.log(), SMALL.delivery(), null, () -> {});
         } catch (IOException e) {
             throw new UncheckedIOException(e);

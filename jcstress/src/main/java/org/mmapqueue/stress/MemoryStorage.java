@@ -6,6 +6,7 @@ import java.nio.MappedByteBuffer;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Mapping;
 import org.mmapqueue.io.Storage;
 
 /**
@@ -100,6 +101,11 @@ public final class MemoryStorage implements Storage {
         @Override
         public MappedByteBuffer map(long length, boolean writable) {
             return block.slice(at, (int) length);
+        }
+
+        @Override
+        public Mapping mapToUnmap(long length, boolean writable) {
+            return new Mapping(map(length, writable), () -> {});
         }
 
         @Override

@@ -24,7 +24,7 @@ public final class AppenderV1 extends Appender {
 
     public AppenderV1(MetaPage meta, Swapper swapper, Flusher flusher, Ring ring, Settings settings) {
         super(meta, swapper, flusher, ring, settings);
-        this.margin = 1 + maxEventSize / segmentSize;
+        this.margin = geometry.margin(maxEventSize);
     }
 
     @Override

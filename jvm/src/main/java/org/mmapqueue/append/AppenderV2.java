@@ -68,7 +68,8 @@ public final class AppenderV2 extends Appender {
                 first = appendSpanning(new SinglePayload(array, buffer, from, length), null);
             } else {
                 begin(at + size, 1);
-                segment.publish(at, put(at, flags, array, buffer, from, length, crc));
+                long timestamp = putBody(at, array, buffer, from, length);
+                segment.publish(at, header(crc, at, flags, timestamp));
                 first = published(1);
             }
             return first;
@@ -135,7 +136,8 @@ public final class AppenderV2 extends Appender {
             ByteBuffer buffer = batch.buffer(i);
             byte[] array = buffer == null ? batch.array(i) : null;
             CRC32C crc = checksumOf(array, buffer, batch.from(i), length);
-            long header = put(at, flags, array, buffer, batch.from(i), length, crc);
+            long timestamp = putBody(at, array, buffer, batch.from(i), length);
+            long header = header(crc, at, flags, timestamp);
             if (i == 0) {
                 first = header;
             } else {
@@ -188,8 +190,8 @@ public final class AppenderV2 extends Appender {
         }
     }
 
-    // Stores a record without its header, which it returns.
-    private long put(int at, int flags, byte[] array, ByteBuffer buffer, int from, int length, CRC32C crc) {
+    // Stores a record without its header; returns its timestamp, 0 when there is none.
+    private long putBody(int at, byte[] array, ByteBuffer buffer, int from, int length) {
         int body = at + RecordDescriptor.HEADER;
         long timestamp = 0;
         if (stampFlag != 0) {
@@ -198,6 +200,11 @@ public final class AppenderV2 extends Appender {
             body += 8;
         }
         copy(segment, body, array, buffer, from, length);
+        return timestamp;
+    }
+
+    // Small, so that it is always inlined: the checksum is then no object on the heap.
+    private long header(CRC32C crc, int at, int flags, long timestamp) {
         return RecordDescriptor.header(flags, checksum.finish(crc, segmentId, epoch, at, flags, timestamp));
     }
 
@@ -262,26 +269,12 @@ public final class AppenderV2 extends Appender {
         }
 
         long lastSegment() {
-            long lastId = id;
-            int end = at;
+            long end = geometry.position(id, at);
             for (int i = 0; i < batch.count(); i++) {
-                if (end == segmentSize) {
-                    lastId++;
-                    end = geometry.dataStart();
-                }
-                long beyond = (long) end
-                        + RecordDescriptor.HEADER
-                        + RecordDescriptor.bodyBytes(batch.length(i) | stampFlag)
-                        - segmentSize;
-                if (beyond <= 0) {
-                    end = (int) beyond + segmentSize;
-                } else {
-                    long segments = (beyond + geometry.dataBytes() - 1) / geometry.dataBytes();
-                    lastId += segments;
-                    end = geometry.dataStart() + (int) (beyond - (segments - 1) * geometry.dataBytes());
-                }
+                end = geometry.after(
+                        end, RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(batch.length(i) | stampFlag));
             }
-            return lastId;
+            return geometry.segmentOfEnd(end);
         }
 
         void write(IdempotentAppend once) throws IOException {

@@ -5,35 +5,26 @@ import java.nio.ByteOrder;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
 import org.mmapqueue.Consumer;
 import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.MmapQueue;
+import org.mmapqueue.ProducerStats;
 import org.mmapqueue.QueueStats;
 import org.mmapqueue.StartAt;
-import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.metrics.PrometheusText;
 
 /** An open queue for py4j. Its consumers are numbers. Thread-safe. */
 public final class QueueHandle {
-    // Upper bounds, for both formats, of the bytes that a record needs beside its payload, and a segment beside
-    // records.
-    private static final int RECORD_OVERHEAD = 64;
-    private static final int SEGMENT_OVERHEAD = 128;
-
     private final MmapQueue queue;
-    private final int maxEventSize;
     private final java.util.function.Consumer<QueueHandle> onClose;
-    // A consumer's index is its number: entries are set to null, never removed.
-    private final List<Consumer> consumers = new ArrayList<>();
+    private final ConsumerNumbers consumers = new ConsumerNumbers();
 
     QueueHandle(MmapQueue queue, java.util.function.Consumer<QueueHandle> onClose) {
         this.queue = queue;
-        this.maxEventSize = Integer.parseInt(queue.config().asMap().get("max_event_size"));
         this.onClose = onClose;
     }
 
@@ -47,11 +38,7 @@ public final class QueueHandle {
      * @throws MmapQueueException as {@link MmapQueue#consumer(String, StartAt)} does
      */
     public int consumer(String name, String start) {
-        Consumer consumer = queue.consumer(name, SeekTargets.parse(start));
-        synchronized (consumers) {
-            consumers.add(consumer);
-            return consumers.size() - 1;
-        }
+        return consumers.add(queue.consumer(name, SeekTargets.parse(start)));
     }
 
     /**
@@ -103,24 +90,11 @@ public final class QueueHandle {
      * @param consumer the consumer's number
      */
     public void closeConsumer(int consumer) {
-        Consumer found;
-        synchronized (consumers) {
-            found = consumers.set(consumer, null);
-        }
-        if (found != null) {
-            found.close();
-        }
+        consumers.close(consumer);
     }
 
     Consumer consumer(int number) {
-        Consumer found;
-        synchronized (consumers) {
-            found = consumers.get(number);
-        }
-        if (found == null) {
-            throw new ClosedException("the consumer was closed");
-        }
-        return found;
+        return consumers.get(number);
     }
 
     MmapQueue queue() {
@@ -315,35 +289,16 @@ public final class QueueHandle {
      *     Bridge#SEPARATOR}
      */
     public String damagedRanges() {
-        return queue.damagedRanges().entrySet().stream()
-                .flatMap(each -> each.getValue().stream()
-                        .map(range -> String.join(
-                                        Bridge.SEPARATOR,
-                                        each.getKey(),
-                                        Long.toString(range.firstOffset()),
-                                        Long.toString(range.lastOffset()),
-                                        Long.toString(range.position()),
-                                        range.file(),
-                                        range.detail())
-                                .replace('\n', ' ')))
-                .collect(Collectors.joining("\n"));
+        return StatsText.of(queue.damagedRanges());
     }
 
     /**
-     * Whether a record of max_event_size has no room now. While it has, no push of a single record fails for want of room.
+     * Whether a record of max_event_size has no room now.
      *
-     * @return 1 for yes, 0 for no
+     * @return 1 or 0, as {@link MmapQueue#isFull}
      */
     public int full() {
-        QueueStats stats = queue.stats();
-        long end = (stats.lowWatermark() / stats.segmentSize() + stats.capacitySegments()) * stats.segmentSize();
-        return end - stats.writingPosition() < spaceNeeded(stats.segmentSize()) ? 1 : 0;
-    }
-
-    /** The most bytes that a record of max_event_size takes, wherever in a segment it begins. */
-    private long spaceNeeded(int segmentSize) {
-        long record = (long) maxEventSize + RECORD_OVERHEAD;
-        return record + (record / (segmentSize - SEGMENT_OVERHEAD) + 2) * SEGMENT_OVERHEAD;
+        return queue.isFull() ? 1 : 0;
     }
 
     /**
@@ -364,6 +319,17 @@ public final class QueueHandle {
      */
     public String producers() {
         return String.join("\n", queue.producers());
+    }
+
+    /**
+     * The last batches of all idempotent producers.
+     *
+     * @return a line for each: the components of {@link ProducerStats} as name=value, separated by spaces
+     */
+    public String producerStats() {
+        return queue.producerStats().stream()
+                .map(stats -> StatsText.of(stats, " "))
+                .collect(Collectors.joining("\n"));
     }
 
     /**
@@ -397,6 +363,11 @@ public final class QueueHandle {
      */
     public String stats() {
         return StatsText.of(queue.stats(), "\n");
+    }
+
+    /** {@return the metrics of the queue, in the text format of Prometheus} */
+    public String metrics() {
+        return PrometheusText.of(queue.config().queueDir(), queue.metrics());
     }
 
     /**

@@ -2,14 +2,10 @@ package org.mmapqueue.bridge;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.IntBuffer;
 import java.time.Duration;
-import java.util.Arrays;
-import java.util.OptionalLong;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.Records;
 import org.mmapqueue.errors.ClosedException;
-import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.errors.TooLargeException;
@@ -24,17 +20,11 @@ import org.mmapqueue.errors.TooLargeException;
  * no record is lost or moved twice. A connection that py4j makes anew repeats no push.
  */
 public final class SharedBuffer {
-    /** Records that are pushed together take at most this fraction of the heap. */
-    private static final int HEAP_SHARE = 4;
-
     private final QueueHandle handle;
     private final MmapQueue queue;
     private final ByteBuffer memory;
     private final RecordWriter writer;
-    private byte[] payload = new byte[0];
-    private int[] lengths = new int[0];
-    private int loadedBytes;
-    private int loadedCount;
+    private final LoadedRecords loaded;
     private int lastCall;
     private long lastAnswer;
 
@@ -43,6 +33,7 @@ public final class SharedBuffer {
         this.queue = handle.queue();
         this.memory = memory.order(ByteOrder.nativeOrder());
         this.writer = new RecordWriter(this.memory);
+        this.loaded = new LoadedRecords(queue, this.memory);
     }
 
     /**
@@ -78,9 +69,8 @@ public final class SharedBuffer {
         if (call == lastCall) {
             return lastAnswer;
         }
-        reserve(length);
-        memory.get(SharedBufferLayout.PAYLOAD, payload, 0, length);
-        return answered(call, pushOne(0, length, waitMillis, sync != 0));
+        loaded.setOne(length);
+        return answered(call, loaded.push(waitMillis, sync != 0));
     }
 
     /**
@@ -100,7 +90,7 @@ public final class SharedBuffer {
             return lastAnswer;
         }
         int[] packed = new int[count];
-        lengthsAfter(bytes).get(packed);
+        LoadedRecords.column(memory, bytes).get(packed);
         ByteBuffer records = memory.slice(SharedBufferLayout.PAYLOAD, bytes);
         return answered(call, new ChunkPusher(queue, records, packed).push(from, waitMillis));
     }
@@ -123,32 +113,10 @@ public final class SharedBuffer {
             return lastAnswer;
         }
         if (from == 0) {
-            loadedCount = 0;
-            loadedBytes = 0;
-            append(bytes, count);
+            loaded.clear();
+            loaded.add(bytes, count);
         }
-        int start = Arrays.stream(lengths, 0, from).sum();
-        int most = count - from;
-        while (true) {
-            int next = most;
-            Duration wait = Duration.ofMillis(next == 1 ? waitMillis : 0);
-            int[] sizes = from == 0 ? lengths : Arrays.copyOfRange(lengths, from, from + next);
-            try {
-                long offset = ChunkPusher.statusOf(() -> sync != 0
-                        ? queue.pushBatchSync(payload, start, sizes, next, wait)
-                        : queue.pushBatch(payload, start, sizes, next, wait));
-                if (offset != Status.FULL || next == 1) {
-                    memory.putInt(SharedBufferLayout.COUNT, next);
-                    return answered(call, offset);
-                }
-            } catch (TooLargeException e) {
-                // The batch is larger than the ring.
-                if (next == 1) {
-                    throw e;
-                }
-            }
-            most = next / 2;
-        }
+        return answered(call, loaded.pushFrom(from, waitMillis, sync != 0));
     }
 
     /**
@@ -166,15 +134,10 @@ public final class SharedBuffer {
             return lastAnswer;
         }
         if (begin != 0) {
-            unload();
+            loaded.clear();
         }
-        long most = Runtime.getRuntime().maxMemory() / HEAP_SHARE;
-        if ((long) loadedBytes + bytes > most) {
-            unload();
-            throw new TooLargeException("records that are pushed together go through the heap of the JVM: at most "
-                    + most + " bytes with this heap");
-        }
-        append(bytes, count);
+        loaded.checkHeap(bytes);
+        loaded.add(bytes, count);
         return answered(call, 0);
     }
 
@@ -192,16 +155,7 @@ public final class SharedBuffer {
         if (call == lastCall) {
             return lastAnswer;
         }
-        long answer;
-        if (loadedCount == 1) {
-            answer = pushOne(0, loadedBytes, waitMillis, sync != 0);
-        } else {
-            answer = pushLoadedBatch(waitMillis);
-        }
-        if (answer >= 0) {
-            unload();
-        }
-        return answered(call, answer);
+        return pushed(call, loaded.push(waitMillis, sync != 0));
     }
 
     /**
@@ -221,22 +175,14 @@ public final class SharedBuffer {
         if (call == lastCall) {
             return lastAnswer;
         }
-        long answer = ChunkPusher.statusOf(() -> {
-            OptionalLong offset = queue.pushOnce(
-                    producer,
-                    sequence,
-                    Records.packed(payload, 0, lengths, loadedCount),
-                    Duration.ofMillis(waitMillis),
-                    sync != 0);
-            unload();
-            return offset.orElse(Status.DONE);
-        });
-        return answered(call, answer);
+        return pushed(call, loaded.pushOnce(producer, sequence, waitMillis, sync != 0));
     }
 
-    private long pushLoadedBatch(int waitMillis) {
-        return ChunkPusher.statusOf(
-                () -> queue.pushBatch(payload, 0, lengths, loadedCount, Duration.ofMillis(waitMillis)));
+    private long pushed(int call, long answer) {
+        if (answer >= 0 || answer == Status.DONE) {
+            loaded.clear();
+        }
+        return answered(call, answer);
     }
 
     /**
@@ -395,62 +341,9 @@ public final class SharedBuffer {
         return bytes;
     }
 
-    private long pushOne(int from, int length, int waitMillis, boolean sync) {
-        Duration wait = Duration.ofMillis(waitMillis);
-        return ChunkPusher.statusOf(() -> {
-            if (sync) {
-                return queue.pushSync(Arrays.copyOfRange(payload, from, from + length), wait);
-            }
-            try {
-                return queue.push(payload, from, length);
-            } catch (FullException e) {
-                if (waitMillis == 0) {
-                    throw e;
-                }
-                return queue.push(ByteBuffer.wrap(payload, from, length), wait);
-            }
-        });
-    }
-
     private long answered(int call, long answer) {
         lastCall = call;
         lastAnswer = answer;
         return answer;
-    }
-
-    /** Appends the buffer's records to the loaded ones. */
-    private void append(int bytes, int count) {
-        reserve(loadedBytes + bytes);
-        memory.get(SharedBufferLayout.PAYLOAD, payload, loadedBytes, bytes);
-        if (loadedCount + count > lengths.length) {
-            lengths = Arrays.copyOf(lengths, Math.max(loadedCount + count, 2 * lengths.length));
-        }
-        lengthsAfter(bytes).get(lengths, loadedCount, count);
-        loadedBytes += bytes;
-        loadedCount += count;
-    }
-
-    /** The column of lengths after this many bytes of payload. */
-    private IntBuffer lengthsAfter(int bytes) {
-        int column = SharedBufferLayout.aligned(SharedBufferLayout.PAYLOAD + bytes);
-        return memory.slice(column, memory.capacity() - column)
-                .order(memory.order())
-                .asIntBuffer();
-    }
-
-    private void reserve(int bytes) {
-        if (bytes > payload.length) {
-            payload = Arrays.copyOf(payload, Math.max(bytes, Math.min(2 * payload.length, memory.capacity())));
-        }
-    }
-
-    /** Discards the loaded records, and the memory of those larger than the buffer. */
-    private void unload() {
-        loadedBytes = 0;
-        loadedCount = 0;
-        if (payload.length > memory.capacity()) {
-            payload = new byte[0];
-            lengths = new int[0];
-        }
     }
 }

@@ -1,16 +1,21 @@
 package org.mmapqueue.bridge;
 
 import java.time.Duration;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
+import org.mmapqueue.DamagedRange;
 
 /** Statistics as text. */
 final class StatsText {
     private StatsText() {}
 
-    /** The components of a record, in order, as name=value: durations in µs, nothing for an empty optional. */
+    /** The components of a record, in order, as name=value: durations and times in µs, nothing for an empty optional. */
     static String of(Record stats, String separator) {
         return Arrays.stream(stats.getClass().getRecordComponents())
                 .map(component -> {
@@ -25,9 +30,31 @@ final class StatsText {
                 .collect(Collectors.joining(separator));
     }
 
+    /** A line for each range: consumer, first and last offset, position, file, detail, between separators. */
+    static String of(Map<String, List<DamagedRange>> damaged) {
+        return damaged.entrySet().stream()
+                .flatMap(each -> each.getValue().stream().map(range -> of(each.getKey(), range)))
+                .collect(Collectors.joining("\n"));
+    }
+
+    private static String of(String consumer, DamagedRange range) {
+        String line = String.join(
+                Bridge.SEPARATOR,
+                consumer,
+                Long.toString(range.firstOffset()),
+                Long.toString(range.lastOffset()),
+                Long.toString(range.position()),
+                range.file(),
+                range.detail());
+        return line.replace('\n', ' ');
+    }
+
     private static String text(Object value) {
         if (value instanceof Optional<?> optional) {
             return optional.map(StatsText::text).orElse("");
+        }
+        if (value instanceof Instant time) {
+            return Long.toString(ChronoUnit.MICROS.between(Instant.EPOCH, time));
         }
         return value instanceof Duration duration
                 ? Long.toString(TimeUnit.MICROSECONDS.convert(duration))

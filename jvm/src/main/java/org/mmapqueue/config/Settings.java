@@ -170,8 +170,7 @@ public record Settings(
                     Long.toString(Math.max(maxConsumerLag, retention.bytes)),
                     "0 in format version 1");
         }
-        boolean tight =
-                format.reservesLargestRecord() && geometry.capacity() <= 1 + maxEventSize / geometry.segmentSize();
+        boolean tight = format.reservesLargestRecord() && geometry.capacity() <= geometry.margin(maxEventSize);
         if (maxEventSize > Sizing.room(geometry) || tight) {
             throw new ConfigException(
                     "max_event_size",

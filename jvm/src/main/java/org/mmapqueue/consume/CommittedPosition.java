@@ -8,7 +8,9 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.errors.UnackedLimitException;
 import org.mmapqueue.lookup.Log;
+import org.mmapqueue.lookup.RandomAccessReader;
 import org.mmapqueue.meta.ConsumerCursors;
+import org.mmapqueue.registry.Registry;
 import org.mmapqueue.segment.Geometry;
 
 /**
@@ -71,10 +73,30 @@ final class CommittedPosition {
         return placements;
     }
 
-    /** Follows the cursors to a record. Looks nothing up, so that it cannot fail. */
-    void movedTo(long position, long offset) {
-        committed = position;
-        moveTo(position, offset);
+    /** Moves to a record; returns false if the writer has reclaimed its segment since. */
+    boolean seek(RandomAccessReader.OffsetPosition target, Registry registry) throws IOException {
+        if (!registry.move(cursors, target.position())) {
+            return false;
+        }
+        // From here on nothing may fail: the cursors are ahead of the state in memory.
+        committed = target.position();
+        moveTo(committed, target.offset());
+        return true;
+    }
+
+    /** Commits every record before an offset, popped or not. Records after it stay in flight. */
+    void passTo(RandomAccessReader.OffsetPosition target, Registry registry) throws IOException {
+        if (isDropped()) {
+            dropped(); // its exception says that records are gone, as the caller wants
+        }
+        if (target.offset() <= offset()) {
+            return;
+        }
+        if (target.offset() < window.next()) {
+            ack(target.offset() - 1);
+        } else {
+            seek(target, registry);
+        }
     }
 
     /** Moves to the oldest record that the consumer needs, though the writer may drop records; returns its position. */
@@ -99,11 +121,36 @@ final class CommittedPosition {
     }
 
     /**
-     * Commits every record before an offset, also those of an earlier ack that failed before it was stored.
+     * Acks every record up to one.
      *
      * @return whether a segment has become free, or room in the window
      */
-    boolean commitIfBehind(long acked) throws IOException {
+    boolean ack(long offset) throws IOException {
+        checkPopped(offset, "ack");
+        return commitIfBehind(offset >= window.first() ? window.advance(offset + 1) : window.first());
+    }
+
+    /**
+     * Acks records, each alone; none if one was not popped.
+     *
+     * @return as {@link #ack}
+     */
+    boolean ackSingle(long[] offsets) throws IOException {
+        for (long offset : offsets) {
+            checkPopped(offset, "ack");
+        }
+        for (long offset : offsets) {
+            if (offset == window.first()) {
+                window.advance(offset + 1);
+            } else if (window.contains(offset)) {
+                window.mark(offset, Window.ACKED);
+            }
+        }
+        return commitIfBehind(window.first());
+    }
+
+    // Also what an earlier ack left that failed before it was stored.
+    private boolean commitIfBehind(long acked) throws IOException {
         return acked > committedOffset.getPlain() && commit(acked);
     }
 

@@ -41,6 +41,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
     private final SavedInFlight saved = new SavedInFlight();
     private final CommittedPosition committed;
     private final DamagePolicy damage;
+    private final ConsumerMeters meters;
     private volatile boolean closed;
 
     /**
@@ -73,6 +74,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         this.committed = new CommittedPosition(
                 name, cursors, log, reader.geometry(), window, sparseIndex, fetcher, redelivery, damage);
         long position = committed.moveToNeeded();
+        this.meters = ConsumerMeters.from(window.first(), position, fetcher.redelivered());
         if (inFlightFile != null) {
             inFlightFile.take(position, window.first(), saved);
         }
@@ -97,6 +99,11 @@ public final class ConsumerCore extends BatchSource implements Closeable {
     /** The damaged ranges that were skipped. Any thread. */
     public SkippedDamage damage() {
         return damage.skipped();
+    }
+
+    /** What is counted since this process opened the consumer. */
+    public ConsumerMeters meters() {
+        return meters;
     }
 
     public boolean isClosed() {
@@ -138,13 +145,9 @@ public final class ConsumerCore extends BatchSource implements Closeable {
     /** Pops one record; null if there is none. */
     public Message poll() {
         Message[] one = {null};
-        int count = poll(
-                1,
-                Long.MAX_VALUE,
-                true,
-                (offset, timestamp, data, start, length, attempts) ->
-                        one[0] = new Message(offset, timestamp, data, attempts));
-        if (count == Fetcher.LIMIT) {
+        MessageHandler keep = (offset, timestamp, data, start, length, attempts) ->
+                one[0] = new Message(offset, timestamp, data, attempts);
+        if (poll(1, Long.MAX_VALUE, true, keep) == Fetcher.LIMIT) {
             throw limit();
         }
         return one[0];
@@ -168,8 +171,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         return deliver(0, maxRecords, maxBytes, own, handler);
     }
 
-    // Null if max_unacked allows no more. Only the first batch of a call throws; a later error is left to the next
-    // call.
+    // Null if max_unacked allows no more. Only the first batch of a call throws; the next call meets a later error.
     @Override
     protected RecordBatch fetch(long offset, int maxRecords, long maxBytes, boolean own, boolean first) {
         lock.lock();
@@ -248,31 +250,12 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         lock.lock();
         try {
             checkUsable();
-            return committed.commitIfBehind(single == null ? passed(upTo) : marked(single));
+            return single == null ? committed.ack(upTo) : committed.ackSingle(single);
         } catch (CorruptException | IOException | InternalError e) {
             throw explained(e);
         } finally {
             lock.unlock();
         }
-    }
-
-    private long passed(long offset) {
-        committed.checkPopped(offset, "ack");
-        return offset >= window.first() ? window.advance(offset + 1) : window.first();
-    }
-
-    private long marked(long[] offsets) {
-        for (long offset : offsets) {
-            committed.checkPopped(offset, "ack");
-        }
-        for (long offset : offsets) {
-            if (offset == window.first()) {
-                window.advance(offset + 1);
-            } else if (window.contains(offset)) {
-                window.mark(offset, Window.ACKED);
-            }
-        }
-        return window.first();
     }
 
     /** Requeues a record; returns whether the caller must move it to the dead-letter queue instead. */
@@ -328,12 +311,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
     boolean seek(RandomAccessReader.OffsetPosition target, Registry registry) {
         return locked(() -> {
             checkUsable();
-            if (!registry.move(cursors, target.position())) {
-                return false;
-            }
-            // From here on nothing may fail: the cursors are ahead of the state in memory.
-            committed.movedTo(target.position(), target.offset());
-            return true;
+            return committed.seek(target, registry);
         });
     }
 
@@ -341,18 +319,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
     public void commit(RandomAccessReader.OffsetPosition target, Registry registry) {
         locked(() -> {
             checkOpen();
-            if (committed.isDropped()) {
-                committed.dropped(); // its exception says that records are gone, as the caller wants
-            }
-            if (target.offset() <= committed.offset()) {
-                return null;
-            }
-            if (target.offset() < window.next()) {
-                committed.commitIfBehind(passed(target.offset() - 1));
-            } else {
-                registry.move(cursors, target.position());
-                committed.movedTo(target.position(), target.offset());
-            }
+            committed.passTo(target, registry);
             return null;
         });
     }
@@ -407,13 +374,20 @@ public final class ConsumerCore extends BatchSource implements Closeable {
             if (!closed) {
                 closed = true;
                 log.leftAt(committed.offset());
-                Closing.all(this::writeInFlight, fetcher::leave, redelivery::leave);
+                Closing.all(this::writeInFlight, this::resetReading, fetcher::leave, redelivery::leave);
             }
         } finally {
             lock.unlock();
             if (closed) {
                 ownership.close(); // again, when an error has cut off the first close
             }
+        }
+    }
+
+    // Other processes see in the page that nothing is in flight. Version 1 leaves it to the next open.
+    private void resetReading() {
+        if (inFlightFile != null) {
+            cursors.reading(committed.position());
         }
     }
 

@@ -82,11 +82,7 @@ final class DamagePolicy {
      * @throws CorruptException the failure, if damage is not skipped, or the record's position is not known
      */
     boolean isFound(CorruptException failure, DamageSkip.Found from, long offset, LogReader reader) throws IOException {
-        checkSkips(failure);
-        DamageSkip.Found found = skip.walk(from, offset);
-        if (found == null) {
-            throw failure;
-        }
+        DamageSkip.Found found = walk(failure, from, offset);
         if (found.offset() != offset) {
             return false;
         }
@@ -102,6 +98,30 @@ final class DamagePolicy {
         } finally {
             reader.leave();
         }
+    }
+
+    /**
+     * The position after which a record begins that was popped before, over damage; then later walks find it.
+     *
+     * @param from a record before it with a known position
+     * @throws CorruptException the failure, if damage is not skipped, or the record's position is not known
+     */
+    long positionOf(CorruptException failure, DamageSkip.Found from, long offset) throws IOException {
+        DamageSkip.Found found = walk(failure, from, offset);
+        if (found.offset() != offset) {
+            throw failure;
+        }
+        resumed.put(offset, found.position());
+        return found.position();
+    }
+
+    private DamageSkip.Found walk(CorruptException failure, DamageSkip.Found from, long offset) throws IOException {
+        checkSkips(failure);
+        DamageSkip.Found found = skip.walk(from, offset);
+        if (found == null) {
+            throw failure;
+        }
+        return found;
     }
 
     /** A record that was popped before is damaged. */

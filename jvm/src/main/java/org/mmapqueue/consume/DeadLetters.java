@@ -65,6 +65,7 @@ public final class DeadLetters implements Closeable {
                 }
             }
             consumer.ackSingle(dead.offset());
+            consumer.meters().deadLettered().add(1, dead.data().length);
             LOG.warn(
                     "consumer {} has popped record {} {} times and never acked it: it went to {}",
                     consumer.name(),

@@ -9,6 +9,7 @@ import org.mmapqueue.log.DamageSkip;
 import org.mmapqueue.log.LogReader;
 import org.mmapqueue.log.RecordBatch;
 import org.mmapqueue.meta.ConsumerCursors;
+import org.mmapqueue.metrics.RecordCounter;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -30,6 +31,7 @@ public final class Fetcher {
     private final Redelivery redelivery;
     private final DamagePolicy damage;
     private final AtomicLong readOffset = new AtomicLong();
+    private final RecordCounter redelivered = new RecordCounter();
     /** The attempts of the record that {@link #next} has found, from before the queue was closed. */
     private int timesBefore;
 
@@ -145,7 +147,11 @@ public final class Fetcher {
                 continue;
             }
             redelivery.popped(again);
-            batch.add(again, from.timestamp(), length, window.attempts(again));
+            int attempts = window.attempts(again);
+            batch.add(again, from.timestamp(), length, attempts);
+            if (attempts > 1) { // else it was released
+                redelivered.add(1, length);
+            }
         }
         return true;
     }
@@ -170,8 +176,16 @@ public final class Fetcher {
             step(Window.IN_FLIGHT, attempts);
             batch.add(offset, reader.timestamp(), length, attempts);
             redelivery.lease(offset);
+            if (attempts > 1) { // in flight when the queue was closed
+                redelivered.add(1, length);
+            }
         }
         return true;
+    }
+
+    /** Deliveries after the first one of a record. Any thread. */
+    RecordCounter redelivered() {
+        return redelivered;
     }
 
     /** Whether a poll would find a record. */

@@ -105,31 +105,53 @@ final class Redelivery {
     LogReader find(long offset) throws IOException {
         walkTo(offset);
         if (!reader.next()) {
-            throw reader.corrupt(
-                    reader.segmentOffset(), "record " + offset + ", which has been popped, is not there any more");
+            throw missing(offset);
         }
         return reader;
     }
 
-    /** The position after which a record in the window begins. */
+    /**
+     * The position after which a record in the window begins.
+     *
+     * @throws CorruptException if a length on the way to it may be damaged, unless damage is skipped
+     */
     long positionOf(long offset) throws IOException {
         try {
             walkTo(offset);
             return reader.position();
+        } catch (CorruptException e) {
+            reader.leave();
+            return damage.positionOf(e, floor(offset), offset);
         } finally {
             reader.leave();
         }
     }
 
+    // Each record that is passed is checked: a damaged length would shift the offsets of all after it.
     private void walkTo(long offset) throws IOException {
-        long resumed = damage.floorOffset(offset);
-        boolean isAfterDamage = resumed > sparseIndex.floorOffset(offset);
-        reader.moveTo(isAfterDamage ? damage.floorPosition(offset) : sparseIndex.floorPosition(offset));
-        for (long at = isAfterDamage ? resumed : sparseIndex.floorOffset(offset); at < offset; at++) {
-            reader.next();
-            reader.skip();
+        DamageSkip.Found from = floor(offset);
+        reader.moveTo(from.position());
+        for (long at = from.offset(); at < offset; at++) {
+            if (!reader.next()) {
+                throw missing(at);
+            }
+            reader.skipChecked(0);
             reader.advance();
         }
+    }
+
+    // The last record with a known position that is not after this one.
+    private DamageSkip.Found floor(long offset) {
+        long resumed = damage.floorOffset(offset);
+        long indexed = sparseIndex.floorOffset(offset);
+        return resumed > indexed
+                ? new DamageSkip.Found(resumed, damage.floorPosition(offset))
+                : new DamageSkip.Found(indexed, sparseIndex.floorPosition(offset));
+    }
+
+    private CorruptException missing(long offset) {
+        return reader.corrupt(
+                reader.segmentOffset(), "record " + offset + ", which has been popped, is not there any more");
     }
 
     /** A requeued record, as a pop would deliver it. */
@@ -152,14 +174,10 @@ final class Redelivery {
      */
     void passDamage(CorruptException failure, long offset) throws IOException {
         reader.leave();
-        long resumed = damage.floorOffset(offset);
-        boolean isAfterDamage = resumed > sparseIndex.floorOffset(offset);
-        DamageSkip.Found from = isAfterDamage
-                ? new DamageSkip.Found(resumed, damage.floorPosition(offset))
-                : new DamageSkip.Found(sparseIndex.floorOffset(offset), sparseIndex.floorPosition(offset));
-        if (!damage.isFound(failure, from, offset, reader)) {
+        if (!damage.isFound(failure, floor(offset), offset, reader)) {
             damage.lost(failure, offset);
             window.mark(offset, Window.ACKED);
+            window.advance(window.first()); // no ack of this record may come
         }
     }
 
@@ -260,13 +278,29 @@ final class Redelivery {
         return hasDeadLetters;
     }
 
-    /** The next record for the dead-letter queue, or null. */
+    /**
+     * The next record for the dead-letter queue, or null.
+     *
+     * @throws CorruptException if it is damaged, unless damage is skipped; the record is requeued
+     */
     Message nextDeadLetter() throws IOException {
         while (!deadLetters.isEmpty()) {
             long offset = deadLetters.offset();
             deadLetters.remove();
-            if (window.contains(offset) && window.state(offset) == Window.DEAD) {
-                return read(offset);
+            boolean done = !window.contains(offset) || window.state(offset) != Window.DEAD;
+            if (done) {
+                continue;
+            }
+            try {
+                Message dead = read(offset);
+                done = true;
+                return dead;
+            } catch (CorruptException e) {
+                passDamage(e, offset);
+            } finally {
+                if (!done) {
+                    retryDeadLetter(offset);
+                }
             }
         }
         hasDeadLetters = false;

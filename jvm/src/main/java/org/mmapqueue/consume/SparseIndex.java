@@ -1,35 +1,40 @@
 package org.mmapqueue.consume;
 
 /**
- * A sparse index of in-flight records, offset → position: one entry for every {@code spacing} records. When it is full,
- * every other entry is dropped and the spacing doubles, so it takes less than 1 MiB. Not thread-safe: the consumer's
- * lock guards it.
+ * A sparse index of in-flight records, offset → position: an entry after every 16 records, or after 64 KiB. When it is
+ * full, every other entry is dropped and both distances double, so it takes less than 1 MiB. Not thread-safe: the
+ * consumer's lock guards it.
  */
 final class SparseIndex {
     private static final int MOST = 1 << 15;
     private static final int FIRST_SPACING = 16;
+    private static final int FIRST_BYTES = 64 << 10;
 
     private long[] offsets = new long[64];
     private long[] positions = new long[64];
     private int head;
     private int size;
     private long spacing = FIRST_SPACING;
-    /** The next entry is for this record, or a later one. */
+    private long bytes = FIRST_BYTES;
+    /** The next entry is for this record, or a later one; */
     private long due;
+    /** or for the first record after this position. */
+    private long duePosition;
 
     /** Empties the index; record {@code offset} begins after {@code position}. */
     void reset(long offset, long position) {
         head = 0;
         size = 1;
         spacing = FIRST_SPACING;
+        bytes = FIRST_BYTES;
         offsets[0] = offset;
         positions[0] = position;
-        due = offset + spacing;
+        nextAfter(offset, position);
     }
 
     /** Record {@code offset}, the next one to pop, begins after {@code position}. */
     void popped(long offset, long position) {
-        if (offset >= due) {
+        if (offset >= due || position >= duePosition) {
             add(offset, position);
         }
     }
@@ -49,7 +54,12 @@ final class SparseIndex {
         offsets[at(size)] = offset;
         positions[at(size)] = position;
         size++;
+        nextAfter(offset, position);
+    }
+
+    private void nextAfter(long offset, long position) {
         due = offset + spacing;
+        duePosition = position + bytes;
     }
 
     /** The offset of the last entry at or before {@code offset}. */
@@ -70,7 +80,7 @@ final class SparseIndex {
         offsets[head] = offset;
         positions[head] = position;
         if (size == 1) {
-            due = offset + spacing;
+            nextAfter(offset, position);
         }
     }
 
@@ -112,6 +122,7 @@ final class SparseIndex {
         }
         size = kept;
         spacing *= 2;
-        due = offsets[at(size - 1)] + spacing;
+        bytes *= 2;
+        nextAfter(offsets[at(size - 1)], positions[at(size - 1)]);
     }
 }

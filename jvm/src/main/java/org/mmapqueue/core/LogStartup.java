@@ -36,6 +36,7 @@ final class LogStartup {
     private final MetaPage meta;
     private final Registry registry;
     private final Producers producers;
+    private Recovered recovered = Recovered.NOTHING;
 
     /** @param producers the pages of idempotent producers; null in version 1 */
     LogStartup(
@@ -79,6 +80,11 @@ final class LogStartup {
         return end;
     }
 
+    /** What the recovery took, after {@link #run}. */
+    Recovered recovered() {
+        return recovered;
+    }
+
     private LogEnd version1() throws IOException {
         LogEnd end = RecoveryV1.run(swapper, settings, meta, path);
         new DirectoryV1(storage, path, config).deleteLonger(settings.geometry().segmentSize());
@@ -106,14 +112,17 @@ final class LogStartup {
     }
 
     private LogEnd afterCrash() throws IOException {
+        long begin = System.nanoTime();
         producers.force(); // before the records that it makes durable
-        return new Recovery(
-                        swapper,
-                        ring,
-                        meta,
-                        registry.cursors(),
-                        end -> InFlightFile.deleteBeyond(end, storage, registry.directory(), meta.fields()))
-                .run();
+        Recovery recovery = new Recovery(
+                swapper,
+                ring,
+                meta,
+                registry.cursors(),
+                end -> InFlightFile.deleteBeyond(end, storage, registry.directory(), meta.fields()));
+        LogEnd found = recovery.run();
+        recovered = new Recovered(System.nanoTime() - begin, recovery.truncatedBytes());
+        return found;
     }
 
     private void store() throws IOException {

@@ -41,8 +41,8 @@ final class OpenQueueListeners {
     }
 
     /** Notes that a queue is being closed. */
-    synchronized void closed(Path directory) {
-        listeners.forEach(each -> events.add(new Event(each, () -> each.closed(directory))));
+    synchronized void closed(Path directory, QueueListener.Figures figures) {
+        listeners.forEach(each -> events.add(new Event(each, () -> each.closed(directory, figures))));
     }
 
     /** Delivers what was noted; returns at once when another call does so already. */

@@ -23,6 +23,8 @@ import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.RealPath;
 import org.mmapqueue.io.Storage;
+import org.mmapqueue.jmx.QueueBeans;
+import org.mmapqueue.metrics.Sample;
 
 /**
  * The open queues of this process: handles of the same directory share one. Any number of threads. The table is locked
@@ -36,6 +38,14 @@ public final class OpenQueues {
     private static final Map<Key, Entry> TABLE = new HashMap<>();
 
     private static final OpenQueueListeners LISTENERS = new OpenQueueListeners();
+
+    static {
+        // A JVM may lack the module; a short one saves the start of the MBean server.
+        if (ModuleLayer.boot().findModule("java.management").isPresent()
+                && Boolean.parseBoolean(System.getProperty("mmapqueue.jmx", "true"))) {
+            LISTENERS.add(new QueueBeans());
+        }
+    }
 
     private record Key(Path directory, boolean readOnly) {
         static Key of(Path directory, boolean readOnly) {
@@ -76,6 +86,11 @@ public final class OpenQueues {
         @Override
         public Optional<List<ConsumerStats>> consumerStats() {
             return ask(core::consumerStats);
+        }
+
+        @Override
+        public Optional<List<Sample>> metrics() {
+            return ask(core::metrics);
         }
 
         // Without a lock: a queue that was closed since throws.
@@ -224,7 +239,7 @@ public final class OpenQueues {
             }
             entry.closing = true;
             entry.changed = new CountDownLatch(1);
-            LISTENERS.closed(core.directory());
+            LISTENERS.closed(core.directory(), entry);
         }
         end(entry, core::close);
     }
@@ -266,7 +281,7 @@ public final class OpenQueues {
             entry.handles = 0;
             entry.closing = true;
             entry.changed = new CountDownLatch(1);
-            LISTENERS.closed(core.directory());
+            LISTENERS.closed(core.directory(), entry);
         }
         end(entry, core::destroy);
     }

@@ -1,6 +1,5 @@
 package org.mmapqueue.core;
 
-import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -12,6 +11,7 @@ import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.DamagedRange;
 import org.mmapqueue.Message;
 import org.mmapqueue.MessageHandler;
+import org.mmapqueue.ProducerStats;
 import org.mmapqueue.QueueStats;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.concurrent.Signal;
@@ -21,10 +21,8 @@ import org.mmapqueue.config.Settings;
 import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.consume.Consumers;
 import org.mmapqueue.consume.DeadLetters;
-import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.ReadOnlyException;
-import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.FileMode;
 import org.mmapqueue.io.ProcessLock;
@@ -32,8 +30,7 @@ import org.mmapqueue.io.Storage;
 import org.mmapqueue.log.LogEnd;
 import org.mmapqueue.lookup.Log;
 import org.mmapqueue.meta.MetaPage;
-import org.mmapqueue.recovery.QueueFiles;
-import org.mmapqueue.recovery.QueueLocks;
+import org.mmapqueue.metrics.Sample;
 import org.mmapqueue.registry.Producers;
 import org.mmapqueue.registry.Registry;
 import org.mmapqueue.segment.Geometry;
@@ -50,24 +47,24 @@ public final class QueueCore {
     private final Path directory;
     private final Settings settings;
     private final Geometry geometry;
-    private final ProcessLock lock;
     private final MetaPage meta;
     private final Swapper swapper;
     private final Registry registry;
     private final Consumers consumers;
-    private final Producers producers;
     private final Log log;
     private final DeadLetters deadLetters;
     private final Signal notEmpty;
     private final Signal notFull;
     private final Writer writer;
-    private boolean closed;
+    private final QueueMeter meter;
+    private final Shutdown shutdown;
 
     /**
      * A queue of open parts.
      *
      * @param producers the idempotent producers; null in version 1, and if another process writes
      * @param tail the log end, or null if another process writes
+     * @param recovered what the recovery of this open took
      */
     QueueCore(
             Path directory,
@@ -79,17 +76,16 @@ public final class QueueCore {
             Registry registry,
             Consumers consumers,
             Producers producers,
-            LogEnd tail)
+            LogEnd tail,
+            Recovered recovered)
             throws IOException {
         this.directory = directory;
         this.settings = settings;
         this.geometry = settings.geometry();
-        this.lock = lock;
         this.meta = meta;
         this.swapper = swapper;
         this.registry = registry;
         this.consumers = consumers;
-        this.producers = producers;
         this.log = new Log(settings, meta, swapper, registry);
         this.deadLetters = new DeadLetters(settings, DeadLetterQueue::open);
         this.notEmpty = tail == null ? Signal.forProcesses(settings.waiting()) : Signal.forThreads(settings.waiting());
@@ -98,6 +94,15 @@ public final class QueueCore {
                 ? null
                 : new Writer(
                         directory, settings, meta, ring, swapper, registry, producers, log, tail, notEmpty, notFull);
+        this.meter = new QueueMeter(registry, consumers, writer, tail, recovered);
+        this.shutdown = new Shutdown(
+                directory, writer, consumers, deadLetters, log, lock, this::signalAll, producers, swapper, meta);
+    }
+
+    /** Wakes the waiting calls: each looks again whether it may continue. */
+    public void signalAll() {
+        notEmpty.signalAll();
+        notFull.signalAll();
     }
 
     /** Opens a queue and starts its threads. */
@@ -165,43 +170,39 @@ public final class QueueCore {
     }
 
     public void createConsumer(String name, StartAt start) {
-        onConsumer(name, () -> {
-            consumers.create(name, start, log);
-            return null;
-        });
+        change(name, () -> consumers.create(name, start, log));
         signalRoom();
     }
 
     public void deleteConsumer(String name) {
-        onConsumer(name, () -> {
-            consumers.delete(name);
-            return null;
-        });
+        change(name, () -> consumers.delete(name));
         signalRoom();
     }
 
     public void closeConsumer(ConsumerCore consumer) {
-        onConsumer(consumer.name(), () -> {
-            consumers.release(consumer);
-            return null;
-        });
+        change(consumer.name(), () -> consumers.release(consumer));
     }
 
     public void label(ConsumerCore consumer, String text) {
-        onConsumer(consumer.name(), () -> {
-            Consumers.label(consumer, text);
-            return null;
-        });
+        change(consumer.name(), () -> Consumers.label(consumer, text));
     }
 
     public void seek(ConsumerCore consumer, StartAt target) {
-        onConsumer(consumer.name(), () -> {
-            consumers.seek(consumer, target, log);
-            return null;
-        });
+        change(consumer.name(), () -> consumers.seek(consumer, target, log));
         moveAnyDeadLetters(consumer);
         notEmpty.signalAll();
         signalRoom();
+    }
+
+    private interface Change {
+        void run() throws Exception;
+    }
+
+    private void change(String name, Change work) {
+        onConsumer(name, () -> {
+            work.run();
+            return null;
+        });
     }
 
     private <T> T onConsumer(String name, Callable<T> work) {
@@ -247,8 +248,7 @@ public final class QueueCore {
 
     // Producers may find space in the ring now, and consumers room in the window.
     private void signalRoom() {
-        notFull.signalAll();
-        notEmpty.signalAll();
+        signalAll();
         if (writer != null) {
             writer.spaceMayBeFree();
         }
@@ -354,106 +354,44 @@ public final class QueueCore {
         return writer != null ? Math.max(writer.endOffset(), consumers.greatestReadOffset()) : log.endOffset();
     }
 
+    public List<ProducerStats> producerStats() {
+        return onConsumer("*", () -> registry.producerStats(this::endOffset));
+    }
+
+    /** Whether a record of max_event_size has no room now. */
+    public boolean isFull() {
+        return onConsumer("*", () -> Statistics.isFull(settings, meta, registry));
+    }
+
     public QueueStats stats() {
         return onConsumer("*", () -> Statistics.ofQueue(meta, registry, geometry, swapper, log, this::endOffset));
+    }
+
+    /** As {@code MmapQueue.metrics}. */
+    public List<Sample> metrics() {
+        return meter.samples(this::stats, this::consumerStats);
     }
 
     // ---- the end
 
     /** Flushes and closes. Running calls end first; waiting calls throw ClosedException. */
-    public synchronized void close() {
-        if (closed) {
-            return;
-        }
-        closed = true;
-        boolean stopped = false;
-        try {
-            // Each stops the calls into one part of the queue, also if another one fails.
-            Closing.all(this::stopAppending, consumers::stop, log);
-            stopped = true;
-        } catch (IOException e) {
-            throw notClosed(e);
-        } catch (InternalError e) {
-            throw log.explain(e);
-        } finally {
-            notEmpty.signalAll();
-            notFull.signalAll();
-            release(stopped || isStopped());
-        }
+    public void close() {
+        shutdown.close();
+    }
+
+    /** Closes the queue, and deletes its files. */
+    void destroy() {
+        shutdown.destroy();
+    }
+
+    boolean isClosed() {
+        return shutdown.isClosed();
     }
 
     /** Throws LockedException if another process owns a consumer. */
     void checkOwnsAllConsumers() {
         for (String name : consumerNames()) {
-            onConsumer(name, () -> {
-                consumers.checkFree(name);
-                return null;
-            });
+            change(name, () -> consumers.checkFree(name));
         }
-    }
-
-    /** Closes the queue, and deletes its files. */
-    void destroy() {
-        close();
-        try {
-            Closeable locks = QueueLocks.all(directory);
-            try {
-                QueueFiles.delete(DiskStorage.INSTANCE, directory);
-            } finally {
-                locks.close();
-            }
-        } catch (LockedException e) {
-            throw new LockedException("the queue is closed and was not destroyed: " + e.getMessage(), e.pid());
-        } catch (IOException e) {
-            throw new MmapQueueException("not all files of the queue in " + directory + " could be deleted: " + e, e);
-        }
-    }
-
-    synchronized boolean isClosed() {
-        return closed;
-    }
-
-    private void stopAppending() {
-        if (writer != null) {
-            writer.stopAppending();
-        }
-    }
-
-    // The failure may have come after the stop: when a consumer's last file was written, for instance.
-    private boolean isStopped() {
-        return (writer == null || writer.isStopped()) && consumers.isStopped() && log.isStopped();
-    }
-
-    // While a thread may read or write a segment, it must stay mapped: access after unmap crashes the JVM. Nor may
-    // another process write the queue.
-    private void release(boolean stopped) {
-        try {
-            if (stopped) {
-                Closing.all(writer, deadLetters, consumers, producers, swapper, meta, lock);
-            } else {
-                LOG.error("the queue in {} stays mapped and locked: not all calls could be stopped", directory);
-                Closing.all(deadLetters, consumers);
-            }
-        } catch (IOException e) {
-            throw notClosed(e);
-        } catch (InternalError e) {
-            throw log.explain(e);
-        } finally {
-            if (stopped && lock != null) {
-                unlock();
-            }
-        }
-    }
-
-    private void unlock() {
-        try {
-            lock.close(); // again, when an error has cut off the first close
-        } catch (IOException e) {
-            throw notClosed(e);
-        }
-    }
-
-    private MmapQueueException notClosed(IOException cause) {
-        return new MmapQueueException("the queue in " + directory + " could not be closed: " + cause, cause);
     }
 }

@@ -71,6 +71,7 @@ final class QueueOpener {
     }
 
     private QueueCore assemble() throws IOException {
+        TestedJava.check();
         QueueDirectory directory = new QueueDirectory(storage, config);
         completeResize();
         MetaFields found = directory.find();
@@ -120,10 +121,10 @@ final class QueueOpener {
         if (!settings.readOnly() && geometry.format().hasProducers()) {
             producers = new Producers(storage, path, found);
         }
-        LogEnd end = settings.readOnly()
-                ? null
-                : new LogStartup(storage, config, settings, ring, swapper, meta, registry, producers).run();
-        return new QueueCore(path, settings, lock, meta, ring, swapper, registry, consumers, producers, end);
+        LogStartup startup = new LogStartup(storage, config, settings, ring, swapper, meta, registry, producers);
+        LogEnd end = settings.readOnly() ? null : startup.run();
+        return new QueueCore(
+                path, settings, lock, meta, ring, swapper, registry, consumers, producers, end, startup.recovered());
     }
 
     // The queue of a directory is known when an interrupted resize is completed or undone: only its writer does that.

@@ -9,14 +9,17 @@ import java.util.Optional;
 import java.util.function.LongSupplier;
 import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.QueueStats;
+import org.mmapqueue.config.Settings;
 import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.consume.Consumers;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.log.LogReaderV1;
 import org.mmapqueue.lookup.Log;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.registry.Registry;
 import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.RecordDescriptor;
 import org.mmapqueue.swap.Swapper;
 import org.mmapqueue.write.Writer;
 
@@ -58,6 +61,7 @@ final class Statistics {
     private ConsumerStats of(Registry.Named consumer, ConsumerCore core) {
         long position = needed(consumer.cursors());
         long committed = core != null ? core.committedOffset() : offsetAt(consumer.cursors());
+        long read = core != null ? core.readOffset() : readOffset(consumer.cursors(), committed);
         long lag = Math.max(0, endOffset - committed);
         return new ConsumerStats(
                 consumer.name(),
@@ -65,10 +69,10 @@ final class Statistics {
                 lag,
                 lag == 0 ? 0 : Math.max(0, log.end() - position),
                 lag == 0 ? Optional.empty() : ageOf(committed),
-                core != null ? core.readOffset() : committed,
-                core != null ? Math.max(position, consumer.cursors().reading()) : position,
-                core != null ? core.unacked() : 0,
-                writer == null ? 0 : writer.dropped(consumer.name()),
+                read,
+                Math.max(position, consumer.cursors().reading()),
+                core != null ? core.unacked() : read - committed,
+                writer == null ? 0 : writer.dropped(consumer.name()).records(),
                 core != null ? core.damage().records() : 0,
                 Optional.of(consumer.cursors().label()).filter(text -> !text.isEmpty()));
     }
@@ -93,6 +97,18 @@ final class Statistics {
         }
     }
 
+    // As the owner, another process, has stored it.
+    private long readOffset(ConsumerCursors cursors, long committed) {
+        long reading = cursors.reading();
+        try {
+            return reading <= needed(cursors)
+                    ? committed
+                    : Math.max(committed, Math.min(endOffset, log.offsetAt(reading)));
+        } catch (MmapQueueException e) {
+            return committed; // moved since, or a record there was never published
+        }
+    }
+
     private Optional<Duration> ageOf(long offset) {
         try {
             long pushed = log.randomAccess().get(offset, 1, 1).get(0).timestampMicros();
@@ -101,6 +117,26 @@ final class Statistics {
         } catch (MmapQueueException e) {
             return Optional.empty(); // acked since, or a queue of version 1 without timestamps
         }
+    }
+
+    /** Whether a record of max_event_size has no room now: what an append would find. */
+    static boolean isFull(Settings settings, MetaPage meta, Registry registry) throws IOException {
+        registry.refresh();
+        Geometry geometry = settings.geometry();
+        long lowWatermark = registry.lowWatermark();
+        long last = lastSegment(settings, Math.max(meta.writing(), lowWatermark));
+        return last - geometry.capacity() >= geometry.segmentOf(lowWatermark);
+    }
+
+    // The last segment that the largest record needs a free slot for, at a log end.
+    private static long lastSegment(Settings settings, long end) {
+        Geometry geometry = settings.geometry();
+        int length = settings.maxEventSize();
+        if (geometry.format().reservesLargestRecord()) {
+            return geometry.segmentOf(LogReaderV1.normal(geometry, end)) + geometry.margin(length);
+        }
+        int flags = settings.timestamps() ? length | RecordDescriptor.TIMESTAMPED : length;
+        return geometry.segmentOfEnd(geometry.after(end, RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(flags)));
     }
 
     /**

@@ -6,6 +6,7 @@ public final class CorruptException extends MmapQueueException {
 
     private final String file;
     private final long position;
+    private final String detail;
 
     /**
      * Makes the exception.
@@ -18,6 +19,7 @@ public final class CorruptException extends MmapQueueException {
         super(file + ", byte " + position + ": " + detail);
         this.file = file;
         this.position = position;
+        this.detail = detail;
     }
 
     /**
@@ -36,5 +38,14 @@ public final class CorruptException extends MmapQueueException {
      */
     public long position() {
         return position;
+    }
+
+    /**
+     * What was found there, and what was expected.
+     *
+     * @return the message without file and position
+     */
+    public String detail() {
+        return detail;
     }
 }

@@ -32,8 +32,14 @@ public interface DataFile extends Closeable {
      */
     void zeroFill(long size, int blockSize) throws IOException;
 
-    /** Maps bytes 0..{@code size}-1, which must exist. The mapping stays valid when the file is closed. */
+    /**
+     * Maps bytes 0..{@code size}-1, which must exist, until the garbage collector finds that the buffer is unused. The
+     * mapping stays valid when the file is closed.
+     */
     MappedByteBuffer map(long size, boolean writable) throws IOException;
+
+    /** Maps as {@link #map}, until the caller unmaps. */
+    Mapping mapToUnmap(long size, boolean writable) throws IOException;
 
     /** Fsyncs all writes, all stores into mappings, and the length of the file. */
     void force() throws IOException;

@@ -127,8 +127,16 @@ final class DiskFile implements DataFile {
 
     @Override
     public MappedByteBuffer map(long size, boolean toWrite) throws IOException {
-        FileChannel.MapMode mode = toWrite ? FileChannel.MapMode.READ_WRITE : FileChannel.MapMode.READ_ONLY;
-        return uninterrupted(open -> open.map(mode, 0, size));
+        return uninterrupted(open -> open.map(mapMode(toWrite), 0, size));
+    }
+
+    @Override
+    public Mapping mapToUnmap(long size, boolean toWrite) throws IOException {
+        return uninterrupted(open -> Mapping.of(open, mapMode(toWrite), size));
+    }
+
+    private static FileChannel.MapMode mapMode(boolean toWrite) {
+        return toWrite ? FileChannel.MapMode.READ_WRITE : FileChannel.MapMode.READ_ONLY;
     }
 
     @Override

@@ -13,9 +13,6 @@ import org.mmapqueue.io.Storage;
  * thread-safe.
  */
 public final class ConsumerImage {
-    private static final int UUID_HIGH = 8;
-    private static final int UUID_LOW = 16;
-
     private final ByteBuffer bytes;
     private final long fileLength;
 
@@ -76,19 +73,19 @@ public final class ConsumerImage {
         return uuidHigh() == queue.uuidHigh() && uuidLow() == queue.uuidLow()
                 ? null
                 : new Mismatch(
-                        UUID_HIGH,
+                        PageHeader.UUID_HIGH,
                         "a consumer of queue " + Long.toHexString(uuidHigh()) + "…" + Long.toHexString(uuidLow()),
                         "one of queue " + Long.toHexString(queue.uuidHigh()) + "…" + Long.toHexString(queue.uuidLow()));
     }
 
     /** The queue's UUID, upper half. */
     public long uuidHigh() {
-        return bytes.getLong(UUID_HIGH);
+        return bytes.getLong(PageHeader.UUID_HIGH);
     }
 
     /** The queue's UUID, lower half. */
     public long uuidLow() {
-        return bytes.getLong(UUID_LOW);
+        return bytes.getLong(PageHeader.UUID_LOW);
     }
 
     /** A cursor. */
@@ -109,8 +106,8 @@ public final class ConsumerImage {
     /** Stores the fixed part of a consumer of this queue. */
     public void belongTo(MetaFields queue) {
         bytes.putLong(0, ConsumerPage.MAGIC)
-                .putLong(UUID_HIGH, queue.uuidHigh())
-                .putLong(UUID_LOW, queue.uuidLow());
+                .putLong(PageHeader.UUID_HIGH, queue.uuidHigh())
+                .putLong(PageHeader.UUID_LOW, queue.uuidLow());
         bytes.putInt(PageHeader.CHECKSUM, checksum());
     }
 

@@ -95,7 +95,6 @@ public final class MetaPageV1 implements MetaPage {
                         || id > Long.MAX_VALUE / fields.segmentSize() - 1
                         || offset < 0
                         || offset >= fields.segmentSize()) {
-                    Mapped.unmap(mapping);
                     throw new CorruptException(
                             path.toString(),
                             at,

@@ -11,6 +11,8 @@ import org.mmapqueue.io.DataFile;
 /** The header of a consumer's or producer's page: magic, the queue's UUID, time of creation, checksum. */
 final class PageHeader {
     static final int LENGTH = 4096;
+    static final int UUID_HIGH = 8;
+    static final int UUID_LOW = 16;
     static final int CREATED_AT = 24;
     static final int CHECKSUM = 32;
 
@@ -19,7 +21,7 @@ final class PageHeader {
     /** A new page with a header and zeros. */
     static ByteBuffer create(long magic, MetaFields queue, long createdAtMicros) {
         ByteBuffer image = ByteBuffer.allocate(LENGTH).order(ByteOrder.LITTLE_ENDIAN);
-        image.putLong(0, magic).putLong(8, queue.uuidHigh()).putLong(16, queue.uuidLow());
+        image.putLong(0, magic).putLong(UUID_HIGH, queue.uuidHigh()).putLong(UUID_LOW, queue.uuidLow());
         image.putLong(CREATED_AT, createdAtMicros);
         return image.putInt(CHECKSUM, checksum(image.array()));
     }
@@ -31,6 +33,15 @@ final class PageHeader {
      * @throws CorruptException when it is not whole, or of another queue
      */
     static ByteBuffer read(DataFile file, Path path, long magic, MetaFields queue, String kind) throws IOException {
+        ByteBuffer image = read(file, path, magic, kind);
+        if (image.getLong(UUID_HIGH) != queue.uuidHigh() || image.getLong(UUID_LOW) != queue.uuidLow()) {
+            throw new CorruptException(path.toString(), UUID_HIGH, "the " + kind + " belongs to another queue");
+        }
+        return image;
+    }
+
+    /** Reads a page of any queue. */
+    static ByteBuffer read(DataFile file, Path path, long magic, String kind) throws IOException {
         ByteBuffer image = ByteBuffer.allocate(LENGTH).order(ByteOrder.LITTLE_ENDIAN);
         if (file.read(image, 0) != LENGTH || file.size() != LENGTH) {
             throw new CorruptException(
@@ -38,9 +49,6 @@ final class PageHeader {
         }
         if (image.getLong(0) != magic || image.getInt(CHECKSUM) != checksum(image.array())) {
             throw new CorruptException(path.toString(), 0, "this is no " + kind + "'s page, or its header is damaged");
-        }
-        if (image.getLong(8) != queue.uuidHigh() || image.getLong(16) != queue.uuidLow()) {
-            throw new CorruptException(path.toString(), 8, "the " + kind + " belongs to another queue");
         }
         return image;
     }

@@ -48,7 +48,7 @@ public final class ProducerPage implements Closeable {
     public static final long NONE = -1;
 
     /** "MMAPQPR2" in ASCII, first byte lowest. */
-    private static final long MAGIC = 0x3252_5051_5041_4D4DL;
+    static final long MAGIC = 0x3252_5051_5041_4D4DL;
 
     private static final int SECTOR = 512;
     private static final int SLOTS = 4;
@@ -107,6 +107,39 @@ public final class ProducerPage implements Closeable {
         } catch (IOException | RuntimeException e) {
             file.close();
             throw e;
+        }
+    }
+
+    /**
+     * The last batch of a producer.
+     *
+     * @param sequence its sequence, or {@link #NONE} without a batch in the log
+     * @param end the offset after its last record; 0 without a batch
+     * @param createdAtMicros when the page was made, µs since 1970
+     */
+    public record LastBatch(long sequence, long end, long createdAtMicros) {}
+
+    /**
+     * Reads the last batch in the log, also beside the process that writes the page.
+     *
+     * @param nextOffset the offset of the next record, asked after the read: batches may be pushed all the time
+     * @throws CorruptException as from {@link #open}, and when a slot is being stored
+     */
+    public static LastBatch lastBatch(Storage storage, Path path, MetaFields queue, LongSupplier nextOffset)
+            throws IOException {
+        try (DataFile file = storage.open(path, Storage.Mode.READ)) {
+            ByteBuffer image = PageHeader.read(file, path, MAGIC, queue, "producer");
+            ProducerPage read = new ProducerPage(file, null, image);
+            read.load(path, image);
+            long end = nextOffset.getAsLong();
+            long createdAt = image.getLong(PageHeader.CREATED_AT);
+            LastBatch last = new LastBatch(NONE, 0, createdAt);
+            for (int slot = 0; slot < SLOTS; slot++) {
+                if (read.sequences[slot] > last.sequence && read.ends[slot] <= end) {
+                    last = new LastBatch(read.sequences[slot], read.ends[slot], createdAt);
+                }
+            }
+            return last;
         }
     }
 

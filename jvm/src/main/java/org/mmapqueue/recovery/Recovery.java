@@ -45,6 +45,7 @@ public final class Recovery {
     private final List<? extends ConsumerCursors> consumers;
     private final InFlightCutter inFlight;
     private final LogReaderV2 reader;
+    private long truncatedBytes;
 
     /** Deletes what consumers have stored of records after the log end, and fsyncs that. */
     @FunctionalInterface
@@ -75,6 +76,7 @@ public final class Recovery {
             reader.leave();
         }
         LogEnd end = walked.end;
+        truncatedBytes = Math.max(0, meta.writing() - end.position());
         MetaFields fields = meta.fields();
         long next = fields.epoch() + 1;
         long closed = seal(walked.start.position(), end.position(), next);
@@ -110,6 +112,11 @@ public final class Recovery {
         meta.mirror();
         meta.force();
         return new LogEnd(closed, end.nextOffset(), end.lastTimestamp());
+    }
+
+    /** Bytes from the last whole record to the stored writing position, after {@link #run}. */
+    public long truncatedBytes() {
+        return truncatedBytes;
     }
 
     private record Walked(LogEnd start, LogEnd end) {}

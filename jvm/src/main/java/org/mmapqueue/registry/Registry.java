@@ -10,6 +10,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.LongSupplier;
+import org.mmapqueue.ProducerStats;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.FileMode;
@@ -78,6 +80,15 @@ public final class Registry implements Closeable {
             close();
             throw e;
         }
+    }
+
+    /**
+     * The last batches of the idempotent producers, whichever process writes.
+     *
+     * @param nextOffset the offset of the next record
+     */
+    public List<ProducerStats> producerStats(LongSupplier nextOffset) throws IOException {
+        return ProducerFiles.read(storage, directory.getParent(), meta.fields(), nextOffset);
     }
 
     /** Where the consumers' files lie. */

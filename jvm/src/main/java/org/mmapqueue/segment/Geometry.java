@@ -47,6 +47,31 @@ public record Geometry(Format format, int segmentSize, int capacity) {
         return (int) (position - segmentOfEnd(position) * segmentSize);
     }
 
+    /** The position after a record of version 2, header included, that is appended at the end of another one. */
+    public long after(long end, long bytes) {
+        long id = segmentOfEnd(end);
+        int offset = offsetOfEnd(end);
+        if (offset == segmentSize) {
+            id++;
+            offset = dataStart();
+        }
+        long beyond = offset + bytes - segmentSize;
+        if (beyond <= 0) {
+            return position(id, offset) + bytes;
+        }
+        long segments = (beyond + dataBytes() - 1) / dataBytes();
+        return position(id + segments, dataStart()) + beyond - (segments - 1) * dataBytes();
+    }
+
+    /**
+     * How many segments after that of a record's first byte must have free slots in version 1, as in Satellite.
+     *
+     * @param maxEventSize the largest record in bytes
+     */
+    public int margin(int maxEventSize) {
+        return 1 + maxEventSize / segmentSize;
+    }
+
     /** The file name of a segment. */
     public String fileName(long id) {
         return slotOf(id) + FILE_SUFFIX;

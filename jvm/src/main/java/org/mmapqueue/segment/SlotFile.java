@@ -9,6 +9,7 @@ import java.nio.file.Path;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Mapped;
+import org.mmapqueue.io.Mapping;
 import org.mmapqueue.io.Storage;
 
 /**
@@ -26,7 +27,7 @@ public final class SlotFile {
     private final Path path;
     private final int size;
     private DataFile file;
-    private MappedByteBuffer mapping;
+    private Mapping mapping;
 
     /** The file of a slot; nothing is opened yet. */
     public SlotFile(Storage storage, Path path, int size) {
@@ -42,7 +43,7 @@ public final class SlotFile {
 
     /** The mapping, or null. */
     public MappedByteBuffer mapping() {
-        return mapping;
+        return mapping == null ? null : mapping.bytes();
     }
 
     /** Whether the file is mapped. */
@@ -124,14 +125,14 @@ public final class SlotFile {
                     Math.min(found, size),
                     "the segment file has " + found + " bytes, expected " + size);
         }
-        mapping = file.map(size, writable);
+        mapping = file.mapToUnmap(size, writable);
     }
 
     /** Replaces the mapping: after an fsync each page of the old one would fault at its next store. */
     public void remap(boolean writable) throws IOException {
-        MappedByteBuffer old = mapping;
+        Mapping old = mapping;
         mapping = null;
-        Mapped.unmap(old);
+        old.unmap();
         map(writable);
     }
 
@@ -142,7 +143,7 @@ public final class SlotFile {
      */
     public Syncing syncing(boolean whole) {
         DataFile synced = file;
-        MappedByteBuffer bytes = mapping;
+        MappedByteBuffer bytes = mapping.bytes();
         return (from, to) -> {
             if (whole) {
                 synced.force();
@@ -174,7 +175,7 @@ public final class SlotFile {
 
     /** Takes the page faults of a new mapping, which holds zeros, ahead of the writer. */
     public void touch() {
-        ByteBuffer bytes = mapping;
+        ByteBuffer bytes = mapping.bytes();
         for (int at = 0; at < size; at += TOUCH_STRIDE) {
             Mapped.LONG.setOpaque(bytes, at, 0L);
         }
@@ -186,13 +187,13 @@ public final class SlotFile {
      * @return unmaps and closes both; no segment of this mapping may be used by then
      */
     public Closeable detach() {
-        MappedByteBuffer oldMapping = mapping;
+        Mapping oldMapping = mapping;
         DataFile oldFile = file;
         mapping = null;
         file = null;
         return () -> {
             if (oldMapping != null) {
-                Mapped.unmap(oldMapping);
+                oldMapping.unmap();
             }
             if (oldFile != null) {
                 oldFile.close();

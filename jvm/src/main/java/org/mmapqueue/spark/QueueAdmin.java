@@ -25,7 +25,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Administration of a queue and of its consumers. Every call opens the queue, or shares the open one of this process,
- * returns rows, and closes it. A consumer that this process did not own before the call is released after it.
+ * and closes it; procedures return rows. A consumer that this process did not own before the call is released after it.
  * Thread-safe.
  */
 final class QueueAdmin {
@@ -192,16 +192,59 @@ final class QueueAdmin {
      */
     List<Object[]> gc() {
         List<Object[]> rows = new ArrayList<>();
-        PartitionDirectory.find(root); // throws if there is no queue
-        List<MmapQueue> open = WritablePartitions.open(root, options);
-        try {
-            for (int id = 0; id < open.size(); id++) {
-                rows.add(new Object[] {id, open.get(id).gc()});
-            }
-        } finally {
-            open.forEach(MmapQueue::close);
-        }
+        onWritable(partitions -> partitions.forEach(
+                each -> rows.add(new Object[] {each.id(), each.queue().gc()})));
         return rows;
+    }
+
+    /**
+     * Acks all records that are in the queue now, for all consumers. No partition is purged unless all consumers are
+     * free.
+     *
+     * @throws org.mmapqueue.errors.LockedException if another process writes the queue, or owns a consumer
+     * @throws IllegalStateException if a consumer is open in this process: it may have read records ahead
+     */
+    void purge() {
+        onWritable(partitions -> {
+            List<Consumer> owned = new ArrayList<>();
+            try {
+                for (Open each : partitions) {
+                    for (String name : each.queue().consumers()) {
+                        refuseQuery(each, name);
+                        refuseOwned(each, name);
+                        owned.add(each.queue().consumer(name, StartAt.EARLIEST));
+                    }
+                }
+                partitions.forEach(each -> each.queue().purge());
+            } finally {
+                owned.forEach(Consumer::close);
+            }
+        });
+    }
+
+    private static void refuseOwned(Open partition, String consumer) {
+        if (partition.queue().owns(consumer)) {
+            throw new IllegalStateException("consumer " + consumer + " of the queue in " + partition.directory()
+                    + " is open in this process: close it first, or call purge() of the handle that has it open");
+        }
+    }
+
+    private interface PartitionsWork {
+        void run(List<Open> partitions);
+    }
+
+    private void onWritable(PartitionsWork work) {
+        List<PartitionDirectory> directories = PartitionDirectory.find(root); // throws if there is no queue
+        List<MmapQueue> queues = WritablePartitions.open(root, options);
+        try {
+            List<Open> open = new ArrayList<>();
+            for (PartitionDirectory each : directories) {
+                open.add(new Open(each.id(), each.directory(), queues.get(each.id())));
+            }
+            work.run(open);
+        } finally {
+            queues.forEach(MmapQueue::close);
+        }
     }
 
     /**

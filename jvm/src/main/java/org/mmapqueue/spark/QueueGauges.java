@@ -6,26 +6,24 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
-import java.util.function.ToLongFunction;
-import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueListener;
-import org.mmapqueue.QueueStats;
+import org.mmapqueue.metrics.Metric;
+import org.mmapqueue.metrics.Sample;
 
 /**
  * Gauges for each queue, from open to close in this process. Thread-safe.
  *
- * <p>A queue in {@code /data/events} has gauges {@code events.records}, {@code events.lag} and so on; a second queue of
- * that name gets a numbered prefix; a partition {@code /data/events/p=0} has {@code events.p0.records}. {@code
- * openQueues} always exists, because Spark ignores a registry that is empty when the plugin starts.
+ * <p>A queue in {@code /data/events} has gauges {@code events.retained_records}, {@code events.lag_records} and so on, by the
+ * names of {@link Metric}; of consumers, one of all together. A second queue of that name gets a numbered prefix; a
+ * partition {@code /data/events/p=0} has {@code events.p0.retained_records}. {@code open_queues} always exists, because Spark
+ * ignores a registry that is empty when the plugin starts.
  */
 final class QueueGauges implements QueueListener, AutoCloseable {
-    private static final String OPEN_QUEUES = "openQueues";
-    private static final long NONE = 0;
+    private static final String OPEN_QUEUES = "open_queues";
 
     private final MetricRegistry registry;
-    private final Map<Path, String> names = new HashMap<>();
+    private final Map<Figures, String> names = new HashMap<>();
 
     /**
      * Registers gauges.
@@ -44,41 +42,30 @@ final class QueueGauges implements QueueListener, AutoCloseable {
 
     @Override
     public synchronized void opened(Path directory, Figures figures) {
-        if (names.containsKey(directory)) {
-            return; // open for reading and writing: the same figures
-        }
         String name = freeName(directory);
-        names.put(directory, name);
-        stat(name, "firstOffset", figures, QueueStats::firstOffset);
-        stat(name, "endOffset", figures, QueueStats::endOffset);
-        stat(name, "records", figures, stats -> stats.endOffset() - stats.firstOffset());
-        stat(name, "segmentsInUse", figures, QueueStats::segmentsInUse);
-        stat(name, "capacitySegments", figures, QueueStats::capacitySegments);
-        stat(name, "mappedBytes", figures, QueueStats::mappedBytes);
-        stat(name, "unflushedBytes", figures, stats -> stats.writingPosition() - stats.watermarkPosition());
-        register(
-                name,
-                "consumers",
-                () -> figures.consumerStats().map(all -> (long) all.size()).orElse(NONE));
-        register(
-                name,
-                "lag",
-                () -> figures.consumerStats().map(QueueGauges::greatestLag).orElse(NONE));
+        names.put(figures, name);
+        boolean isWriter = figures.metrics().stream()
+                .flatMap(List::stream)
+                .anyMatch(each -> each.metric().isWritersAlone());
+        for (Metric metric : Metric.values()) {
+            if (metric.isWritersAlone() && !isWriter) {
+                continue;
+            }
+            boolean isHistogram = metric.kind() == Metric.Kind.HISTOGRAM;
+            for (String suffix : isHistogram ? List.of("_sum", "_count") : List.of("")) {
+                Gauge<Number> gauge = () -> value(figures, metric, suffix);
+                registry.register(MetricRegistry.name(name, metric.shortName() + suffix), gauge);
+            }
+        }
     }
 
-    private static long greatestLag(List<ConsumerStats> consumers) {
-        return consumers.stream().mapToLong(ConsumerStats::lagRecords).max().orElse(NONE);
-    }
-
-    private void stat(String name, String figure, Figures figures, ToLongFunction<QueueStats> value) {
-        register(name, figure, () -> {
-            Optional<QueueStats> stats = figures.stats();
-            return stats.isPresent() ? value.applyAsLong(stats.get()) : NONE;
-        });
-    }
-
-    private void register(String name, String figure, Gauge<Long> gauge) {
-        registry.register(MetricRegistry.name(name, figure), gauge);
+    // 0 without a consumer that this process owns, or without any.
+    private static Number value(Figures figures, Metric metric, String suffix) {
+        List<Sample> samples = figures.metrics().orElse(List.of());
+        double value = metric.together(samples.stream()
+                .filter(each -> each.metric() == metric && each.suffix().equals(suffix))
+                .mapToDouble(Sample::value));
+        return new Sample(metric, suffix, "", "", value).number();
     }
 
     private String freeName(Path directory) {
@@ -97,10 +84,12 @@ final class QueueGauges implements QueueListener, AutoCloseable {
     }
 
     @Override
-    public synchronized void closed(Path directory) {
-        String name = names.remove(directory);
+    public synchronized void closed(Path directory, Figures figures) {
+        String name = names.remove(figures);
         if (name != null) {
-            registry.removeMatching((metric, value) -> metric.startsWith(name + "."));
+            // Not those of a queue with a name that begins in the same way: events, and events.p0.
+            registry.removeMatching(
+                    (metric, value) -> metric.startsWith(name) && metric.lastIndexOf('.') == name.length());
         }
     }
 

@@ -11,6 +11,7 @@ import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
+import org.apache.spark.sql.connector.catalog.TruncatableTable;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.streaming.ReportsSinkMetrics;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
@@ -27,7 +28,8 @@ import org.mmapqueue.spark.write.QueueWriteBuilder;
 import org.mmapqueue.spark.write.sink.PushFigures;
 
 /** A queue as a table. Thread-safe. */
-final class QueueTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns, ReportsSinkMetrics {
+final class QueueTable
+        implements SupportsRead, SupportsWrite, SupportsMetadataColumns, TruncatableTable, ReportsSinkMetrics {
     private static final Set<TableCapability> CAPABILITIES = EnumSet.of(
             TableCapability.BATCH_READ,
             TableCapability.MICRO_BATCH_READ,
@@ -154,6 +156,13 @@ final class QueueTable implements SupportsRead, SupportsWrite, SupportsMetadataC
     @Override
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
         return namedWriteBuilder(SqlWriteInfo.of(info));
+    }
+
+    /** TRUNCATE TABLE, and DELETE without a condition. */
+    @Override
+    public boolean truncateTable() {
+        new QueueAdmin(path, properties).purge();
+        return true;
     }
 
     /** A write that matches columns by name. */

@@ -1,17 +1,19 @@
 package org.mmapqueue.tool;
 
 import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.stream.Stream;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.tool.copy.Copier;
 import org.mmapqueue.tool.copy.RingSize;
 import org.mmapqueue.tool.repair.Repairer;
 import org.mmapqueue.tool.report.CopyReport;
-import org.mmapqueue.tool.report.Finding;
 import org.mmapqueue.tool.report.RepairReport;
 import org.mmapqueue.tool.report.VerifyReport;
 import org.mmapqueue.tool.verify.Verifier;
@@ -147,65 +149,42 @@ public final class Job {
 
     private static String flat(VerifyReport report) {
         StringBuilder text = new StringBuilder();
-        line(
-                text,
-                "report",
-                report.path(),
-                report.version(),
-                report.clean(),
-                report.records(),
-                report.payloadBytes(),
-                report.firstOffset(),
-                report.endOffset(),
-                report.segments());
-        report.consumers()
-                .forEach(each ->
-                        line(text, "consumer", each.name(), each.position(), each.resumePosition(), each.offset()));
-        report.findings().forEach(each -> finding(text, "finding", each));
+        line(text, "report", report);
+        report.consumers().forEach(each -> line(text, "consumer", each));
+        report.findings().forEach(each -> line(text, "finding", each));
         return text.toString();
     }
 
     private static String flat(RepairReport report) {
         StringBuilder text = new StringBuilder(flat(report.before()));
-        line(text, "repaired", report.path());
-        report.actions().forEach(each -> line(text, "action", each));
-        report.lost().forEach(each -> finding(text, "lost", each));
+        line(text, "repaired", report);
+        report.actions().forEach(each -> line(text, "action", Stream.of(each)));
+        report.lost().forEach(each -> line(text, "lost", each));
         return text.toString();
     }
 
     private static String flat(CopyReport report) {
         StringBuilder text = new StringBuilder();
-        line(
-                text,
-                "copied",
-                report.path(),
-                report.records(),
-                report.firstOffset(),
-                report.endOffset(),
-                report.segmentSize(),
-                report.capacity(),
-                report.leftOut());
+        line(text, "copied", report);
         return text.toString();
     }
 
-    private static void finding(StringBuilder text, String what, Finding each) {
-        line(
-                text,
-                what,
-                each.kind(),
-                each.file(),
-                each.position(),
-                each.detail(),
-                each.firstLost(),
-                each.lastLost(),
-                each.exact());
+    // The components of a record, in order. Lists, and a report inside of a report, have lines of their own.
+    private static void line(StringBuilder text, String type, Record fields) {
+        line(text, type, Arrays.stream(fields.getClass().getRecordComponents()).flatMap(each -> {
+            try {
+                Object value = each.getAccessor().invoke(fields);
+                return value instanceof List || value instanceof Record ? Stream.empty() : Stream.of(value);
+            } catch (ReflectiveOperationException e) {
+                throw new IllegalStateException("a public record's own accessor", e);
+            }
+        }));
     }
 
-    private static void line(StringBuilder text, Object... fields) {
-        for (int i = 0; i < fields.length; i++) {
-            // The name of a file may contain a newline.
-            text.append(i == 0 ? "" : SEPARATOR).append(fields[i].toString().replace('\n', ' '));
-        }
+    private static void line(StringBuilder text, String type, Stream<?> fields) {
+        text.append(type);
+        // The name of a file may contain a newline.
+        fields.forEach(each -> text.append(SEPARATOR).append(each.toString().replace('\n', ' ')));
         text.append('\n');
     }
 }

@@ -9,6 +9,7 @@ import org.mmapqueue.log.LogReaderV2;
 import org.mmapqueue.log.OffsetResolver;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.metrics.RecordCounter;
 import org.mmapqueue.registry.Registry;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.swap.Swapper;
@@ -25,7 +26,7 @@ final class DroppedRecords {
     private final Geometry geometry;
     private final MetaPage meta;
     private final Swapper swapper;
-    private final Map<String, Long> counts = new ConcurrentHashMap<>();
+    private final Map<String, RecordCounter> counts = new ConcurrentHashMap<>();
     private boolean saidThatNobodyReads;
 
     DroppedRecords(Geometry geometry, MetaPage meta, Swapper swapper) {
@@ -34,9 +35,9 @@ final class DroppedRecords {
         this.swapper = swapper;
     }
 
-    /** The number of records that were dropped for a consumer since the queue was opened. */
-    long count(String consumer) {
-        return counts.getOrDefault(consumer, 0L);
+    /** The records that were dropped for a consumer since the queue was opened, and their bytes in the log. */
+    RecordCounter count(String consumer) {
+        return counts.computeIfAbsent(consumer, name -> new RecordCounter());
     }
 
     /**
@@ -65,7 +66,7 @@ final class DroppedRecords {
             long from = offsetAt(reader, needed, writing);
             long next = offsetAt(reader, to, writing);
             cursors.drop(to, continues ? cursors.droppedFirst() : from);
-            counts.merge(consumer.name(), next - from, Long::sum);
+            count(consumer.name()).add(next - from, to - needed);
             // Once until the consumer takes note: until then it may lose a segment for each one that is written.
             if (!continues) {
                 LOG.warn(

@@ -9,6 +9,7 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.flush.Flusher;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.metrics.RecordCounter;
 import org.mmapqueue.registry.Registry;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
@@ -230,8 +231,8 @@ final class RingSpace {
         return all;
     }
 
-    /** The number of records that were dropped for a consumer since the queue was opened. Any thread. */
-    long dropped(String consumer) {
+    /** The records that were dropped for a consumer since the queue was opened. Any thread. */
+    RecordCounter dropped(String consumer) {
         return dropped.count(consumer);
     }
 

@@ -6,27 +6,22 @@ import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.function.BooleanSupplier;
-import org.mmapqueue.BatchDigest;
 import org.mmapqueue.QueueStats;
 import org.mmapqueue.Records;
 import org.mmapqueue.append.Appender;
 import org.mmapqueue.append.AppenderV1;
 import org.mmapqueue.append.AppenderV2;
-import org.mmapqueue.append.IdempotentAppend;
 import org.mmapqueue.concurrent.Signal;
-import org.mmapqueue.config.Names;
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.errors.ClosedException;
-import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.flush.Flusher;
 import org.mmapqueue.log.LogEnd;
 import org.mmapqueue.lookup.Log;
 import org.mmapqueue.meta.MetaPage;
-import org.mmapqueue.meta.ProducerPage;
+import org.mmapqueue.metrics.RecordCounter;
 import org.mmapqueue.registry.Producers;
 import org.mmapqueue.registry.Registry;
 import org.mmapqueue.segment.Format;
@@ -52,10 +47,10 @@ public final class Writer implements Closeable {
     private final AgeLimit ageLimit;
     private final Housekeeper housekeeper;
     private final Appender appender;
-    private final Producers producers;
-    private final Producers.Host pagesHost = new PagesHost();
+    private final IdempotentProducers producers;
     private final Signal notEmpty;
     private final Signal notFull;
+    private final WriterMeters meters = new WriterMeters();
     private volatile long flushAt;
 
     /**
@@ -86,7 +81,6 @@ public final class Writer implements Closeable {
         this.ring = ring;
         this.swapper = swapper;
         this.registry = registry;
-        this.producers = producers;
         this.log = log;
         this.notEmpty = notEmpty;
         this.notFull = notFull;
@@ -96,7 +90,7 @@ public final class Writer implements Closeable {
                 meta,
                 geometry,
                 ring.blocks(),
-                swapper,
+                meters.measured(swapper),
                 registry::cursors,
                 producers == null ? List::of : producers::pages,
                 settings.flushPeriodMillis());
@@ -124,6 +118,7 @@ public final class Writer implements Closeable {
                 ? new AppenderV1(meta, swapper, flusher, slots, settings)
                 : new AppenderV2(meta, swapper, flusher, slots, settings, tail.lastTimestamp());
         appender.start(tail.position(), tail.nextOffset());
+        this.producers = new IdempotentProducers(directory, meta, this, appender, flusher, producers);
         flushAt = tail.nextOffset() + settings.flushCeilingNum() - 1;
     }
 
@@ -132,8 +127,13 @@ public final class Writer implements Closeable {
         ageLimit.run();
     }
 
-    /** The number of records that were dropped for a consumer since the queue was opened, by age or lag. */
-    public long dropped(String consumer) {
+    /** What was measured since the queue was opened. */
+    public WriterMeters meters() {
+        return meters;
+    }
+
+    /** The records that were dropped for a consumer since the queue was opened, by age or lag; bytes of the log. */
+    public RecordCounter dropped(String consumer) {
         return space.dropped(consumer);
     }
 
@@ -158,23 +158,6 @@ public final class Writer implements Closeable {
         @Override
         public void entered(long segmentId) {
             housekeeper.entered(segmentId);
-        }
-    }
-
-    private final class PagesHost implements Producers.Host {
-        @Override
-        public void retire(ProducerPage page) {
-            appender.retire(page);
-        }
-
-        @Override
-        public void exclusively(Flusher.Syncing work) throws IOException {
-            flusher.exclusively(work);
-        }
-
-        @Override
-        public void flush() {
-            flusher.flush();
         }
     }
 
@@ -232,114 +215,32 @@ public final class Writer implements Closeable {
         return stored(pushed(appender.append(batch), batch.count()));
     }
 
-    private long stored(long offset) {
+    /** Throws FullException if an append has found no space. */
+    long stored(long offset) {
         if (offset == Appender.FULL) {
             throw full();
         }
         return offset;
     }
 
-    /** Returns -1 if the producer's batch of that or a later sequence is stored; the digest may be null. */
-    public long pushOnce(
-            String producer,
-            long sequence,
-            BatchDigest digest,
-            Records batch,
-            long timeoutNanos,
-            boolean sync,
-            BooleanSupplier gone)
-            throws InterruptedException {
-        checkProducers();
-        Names.check("producer", producer);
-        if (sequence < 0) {
-            throw new IllegalArgumentException(
-                    "sequence " + sequence + " of producer " + producer + ", expected 0 or more");
-        }
-        long offset = stored(
-                offer(() -> appendOnce(producer, sequence, digest, batch, sync), batch.count(), timeoutNanos, gone));
-        if (sync) {
-            flusher.awaitDurable(meta.writing(), page(producer), sequence);
-        }
-        return offset == Appender.DONE ? -1 : offset;
+    /** Idempotent producers. */
+    public IdempotentProducers producers() {
+        return producers;
     }
 
-    private long appendOnce(String producer, long sequence, BatchDigest digest, Records batch, boolean sync) {
-        while (true) {
-            long offset = appender.append(batch, new IdempotentAppend(page(producer), sequence, digest, sync));
-            if (offset != Appender.RETIRED) {
-                return offset;
-            }
-        }
-    }
-
-    private ProducerPage page(String producer) {
-        try {
-            return producers.page(producer, pagesHost);
-        } catch (IOException e) {
-            throw new MmapQueueException(
-                    "the page of producer " + producer + " in " + directory + " could not be made, nothing was stored: "
-                            + e,
-                    e);
-        }
-    }
-
-    private void checkProducers() {
-        if (producers == null) {
-            throw new ConfigException(
-                    "format_version", "1", "2 for producers: version 1 has no place for what they have pushed");
-        }
-    }
-
-    /** The sequence of a producer's last batch. */
-    public OptionalLong lastSequence(String producer) {
-        checkProducers();
-        try {
-            return producers.last(producer, pagesHost);
-        } catch (IOException e) {
-            throw pageNotRead(producer, e);
-        }
-    }
-
-    /** The digest of a batch, if it is retained. */
-    public Optional<BatchDigest> digest(String producer, long sequence) {
-        checkProducers();
-        try {
-            return producers.digest(producer, sequence, pagesHost);
-        } catch (IOException e) {
-            throw pageNotRead(producer, e);
-        }
-    }
-
-    private MmapQueueException pageNotRead(String producer, IOException cause) {
-        return new MmapQueueException(
-                "the page of producer " + producer + " in " + directory + " could not be read: " + cause, cause);
-    }
-
-    /** The producers' names, in alphabetical order. */
-    public List<String> producers() {
-        checkProducers();
-        return producers.names();
-    }
-
-    public void forgetProducer(String producer) {
-        checkProducers();
-        try {
-            producers.forget(producer, pagesHost);
-        } catch (IOException e) {
-            throw new MmapQueueException(
-                    "producer " + producer + " of " + directory + " could not be forgotten: " + e, e);
-        }
-    }
-
-    private interface Append {
+    /** One attempt to append. */
+    interface Append {
+        /** The first offset, or a negative status of {@link Appender}. */
         long run();
     }
 
-    private long offer(Append append, int count, long timeoutNanos, BooleanSupplier gone) throws InterruptedException {
+    /** Appends {@code count} records; waits for space while {@code gone} is false. */
+    long offer(Append append, int count, long timeoutNanos, BooleanSupplier gone) throws InterruptedException {
         if (Thread.interrupted()) {
             throw new InterruptedException();
         }
         long deadline = System.nanoTime() + timeoutNanos;
+        boolean waited = false;
         while (true) {
             if (gone.getAsBoolean()) {
                 throw new ClosedException("this handle of the queue was closed");
@@ -347,9 +248,13 @@ public final class Writer implements Closeable {
             long seen = registry.lowWatermark();
             long offset = pushed(append.run(), count);
             if (offset != Appender.FULL || deadline - System.nanoTime() <= 0) {
+                if (waited && offset != Appender.FULL) {
+                    meters.foundRoom();
+                }
                 return offset;
             }
-            notFull.await(deadline, () -> registry.lowWatermark() != seen || registry.isStale());
+            waited = true;
+            meters.await(notFull, deadline, () -> registry.lowWatermark() != seen || registry.isStale());
         }
     }
 

@@ -82,7 +82,7 @@ class FailedPushOnceTest {
     }
 
     private long pushOnce(long sequence, Records batch, boolean sync) throws InterruptedException {
-        return core.writer().pushOnce("p", sequence, null, batch, 0, sync, () -> false);
+        return core.writer().producers().push("p", sequence, null, batch, 0, sync, () -> false);
     }
 
     private void pushes(int length, boolean sync) throws InterruptedException {
@@ -103,7 +103,7 @@ class FailedPushOnceTest {
     private void assertKnown(QueueCore queue) {
         assertEquals(
                 known < 0 ? OptionalLong.empty() : OptionalLong.of(known),
-                queue.writer().lastSequence("p"));
+                queue.writer().producers().lastSequence("p"));
         assertEquals(expected.size(), queue.endOffset());
     }
 
@@ -327,12 +327,12 @@ class FailedPushOnceTest {
     void aProducerThatCanNotBeForgottenIsStillKnown() throws InterruptedException {
         pushes(24, false);
         storage.failWhen((call, path) -> call == FaultyStorage.Call.DELETE);
-        assertThrows(MmapQueueException.class, () -> core.writer().forgetProducer("p"));
+        assertThrows(MmapQueueException.class, () -> core.writer().producers().forget("p"));
         storage.heal();
         assertKnown(core);
         pushes(24, false);
         reopen();
-        core.writer().forgetProducer("p");
+        core.writer().producers().forget("p");
         known = -1;
         reopen();
         pushes(24, false);

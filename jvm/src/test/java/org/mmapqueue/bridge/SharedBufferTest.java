@@ -12,9 +12,12 @@ import java.nio.ByteOrder;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -123,6 +126,22 @@ class SharedBufferTest {
         assertEquals(2, buffer.pop(6, consumer, 1, 1, 0));
         assertRecords(List.of(record("one"), record("one")), read(2));
         assertEquals(6, queue.size(consumer));
+    }
+
+    /** The recovery point reaches the log end. */
+    @Test
+    void loadedRecordsArePushedDurably() {
+        for (int count = 1; count <= 3; count++) {
+            write(records(count, 5));
+            assertEquals(0, buffer.load(++call, 1, 5 * count, count));
+            long end = queue.endOffset();
+            assertEquals(end, buffer.pushLoaded(++call, 0, 1));
+            assertEquals(end + count, queue.endOffset());
+            Map<String, String> stats = Arrays.stream(queue.stats().split("\n"))
+                    .map(line -> line.split("="))
+                    .collect(Collectors.toMap(line -> line[0], line -> line.length > 1 ? line[1] : ""));
+            assertEquals(stats.get("writingPosition"), stats.get("watermarkPosition"));
+        }
     }
 
     private static void assertInterrupted(Executable call) {

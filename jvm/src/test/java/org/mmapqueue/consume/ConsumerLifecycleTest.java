@@ -14,7 +14,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -34,12 +33,7 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.Waiting;
 
 /** Consumers are created, listed, closed, reopened and deleted. */
-class ConsumerLifecycleTest extends SmallRing {
-    @BeforeEach
-    void createDefault() {
-        queue.createConsumer("default", StartAt.EARLIEST);
-    }
-
+class ConsumerLifecycleTest extends DefaultConsumerQueue {
     @Test
     void theDefaultConsumerCanBeOpenedByName() {
         assertEquals(List.of("default"), queue.consumers());
@@ -250,82 +244,6 @@ class ConsumerLifecycleTest extends SmallRing {
             assertThrows(ClosedException.class, there::poll);
             assertEquals(0, second.consumer("one", StartAt.LATEST).pop().offset());
         }
-    }
-
-    @Test
-    void aDeletedConsumerIsClosedAndItsSpaceFree() {
-        Consumer slow = queue.consumer("slow", StartAt.EARLIEST);
-        int count = fill();
-        Payload.drain(queue);
-        queue.consumer().ack(count - 1);
-        assertEquals(0, fill());
-        assertEquals(0, queue.firstOffset());
-        queue.deleteConsumer("slow");
-        assertThrows(ClosedException.class, slow::poll);
-        assertEquals(count, queue.firstOffset());
-        assertFalse(Files.exists(directory.resolve("consumers").resolve("slow.dat")));
-        assertTrue(fill() > count / 2);
-        assertEquals(count, queue.consumer("slow", StartAt.EARLIEST).readOffset());
-    }
-
-    @Test
-    void aWaitingPushIsWokenByADeletion() throws Exception {
-        queue.createConsumer("slow", StartAt.EARLIEST);
-        int count = fill();
-        Payload.drain(queue);
-        queue.consumer().ack(count - 1);
-        Waiting.Running<Long> pushing =
-                Waiting.start(() -> queue.push(new byte[300], Waiting.LONG)).untilItWaits();
-        queue.deleteConsumer("slow");
-        assertEquals(count, pushing.result());
-    }
-
-    @Test
-    void aConsumerThatIsNotOpenCanBeDeleted() {
-        queue.createConsumer("other", StartAt.EARLIEST);
-        queue.deleteConsumer("other");
-        assertEquals(List.of("default"), queue.consumers());
-    }
-
-    @Test
-    void deletingAnUnknownConsumerThrows() {
-        ConfigException nobody = assertThrows(ConfigException.class, () -> queue.deleteConsumer("nobody"));
-        assertEquals("nobody", nobody.value());
-        assertTrue(nobody.allowed().contains("default"), nobody.getMessage());
-        assertThrows(ConfigException.class, () -> queue.deleteConsumer("../meta"));
-    }
-
-    @Test
-    void theDefaultConsumerCanBeDeletedAndCreatedAgain() {
-        push(10);
-        Consumer other = queue.consumer("other", StartAt.EARLIEST);
-        Payload.drain(other);
-        other.ack(5);
-        queue.deleteConsumer("default");
-        assertEquals(List.of("other"), queue.consumers());
-        assertEquals(6, queue.firstOffset());
-        reopen();
-        assertEquals(List.of("other"), queue.consumers());
-        int count = fill() + 10;
-        Payload.drain(queue.consumer("other", StartAt.LATEST));
-        queue.consumer("other", StartAt.LATEST).ack(count - 1);
-        assertTrue(fill() > 0, "the default consumer holds no space");
-        assertEquals(count, queue.consumer().readOffset());
-        assertEquals(List.of("other"), queue.consumers());
-        assertEquals(count, queue.consumer().pop().offset());
-        assertEquals(List.of("default", "other"), queue.consumers());
-        reopen();
-        assertEquals(count, queue.consumer().pop().offset());
-    }
-
-    @Test
-    void aQueueWithoutItsDefaultConsumerSurvivesAKill() {
-        push(10);
-        queue.createConsumer("other", StartAt.offset(4));
-        queue.deleteConsumer("default");
-        reopenAfterKill();
-        assertEquals(List.of("other"), queue.consumers());
-        assertEquals(4, queue.consumer("other", StartAt.LATEST).pop().offset());
     }
 
     @Test

@@ -220,14 +220,22 @@ class WakeUpTest {
         }
     }
 
-    @Test
-    void aCloseWakesEveryWaitingThread() throws Exception {
+    /** Of the last handle, and of one beside another. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aCloseWakesEveryWaitingThread(boolean last) throws Exception {
         fill();
         popSome();
         Waiting.Running<Message> pop = startPop();
         Waiting.Running<Long> push = startPush();
+        MmapQueue other =
+                MmapQueue.open(QueueConfig.builder(temp.resolve("queue")).build());
+        if (last) {
+            other.close();
+        }
         queue.close();
         assertThrows(ClosedException.class, pop::result);
         assertThrows(ClosedException.class, push::result);
+        other.close();
     }
 }

@@ -17,6 +17,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.mmapqueue.Consumer;
 import org.mmapqueue.DamagedRange;
 import org.mmapqueue.Message;
@@ -250,6 +252,42 @@ class SkipDamageTest {
                             .toList());
             queue.consumer().ack(40);
             assertEquals(41, queue.consumer().committedOffset());
+        }
+    }
+
+    /**
+     * A length that was damaged after the pops leads to the record after the next one: the acks of the records around it
+     * must not pass a record that is not acked.
+     */
+    @ParameterizedTest
+    @ValueSource(strings = {"error", "skip"})
+    void anAckThatPassesALaterDamageLosesNoRecord(String onDamage) {
+        Path path = temp.resolve("even");
+        try (MmapQueue queue = MmapQueue.open(config(path, onDamage))) {
+            queue.createConsumer("default", StartAt.EARLIEST);
+            for (int i = 0; i < RECORDS; i++) {
+                queue.push(Payload.of(i, 48));
+            }
+            Consumer consumer = queue.consumer();
+            assertEquals(10, consumer.pollBatch(10, Long.MAX_VALUE).size());
+            Path file = path.resolve("0_segment.dat");
+            Directories.flip(file, RecordPositions.of(file).get(3), 64); // 48 bytes become 112: two records
+            long[] acked = {5, 4, 3, 2, 1, 0};
+            if (onDamage.equals("error")) {
+                assertThrows(CorruptException.class, () -> consumer.ackSingle(acked));
+                assertEquals(0, consumer.committedOffset());
+                consumer.ack(9); // the reading position is known
+                assertEquals(10, consumer.committedOffset());
+            } else {
+                consumer.ackSingle(acked);
+                assertEquals(6, consumer.committedOffset());
+            }
+        }
+        try (MmapQueue queue = MmapQueue.open(config(path, onDamage))) {
+            long next = onDamage.equals("error") ? 10 : 6;
+            Message message = queue.consumer().pop();
+            assertEquals(next, message.offset());
+            assertArrayEquals(Payload.of(next, 48), message.data());
         }
     }
 

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
 
@@ -18,7 +19,7 @@ class FlushWithoutLastBlockTest {
     private static final int SMALL = BLOCK;
 
     private final SyncedMemory memory = new SyncedMemory();
-    private final SyncedMemory.Page meta = memory.meta;
+    private final MetaPage meta = memory.meta;
     private final Syncer large = memory.syncer(new Geometry(Format.V2, LARGE, 16));
 
     private void end(long position) {

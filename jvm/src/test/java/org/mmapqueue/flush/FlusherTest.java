@@ -15,6 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.PoisonedException;
+import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
 
@@ -25,8 +26,7 @@ class FlusherTest {
 
     private final SyncedMemory memory = new SyncedMemory();
     private final List<String> calls = memory.calls;
-    private final SyncedMemory.Cursors named = memory.named;
-    private final SyncedMemory.Page meta = memory.meta;
+    private final MetaPage meta = memory.meta;
     private Flusher flusher = make(3_600_000);
 
     private Flusher make(long periodMillis) {
@@ -64,7 +64,7 @@ class FlusherTest {
         calls.clear();
         flusher.flush();
         assertCalls();
-        named.committed(10);
+        memory.named.committed(10);
         flusher.flush();
         assertEquals(
                 List.of("named", "meta"),
@@ -89,7 +89,7 @@ class FlusherTest {
         meta.writing(5 * SIZE + 100);
         meta.committed(3 * SIZE + 50);
         meta.reading(3 * SIZE + 50);
-        named.committed(4 * SIZE);
+        memory.named.committed(4 * SIZE);
         flusher.flush();
         assertCalls("segment 3 0-4096", "segment 4 0-4096", "segment 5 0-100", "named", "watermark 20580", "meta");
         assertEquals(3 * SIZE + 50, flusher.durableCommitted());
@@ -101,7 +101,7 @@ class FlusherTest {
         meta.writing(3 * SIZE);
         meta.reading(3 * SIZE);
         meta.committed(3 * SIZE);
-        named.committed(3 * SIZE);
+        memory.named.committed(3 * SIZE);
         flusher.flush();
         assertCalls("segment 2 0-4096", "named", "watermark 12288", "meta");
     }
@@ -112,10 +112,10 @@ class FlusherTest {
         assertEquals(77, flusher.durableCommitted());
         meta.writing(1000);
         meta.committed(900);
-        named.committed(600);
+        memory.named.committed(600);
         flusher.flush();
         assertEquals(600, flusher.durableCommitted());
-        named.committed(1000);
+        memory.named.committed(1000);
         assertEquals(600, flusher.durableCommitted());
         flusher.flush();
         assertEquals(900, flusher.durableCommitted());
@@ -126,7 +126,7 @@ class FlusherTest {
     void whatIsSyncedWhileAConsumerIsMadeOrMovedCountsAsFarAsIsReclaimed() {
         meta.writing(3 * SIZE);
         meta.committed(2 * SIZE + 10);
-        named.committed(2 * SIZE + 20);
+        memory.named.committed(2 * SIZE + 20);
         meta.reclaimed(SIZE);
         for (String call : List.of("named", "meta")) {
             memory.during = what -> {
@@ -134,7 +134,7 @@ class FlusherTest {
                     meta.countConsumerChange();
                 }
             };
-            named.committed(named.committed() + 1);
+            memory.named.committed(memory.named.committed() + 1);
             flusher.flush();
             assertEquals(SIZE, flusher.durableCommitted(), call);
         }
@@ -147,7 +147,7 @@ class FlusherTest {
     void whatWasSyncedOfACursorThatIsMovedBackDoesNotCountAnyMore() {
         meta.writing(1000);
         meta.committed(900);
-        named.committed(900);
+        memory.named.committed(900);
         flusher.flush();
         flusher.durableAtMost(950);
         assertEquals(900, flusher.durableCommitted());
@@ -188,7 +188,7 @@ class FlusherTest {
         calls.clear();
         meta.writing(6 * SIZE);
         meta.committed(4 * SIZE);
-        named.committed(3 * SIZE + 40);
+        memory.named.committed(3 * SIZE + 40);
         flusher.syncAcks(3 * SIZE);
         assertCalls("named", "watermark 20580", "meta");
         assertEquals(3 * SIZE + 40, flusher.durableCommitted());
@@ -201,7 +201,7 @@ class FlusherTest {
     void acksOfRecordsThatWereNotSyncedTakeTheirSegmentAlong() {
         meta.writing(8 * SIZE);
         meta.committed(7 * SIZE);
-        named.committed(5 * SIZE + 48);
+        memory.named.committed(5 * SIZE + 48);
         flusher.syncAcks(4 * SIZE);
         assertCalls("segment 5 0-48", "named", "watermark 20528", "meta");
         assertEquals(5 * SIZE + 48, flusher.durableCommitted());
@@ -217,7 +217,7 @@ class FlusherTest {
         flusher.flush();
         meta.writing(6 * SIZE);
         meta.committed(5 * SIZE);
-        named.committed(5 * SIZE);
+        memory.named.committed(5 * SIZE);
         calls.clear();
         flusher.syncAcks(SIZE);
         assertCalls("named", "watermark 8192", "meta");
@@ -230,7 +230,7 @@ class FlusherTest {
         memory.during = what -> {
             if (what.startsWith("segment 1")) {
                 meta.committed(5 * SIZE + 16);
-                named.committed(4 * SIZE + 16);
+                memory.named.committed(4 * SIZE + 16);
             }
         };
         flusher.flush();
@@ -250,7 +250,7 @@ class FlusherTest {
     @Test
     void acksNeedNotWaitForTheEndOfAFlush() throws InterruptedException {
         meta.writing(6 * SIZE);
-        named.committed(SIZE + 16);
+        memory.named.committed(SIZE + 16);
         meta.committed(SIZE + 16);
         Thread acks = new Thread(() -> flusher.syncAcks(SIZE));
         memory.during = what -> {
@@ -282,7 +282,7 @@ class FlusherTest {
     void aFailureWhileAcksAreSyncedPoisons() {
         meta.writing(5 * SIZE);
         flusher.flush();
-        named.committed(3 * SIZE + 16);
+        memory.named.committed(3 * SIZE + 16);
         meta.committed(3 * SIZE + 16);
         memory.failsAt = "named";
         memory.fails = new IOException("broken");

@@ -78,7 +78,8 @@ class DiskFileTest {
     void aMappingOutlivesItsFile() throws IOException {
         DataFile file = create();
         file.zeroFill(4096, 4096);
-        MappedByteBuffer mapping = file.map(4096, true);
+        Mapping mapped = file.mapToUnmap(4096, true);
+        MappedByteBuffer mapping = mapped.bytes();
         mapping.put(5, (byte) 9);
         file.force(mapping, 0, 4096);
         file.force();
@@ -87,7 +88,7 @@ class DiskFileTest {
         byte[] bytes = Files.readAllBytes(path());
         assertEquals(9, bytes[5]);
         assertEquals(8, bytes[6]);
-        Mapped.unmap(mapping);
+        mapped.unmap();
     }
 
     @Test
@@ -110,7 +111,7 @@ class DiskFileTest {
             ByteBuffer target = ByteBuffer.allocate(1);
             assertEquals(1, file.read(target, 100));
             assertEquals(5, target.get(0));
-            Mapped.unmap(file.map(4096, true));
+            file.mapToUnmap(4096, true).unmap();
             assertEquals(300_000, file.size());
             DiskStorage.INSTANCE.createDirectories(temp.resolve("a").resolve("b"));
             DiskStorage.INSTANCE.syncDirectory(temp);

@@ -44,6 +44,11 @@ public abstract class ForwardingFile implements DataFile {
     }
 
     @Override
+    public Mapping mapToUnmap(long size, boolean writable) throws IOException {
+        return file.mapToUnmap(size, writable);
+    }
+
+    @Override
     public void force() throws IOException {
         file.force();
     }

@@ -110,7 +110,8 @@ class IdempotentPowerLossTest {
         ends.get(producer).put(sequence, core.endOffset() + count);
         try {
             core.writer()
-                    .pushOnce(
+                    .producers()
+                    .push(
                             "p" + producer,
                             sequence,
                             new BatchDigest(count, hash(producer, sequence)),
@@ -257,7 +258,8 @@ class IdempotentPowerLossTest {
 
     private void pushOne(long sequence) throws InterruptedException {
         core.writer()
-                .pushOnce("p0", sequence, null, Records.of(List.of(record(0, sequence, 100))), 0, false, () -> false);
+                .producers()
+                .push("p0", sequence, null, Records.of(List.of(record(0, sequence, 100))), 0, false, () -> false);
     }
 
     /** Newer slots have reached the disk, their batches have not: the last durable one must still be known. */

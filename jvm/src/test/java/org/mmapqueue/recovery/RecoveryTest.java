@@ -7,12 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.zip.CRC32C;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.mmapqueue.Consumer;
@@ -21,175 +19,13 @@ import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
-import org.mmapqueue.support.QuickDirectory;
 
 /** The log end after a kill or a loss of power. */
 @Timeout(120)
-class RecoveryTest {
-    private static final int SEGMENT = 4096;
-    private static final int META_WRITING = 512;
+class RecoveryTest extends KilledQueues {
     private static final int META_WATERMARK = 576;
     private static final int META_COMMITTED = 640;
     private static final int META_READING = 704;
-
-    @TempDir(factory = QuickDirectory.class)
-    Path temp;
-
-    private int copies;
-
-    private QueueConfig config(Path at) {
-        return QueueConfig.builder(at)
-                .segmentSize(SEGMENT)
-                .queueCapacitySegments(16)
-                .maxInMemSegments(5)
-                .maxEventSize(10_000)
-                .timestamps(false)
-                .flushPeriod(Duration.ofMinutes(10))
-                .build();
-    }
-
-    private MmapQueue open(Path at) {
-        return MmapQueue.open(config(at));
-    }
-
-    private Path kill(MmapQueue queue, Path at) {
-        Path left = Directories.copy(at, temp.resolve("left-" + copies++));
-        queue.close();
-        return left;
-    }
-
-    /** Records of these lengths, flushed after the first {@code flushed}; then killed. */
-    private Path left(int flushed, int... lengths) {
-        Path directory = temp.resolve("queue-" + copies);
-        MmapQueue queue = open(directory);
-        queue.createConsumer("default", StartAt.EARLIEST);
-        for (int i = 0; i < lengths.length; i++) {
-            if (i == flushed) {
-                queue.flush();
-            }
-            queue.push(Payload.of(i, lengths[i]));
-        }
-        return kill(queue, directory);
-    }
-
-    private static List<byte[]> payloads(int from, int... lengths) {
-        List<byte[]> payloads = new ArrayList<>();
-        for (int i = from; i < lengths.length; i++) {
-            payloads.add(Payload.of(i, lengths[i]));
-        }
-        return payloads;
-    }
-
-    private static int[] lengths(int count, int length) {
-        int[] lengths = new int[count];
-        Arrays.fill(lengths, length);
-        return lengths;
-    }
-
-    @Test
-    void theLogEndsAtATornRecordAndWhatIsBehindItNeverComesBack() throws InterruptedException {
-        // Records of 8 + 200 bytes after a header of 64; the flush covers three.
-        Path left = left(3, lengths(12, 200));
-        Directories.overwrite(left.resolve("0_segment.dat"), 64 + 6 * 208 + 8 + 100, (byte) 0);
-        List<byte[]> expected = new ArrayList<>(payloads(0, lengths(6, 200)));
-        for (int crash = 0; crash < 4; crash++) {
-            MmapQueue queue = open(left);
-            assertEquals(6 + crash, queue.endOffset());
-            assertEquals(2 + crash, queue.stats().epoch());
-            byte[] next = Payload.of(1000 + crash, 150);
-            assertEquals(6 + crash, queue.push(next));
-            expected.add(next);
-            Payload.assertMessages(0, expected, Payload.drain(queue));
-            left = kill(queue, left);
-        }
-        try (MmapQueue queue = open(left)) {
-            Payload.assertMessages(0, expected, Payload.drain(queue));
-        }
-    }
-
-    @Test
-    void aTornRecordWithNoLaterPushStaysTheEnd() {
-        Path left = left(3, lengths(12, 200));
-        Directories.overwrite(left.resolve("0_segment.dat"), 64 + 6 * 208 + 8 + 100, (byte) 0);
-        for (int crash = 0; crash < 4; crash++) {
-            MmapQueue queue = open(left);
-            Payload.assertMessages(0, payloads(0, lengths(6, 200)), Payload.drain(queue));
-            left = kill(queue, left);
-        }
-    }
-
-    @Test
-    void segmentsBehindATornRecordNeverComeBack() {
-        // Whole segments follow the one with the torn record, each beginning with a whole record.
-        Path left = left(3, lengths(40, 496));
-        Directories.overwrite(left.resolve("0_segment.dat"), 64 + 6 * 504 + 8 + 100, (byte) 0);
-        List<byte[]> expected = new ArrayList<>(payloads(0, lengths(6, 496)));
-        // Each crash closes a segment, so the new log passes over all of the stranded ones.
-        for (int crash = 0; crash < 8; crash++) {
-            MmapQueue queue = open(left);
-            Payload.assertMessages(0, expected, Payload.drain(queue));
-            expected.add(Payload.of(1000 + crash, 300));
-            assertEquals(expected.size() - 1, queue.push(Payload.of(1000 + crash, 300)));
-            left = kill(queue, left);
-        }
-        try (MmapQueue queue = open(left)) {
-            Payload.assertMessages(0, expected, Payload.drain(queue));
-        }
-    }
-
-    @Test
-    void aTornRecordOverSegmentsEndsTheLog() {
-        Path left = left(2, 200, 200, 9000, 200, 200);
-        Directories.flip(left.resolve("1_segment.dat"), 2000, 4);
-        MmapQueue queue = open(left);
-        Payload.assertMessages(0, payloads(0, 200, 200), Payload.drain(queue));
-        assertEquals(2, queue.push(Payload.of(70, 9000)));
-        assertEquals(3, queue.push(Payload.of(71, 10)));
-        left = kill(queue, left);
-        try (MmapQueue again = open(left)) {
-            Payload.assertMessages(
-                    0,
-                    List.of(Payload.of(0, 200), Payload.of(1, 200), Payload.of(70, 9000), Payload.of(71, 10)),
-                    Payload.drain(again));
-        }
-    }
-
-    @Test
-    void aTornBatchIsGoneWhole() {
-        Path directory = temp.resolve("queue");
-        MmapQueue queue = open(directory);
-        queue.push(Payload.of(0, 100));
-        queue.pushBatch(payloads(0, lengths(5, 300)));
-        Path left = kill(queue, directory);
-        // The last record of the batch.
-        Directories.flip(left.resolve("0_segment.dat"), 64 + 112 + 4 * 308 + 50, 1);
-        try (MmapQueue again = open(left)) {
-            Payload.assertMessages(0, List.of(Payload.of(0, 100)), Payload.drain(again));
-            assertEquals(1, again.pushBatch(payloads(0, lengths(3, 300))));
-            Payload.assertMessages(1, payloads(0, lengths(3, 300)), Payload.drain(again));
-        }
-    }
-
-    @Test
-    void aBatchWhoseFirstHeaderIsMissingIsNotThere() {
-        // As a kill leaves it between the stores of the batch and of its first header.
-        Path directory = temp.resolve("queue");
-        MmapQueue queue = open(directory);
-        queue.push(Payload.of(0, 100));
-        queue.pushBatch(payloads(0, lengths(25, 300)));
-        Path left = kill(queue, directory);
-        Directories.putWord(
-                left.resolve("0_segment.dat"),
-                64 + 112 - 4,
-                Directories.word(left.resolve("0_segment.dat"), 64 + 112 - 4) & 0xFFFF_FFFFL);
-        Directories.putWord(left.resolve("0_segment.dat"), 64 + 8 + 104, 0);
-        Directories.putWord(left.resolve("meta.dat"), META_WRITING, 64 + 8 + 104);
-        try (MmapQueue again = open(left)) {
-            Payload.assertMessages(0, List.of(Payload.of(0, 100)), Payload.drain(again));
-            assertEquals(1, again.push(Payload.of(5, 5)));
-            Payload.assertMessages(1, List.of(Payload.of(5, 5)), Payload.drain(again));
-        }
-    }
 
     /** A kill between the store of a record's header and that of the writing position. */
     @Test
@@ -330,18 +166,6 @@ class RecoveryTest {
             queue.push(new byte[10]);
             queue.consumer().pop();
             assertEquals(future, queue.consumer().pop().timestampMicros());
-        }
-    }
-
-    @Test
-    void theFirstRecordOfAQueueMayBeTheTornOne() {
-        Path left = left(-1, 500, 500);
-        Directories.flip(left.resolve("0_segment.dat"), 100, 1);
-        try (MmapQueue queue = open(left)) {
-            assertEquals(0, queue.endOffset());
-            assertNull(queue.consumer().poll());
-            assertEquals(0, queue.push(Payload.of(3, 30)));
-            Payload.assertMessages(0, List.of(Payload.of(3, 30)), Payload.drain(queue));
         }
     }
 

@@ -9,7 +9,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.MappedByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.zip.CRC32C;
@@ -21,7 +20,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.DiskStorage;
-import org.mmapqueue.io.Mapped;
+import org.mmapqueue.io.Mapping;
 import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.io.Storage;
 
@@ -35,21 +34,21 @@ class SegmentHeaderTest {
     Path temp;
 
     private DataFile file;
-    private MappedByteBuffer mapping;
+    private Mapping mapping;
     private Segment segment;
 
     @BeforeEach
     void write() throws IOException {
         file = DiskStorage.INSTANCE.open(temp.resolve("7_segment.dat"), Storage.Mode.CREATE);
         file.zeroFill(SIZE, SIZE);
-        mapping = file.map(SIZE, true);
-        segment = new Segment(7, temp.resolve("7_segment.dat"), mapping);
+        mapping = file.mapToUnmap(SIZE, true);
+        segment = new Segment(7, temp.resolve("7_segment.dat"), mapping.bytes());
         segment.writeHeader(UUID, 3, 1234, 1_700_000_000_000_000L, 72);
     }
 
     @AfterEach
     void close() throws IOException {
-        Mapped.unmap(mapping);
+        mapping.unmap();
         file.close();
     }
 

@@ -12,6 +12,7 @@ import java.util.function.BiPredicate;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.ForwardingFile;
+import org.mmapqueue.io.Mapping;
 import org.mmapqueue.io.Storage;
 
 /** The disk, with calls that fail as a test requests. */
@@ -195,6 +196,12 @@ public final class FaultyStorage implements Storage {
         public MappedByteBuffer map(long size, boolean writable) throws IOException {
             step(Call.MAP, path());
             return super.map(size, writable);
+        }
+
+        @Override
+        public Mapping mapToUnmap(long size, boolean writable) throws IOException {
+            step(Call.MAP, path());
+            return super.mapToUnmap(size, writable);
         }
 
         @Override

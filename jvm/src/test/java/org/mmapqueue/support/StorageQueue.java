@@ -71,18 +71,18 @@ public final class StorageQueue implements AutoCloseable {
     /** Pushes an idempotent batch; -1 if the queue has its sequence already. */
     public long pushOnce(String producer, long sequence, List<byte[]> records, boolean sync) {
         try {
-            return core.writer().pushOnce(producer, sequence, null, Records.of(records), 0, sync, () -> false);
+            return core.writer().producers().push(producer, sequence, null, Records.of(records), 0, sync, () -> false);
         } catch (InterruptedException e) {
             throw new IllegalStateException(e);
         }
     }
 
     public OptionalLong lastSequence(String producer) {
-        return core.writer().lastSequence(producer);
+        return core.writer().producers().lastSequence(producer);
     }
 
     public void forgetProducer(String producer) {
-        core.writer().forgetProducer(producer);
+        core.writer().producers().forget(producer);
     }
 
     /** Returns when all pushed records are durable: the second half of a sync push. */

@@ -7,6 +7,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.ForwardingFile;
+import org.mmapqueue.io.Mapping;
 import org.mmapqueue.io.Storage;
 
 /**
@@ -80,6 +81,12 @@ final class WatchedStorage implements Storage {
         public MappedByteBuffer map(long size, boolean writable) throws IOException {
             mappings.incrementAndGet();
             return super.map(size, writable);
+        }
+
+        @Override
+        public Mapping mapToUnmap(long size, boolean writable) throws IOException {
+            mappings.incrementAndGet();
+            return super.mapToUnmap(size, writable);
         }
 
         @Override

@@ -8,7 +8,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import org.mmapqueue.io.Mapped;
+import org.mmapqueue.io.Mapping;
 
 /**
  * The files of a ring and their mappings. One thread fills, maps and unmaps; {@link Positions} publishes the mappings to
@@ -26,7 +26,7 @@ final class Slots implements Closeable {
 
     private final int segmentBytes;
     private final FileChannel[] channels;
-    private final MappedByteBuffer[] mappings;
+    private final Mapping[] mappings;
     private final ByteBuffer zeros;
     // Guarded by the slot's channel: a mapping must not be unmapped during its fsync.
     private final boolean[] synced;
@@ -35,7 +35,7 @@ final class Slots implements Closeable {
     Slots(Path directory, int segmentBytes, int count) throws IOException {
         this.segmentBytes = segmentBytes;
         this.channels = new FileChannel[count];
-        this.mappings = new MappedByteBuffer[count];
+        this.mappings = new Mapping[count];
         this.synced = new boolean[count];
         int block = segmentBytes < LARGE_BLOCK ? SMALL_BLOCK : LARGE_BLOCK;
         this.zeros = ByteBuffer.allocateDirect(Math.min(block, segmentBytes));
@@ -59,7 +59,7 @@ final class Slots implements Closeable {
 
     void map(int slot) throws IOException {
         if (mappings[slot] == null) {
-            mappings[slot] = channels[slot].map(FileChannel.MapMode.READ_WRITE, 0, segmentBytes);
+            mappings[slot] = Mapping.of(channels[slot], FileChannel.MapMode.READ_WRITE, segmentBytes);
         }
     }
 
@@ -69,14 +69,14 @@ final class Slots implements Closeable {
      */
     void touchIfLarge(int slot) {
         for (int at = 0; segmentBytes >= LARGE_BLOCK && at < segmentBytes; at += TOUCH_STRIDE) {
-            mappings[slot].putLong(at, 0);
+            mappings[slot].bytes().putLong(at, 0);
         }
     }
 
     void unmap(int slot) {
         synchronized (channels[slot]) {
             if (mappings[slot] != null) {
-                Mapped.unmap(mappings[slot]);
+                mappings[slot].unmap();
                 mappings[slot] = null;
             }
             synced[slot] = false;
@@ -90,7 +90,7 @@ final class Slots implements Closeable {
     void sync(int slot, int from, int length) throws IOException {
         synchronized (channels[slot]) {
             if (mappings[slot] != null) {
-                mappings[slot].force(from, length);
+                mappings[slot].bytes().force(from, length);
                 synced[slot] = true;
             } else {
                 channels[slot].force(false);
@@ -115,7 +115,7 @@ final class Slots implements Closeable {
     }
 
     MappedByteBuffer mapping(int slot) {
-        return mappings[slot];
+        return mappings[slot] == null ? null : mappings[slot].bytes();
     }
 
     int count() {

@@ -4,7 +4,6 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.stream.Stream;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.DiskStorage;
@@ -55,7 +54,7 @@ public final class Copier {
             }
             Closeable locks = QueueLocks.all(source);
             try {
-                checkTarget(target);
+                Verifier.checkTarget(target);
                 return write(storageLike(source), source, target, size, true, progress);
             } finally {
                 locks.close();
@@ -111,14 +110,7 @@ public final class Copier {
             }
         }
         RingSwitch.run(storage, directory);
-        return new CopyReport(
-                directory.toString(),
-                report.records(),
-                report.firstOffset(),
-                report.endOffset(),
-                report.segmentSize(),
-                report.capacity(),
-                report.leftOut());
+        return report.at(directory);
     }
 
     private static CopyReport write(
@@ -182,16 +174,5 @@ public final class Copier {
         return target.toAbsolutePath()
                 .normalize()
                 .startsWith(source.toAbsolutePath().normalize());
-    }
-
-    private static void checkTarget(Path target) throws IOException {
-        if (!Files.exists(target)) {
-            return;
-        }
-        try (Stream<Path> files = Files.isDirectory(target) ? Files.list(target) : Stream.of(target)) {
-            if (files.findAny().isPresent()) {
-                throw new MmapQueueException("the target " + target + " must not exist, or be an empty directory");
-            }
-        }
     }
 }

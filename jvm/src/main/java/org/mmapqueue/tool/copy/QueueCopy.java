@@ -1,20 +1,15 @@
 package org.mmapqueue.tool.copy;
 
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.stream.Stream;
 import org.mmapqueue.errors.ConfigException;
-import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ConsumerImage;
 import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaImage;
-import org.mmapqueue.meta.ProducerPage;
 import org.mmapqueue.segment.SegmentHeader;
 import org.mmapqueue.tool.report.CopyReport;
 import org.mmapqueue.tool.report.Progress;
@@ -79,7 +74,7 @@ final class QueueCopy {
         }
         writeConsumers();
         if (withProducers) {
-            copyProducers();
+            survey.producers.copyTo(target);
         }
         writeMeta(needed);
         return new CopyReport(
@@ -90,30 +85,6 @@ final class QueueCopy {
                 facts.segmentSize(),
                 facts.capacity(),
                 Math.max(0, first - oldest));
-    }
-
-    private void copyProducers() throws IOException {
-        Path pages = survey.directory.resolve(ProducerPage.DIRECTORY);
-        if (!Files.isDirectory(pages)) {
-            return;
-        }
-        Path copies = target.resolve(ProducerPage.DIRECTORY);
-        storage.createDirectories(copies);
-        try (Stream<Path> files = Files.list(pages)) {
-            for (Path page : files.filter(each -> each.toString().endsWith(ProducerPage.SUFFIX))
-                    .toList()) {
-                ByteBuffer bytes;
-                try (DataFile file = storage.open(page, Storage.Mode.READ)) {
-                    bytes = ByteBuffer.allocate((int) file.size());
-                    file.read(bytes, 0);
-                }
-                try (DataFile file = storage.open(copies.resolve(page.getFileName()), Storage.Mode.CREATE)) {
-                    file.write(bytes.rewind(), 0);
-                    file.force();
-                }
-            }
-        }
-        storage.syncDirectory(copies);
     }
 
     // ---- records

@@ -75,6 +75,7 @@ final class Repair {
             Path from = survey.inventory.inFlight(name);
             files.copy(from, inTarget(from), Files.size(from));
         }
+        survey.producers.copyTo(target);
         actions.add("copied segments " + firstId() + " to " + lastId());
     }
 
@@ -117,6 +118,10 @@ final class Repair {
             if (storage.delete(inTarget(each))) {
                 actions.add("deleted " + each + ", of a free slot");
             }
+        }
+        for (Path each : survey.producers.damaged()) {
+            storage.delete(inTarget(each));
+            actions.add("left out " + each + ", which is damaged: a batch that its producer repeats is stored again");
         }
         consumers();
         meta();

@@ -9,7 +9,6 @@ import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.LongUnaryOperator;
-import java.util.stream.Stream;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.DiskStorage;
@@ -62,7 +61,7 @@ public final class Repairer {
     public static RepairReport repair(Path directory, Path target, boolean resetClock, Progress progress) {
         Verifier.check(directory);
         try {
-            checkTarget(target);
+            Verifier.checkTarget(target);
             Closeable lock = QueueLocks.writer(directory);
             try {
                 return run(directory, target, resetClock, progress);
@@ -113,17 +112,6 @@ public final class Repairer {
 
     private static MmapQueueException failed(Path directory, IOException e) {
         return new MmapQueueException("the queue in " + directory + " could not be repaired: " + e, e);
-    }
-
-    private static void checkTarget(Path target) throws IOException {
-        if (!Files.exists(target)) {
-            return;
-        }
-        try (Stream<Path> files = Files.isDirectory(target) ? Files.list(target) : Stream.of(target)) {
-            if (files.findAny().isPresent()) {
-                throw new MmapQueueException("the target " + target + " must not exist, or be an empty directory");
-            }
-        }
     }
 
     private static RepairReport run(Path directory, Path target, boolean resetClock, Progress progress)

@@ -1,5 +1,7 @@
 package org.mmapqueue.tool.report;
 
+import java.nio.file.Path;
+
 /**
  * The report of a copy or a resize. Immutable.
  *
@@ -12,4 +14,10 @@ package org.mmapqueue.tool.report;
  * @param leftOut the number of acked records for which the new ring had no room
  */
 public record CopyReport(
-        String path, long records, long firstOffset, long endOffset, int segmentSize, int capacity, long leftOut) {}
+        String path, long records, long firstOffset, long endOffset, int segmentSize, int capacity, long leftOut) {
+
+    /** The same report of a directory that the copy was moved to. */
+    public CopyReport at(Path directory) {
+        return new CopyReport(directory.toString(), records, firstOffset, endOffset, segmentSize, capacity, leftOut);
+    }
+}

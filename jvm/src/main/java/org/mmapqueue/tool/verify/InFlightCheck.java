@@ -8,23 +8,12 @@ import java.util.zip.CRC32C;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.InFlightDescriptor;
 import org.mmapqueue.tool.report.Finding;
 import org.mmapqueue.tool.scan.Probe;
 
 /** The files of records in flight: checks and copies them. A damaged file is ignored: its records are redelivered. */
 public final class InFlightCheck {
-    /** "MMAPQIF2" in ASCII, first byte lowest. */
-    private static final long MAGIC = 0x3246_4951_5041_4D4DL;
-
-    private static final int UUID_LOW = 8;
-    private static final int COMMITTED = 16;
-    /** The end of the last of these records. */
-    private static final int READING = 24;
-
-    private static final int COUNT = 32;
-    private static final int CHECKSUM = 36;
-    private static final int RUNS = 40;
-    private static final int RUN_BYTES = 8;
     private static final int CHUNK = 64 * 1024;
 
     private final Storage storage;
@@ -48,11 +37,8 @@ public final class InFlightCheck {
      */
     public static void copy(Storage storage, Path from, Path to, long committed, long reading) throws IOException {
         ByteBuffer bytes = read(storage, from);
-        bytes.putLong(COMMITTED, committed).putLong(READING, reading);
-        CRC32C crc = new CRC32C();
-        crc.update(bytes.array(), 0, CHECKSUM);
-        crc.update(bytes.array(), RUNS, bytes.capacity() - RUNS);
-        bytes.putInt(CHECKSUM, (int) crc.getValue());
+        bytes.putLong(InFlightDescriptor.COMMITTED, committed).putLong(InFlightDescriptor.READING, reading);
+        bytes.putInt(InFlightDescriptor.CHECKSUM, InFlightDescriptor.checksum(bytes));
         try (DataFile file = storage.open(to, Storage.Mode.CREATE)) {
             file.write(bytes, 0);
             file.force();
@@ -63,7 +49,7 @@ public final class InFlightCheck {
     public static long records(Storage storage, Path path) throws IOException {
         ByteBuffer bytes = read(storage, path);
         long records = 0;
-        for (int at = RUNS; at < bytes.capacity(); at += RUN_BYTES) {
+        for (int at = InFlightDescriptor.RUNS; at < bytes.capacity(); at += InFlightDescriptor.RUN_BYTES) {
             records += bytes.getInt(at);
         }
         return records;
@@ -103,14 +89,14 @@ public final class InFlightCheck {
                 survey.findings.add(Finding.of(
                         Finding.Kind.ORPHANED,
                         file,
-                        COMMITTED,
+                        InFlightDescriptor.COMMITTED,
                         "of committed " + committed + ", and the consumer is at " + probe.position));
                 survey.uselessInFlight.add(name);
             } else if (reading > survey.walk.end) {
                 survey.findings.add(Finding.of(
                         Finding.Kind.ORPHANED,
                         file,
-                        READING,
+                        InFlightDescriptor.READING,
                         "of records up to " + reading + ", and the log ends at " + survey.walk.end));
                 survey.uselessInFlight.add(name);
             } else if (probe.isMisplaced()) {
@@ -121,36 +107,44 @@ public final class InFlightCheck {
 
     private Mismatch check(Path path) throws IOException {
         try (DataFile file = storage.open(path, Storage.Mode.READ)) {
-            ByteBuffer head = ByteBuffer.allocate(RUNS).order(ByteOrder.LITTLE_ENDIAN);
-            isCutShort = file.read(head, 0) < RUNS || isEmpty(head);
-            if (file.size() < RUNS) {
-                return new Mismatch(file.size(), file.size() + " bytes", "at least " + RUNS);
+            ByteBuffer head = ByteBuffer.allocate(InFlightDescriptor.RUNS).order(ByteOrder.LITTLE_ENDIAN);
+            isCutShort = file.read(head, 0) < InFlightDescriptor.RUNS || isEmpty(head);
+            if (file.size() < InFlightDescriptor.RUNS) {
+                return new Mismatch(file.size(), file.size() + " bytes", "at least " + InFlightDescriptor.RUNS);
             }
-            if (head.getLong(0) != MAGIC) {
-                return new Mismatch(0, "magic " + Mismatch.hex(head.getLong(0)), Mismatch.hex(MAGIC));
-            }
-            if (head.getLong(UUID_LOW) != survey.facts.uuidLow()) {
+            if (head.getLong(0) != InFlightDescriptor.MAGIC) {
                 return new Mismatch(
-                        UUID_LOW,
-                        "a file of queue …" + Long.toHexString(head.getLong(UUID_LOW)),
+                        0, "magic " + Mismatch.hex(head.getLong(0)), Mismatch.hex(InFlightDescriptor.MAGIC));
+            }
+            if (head.getLong(InFlightDescriptor.UUID_LOW) != survey.facts.uuidLow()) {
+                return new Mismatch(
+                        InFlightDescriptor.UUID_LOW,
+                        "a file of queue …" + Long.toHexString(head.getLong(InFlightDescriptor.UUID_LOW)),
                         "one of queue …" + Long.toHexString(survey.facts.uuidLow()));
             }
-            long length = RUNS + (long) head.getInt(COUNT) * RUN_BYTES;
+            long length = InFlightDescriptor.RUNS
+                    + (long) head.getInt(InFlightDescriptor.COUNT) * InFlightDescriptor.RUN_BYTES;
             if (file.size() != length) {
                 isCutShort = file.size() < length;
-                return new Mismatch(COUNT, file.size() + " bytes", length + ", for " + head.getInt(COUNT) + " runs");
+                return new Mismatch(
+                        InFlightDescriptor.COUNT,
+                        file.size() + " bytes",
+                        length + ", for " + head.getInt(InFlightDescriptor.COUNT) + " runs");
             }
             int found = checksum(file, head);
-            committed = head.getLong(COMMITTED);
-            reading = head.getLong(READING);
-            return found == head.getInt(CHECKSUM)
+            committed = head.getLong(InFlightDescriptor.COMMITTED);
+            reading = head.getLong(InFlightDescriptor.READING);
+            return found == head.getInt(InFlightDescriptor.CHECKSUM)
                     ? null
-                    : new Mismatch(CHECKSUM, "checksum " + Mismatch.hex(head.getInt(CHECKSUM)), Mismatch.hex(found));
+                    : new Mismatch(
+                            InFlightDescriptor.CHECKSUM,
+                            "checksum " + Mismatch.hex(head.getInt(InFlightDescriptor.CHECKSUM)),
+                            Mismatch.hex(found));
         }
     }
 
     private static boolean isEmpty(ByteBuffer head) {
-        for (int at = 0; at < RUNS; at += Long.BYTES) {
+        for (int at = 0; at < InFlightDescriptor.RUNS; at += Long.BYTES) {
             if (head.getLong(at) != 0) {
                 return false;
             }
@@ -160,9 +154,9 @@ public final class InFlightCheck {
 
     private static int checksum(DataFile file, ByteBuffer head) throws IOException {
         CRC32C crc = new CRC32C();
-        crc.update(head.array(), 0, CHECKSUM);
+        crc.update(head.array(), 0, InFlightDescriptor.CHECKSUM);
         ByteBuffer chunk = ByteBuffer.allocate(CHUNK);
-        long at = RUNS;
+        long at = InFlightDescriptor.RUNS;
         while (true) {
             int count = file.read(chunk.clear(), at);
             if (count <= 0) {

@@ -14,7 +14,9 @@ import java.util.TreeSet;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ConsumerPage;
+import org.mmapqueue.meta.InFlightDescriptor;
 import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.meta.ProducerPage;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentHeader;
 
@@ -24,8 +26,6 @@ public final class Inventory {
     public static final String LOCK = "lock";
     /** The suffix of consumers' lock files. */
     public static final String LOCK_SUFFIX = ".lock";
-    /** The suffix of files of records in flight. */
-    static final String IN_FLIGHT_SUFFIX = ".inflight";
     /** The consumer with its page in meta.dat. */
     public static final String DEFAULT = "default";
 
@@ -38,6 +38,8 @@ public final class Inventory {
     final TreeSet<String> consumers = new TreeSet<>();
 
     public final TreeSet<String> inFlight = new TreeSet<>();
+    /** The pages of idempotent producers. */
+    final TreeSet<Path> producers = new TreeSet<>();
     /** Whether a process has ever owned the default consumer: then it may exist. */
     final boolean hasDefaultLock;
     /** Files that no queue has. */
@@ -67,6 +69,12 @@ public final class Inventory {
                 files.forEach(this::consumer);
             }
         }
+        Path sequences = directory.resolve(ProducerPage.DIRECTORY);
+        if (Files.isDirectory(sequences)) {
+            try (DirectoryStream<Path> files = Files.newDirectoryStream(sequences)) {
+                files.forEach(file -> (file.toString().endsWith(ProducerPage.SUFFIX) ? producers : odd).add(file));
+            }
+        }
         hasDefaultLock = Files.exists(pages.resolve(DEFAULT + LOCK_SUFFIX));
         odd.sort(null);
     }
@@ -75,8 +83,8 @@ public final class Inventory {
         String name = file.getFileName().toString();
         if (name.endsWith(ConsumerPage.SUFFIX)) {
             consumers.add(name.substring(0, name.length() - ConsumerPage.SUFFIX.length()));
-        } else if (name.endsWith(IN_FLIGHT_SUFFIX)) {
-            inFlight.add(name.substring(0, name.length() - IN_FLIGHT_SUFFIX.length()));
+        } else if (name.endsWith(InFlightDescriptor.SUFFIX)) {
+            inFlight.add(name.substring(0, name.length() - InFlightDescriptor.SUFFIX.length()));
         } else if (!name.endsWith(LOCK_SUFFIX)) {
             odd.add(file);
         }
@@ -124,6 +132,6 @@ public final class Inventory {
 
     /** The file of a consumer's records in flight. */
     public Path inFlight(String consumer) {
-        return directory.resolve(ConsumerPage.DIRECTORY).resolve(consumer + IN_FLIGHT_SUFFIX);
+        return directory.resolve(ConsumerPage.DIRECTORY).resolve(consumer + InFlightDescriptor.SUFFIX);
     }
 }

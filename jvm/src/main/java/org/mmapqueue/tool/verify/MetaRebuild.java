@@ -6,12 +6,14 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ConsumerImage;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.meta.PageIdentity;
 import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentHeader;
@@ -138,6 +140,12 @@ final class MetaRebuild {
             ConsumerImage page = ConsumerImage.read(storage, inventory.page(name));
             if (page.check() == null && page.uuidLow() == facts.uuidLow()) {
                 return with(facts, page.uuidHigh()); // The page's checksum covers it.
+            }
+        }
+        for (Path page : inventory.producers) {
+            OptionalLong high = PageIdentity.uuidHigh(storage, page, facts.uuidLow());
+            if (high.isPresent()) {
+                return with(facts, high.getAsLong());
             }
         }
         boolean hasCandidate = stored != null && stored.fileLength() >= LIVE_WORDS;

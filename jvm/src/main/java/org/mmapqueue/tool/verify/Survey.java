@@ -50,6 +50,7 @@ public final class Survey implements Closeable {
     public final List<Path> useless = new ArrayList<>();
 
     public final List<String> uselessInFlight = new ArrayList<>();
+    public final ProducerPages producers;
     /** Positions of consumers, by name. */
     public final Map<String, Probe> probes = new TreeMap<>();
 
@@ -90,6 +91,7 @@ public final class Survey implements Closeable {
         geometry = new Geometry(Format.V2, facts.segmentSize(), facts.capacity());
         clean = meta.clean() && !rebuilt;
         readPages(storage);
+        producers = new ProducerPages(storage, this);
         endIsKnown = clean && isSound(writing()) && isMirrored(MetaImage.Word.WRITING);
         watermark = new Probe(meta.get(MetaImage.Word.WATERMARK));
         long held = meta.get(MetaImage.Word.HELD_FROM);

@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.stream.Stream;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.DiskStorage;
@@ -19,8 +20,8 @@ import org.mmapqueue.tool.report.Progress;
 import org.mmapqueue.tool.report.VerifyReport;
 
 /**
- * Verifies a queue directory: the meta page, consumers' pages, files of records in flight, each segment's header, each
- * record's header and checksum, from the log start to the log end. Changes nothing. Thread-safe.
+ * Verifies a queue directory: the meta page, pages of consumers and producers, files of records in flight, each segment's
+ * header, each record's header and checksum, from the log start to the log end. Changes nothing. Thread-safe.
  */
 public final class Verifier {
     private Verifier() {}
@@ -69,13 +70,8 @@ public final class Verifier {
                     0,
                     0,
                     List.of(),
-                    List.of(Finding.of(Finding.Kind.CORRUPT, e.file(), e.position(), text(e))));
+                    List.of(Finding.of(Finding.Kind.CORRUPT, e.file(), e.position(), e.detail())));
         }
-    }
-
-    private static String text(CorruptException e) {
-        String prefix = e.file() + ", byte " + e.position() + ": ";
-        return e.getMessage().startsWith(prefix) ? e.getMessage().substring(prefix.length()) : e.getMessage();
     }
 
     /** Whether a page is of version 1, by its version and its length. */
@@ -103,6 +99,18 @@ public final class Verifier {
             }
         } catch (IOException e) {
             throw new MmapQueueException("the directory " + directory + " could not be read: " + e, e);
+        }
+    }
+
+    /** Throws if the target of a copy is a file, or a directory with files. */
+    public static void checkTarget(Path target) throws IOException {
+        if (!Files.exists(target)) {
+            return;
+        }
+        try (var files = Files.isDirectory(target) ? Files.list(target) : Stream.of(target)) {
+            if (files.findAny().isPresent()) {
+                throw new MmapQueueException("the target " + target + " must not exist, or be an empty directory");
+            }
         }
     }
 }

@@ -16,13 +16,14 @@ import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.recovery.RingSwitch;
 import org.mmapqueue.support.ChildJvm;
+import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.tool.QueueContent;
 import org.mmapqueue.tool.report.Progress;
 import org.mmapqueue.tool.verify.Verifier;
 
-/** Resizes that are killed at random moments lose nothing. */
+/** Resizes that are killed before calls at random lose nothing. */
 @Tag("long-form")
 class ResizeKillTest {
     /** Kills; resize.kills in the system properties sets another number. */
@@ -56,9 +57,16 @@ class ResizeKillTest {
         int interrupted = 0;
         int committed = 0;
         for (int kill = 0; kill < KILLS; kill++) {
-            try (ChildJvm child = new ChildJvm(ResizingProcess.class, path)) {
-                child.expect("begins");
-                Thread.sleep(random.nextInt(700));
+            RingSize size = new RingSize((40 + kill % 3) * 16384L, 4096L << kill % 3);
+            Path copy = Directories.copy(path, temp.resolve("counted"));
+            int calls = ResizingProcess.resize(copy, size, 0);
+            Directories.delete(copy);
+            // Kills are spread over the whole resize.
+            int first = calls * kill / KILLS;
+            int stopsAt = 1 + first + random.nextInt(calls * (kill + 1) / KILLS - first);
+            try (ChildJvm child =
+                    new ChildJvm(ResizingProcess.class, path, size.capacity(), size.segmentSize(), stopsAt)) {
+                child.expect("at");
                 child.kill();
             }
             interrupted += RingSwitch.isInterrupted(path) ? 1 : 0;
@@ -71,5 +79,7 @@ class ResizeKillTest {
             assertTrue(Verifier.verify(path, Progress.NONE).isWhole(), "kill " + kill);
         }
         System.out.println(KILLS + " kills, " + interrupted + " within a resize, " + committed + " after its commit");
+        // The first call makes the copy's directory, the last one follows the switch.
+        assertTrue(interrupted >= KILLS - 2 && committed > 0);
     }
 }

@@ -11,6 +11,7 @@ import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -20,8 +21,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
+import org.mmapqueue.StartAt;
 import org.mmapqueue.damage.Shape;
 import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.errors.MmapQueueException;
@@ -259,6 +262,67 @@ class RepairerTest {
         assertEquals(file.toString(), report.before().findings().get(0).file());
         assertTrue(Files.exists(Path.of(report.path()).resolve("consumers/a.inflight")));
         assertFalse(Files.exists(Path.of(report.path()).resolve("consumers/b.inflight")));
+    }
+
+    private static final String[] PRODUCERS = {"a", "b"};
+
+    private Path withProducers() throws InterruptedException {
+        Path path = temp.resolve("queue");
+        try (MmapQueue queue = MmapQueue.open(Shape.Made.config(path, true))) {
+            queue.createConsumer("default", StartAt.EARLIEST);
+            for (String producer : PRODUCERS) {
+                queue.pushOnce(producer, 7, List.of(new byte[3], new byte[4]), Duration.ZERO);
+            }
+        }
+        return path;
+    }
+
+    private static void assertRepeats(Path at, String producer, boolean stored) throws InterruptedException {
+        try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(at).build())) {
+            assertEquals(
+                    stored,
+                    queue.pushOnce(producer, 7, List.of(new byte[3], new byte[4]), Duration.ZERO)
+                            .isPresent());
+        }
+    }
+
+    /** With the stored identity of the queue, and with one that the pages of producers alone still have. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aBatchThatIsRepeatedAfterARepairIsStoredOnce(boolean withoutMeta) throws Exception {
+        Path path = withProducers();
+        if (withoutMeta) {
+            Files.delete(path.resolve("meta.dat"));
+        } else {
+            Directories.flip(path.resolve("0_segment.dat"), 20, 1);
+        }
+        Path target = Path.of(repair(path).path());
+        for (String producer : PRODUCERS) {
+            assertRepeats(target, producer, false);
+        }
+        Repairer.repairInPlace(path, Progress.NONE);
+        assertRepeats(path, "a", false);
+    }
+
+    /** The queue can be opened again; the report says what the producer has lost. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aDamagedPageOfAProducerIsLeftOut(boolean inPlace) throws InterruptedException {
+        Path path = withProducers();
+        Path page = path.resolve("producers/a.dat");
+        Directories.flip(page, 520, 1);
+        Finding found = Verifier.verify(path, Progress.NONE).findings().get(0);
+        assertEquals(Finding.Kind.CORRUPT, found.kind());
+        assertEquals(page.toString(), found.file());
+        assertEquals(512, found.position());
+        RepairReport report = inPlace ? Repairer.repairInPlace(path, Progress.NONE) : repair(path);
+        assertTrue(
+                report.actions().stream().anyMatch(each -> each.startsWith("left out " + page)),
+                report.actions().toString());
+        Path target = Path.of(report.path());
+        assertFalse(Files.exists(target.resolve("producers/a.dat")));
+        assertRepeats(target, "a", true);
+        assertRepeats(target, "b", false);
     }
 
     @Test

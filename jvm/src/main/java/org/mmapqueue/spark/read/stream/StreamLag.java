@@ -10,6 +10,7 @@ import java.util.TreeSet;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueStats;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.metrics.Metric;
 import org.mmapqueue.spark.common.PartitionOffsets;
 
 /**
@@ -54,18 +55,19 @@ final class StreamLag {
         }
     }
 
-    /** The metrics by name, for the query's progress. */
+    /** The metrics by name, for the query's progress: Spark's own names for the first three, {@link Metric}'s where it has one. */
     Map<String, String> figures() {
         Map<String, String> figures = new LinkedHashMap<>();
         long now = ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now());
-        long age = oldestMicros == Long.MAX_VALUE ? 0 : Math.max(0, now - oldestMicros) / 1000;
+        long age = oldestMicros == Long.MAX_VALUE ? 0 : Math.max(0, now - oldestMicros);
         figures.put("minOffsetsBehindLatest", Long.toString(offsets.getMin()));
         figures.put("maxOffsetsBehindLatest", Long.toString(offsets.getMax()));
         figures.put("avgOffsetsBehindLatest", Double.toString(offsets.getAverage()));
-        figures.put("bytesBehindLatest", Long.toString(bytes));
-        figures.put("ageOfOldestUnreadMs", Long.toString(age));
-        figures.put("slowestConsumer", String.join(", ", holders));
-        figures.put("slowestConsumerBytesBehind", Long.toString(heldBytes));
+        figures.put(Metric.LAG_RECORDS.shortName(), Long.toString(offsets.getSum()));
+        figures.put(Metric.LAG_BYTES.shortName(), Long.toString(bytes));
+        figures.put(Metric.OLDEST_UNACKED_AGE.shortName(), Double.toString(age / 1e6));
+        figures.put("slowest_consumer", String.join(", ", holders));
+        figures.put("slowest_consumer_lag_bytes", Long.toString(heldBytes));
         return figures;
     }
 }

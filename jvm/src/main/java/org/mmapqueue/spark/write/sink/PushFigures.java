@@ -67,10 +67,14 @@ public final class PushFigures {
      */
     public Map<String, String> figures() {
         Map<String, String> figures = new LinkedHashMap<>();
-        figures.put(WriteMetrics.SEGMENTS, Long.toString(segments()));
-        figures.put(WriteMetrics.LOCK_WAIT, Long.toString(lockWaitMillis()));
-        figures.put(WriteMetrics.ROOM_WAIT, Long.toString(roomWaitMillis()));
-        figures.put(WriteMetrics.COMMIT, Long.toString(commitMillis()));
+        figures.put("segments_written", Long.toString(segments()));
+        figures.put("lock_wait_seconds", seconds(lockNanos));
+        figures.put("room_wait_seconds", seconds(roomNanos));
+        figures.put("commit_seconds", seconds(commitNanos));
         return figures;
+    }
+
+    private static String seconds(LongAdder nanos) {
+        return Double.toString(nanos.sum() / 1e9);
     }
 }

@@ -10,10 +10,10 @@ import org.apache.spark.sql.connector.write.Write;
 public final class WriteMetrics {
     private static final String RECORDS = "recordsWritten";
     private static final String BYTES = "bytesWritten";
-    static final String SEGMENTS = "segmentsWritten";
-    static final String LOCK_WAIT = "lockWaitMs";
-    static final String ROOM_WAIT = "roomWaitMs";
-    static final String COMMIT = "commitMs";
+    private static final String SEGMENTS = "segmentsWritten";
+    private static final String LOCK_WAIT = "lockWaitMs";
+    private static final String ROOM_WAIT = "roomWaitMs";
+    private static final String COMMIT = "commitMs";
 
     /** Whether this version of Spark supports metrics of the driver. */
     private static final boolean FROM_DRIVER = Arrays.stream(Write.class.getMethods())

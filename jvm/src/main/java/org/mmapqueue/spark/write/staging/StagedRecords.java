@@ -6,13 +6,12 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.MappedByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.mmapqueue.Records;
 import org.mmapqueue.io.DataFile;
-import org.mmapqueue.io.Mapped;
+import org.mmapqueue.io.Mapping;
 import org.mmapqueue.io.Storage;
 
 /**
@@ -20,7 +19,7 @@ import org.mmapqueue.io.Storage;
  * appender's lock. Not thread-safe.
  */
 public final class StagedRecords implements Closeable {
-    private final List<MappedByteBuffer> mappings = new ArrayList<>();
+    private final List<Mapping> mappings = new ArrayList<>();
     private final Records records;
 
     /**
@@ -72,9 +71,9 @@ public final class StagedRecords implements Closeable {
             if (file.size() < size) {
                 throw new EOFException(path + " has " + file.size() + " bytes, expected " + size);
             }
-            MappedByteBuffer mapping = file.map(size, false);
+            Mapping mapping = file.mapToUnmap(size, false);
             mappings.add(mapping);
-            return mapping.duplicate().order(ByteOrder.LITTLE_ENDIAN);
+            return mapping.bytes().duplicate().order(ByteOrder.LITTLE_ENDIAN);
         }
     }
 
@@ -105,7 +104,7 @@ public final class StagedRecords implements Closeable {
     /** Unmaps the files; the rows must not be used after the close. */
     @Override
     public void close() {
-        mappings.forEach(Mapped::unmap);
+        mappings.forEach(Mapping::unmap);
         mappings.clear();
     }
 }

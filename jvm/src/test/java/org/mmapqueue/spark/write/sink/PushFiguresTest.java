@@ -144,9 +144,9 @@ class PushFiguresTest {
         Push push = patient();
         sink.commitEpoch("q", 0, List.of(staged("q", 0, 0, 9), staged("q", 0, 1, 1)), push);
         // 9 rows of 1016 bytes need three segments of 4096 bytes; the row of the other partition needs one.
-        assertEquals("4", push.figures().figures().get("segmentsWritten"));
+        assertEquals("4", push.figures().figures().get("segments_written"));
         Push again = patient();
         sink.commitEpoch("q", 0, List.of(staged("q", 0, 0, 9), staged("q", 0, 1, 1)), again);
-        assertEquals("0", again.figures().figures().get("segmentsWritten"));
+        assertEquals("0", again.figures().figures().get("segments_written"));
     }
 }

@@ -1,0 +1,74 @@
+package org.mmapqueue;
+
+import org.jspecify.annotations.Nullable;
+import org.mmapqueue.consume.ConsumerCore;
+import org.mmapqueue.core.QueueCore;
+import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.errors.OutOfRangeException;
+
+/** The open consumer of a {@link Consumer}, created by the first call that needs it to exist. Any number of threads. */
+abstract class LazyConsumer {
+    final MmapQueue handle;
+    final QueueCore queue;
+    final String name;
+    /** Null until the first call that needs the consumer to exist. */
+    private volatile @Nullable ConsumerCore opened;
+
+    private volatile boolean closed;
+
+    LazyConsumer(MmapQueue handle, QueueCore queue, String name, @Nullable ConsumerCore opened) {
+        this.handle = handle;
+        this.queue = queue;
+        this.name = name;
+        this.opened = opened;
+    }
+
+    /** The consumer; created at the log start if it does not exist. */
+    final ConsumerCore core() {
+        checkOpen();
+        ConsumerCore core = opened;
+        if (core == null) {
+            core = queue.consumer(name, StartAt.EARLIEST);
+            opened = core;
+        }
+        return core;
+    }
+
+    /** The consumer; null if no process has created it yet. */
+    final @Nullable ConsumerCore existing() {
+        checkOpen();
+        return opened != null || queue.consumerNames().contains(name) ? core() : null;
+    }
+
+    /** The consumer that has popped a record; throws if it does not exist. */
+    final ConsumerCore existing(String call, long offset) {
+        ConsumerCore core = existing();
+        if (core == null) {
+            throw new OutOfRangeException(call + " by consumer " + name + ", which has popped nothing", offset, 0, -1);
+        }
+        return core;
+    }
+
+    final void checkOpen() {
+        if (handle.isClosed()) {
+            throw new ClosedException("the handle of the queue that consumer " + name + " came from is closed");
+        }
+        if (closed) {
+            throw new ClosedException("the queue, or its consumer " + name + ", is closed");
+        }
+    }
+
+    final boolean isClosed() {
+        ConsumerCore core = opened;
+        return core != null ? core.isClosed() : closed;
+    }
+
+    /** Gives up ownership. */
+    final void release() {
+        closed = true;
+        ConsumerCore core = opened;
+        if (core != null) {
+            queue.closeConsumer(core);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+package org.mmapqueue.core;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.file.Path;
+import org.mmapqueue.consume.Consumers;
+import org.mmapqueue.consume.DeadLetters;
+import org.mmapqueue.errors.LockedException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.io.Closing;
+import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.io.ProcessLock;
+import org.mmapqueue.lookup.Log;
+import org.mmapqueue.recovery.QueueFiles;
+import org.mmapqueue.recovery.QueueLocks;
+import org.mmapqueue.write.Writer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The end of an open queue: stops the calls, then closes the parts in order. Any number of threads. */
+final class Shutdown {
+    private static final Logger LOG = LoggerFactory.getLogger(Shutdown.class);
+
+    private final Path directory;
+    private final Writer writer;
+    private final Consumers consumers;
+    private final DeadLetters deadLetters;
+    private final Log log;
+    private final ProcessLock lock;
+    private final Runnable wakeAll;
+    private final Closeable producers;
+    private final Closeable swapper;
+    private final Closeable meta;
+    private boolean closed;
+
+    /**
+     * @param writer null if another process writes
+     * @param lock of the writer; null if another process writes
+     * @param wakeAll wakes the waiting calls
+     * @param producers null in version 1, and if another process writes
+     */
+    Shutdown(
+            Path directory,
+            Writer writer,
+            Consumers consumers,
+            DeadLetters deadLetters,
+            Log log,
+            ProcessLock lock,
+            Runnable wakeAll,
+            Closeable producers,
+            Closeable swapper,
+            Closeable meta) {
+        this.directory = directory;
+        this.writer = writer;
+        this.consumers = consumers;
+        this.deadLetters = deadLetters;
+        this.log = log;
+        this.lock = lock;
+        this.wakeAll = wakeAll;
+        this.producers = producers;
+        this.swapper = swapper;
+        this.meta = meta;
+    }
+
+    synchronized boolean isClosed() {
+        return closed;
+    }
+
+    /** Flushes and closes. Running calls end first; waiting calls throw ClosedException. */
+    synchronized void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        boolean stopped = false;
+        try {
+            // Each stops the calls into one part of the queue, also if another one fails.
+            Closing.all(writer == null ? null : writer::stopAppending, consumers::stop, log);
+            stopped = true;
+        } catch (IOException e) {
+            throw notClosed(e);
+        } catch (InternalError e) {
+            throw log.explain(e);
+        } finally {
+            wakeAll.run();
+            release(stopped || isStopped());
+        }
+    }
+
+    // The failure may have come after the stop: when a consumer's last file was written, for instance.
+    private boolean isStopped() {
+        return (writer == null || writer.isStopped()) && consumers.isStopped() && log.isStopped();
+    }
+
+    // While a thread may read or write a segment, it must stay mapped: access after unmap crashes the JVM. Nor may
+    // another process write the queue.
+    private void release(boolean stopped) {
+        try {
+            if (stopped) {
+                Closing.all(writer, deadLetters, consumers, producers, swapper, meta, lock);
+            } else {
+                LOG.error("the queue in {} stays mapped and locked: not all calls could be stopped", directory);
+                Closing.all(deadLetters, consumers);
+            }
+        } catch (IOException e) {
+            throw notClosed(e);
+        } catch (InternalError e) {
+            throw log.explain(e);
+        } finally {
+            if (stopped && lock != null) {
+                unlock();
+            }
+        }
+    }
+
+    private void unlock() {
+        try {
+            lock.close(); // again, when an error has cut off the first close
+        } catch (IOException e) {
+            throw notClosed(e);
+        }
+    }
+
+    private MmapQueueException notClosed(IOException cause) {
+        return new MmapQueueException("the queue in " + directory + " could not be closed: " + cause, cause);
+    }
+
+    /** Closes the queue, and deletes its files. */
+    void destroy() {
+        close();
+        try {
+            Closeable locks = QueueLocks.all(directory);
+            try {
+                QueueFiles.delete(DiskStorage.INSTANCE, directory);
+            } finally {
+                locks.close();
+            }
+        } catch (LockedException e) {
+            throw new LockedException("the queue is closed and was not destroyed: " + e.getMessage(), e.pid());
+        } catch (IOException e) {
+            throw new MmapQueueException("not all files of the queue in " + directory + " could be deleted: " + e, e);
+        }
+    }
+}

@@ -1,0 +1,28 @@
+package org.mmapqueue.io;
+
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import org.mmapqueue.errors.MmapQueueException;
+
+/** Maps files so that they can be unmapped on request, in the way of one JDK. Safe for any number of threads. */
+interface Mapper {
+    /** Maps the first {@code size} bytes of a file. */
+    Mapping map(FileChannel channel, FileChannel.MapMode mode, long size) throws IOException;
+
+    /** The way of this JDK (decision 120): the cleaner while that is silent, and the arena where it is not. */
+    static Mapper ofThisJdk() {
+        Mapper cleaner = CleanerMapper.find();
+        Mapper arena = ArenaMapper.find();
+        if (arena != null && (cleaner == null || Runtime.version().feature() >= CleanerMapper.WARNED_SINCE)) {
+            return arena;
+        }
+        if (cleaner != null) {
+            return cleaner;
+        }
+        return (channel, mode, size) -> {
+            throw new MmapQueueException("Java " + Runtime.version().feature()
+                    + " without the module jdk.unsupported cannot unmap files: add the module to this runtime, or use"
+                    + " Java 22 or newer");
+        };
+    }
+}

@@ -1,0 +1,42 @@
+package org.mmapqueue.io;
+
+import java.io.IOException;
+import java.nio.MappedByteBuffer;
+import java.nio.channels.FileChannel;
+
+/**
+ * A mapped part of a file that its owner unmaps. The owner guarantees that no thread uses the buffer during or after
+ * {@link #unmap}: an access after it crashes the JVM, or throws IllegalStateException, depending on the JDK.
+ */
+public final class Mapping {
+    private static final Mapper MAPPER = Mapper.ofThisJdk();
+
+    private final MappedByteBuffer bytes;
+    private final Runnable unmapping;
+
+    /**
+     * A mapping of a buffer that exists.
+     *
+     * @param bytes the mapped bytes
+     * @param unmapping what {@link #unmap} runs
+     */
+    public Mapping(MappedByteBuffer bytes, Runnable unmapping) {
+        this.bytes = bytes;
+        this.unmapping = unmapping;
+    }
+
+    /** Maps the first {@code size} bytes of a file. The mapping stays valid when the channel is closed. */
+    public static Mapping of(FileChannel channel, FileChannel.MapMode mode, long size) throws IOException {
+        return MAPPER.map(channel, mode, size);
+    }
+
+    /** The mapped bytes. */
+    public MappedByteBuffer bytes() {
+        return bytes;
+    }
+
+    /** Unmaps at once. Called once. */
+    public void unmap() {
+        unmapping.run();
+    }
+}

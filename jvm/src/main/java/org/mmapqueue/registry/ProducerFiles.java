@@ -1,0 +1,77 @@
+package org.mmapqueue.registry;
+
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.function.LongSupplier;
+import org.mmapqueue.ProducerStats;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.meta.ProducerPage;
+
+/** Reads the pages of idempotent producers beside the process that writes them. Changes nothing. */
+final class ProducerFiles {
+    /** A page is damaged if this many reads find a slot that is not whole. */
+    private static final int TRIES = 20;
+
+    private ProducerFiles() {}
+
+    /**
+     * The last batch of each producer, in alphabetical order of their names.
+     *
+     * @param queue of the directory
+     * @param nextOffset the offset of the next record: later batches are not in the log
+     * @throws CorruptException when a page is damaged
+     */
+    static List<ProducerStats> read(Storage storage, Path queueDirectory, MetaFields queue, LongSupplier nextOffset)
+            throws IOException {
+        List<ProducerStats> found = new ArrayList<>();
+        Path directory = queueDirectory.resolve(ProducerPage.DIRECTORY);
+        if (!Files.isDirectory(directory)) {
+            return found;
+        }
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, "*" + ProducerPage.SUFFIX)) {
+            for (Path file : files) {
+                try {
+                    found.add(statsOf(file, lastBatch(storage, file, queue, nextOffset)));
+                } catch (NoSuchFileException e) {
+                    // The producer was forgotten since.
+                }
+            }
+        }
+        found.sort(Comparator.comparing(ProducerStats::name));
+        return found;
+    }
+
+    private static ProducerStats statsOf(Path file, ProducerPage.LastBatch last) {
+        String fileName = file.getFileName().toString();
+        return new ProducerStats(
+                fileName.substring(0, fileName.length() - ProducerPage.SUFFIX.length()),
+                last.sequence(),
+                last.end(),
+                Instant.EPOCH.plus(last.createdAtMicros(), ChronoUnit.MICROS));
+    }
+
+    // A slot is stored in several steps.
+    private static ProducerPage.LastBatch lastBatch(
+            Storage storage, Path file, MetaFields queue, LongSupplier nextOffset) throws IOException {
+        for (int tries = 1; ; tries++) {
+            try {
+                return ProducerPage.lastBatch(storage, file, queue, nextOffset);
+            } catch (CorruptException e) {
+                if (tries == TRIES) {
+                    throw e;
+                }
+                Thread.onSpinWait();
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+package org.mmapqueue.write;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.function.BooleanSupplier;
+import org.mmapqueue.BatchDigest;
+import org.mmapqueue.Records;
+import org.mmapqueue.append.Appender;
+import org.mmapqueue.append.IdempotentAppend;
+import org.mmapqueue.config.Names;
+import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.flush.Flusher;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.meta.ProducerPage;
+import org.mmapqueue.registry.Producers;
+
+/**
+ * Idempotent appends, and what is stored of their producers. In version 1 every call throws ConfigException. Any number
+ * of threads.
+ */
+public final class IdempotentProducers {
+    private final Path directory;
+    private final MetaPage meta;
+    private final Writer writer;
+    private final Appender appender;
+    private final Flusher flusher;
+    private final Producers pages;
+    private final Producers.Host host = new PagesHost();
+
+    /** @param pages null in version 1 */
+    IdempotentProducers(
+            Path directory, MetaPage meta, Writer writer, Appender appender, Flusher flusher, Producers pages) {
+        this.directory = directory;
+        this.meta = meta;
+        this.writer = writer;
+        this.appender = appender;
+        this.flusher = flusher;
+        this.pages = pages;
+    }
+
+    private final class PagesHost implements Producers.Host {
+        @Override
+        public void retire(ProducerPage page) {
+            appender.retire(page);
+        }
+
+        @Override
+        public void exclusively(Flusher.Syncing work) throws IOException {
+            flusher.exclusively(work);
+        }
+
+        @Override
+        public void flush() {
+            flusher.flush();
+        }
+    }
+
+    /** Returns -1 if the producer's batch of that or a later sequence is stored; the digest may be null. */
+    public long push(
+            String producer,
+            long sequence,
+            BatchDigest digest,
+            Records batch,
+            long timeoutNanos,
+            boolean sync,
+            BooleanSupplier gone)
+            throws InterruptedException {
+        Producers known = pages();
+        Names.check("producer", producer);
+        if (sequence < 0) {
+            throw new IllegalArgumentException(
+                    "sequence " + sequence + " of producer " + producer + ", expected 0 or more");
+        }
+        long offset = writer.stored(writer.offer(
+                () -> append(known, producer, sequence, digest, batch, sync), batch.count(), timeoutNanos, gone));
+        if (sync) {
+            flusher.awaitDurable(meta.writing(), page(known, producer), sequence);
+        }
+        return offset == Appender.DONE ? -1 : offset;
+    }
+
+    private long append(
+            Producers known, String producer, long sequence, BatchDigest digest, Records batch, boolean sync) {
+        while (true) {
+            long offset = appender.append(batch, new IdempotentAppend(page(known, producer), sequence, digest, sync));
+            if (offset != Appender.RETIRED) {
+                return offset;
+            }
+        }
+    }
+
+    private ProducerPage page(Producers known, String producer) {
+        try {
+            return known.page(producer, host);
+        } catch (IOException e) {
+            throw failed(pageOf(producer) + " could not be made, nothing was stored", e);
+        }
+    }
+
+    /** The sequence of a producer's last batch. */
+    public OptionalLong lastSequence(String producer) {
+        try {
+            return pages().last(producer, host);
+        } catch (IOException e) {
+            throw failed(pageOf(producer) + " could not be read", e);
+        }
+    }
+
+    /** The digest of a batch, if it is retained. */
+    public Optional<BatchDigest> digest(String producer, long sequence) {
+        try {
+            return pages().digest(producer, sequence, host);
+        } catch (IOException e) {
+            throw failed(pageOf(producer) + " could not be read", e);
+        }
+    }
+
+    /** The producers' names, in alphabetical order. */
+    public List<String> names() {
+        return pages().names();
+    }
+
+    /** Deletes a producer's sequences. */
+    public void forget(String producer) {
+        try {
+            pages().forget(producer, host);
+        } catch (IOException e) {
+            throw failed("producer " + producer + " of " + directory + " could not be forgotten", e);
+        }
+    }
+
+    private Producers pages() {
+        if (pages == null) {
+            throw new ConfigException(
+                    "format_version", "1", "2 for producers: version 1 has no place for what they have pushed");
+        }
+        return pages;
+    }
+
+    private String pageOf(String producer) {
+        return "the page of producer " + producer + " in " + directory;
+    }
+
+    private static MmapQueueException failed(String what, IOException cause) {
+        return new MmapQueueException(what + ": " + cause, cause);
+    }
+}

@@ -1,0 +1,67 @@
+package org.mmapqueue.core;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Optional;
+import java.util.logging.Handler;
+import java.util.logging.Level;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
+
+class TestedJavaTest {
+    private static final String WARNING = "mmapqueue was not tested on Java 99; tested: 17, 21, 25";
+
+    @TempDir
+    Path temp;
+
+    @Test
+    void onlyUntestedReleasesHaveAWarning() {
+        assertEquals(Optional.empty(), TestedJava.warning(17));
+        assertEquals(Optional.empty(), TestedJava.warning(25));
+        assertEquals(Optional.of(WARNING), TestedJava.warning(99));
+    }
+
+    @Test
+    void theFirstOpenOfAProcessWarns() {
+        List<String> logged = Collections.synchronizedList(new ArrayList<>());
+        Handler handler = new Handler() {
+            @Override
+            public void publish(LogRecord entry) {
+                logged.add(entry.getMessage());
+            }
+
+            @Override
+            public void flush() {}
+
+            @Override
+            public void close() {}
+        };
+        Logger logger = Logger.getLogger(TestedJava.class.getName());
+        logger.addHandler(handler);
+        logger.setLevel(Level.WARNING);
+        logger.setUseParentHandlers(false);
+        int before = TestedJava.UNCHECKED.getAndSet(99);
+        try {
+            for (int i = 0; i < 2; i++) {
+                MmapQueue.open(QueueConfig.builder(temp.resolve("queue"))
+                                .capacity("64k")
+                                .build())
+                        .close();
+            }
+            assertEquals(List.of(WARNING), logged);
+        } finally {
+            TestedJava.UNCHECKED.set(before);
+            logger.setUseParentHandlers(true);
+            logger.setLevel(null);
+            logger.removeHandler(handler);
+        }
+    }
+}
