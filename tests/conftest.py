@@ -18,6 +18,7 @@ import pytest
 
 import mmapqueue
 import spark_archive
+from command_line import CommandLine
 
 #: A segment is a page here: records span segments, and the ring goes round all the time.
 SMALL = {"segment_size": "4k", "queue_capacity_segments": 16, "max_in_mem_segments": 6, "max_event_size": 8000}
@@ -26,6 +27,8 @@ SMALL = {"segment_size": "4k", "queue_capacity_segments": 16, "max_in_mem_segmen
 LONG = os.environ.get("MMAPQUEUE_TESTS") == "long"
 
 os.environ.setdefault("SPARK_SUBMIT_OPTS", spark_archive.options())
+# The Python on PATH may be another one than that of the driver.
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
 CONFIGURATIONS = {
@@ -140,6 +143,14 @@ def script(tmp_path: Path) -> Iterator[Script]:
     scripts = Script(tmp_path)
     yield scripts
     scripts.end()
+
+
+@pytest.fixture
+def command_line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandLine]:
+    """Runs commands; the archive of classes is made once for all tests of a run."""
+    found = CommandLine(tmp_path_factory.getbasetemp().parent / "cache")
+    yield found
+    found.end()
 
 
 @pytest.fixture

@@ -14,10 +14,7 @@ from mmapqueue._cli.main import main
 
 
 def status(*words: object) -> int:
-    try:
-        return main([str(word) for word in words])
-    except SystemExit as end:
-        return int(end.code or 0)
+    return main([str(word) for word in words])
 
 
 def test_the_command_line(closed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import mmapqueue
+from conftest import Script
 from mmapqueue.pipeline import EventType
 from mmapqueue.pipeline.gather.receivers.syslog import SyslogReceiver
 from mmapqueue.pipeline.gather.syslog_frames import SyslogFrames
@@ -167,6 +168,54 @@ def test_tcp_a_connection_is_closed_when_all_of_it_is_stored() -> None:
             connection.settimeout(30)
             assert connection.recv(1) == b""
             assert data(serving) == [b"<1>one", b"<1>two", b"<1>no end"]
+
+
+def test_tcp_a_connection_is_reset_when_the_receiver_stops() -> None:
+    with Serving(SyslogReceiver(listen=TCP)) as serving, connect(serving) as connection:
+        connection.sendall(b"<1>one\n")
+        wait_for(lambda: serving.inbox.records)
+        serving.run(serving.receivers[0].stop())
+        with pytest.raises(ConnectionResetError):
+            connection.recv(1)
+
+
+#: A receiver that never stores what it has read.
+STUCK = """
+    import asyncio, importlib, logging, sys
+    from types import SimpleNamespace
+    from mmapqueue.pipeline.gather.receivers.syslog import SyslogReceiver
+
+    class Inbox:
+        max_event_size = 1 << 20
+
+        async def put(self, *records):
+            print("read", flush=True)
+            await asyncio.Event().wait()
+
+    async def main():
+        receiver = SyslogReceiver(listen="tcp://127.0.0.1:0")
+        await receiver.start(SimpleNamespace(pipe="p", inbox=Inbox(), log=logging.getLogger(), shared=False))
+        print(receiver.port, flush=True)
+        await asyncio.Event().wait()
+
+    importlib.import_module(sys.argv[1]).run(main())
+"""
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_tcp_a_killed_process_resets_its_connections(script: Script, loop: str) -> None:
+    # The end of a connection says that all is stored.
+    process = script.start(STUCK, loop)
+    assert process.stdout is not None
+    address = ("127.0.0.1", int(process.stdout.readline()))
+    with socket.create_connection(address, 30) as reading, socket.create_connection(address, 30) as idle:
+        reading.sendall(b"<1>one\n")
+        reading.shutdown(socket.SHUT_WR)
+        assert process.stdout.readline() == "read\n"
+        process.kill()
+        for each in (reading, idle):
+            with pytest.raises(ConnectionResetError):
+                each.recv(1)
 
 
 def test_tcp_limits(caplog: pytest.LogCaptureFixture) -> None:

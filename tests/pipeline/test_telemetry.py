@@ -122,7 +122,8 @@ def test_satellites_names_of_gathering(tmp_path: Path) -> None:
         assert found["pipeline_queue_total_capacity", labels(pipeline="logs")] == 65536
         assert found["pipeline_queue_partition_size", labels(pipeline="logs", partition="0")] > 0
         assert found["grpc_server_connection_count", ()] == 0
-        assert found["queue_records", labels(pipe="logs", partition="0")] == 3
+        queue = agent.pipes["logs"].queue.path
+        assert found["mmapqueue_retained_records", labels(pipe="logs", partition="0", queue=queue)] == 3
 
     gathered(pipeline(tmp_path), look)
 
@@ -133,15 +134,16 @@ def test_figures_of_consumers(tmp_path: Path) -> None:
         queue = agent.pipes["logs"].queue
         await asyncio.to_thread(queue.create_consumer, "archive")
         await asyncio.to_thread(queue.push_many, [b"x" * 100] * 10)
-        of_consumer = labels(pipe="logs", partition="0", consumer="archive")
+        of_queue = {"pipe": "logs", "partition": "0", "queue": queue.path}
+        of_consumer = labels(consumer="archive", **of_queue)
         found = await until(telemetry, ("gatherer_fetch_count", labels(pipe="logs", status="success")), 1)
         records = queue.end_offset() - queue.first_offset()
-        found = await until(telemetry, ("queue_consumer_lag_records", of_consumer), records)
-        assert found["queue_consumer_lag_bytes", of_consumer] > 1000
-        age = found["queue_oldest_age_seconds", labels(pipe="logs", partition="0")]
-        assert age == found["queue_consumer_lag_seconds", of_consumer] > 0
-        assert found["queue_mapped_bytes", labels(pipe="logs", partition="0")] > 0
-        assert found["queue_unsynced_bytes", labels(pipe="logs", partition="0")] >= 0
+        found = await until(telemetry, ("mmapqueue_lag_records", of_consumer), records)
+        assert found["mmapqueue_lag_bytes", of_consumer] > 1000
+        assert found["mmapqueue_oldest_unacked_age_seconds", of_consumer] > 0
+        assert found["mmapqueue_mapped_bytes", labels(**of_queue)] > 0
+        assert found["mmapqueue_unsynced_bytes", labels(**of_queue)] >= 0
+        assert found["mmapqueue_pushed_records_total", labels(**of_queue)] == records
 
     gathered(pipeline(tmp_path), look)
 
@@ -253,7 +255,7 @@ def test_progress_of_spark_3(tmp_path: Path) -> None:
 
 def test_satellites_names_of_processing(tmp_path: Path) -> None:
     with ProcessTelemetry(pipeline(tmp_path)) as telemetry:
-        behind = {"maxOffsetsBehindLatest": "7", "bytesBehindLatest": "700", "ageOfOldestUnreadMs": "1500"}
+        behind = {"maxOffsetsBehindLatest": "7", "lag_bytes": "700", "oldest_unacked_age_seconds": "1.5"}
         telemetry.progressed(progressed("logs.archive", 100, **behind))
         telemetry.progressed(progressed("logs.archive", 10, rows=25))
         telemetry.progressed(progressed("logs.archive", 0))

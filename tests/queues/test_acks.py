@@ -1,29 +1,16 @@
-"""Acks of single records, negative acknowledgements, and their limits."""
+"""Acks of single records, the limit of records in flight, and records that are dropped or redelivered."""
 
 import time
 from datetime import datetime, timezone
 from itertools import pairwise
-from math import inf, nan
-from pathlib import Path
 from typing import Any
 
 import pytest
+from acking import pushed, seen
 
 import mmapqueue
 from conftest import SMALL, Open, Script, data, eventually
 from mmapqueue._jvm.shared_buffer import SMALL_BYTES
-
-
-def seen(messages: Any) -> list[tuple[int, int]]:
-    return [(message.offset, message.attempts) for message in messages]
-
-
-def pushed(queue: mmapqueue.Queue, count: int) -> mmapqueue.Queue:
-    queue.push_many(b"%d" % i for i in range(count))
-    return queue
-
-
-# Acks of single records
 
 
 def test_single_acks_commit_what_has_no_gap(any_queue: mmapqueue.Queue) -> None:
@@ -106,125 +93,6 @@ def test_no_offset_is_too_large_to_be_refused(any_queue: mmapqueue.Queue, offset
     assert (any_queue.lag(), any_queue.unacked()) == (10, 3)
 
 
-# Negative acknowledgement
-
-
-def test_requeued_records_come_before_new_ones(any_queue: mmapqueue.Queue) -> None:
-    messages = pushed(any_queue, 10).pop_many(5)
-    any_queue.nack(messages[3])
-    any_queue.nack(1)
-    any_queue.nack(1)
-    assert (any_queue.qsize(), any_queue.unacked()) == (7, 5)
-    assert any_queue.peek() == any_queue.peek() == messages[1]._replace(attempts=2)
-    assert seen(any_queue.pop_many(3)) == [(1, 2), (3, 2), (5, 1)]
-    any_queue.nack(3)
-    assert seen([any_queue.pop()]) == [(3, 3)]
-    any_queue.ack(5)
-    assert seen(any_queue) == [(6, 1), (7, 1), (8, 1), (9, 1)]
-
-
-def test_attempts_and_offsets_of_every_record(open_queue: Open, tmp_path: Path) -> None:
-    """Each column of a batch, there or not, whatever the others are."""
-    for timestamps in (True, False):
-        queue = pushed(open_queue(tmp_path / f"{timestamps}", timestamps=timestamps), 3001)
-        expected = {}
-        messages = queue.pop_many(3001)
-        assert seen(messages) == [(i, 1) for i in range(3001)]
-        for wanted in ({*range(0, 3001, 3)}, {*range(3001)}, {1, 2, 3000}, {2000}):
-            for offset in wanted:
-                queue.nack(offset)
-                expected[offset] = expected.get(offset, 1) + 1
-            again = queue.pop_many(4000)
-            assert seen(again) == [(offset, expected[offset]) for offset in sorted(wanted)]
-            assert data(again) == [b"%d" % offset for offset in sorted(wanted)]
-            assert all(message == messages[message.offset]._replace(attempts=message.attempts) for message in again)
-        queue.close()
-
-
-def test_a_requeued_record_can_be_acked(any_queue: mmapqueue.Queue) -> None:
-    messages = pushed(any_queue, 4).pop_many()
-    for message in messages:
-        any_queue.nack(message)
-    any_queue.ack(messages[1])
-    any_queue.ack(messages[3], single=True)
-    assert seen(any_queue) == [(2, 2)]
-
-
-def test_nack_raises_for_records_that_were_not_popped_or_are_acked(any_queue: mmapqueue.Queue) -> None:
-    pushed(any_queue, 10).pop_many(6)
-    any_queue.ack(1)
-    any_queue.ack(4, single=True)
-    for offset in (0, 1, 4, 6, 10, -1):
-        with pytest.raises(mmapqueue.OutOfRange) as caught:
-            any_queue.nack(offset)
-        assert caught.value.requested == offset
-    for wrong in ("0", 1.0, None):
-        with pytest.raises(TypeError):
-            any_queue.nack(wrong)
-    for delay in (-1, -0.001, nan, -inf):
-        with pytest.raises(ValueError, match="delay"):
-            any_queue.nack(2, delay)
-    assert any_queue.pop_many() == any_queue.read_many(6, 4) or any_queue.qsize() == 0
-    assert any_queue.unacked() == 7
-
-
-def test_a_delay_holds_a_record_back(any_queue: mmapqueue.Queue) -> None:
-    pushed(any_queue, 3).pop_many()
-    given = time.monotonic()
-    any_queue.nack(1, delay=0.8)
-    any_queue.nack(2, delay=inf)
-    assert seen([any_queue.pop(timeout=30)]) == [(1, 2)]
-    assert time.monotonic() - given >= 0.798
-    assert any_queue.pop_many(timeout=0.1) == []
-
-
-def test_attempts_outlive_a_close(open_queue: Open) -> None:
-    queue = pushed(open_queue(**SMALL), 3)
-    queue.nack(queue.pop())
-    queue.pop()
-    queue.close()
-    assert seen(open_queue(**SMALL)) == [(0, 3), (1, 1), (2, 1)]
-
-
-# Records that an iterator has popped and not given
-
-
-def test_what_came_back_from_an_iterator_counts_as_not_popped(any_queue: mmapqueue.Queue) -> None:
-    pushed(any_queue, 20)
-    for message in any_queue.consume(max_records=10):
-        if message.offset == 4:
-            break
-    assert (any_queue.qsize(), any_queue.unacked()) == (15, 5)
-    for offset in (5, 9):
-        for call in (
-            lambda offset=offset: any_queue.ack(offset),
-            lambda offset=offset: any_queue.ack(offset, single=True),
-            lambda offset=offset: any_queue.ack_many([3, offset]),
-            lambda offset=offset: any_queue.nack(offset),
-        ):
-            with pytest.raises(mmapqueue.OutOfRange, match=r"not popped.*available: 0\.\.4") as caught:
-                call()
-            assert (caught.value.requested, caught.value.first, caught.value.last) == (offset, 0, 4)
-    any_queue.nack(3)
-    any_queue.ack(2)
-    assert seen(any_queue) == [*((i, 1) for i in range(5, 10)), (3, 2), *((i, 1) for i in range(10, 20))]
-    any_queue.ack(19)
-    assert (any_queue.lag(), any_queue.unacked(), any_queue.qsize()) == (0, 0, 0)
-
-
-def test_an_ack_beyond_what_came_back_is_for_that_too(any_queue: mmapqueue.Queue) -> None:
-    pushed(any_queue, 20)
-    iterator = any_queue.consume(max_records=10)
-    next(iterator)
-    assert any_queue.pop().offset == 10
-    iterator.close()
-    any_queue.ack(10)
-    assert seen(any_queue) == [(i, 1) for i in range(11, 20)]
-
-
-# Limits
-
-
 def test_max_unacked(open_queue: Open) -> None:
     queue = pushed(open_queue(max_unacked=8), 20)
     assert len(queue.pop_many(20)) == 8
@@ -269,43 +137,6 @@ def test_a_record_is_redelivered_after_visibility_timeout(open_queue: Open) -> N
     assert seen(queue.pop_many(timeout=10)) == [(1, 2), (3, 2)]
     queue.ack(3)
     assert queue.pop_many(timeout=1.2) == []
-
-
-def test_what_an_iterator_holds_for_too_long_comes_once(open_queue: Open) -> None:
-    queue = pushed(open_queue(visibility_timeout=1000), 6)
-    iterator = queue.consume(timeout=5, max_records=4)
-    first = next(iterator)
-    assert eventually(lambda: queue.peek().attempts == 2)
-    # The JVM has requeued the undelivered records of the iterator, which continues with redelivered ones.
-    got = [first, *(next(iterator) for _ in range(6))]
-    assert seen(got) == [(0, 1), (0, 2), (1, 2), (2, 2), (3, 2), (4, 1), (5, 1)]
-    iterator.close()
-    queue.ack(5)
-    assert queue.qsize() == 0
-
-
-def test_what_came_back_and_lay_for_too_long_comes_once(open_queue: Open) -> None:
-    queue = pushed(open_queue(visibility_timeout=1000), 6)
-    for message in queue.consume(max_records=4):
-        queue.ack(message)
-        break
-    assert eventually(lambda: (queue.peek() or message).attempts == 2)
-    assert queue.qsize() == 5
-    assert seen(queue.pop_many()) == [(1, 2), (2, 2), (3, 2), (4, 1), (5, 1)]
-
-
-def test_after_max_attempts_a_record_goes_to_the_dead(open_queue: Open, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.chdir(tmp_path)
-    queue = pushed(open_queue(max_attempts=2, dead_letter_dir="dead"), 3)
-    assert queue.config["dead_letter_dir"] == str(tmp_path / "dead")
-    for attempt in (1, 2):
-        message = queue.pop()
-        assert (message.offset, message.attempts) == (0, attempt)
-        queue.nack(message)
-    assert seen(queue) == [(1, 1), (2, 1)]
-    assert queue.unacked() == 2
-    queue.close()
-    assert data(open_queue(tmp_path / "dead")) == [b"0"]
 
 
 def told_of_drops(consumer: mmapqueue.Consumer) -> tuple[list[mmapqueue.Dropped], list[mmapqueue.Message]]:
@@ -395,39 +226,6 @@ def test_a_kill_brings_back_what_was_not_acked(script: Script, open_queue: Open)
 
 
 # Records that were popped ahead
-
-
-def test_what_nobody_was_given_counts_as_not_popped(open_queue: Open, tmp_path: Path) -> None:
-    options: dict[str, Any] = {"max_attempts": 2, "dead_letter_dir": str(tmp_path / "dead"), **SMALL}
-    pushed(open_queue(**options), 10).close()
-    given = []
-    for _ in range(10):
-        queue = open_queue(**options)
-        for message in queue.consume():
-            given.append((message.offset, message.attempts))
-            queue.ack(message)
-            break
-        queue.close()
-    assert given == [(offset, 1) for offset in range(10)]
-    assert not (tmp_path / "dead").exists()
-
-
-def test_seek_to_committed_releases_undelivered_records(any_queue: mmapqueue.Queue) -> None:
-    pushed(any_queue, 6)
-    for message in any_queue.consume():
-        if message.offset == 1:
-            break
-    any_queue.seek("committed")
-    assert seen(any_queue) == [(0, 2), (1, 2), (2, 1), (3, 1), (4, 1), (5, 1)]
-
-
-def test_closing_a_consumer_releases_undelivered_records(any_queue: mmapqueue.Queue) -> None:
-    consumer = pushed(any_queue, 4).consumer("other")
-    for message in consumer.consume():
-        consumer.ack(message)
-        break
-    consumer.close()
-    assert seen(any_queue.consumer("other")) == [(1, 1), (2, 1), (3, 1)]
 
 
 def test_sizes_after_a_reopen_leave_out_what_was_acked_alone(open_queue: Open) -> None:

@@ -1,44 +1,17 @@
-"""Prefetched pops and coalesced acks keep every promise of pops and acks that call the JVM each time."""
+"""Prefetched pops keep every promise of pops that call the JVM each time; so do coalesced acks beside them."""
 
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from itertools import islice
-from operator import length_hint
 from typing import Any
 
 import pytest
+from prefetching import in_jvm, prefetched, ready
 
 import mmapqueue
-from conftest import SMALL, Open, Script, data, eventually, fill
-from mmapqueue._queue import pace
-
-#: No ack is sent before something needs it.
-NEVER = 1000.0
-
-
-def ready(queue: mmapqueue.Queue) -> int:
-    """How many records are prefetched."""
-    return length_hint(queue.consumer("default")._popper.ready)
-
-
-def in_jvm(queue: mmapqueue.Queue, name: str) -> int:
-    """What the JVM counts, which may lack acks."""
-    popper = queue.consumer("default")._popper
-    count: int = popper.handle.call_only(name, popper.number)
-    return count
-
-
-def prefetched(queue: mmapqueue.Queue, count: int = 100) -> list[mmapqueue.Message]:
-    """Pushes records, and pops some of them, until others are prefetched."""
-    queue.push_many(b"%d" % number for number in range(count))
-    popped = [queue.pop()]
-    while not ready(queue):
-        popped.append(queue.pop())
-    return popped
-
-
-# Prefetched pops
+from conftest import SMALL, Open, Script, data
+from mmapqueue._queue.consuming import pace
 
 
 def test_prefetched_records_count_as_not_popped(open_queue: Open) -> None:
@@ -242,99 +215,6 @@ def test_dropped_records_are_not_delivered_from_the_prefetched_ones(open_queue: 
     assert rest == list(range(dropped.value.last + 1, 1050))
 
 
-# Coalesced acks
-
-
-@pytest.mark.parametrize("single", [False, True])
-def test_acks_reach_the_jvm_before_anything_that_could_see_them(open_queue: Open, single: bool) -> None:
-    queue = open_queue(ack_linger=NEVER)
-    queue.push_many([b"x"] * 100)
-    lag = 100
-
-    def ack() -> None:
-        nonlocal lag
-        for message in queue.pop_many(2):
-            queue.ack(message, single=single)
-        assert in_jvm(queue, "lag") == lag
-        lag -= 2
-
-    for see in (
-        lambda: queue.lag(),
-        lambda: queue.consumer_stats()["default"].lag_records,
-        lambda: queue.flush() or in_jvm(queue, "lag"),
-        lambda: queue.stats() and in_jvm(queue, "lag"),
-        lambda: (queue.pop_many(1) and queue.nack(100 - lag)) or in_jvm(queue, "lag"),
-        lambda: queue.peek() and in_jvm(queue, "lag"),
-    ):
-        ack()
-        assert see() == lag
-    ack()
-    queue.close()
-    assert open_queue().lag() == lag
-
-
-def test_acks_reach_the_jvm_by_themselves(open_queue: Open) -> None:
-    queue = open_queue()
-    queue.push_many([b"x"] * 10)
-    for left in (9, 8, 7):
-        queue.ack(queue.pop())
-        assert eventually(lambda left=left: in_jvm(queue, "lag") == left)  # type: ignore[misc]
-
-
-def test_acks_are_sent_at_once_without_linger(open_queue: Open) -> None:
-    queue = open_queue(ack_linger=0)
-    queue.push_many([b"x"] * 10)
-    queue.ack(queue.pop())
-    assert in_jvm(queue, "lag") == 9
-    consumer = queue.consumer("other", ack_linger=NEVER, prefetch=0)
-    consumer.ack(consumer.pop())
-    assert consumer._popper.pending
-
-
-def test_a_push_that_finds_the_queue_full_sends_acks(open_queue: Open) -> None:
-    queue = open_queue(**SMALL, ack_linger=NEVER)
-    pushed = fill(queue)
-    queue.ack(queue.pop_many(pushed)[-1])
-    queue.push(b"x" * 500, block=False)
-    queue.ack(queue.pop_many(pushed)[-1])
-    assert queue.push_many([b"x" * 500] * 10, block=False) == 10
-
-
-def test_a_cumulative_ack_includes_requeued_records(open_queue: Open) -> None:
-    queue = open_queue(ack_linger=NEVER)
-    queue.push_many([b"x"] * 10)
-    messages = queue.pop_many(5)
-    queue.nack(messages[2])
-    queue.ack(messages[4])
-    assert [message.offset for message in queue] == [5, 6, 7, 8, 9]
-    with pytest.raises(mmapqueue.OutOfRange, match="acked"):
-        queue.nack(messages[2])
-
-
-def test_an_ack_from_before_a_seek_acks_nothing_after_it(open_queue: Open) -> None:
-    queue = open_queue(ack_linger=NEVER, retain_bytes="1m")
-    queue.push_many([b"x"] * 10)
-    messages = queue.pop_many(8)
-    queue.ack(messages[3])
-    queue.seek(1)
-    assert (queue.lag(), queue.qsize()) == (9, 9)
-    with pytest.raises(mmapqueue.OutOfRange):
-        queue.ack(messages[3])
-    assert queue.pop().offset == 1
-    assert queue.lag() == 9
-
-
-def test_a_message_of_another_consumer_is_not_acked(open_queue: Open) -> None:
-    queue = open_queue()
-    queue.push_many([b"x"] * 10)
-    message = queue.consumer("other").pop()
-    with pytest.raises(mmapqueue.Foreign):
-        queue.consumer("default").ack(message)
-    made = mmapqueue.Message(b"x", 0, 0, 1)
-    with pytest.raises(mmapqueue.OutOfRange):
-        queue.consumer("default").ack(made)
-
-
 def test_threads_pop_and_ack(open_queue: Open, in_thread: Callable[[Callable[[], Any]], "Future[Any]"]) -> None:
     queue = open_queue(capacity="64m")
     queue.push_many(b"%d" % number for number in range(20_000))
@@ -355,9 +235,6 @@ def test_threads_pop_and_ack(open_queue: Open, in_thread: Callable[[Callable[[],
     offsets = [offset for future in each for offset in future.result(120)]
     assert sorted(offsets) == list(range(20_000))
     assert (queue.lag(), queue.unacked()) == (0, 0)
-
-
-# Both
 
 
 @pytest.mark.parametrize("key", ["prefetch", "ack_linger"])

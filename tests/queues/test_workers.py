@@ -96,7 +96,7 @@ def test_a_failed_record_is_requeued_and_logged(open_queue: Open, caplog: pytest
             raise RuntimeError(f"no luck with {message.offset}")
 
     with caplog.at_level(logging.ERROR, logger="mmapqueue"):
-        assert queue.process(handle, workers=3, timeout=0.1, retry_delay=0) == 20
+        assert queue.process(handle, workers=3, timeout=2, retry_delay=0) == 20
     assert attempts == {i: [1, 2, 3] if i % 5 == 0 else [1] for i in range(20)}
     records = [record for record in caplog.records if record.name == "mmapqueue"]
     assert len(records) == 8

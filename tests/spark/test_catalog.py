@@ -136,7 +136,6 @@ def test_what_can_not_be_inserted(sql: Sql) -> None:
         "INSERT INTO q.events VALUES (1)": "value",
         "INSERT INTO q.events VALUES ('a', 'b')": "value",
         "INSERT OVERWRITE q.events VALUES ('a')": "append",
-        "TRUNCATE TABLE q.events": "truncate",
         "DELETE FROM q.events WHERE offset = 1": "delete",
         "UPDATE q.events SET value = X'00'": "UPDATE",
     }.items():
@@ -229,6 +228,16 @@ def test_drop_deletes_the_queue(sql: Sql, root: Path, events: Path) -> None:
     sql("CREATE TABLE q.events OPTIONS (segment_size '64k')")
     sql("INSERT INTO q.events VALUES ('y')")
     assert values(sql, "q.events") == [b"y"]
+
+
+def test_a_killed_drop_is_repeated(sql: Sql, root: Path) -> None:
+    sql("CREATE TABLE q.parts OPTIONS (partitions 3, segment_size '64k')")
+    sql("INSERT INTO q.parts SELECT CAST(id AS STRING) FROM range(10)")
+    (root / "parts" / "p=2" / "meta.dat").unlink()  # the first step of the first partition's deletion
+    assert sql("SELECT DISTINCT partition FROM q.parts ORDER BY partition") == [(0,), (1,)]
+    sql("DROP TABLE q.parts")
+    assert sql("SHOW TABLES IN q") == []
+    assert [path.name for path in (root / "parts").iterdir()] == ["p=2"]
 
 
 def test_an_open_queue_is_not_dropped(spark: SparkSession, sql: Sql, events: Path) -> None:

@@ -98,7 +98,7 @@ with mmapqueue.Queue(root + "/many", spark=spark, segment_size="64k", capacity="
 def watch(rows):
     next(rows)
     # Other than those of the driver: an executor's file begins with its number.
-    gauge = "*.[01].plugin.org.mmapqueue.spark.MmapQueuePlugin.large.records.csv"
+    gauge = "*.[01].plugin.org.mmapqueue.spark.MmapQueuePlugin.large.retained_records.csv"
     deadline = time.monotonic() + 120
     while not list(metrics.glob(gauge)):
         if time.monotonic() > deadline:

@@ -58,8 +58,8 @@ def test_what_holds_the_ring_has_a_name(spark: SparkSession, streams: Streams) -
         assert queue.stats().slowest_consumer == "idle"
         metrics = progresses(query)[-1]["sources"][0]["metrics"]
         assert metrics["maxOffsetsBehindLatest"] == "0"
-        assert metrics["slowestConsumer"] == "idle"
-        assert int(metrics["slowestConsumerBytesBehind"]) > 20 * 500
+        assert metrics["slowest_consumer"] == "idle"
+        assert int(metrics["slowest_consumer_lag_bytes"]) > 20 * 500
         with pytest.raises(mmapqueue.Full, match=r"the slowest consumer is idle, [0-9]+ bytes behind"):
             queue.push_many([b"x" * 500] * 100, block=False)
 

@@ -111,9 +111,10 @@ def test_a_stream_from_queue_to_queue(
     assert numbers["bytes written"] == sum(map(len, items))
     assert not DRIVER & set(numbers), "of a stream's driver the progress tells"
     [said] = [each["sink"]["metrics"] for each in progresses(query) if each["numInputRows"]]
-    assert int(said["segmentsWritten"]) == segments_in_use(spark, tmp_path / "out")
-    assert said["roomWaitMs"] == said["lockWaitMs"] == "0"
-    assert int(said["commitMs"]) >= 0
+    assert int(said["segments_written"]) == segments_in_use(spark, tmp_path / "out")
+    assert said["room_wait_seconds"] == "0.0"
+    assert float(said["lock_wait_seconds"]) >= 0
+    assert float(said["commit_seconds"]) > 0
 
 
 def test_progress_of_a_batch_that_is_run_again_and_has_nothing_of_a_queue(

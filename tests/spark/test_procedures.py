@@ -212,6 +212,24 @@ def test_a_consumer_in_use(call: Call, spark: SparkSession, queue_dir: Path, tim
     assert len(times) == 10
 
 
+def test_an_ack_of_what_python_has_popped_ahead(call: Call, spark: SparkSession, queue_dir: Path) -> None:
+    with mmapqueue.Queue(queue_dir, spark=spark, **SMALL) as queue:
+        queue.push_many([b"%d" % i for i in range(10)])
+        consumer = queue.consumer("c")
+        records = consumer.consume(timeout=0)
+        assert next(records).offset == 0
+        assert call("ack('events', 'c', 6)") == [(0, "c", 7)]
+        # They are delivered once, and their acks do nothing.
+        rest = list(records)
+        assert [each.offset for each in rest] == list(range(1, 10))
+        consumer.ack(rest[2])
+        assert consumer.lag() == 3
+        rest[-1].ack()
+        assert (consumer.lag(), consumer.unacked()) == (3, 2)
+    with mmapqueue.Queue(queue_dir, spark=spark, **SMALL) as queue:
+        assert [each.offset for each in queue.consumer("c")] == [7, 8]
+
+
 def test_another_process_keeps_its_consumer(call: Call, fill: Fill, queue_dir: Path, open_queue: Open) -> None:
     fill(3)
     other = open_queue(queue_dir)

@@ -200,16 +200,18 @@ def test_progress_reports_the_lag(streams: Streams, fill: Fill) -> None:
     lagging, read = (each["metrics"] for each in said)
     assert (lagging["minOffsetsBehindLatest"], lagging["maxOffsetsBehindLatest"]) == ("15", "45")
     assert lagging["avgOffsetsBehindLatest"] == "30.0"
-    assert 60_000 <= int(lagging["bytesBehindLatest"]) <= 80_000
-    assert int(lagging["ageOfOldestUnreadMs"]) > 0
-    assert read.pop("slowestConsumer").startswith("spark-")
-    assert int(read.pop("slowestConsumerBytesBehind")) > 40_000, "the last batch is not committed"
+    assert lagging["lag_records"] == "60"
+    assert 60_000 <= int(lagging["lag_bytes"]) <= 80_000
+    assert float(lagging["oldest_unacked_age_seconds"]) > 0
+    assert read.pop("slowest_consumer").startswith("spark-")
+    assert int(read.pop("slowest_consumer_lag_bytes")) > 40_000, "the last batch is not committed"
     assert read == {
         "minOffsetsBehindLatest": "0",
         "maxOffsetsBehindLatest": "0",
         "avgOffsetsBehindLatest": "0.0",
-        "bytesBehindLatest": "0",
-        "ageOfOldestUnreadMs": "0",
+        "lag_records": "0",
+        "lag_bytes": "0",
+        "oldest_unacked_age_seconds": "0.0",
     }
     assert said[-1]["description"].startswith("mmapqueue ")
     assert "consumer spark-" in said[-1]["description"]

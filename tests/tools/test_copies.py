@@ -61,6 +61,4 @@ def test_the_command_line(closed: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["resize", str(closed), "--capacity", "2m", "--segment-size", "64k"]) == 0
     assert "up to 32 segments of 65536 bytes" in capsys.readouterr().out
     for words in (["resize", str(closed)], ["copy", str(closed)], ["resize", str(tmp_path / "none"), "--capacity=1m"]):
-        with pytest.raises(SystemExit) as end:
-            main(words)
-        assert end.value.code != 0
+        assert main(words) != 0

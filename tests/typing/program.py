@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 import mmapqueue
+from mmapqueue import compat
 
 if TYPE_CHECKING:
     from typing_extensions import assert_type
@@ -85,8 +85,18 @@ def handle(message: mmapqueue.Message[Order]) -> None:
     print(message.value.number)
 
 
+def like_the_standard_queue(path: str) -> None:
+    with compat.Queue(10, path=path, serializer=Orders(), lock_timeout="30s") as jobs:
+        jobs.put(Order(1), timeout=timedelta(seconds=1))
+        job = jobs.get(timeout="500ms")
+        assert_type(job, Order)
+        jobs.nack(job, delay=timedelta(seconds=1))
+        jobs.ack(jobs.get(True, 0.5))
+
+
 async def under_asyncio(path: str) -> AsyncIterator[Order]:
-    async with await asyncio.to_thread(mmapqueue.open, path, serializer=Orders()) as orders:
+    async with await mmapqueue.aopen(path, serializer=Orders()) as orders:
+        assert_type(orders, mmapqueue.Queue[Order])
         assert_type(await orders.apush(Order(1), timeout="1s"), int)
         assert_type(await orders.apush_many([Order(2)], atomic=True), int)
         async with await orders.apop(timeout=1) as message:

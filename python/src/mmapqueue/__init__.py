@@ -46,9 +46,10 @@ from mmapqueue._queue.batching.handles import PushHandle
 from mmapqueue._queue.batching.producer import BatchingProducer
 from mmapqueue._queue.consumer import Consumer
 from mmapqueue._queue.maintenance import DamagedRange
-from mmapqueue._queue.opening import open  # noqa: A004
+from mmapqueue._queue.metrics import MetricsCollector
+from mmapqueue._queue.opening import aopen, open  # noqa: A004
 from mmapqueue._queue.queue import Queue
-from mmapqueue._queue.stats import ConsumerStats, Stats
+from mmapqueue._queue.stats import ConsumerStats, ProducerStats, Stats
 from mmapqueue._spark.frames import Offsets, read, read_stream, real_time, write, write_stream
 from mmapqueue._spark.session import configure
 from mmapqueue._tools.copies import copy, resize
@@ -107,6 +108,7 @@ __all__ = [
     "JarNotFound",
     "Locked",
     "Message",
+    "MetricsCollector",
     "Milliseconds",
     "MmapQueueError",
     "NotADirectory",
@@ -116,6 +118,7 @@ __all__ = [
     "Origin",
     "OutOfRange",
     "Poisoned",
+    "ProducerStats",
     "PushHandle",
     "Queue",
     "ReadOnly",
@@ -128,6 +131,7 @@ __all__ = [
     "Undecodable",
     "VerifyReport",
     "__version__",
+    "aopen",
     "configure",
     "copy",
     "jar_path",

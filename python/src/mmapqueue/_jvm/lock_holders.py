@@ -48,13 +48,26 @@ def _is_ending(pid: int | None) -> bool:
     if pid is None or _is_dead(pid):
         return True
     try:
+        owner = owner_of(pid)
+    except ProcessLookupError:
+        return True
+    return owner is not None and _is_dead(owner)
+
+
+def owner_of(pid: int) -> int | None:
+    """The process that a JVM ends with, by the JVM's command line; None for any other process.
+
+    Raises:
+        ProcessLookupError: The process was taken down in this moment.
+    """
+    try:
         line = (_PROC / str(pid) / "cmdline").read_bytes()
     except OSError:
-        return False
-    if not line:  # It was taken down in this moment.
-        return True
+        return None
+    if not line:
+        raise ProcessLookupError(pid)
     owners = filter(None, map(_OWNED.fullmatch, line.split(b"\0")))
-    return any(_is_dead(int(owner[1])) for owner in owners)
+    return next((int(owner[1]) for owner in owners), None)
 
 
 def _is_dead(pid: int) -> bool:

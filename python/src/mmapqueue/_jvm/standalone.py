@@ -16,6 +16,7 @@ from typing import IO, Any
 from py4j.java_gateway import GatewayParameters, JavaGateway, find_jar_path
 
 from mmapqueue._jvm import finalizers, jars, lock_holders
+from mmapqueue._jvm.class_archive import ClassArchive
 from mmapqueue._values.errors import MmapQueueError
 
 _LOG = logging.getLogger("mmapqueue.jvm")
@@ -27,6 +28,8 @@ _OPTIONS = [
     "-Djava.awt.headless=true",
     f"-Djava.util.logging.config.file={Path(__file__).parent / 'logging.properties'}",
 ]
+#: For programs that end soon: code that runs once is not worth a better compiler.
+_QUICK_OPTIONS = ["-XX:TieredStopAtLevel=1", "-Dmmapqueue.jmx=false"]
 _EXIT_SECONDS = 10.0
 #: Levels as java.util.logging names them.
 _LEVELS = {"SEVERE": logging.ERROR, "WARNING": logging.WARNING, "INFO": logging.INFO}
@@ -39,6 +42,13 @@ _forking = threading.RLock()
 # a JVM started.
 _lifelines: set[int] = set()
 _running: "_Jvm | None" = None
+_is_quick = False
+
+
+def start_quickly() -> None:
+    """Makes the JVM of this process start in less time, if it does not run yet; it computes more slowly then."""
+    global _is_quick
+    _is_quick = True
 
 
 def jvm() -> Any:
@@ -53,7 +63,7 @@ def jvm() -> Any:
     finalizers.check()
     with _lock:
         if _running is None or _running.process.poll() is not None:
-            _running = _Jvm()
+            _running = _started()
         return _running.gateway.jvm
 
 
@@ -63,12 +73,26 @@ def has_ended() -> bool:
     return running is not None and running.process.poll() is not None
 
 
+def _started() -> "_Jvm":
+    java = _java()
+    class_path = [_py4j_jar(), *jars.standalone_class_path()]
+    if not _is_quick:
+        return _Jvm(java, class_path)
+    archive = ClassArchive(java, class_path)
+    try:
+        return _Jvm(java, class_path, archive)
+    except MmapQueueError:
+        if not archive.discard():
+            raise
+        return _Jvm(java, class_path)
+
+
 class _Jvm:
     """The process of a JVM, and the connection to it."""
 
-    def __init__(self) -> None:
-        java = _java()
-        class_path = [_py4j_jar(), *jars.standalone_class_path()]
+    def __init__(self, java: str, class_path: list[Path], archive: ClassArchive | None = None) -> None:
+        self.archive = archive
+        quick = [] if archive is None else [*_QUICK_OPTIONS, *archive.options]
         # Any free port of the loopback device. Clients must send the token.
         gateway = ["py4j.GatewayServer", "--die-on-broken-pipe", "--enable-auth", "0"]
         with _forking:
@@ -79,6 +103,7 @@ class _Jvm:
                     [
                         java,
                         *_OPTIONS,
+                        *quick,
                         f"{lock_holders.OWNER}{os.getpid()}",
                         "-cp",
                         os.pathsep.join(map(str, class_path)),
@@ -120,9 +145,14 @@ class _Jvm:
         # From here on py4j does not report collected objects to the JVM.
         self.gateway._gateway_client.is_connected = False
         self.gateway.close(keep_callback_server=True)
+        if self.archive is not None and not self.archive.is_made:
+            # Its queues are closed. An orderly exit would wait some 0.3 s for its threads that read from sockets.
+            self.process.kill()
         self._close_lifeline()
         try:
             self.process.wait(_EXIT_SECONDS)
+            if self.archive is not None and self.process.returncode == 0:
+                self.archive.keep()
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from mmapqueue._jvm.signals import Shield
+from mmapqueue._queue.consuming.pop_buffer import Batch
+from mmapqueue._queue.consuming.popper import Popper
 from mmapqueue._queue.deadline import Deadline
-from mmapqueue._queue.pop_buffer import Batch
-from mmapqueue._queue.popper import Popper
 from mmapqueue._values.durations import Duration
 from mmapqueue._values.errors import UnackedLimit
 from mmapqueue._values.message import AnyMessage

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from functools import partial
-from types import TracebackType
 from typing import Generic
 
 from mmapqueue._jvm import names
+from mmapqueue._queue.async_closing import AsyncClosing
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.iteration import Iteration
 from mmapqueue._queue.producer import Producer, Record
-from mmapqueue._values.annotations import Self, Value
-from mmapqueue._values.arguments import Size, byte_limit, count
+from mmapqueue._queue.reading import bounds
+from mmapqueue._values.annotations import Value
+from mmapqueue._values.arguments import Size
 from mmapqueue._values.durations import Duration
 from mmapqueue._values.errors import Empty, Full
 from mmapqueue._values.message import AnyMessage, Message
@@ -23,44 +23,7 @@ from mmapqueue._values.message import AnyMessage, Message
 _SLICE_RECORDS = 8192
 
 
-class Closing(ABC):
-    """The end of what has a connection to the JVM, under asyncio."""
-
-    @property
-    @abstractmethod
-    def closed(self) -> bool:
-        """Whether it has been closed."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Closes it."""
-
-    @abstractmethod
-    def __enter__(self) -> Self:
-        """Raises Closed if it is closed."""
-
-    async def aclose(self) -> None:
-        """As `close`, under asyncio.
-
-        Example:
-            >>> asyncio.run(queue.aclose())
-            >>> queue.closed
-            True
-        """
-        import asyncio
-
-        await asyncio.to_thread(self.close)
-
-    async def __aenter__(self) -> Self:
-        return self.__enter__()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-
-class AsyncReading(Closing, Iteration[Value]):
+class AsyncReading(AsyncClosing, Iteration[Value]):
     """The methods of a consumer under asyncio."""
 
     async def apop(self, timeout: Duration | None = None) -> Message[Value]:
@@ -99,22 +62,10 @@ class AsyncReading(Closing, Iteration[Value]):
     async def apop_many(
         self, max_records: int = 1000, *, max_bytes: Size | None = None, timeout: Duration | None = 0.0
     ) -> list[Message[Value]]:
-        """Pops several records, under asyncio, as `pop_many`. A cancellation loses no record.
-
-        Args:
-            max_records: The most records.
-            max_bytes: The most bytes of data, or a text such as "1m"; the first record is returned whatever its size.
-            timeout: The longest to wait for the first one: seconds, a timedelta, or a text such as "500ms"; None for as
-                long as it takes.
+        """As `pop_many`, with its arguments and errors, under asyncio. A cancellation loses no record.
 
         Returns:
             The records, in order; none when there was none in time.
-
-        Raises:
-            UnackedLimit: As from `pop`.
-            Dropped: As from `pop`.
-            Closed: The queue or this consumer is closed, or was closed during the wait.
-            Corrupt: The first record is damaged; the position has not moved.
 
         Example:
             >>> queue.push_many([b"one", b"two"])
@@ -122,9 +73,7 @@ class AsyncReading(Closing, Iteration[Value]):
             >>> len(asyncio.run(queue.apop_many(10)))
             2
         """
-        count("max_records", max_records)
-        limit = byte_limit(max_bytes, names.INT_MAX)
-        deadline = Deadline(True, timeout)
+        limit, deadline = bounds(max_records, max_bytes, timeout)
         popper = self._popper
         return await popper.handle.threads.pop(popper, max_records, limit, deadline)
 
@@ -167,6 +116,19 @@ class AsyncReading(Closing, Iteration[Value]):
         """
         await self._required("nack").in_thread(partial(self.nack, message, delay))
 
+    async def arelease(self, messages: Iterable[AnyMessage | int]) -> None:
+        """As `release`, with its arguments and errors, under asyncio.
+
+        Example:
+            >>> async def main():
+            ...     await queue.apush(b"one")
+            ...     await queue.arelease([await queue.apop()])
+            ...     return await queue.apop()
+            >>> asyncio.run(main()).attempts
+            1
+        """
+        await self._required("release").in_thread(partial(self.release, messages))
+
 
 class AsyncWriting(Generic[Value]):
     """The methods of a queue that write under asyncio."""
@@ -207,7 +169,12 @@ class AsyncWriting(Generic[Value]):
         )
 
     async def apush_many(
-        self, items: Iterable[Value | Record], timeout: Duration | None = None, atomic: bool = False
+        self,
+        items: Iterable[Value | Record],
+        timeout: Duration | None = None,
+        atomic: bool = False,
+        *,
+        sync: bool = False,
     ) -> int:
         """Appends records, in order, under asyncio, as `push_many`.
 
@@ -216,9 +183,11 @@ class AsyncWriting(Generic[Value]):
             timeout: The longest to wait for room in all: seconds, a timedelta, or a text such as "500ms"; None for as
                 long as it takes.
             atomic: Whether all records become visible together, or none.
+            sync: Whether to return only when the records are durable, as after `aflush`.
 
         Every exception that this call raises, also that of a cancellation, has an attribute `pushed`: how many records,
-        the first ones, were pushed before it. After a cancellation up to some thousand more may be in the queue.
+        the first ones, were pushed before it. After a cancellation up to some thousand more may be in the queue. In
+        Python 3.10, code that awaits a cancelled task gets another exception: this one is its `__context__`.
 
         Returns:
             The number of pushed records.
@@ -241,7 +210,7 @@ class AsyncWriting(Generic[Value]):
         def push_some(seconds: float) -> int:
             part = records if atomic else records[pushed : pushed + _SLICE_RECORDS]
             try:
-                return self._producer.push_many(part, True, seconds, atomic)
+                return self._producer.push_many(part, True, seconds, atomic, False)
             except Full as error:
                 if error.pushed:
                     return error.pushed
@@ -250,6 +219,8 @@ class AsyncWriting(Generic[Value]):
         try:
             while pushed < len(records):
                 pushed += await self._handle.threads.push(push_some, deadline)
+            if sync and pushed:
+                await self.aflush()
         except BaseException as error:
             error.pushed = pushed + getattr(error, "pushed", 0)  # type: ignore[attr-defined]
             raise

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-
 from mmapqueue._queue.arrow.reading import ArrowReading
-from mmapqueue._queue.async_methods import AsyncReading, Closing
+from mmapqueue._queue.async_closing import AsyncClosing
+from mmapqueue._queue.async_methods import AsyncReading
+from mmapqueue._queue.consuming.pace import Ahead
+from mmapqueue._queue.consuming.popper import Popper
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.iteration import Iteration
-from mmapqueue._queue.pace import Ahead
-from mmapqueue._queue.popper import Popper
 from mmapqueue._queue.reading import Reading, adopt
 from mmapqueue._values.annotations import Self, Value
+from mmapqueue._values.closing import Closing
 from mmapqueue._values.offsets import STARTS, SeekTarget, target_text
 
 
@@ -72,16 +72,8 @@ class Consumer(AsyncReading[Value], ArrowReading[Value]):
         self._popper.check()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def __repr__(self) -> str:
         return f"<mmapqueue.Consumer {self.name!r} of {self._popper.handle.path!r}{' (closed)' if self.closed else ''}>"
 
-    def __reduce__(self) -> str:
-        raise TypeError("a Consumer cannot be pickled or copied: it is a connection to a JVM; open the queue there")
 
-
-adopt(Consumer, AsyncReading, ArrowReading, Closing, Iteration, Reading)
+adopt(Consumer, AsyncReading, ArrowReading, AsyncClosing, Closing, Iteration, Reading)

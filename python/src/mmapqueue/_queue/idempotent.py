@@ -9,6 +9,7 @@ from mmapqueue._jvm import names
 from mmapqueue._queue.batching.producer import BatchingProducer
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.producer import Producer, ProducerSequence, Record
+from mmapqueue._queue.stats import ProducerStats, parsed_producers
 from mmapqueue._values.annotations import Value
 from mmapqueue._values.arguments import Size, whole
 from mmapqueue._values.durations import Duration
@@ -128,6 +129,21 @@ class IdempotentProducers(Generic[Value]):
         """
         lines: str = self._handle.call("producers")
         return lines.splitlines()
+
+    def producer_stats(self) -> dict[str, ProducerStats]:
+        """The last batch of each producer of `push_once`, by name; also of a queue that was opened with read_only.
+
+        Raises:
+            Closed: The queue is closed.
+            Corrupt: The page of a producer is damaged.
+
+        Example:
+            >>> queue.push_once("importer", 1, [b"one"])
+            0
+            >>> queue.producer_stats()["importer"].end_offset
+            1
+        """
+        return parsed_producers(self._handle.call("producerStats"))
 
     def forget_producer(self, producer: str) -> None:
         """Forgets a producer: its sequence numbers may start again. Its records stay.

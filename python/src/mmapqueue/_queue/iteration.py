@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Iterator
 from time import monotonic
 
-from mmapqueue._jvm import names
 from mmapqueue._jvm.signals import Shield
+from mmapqueue._queue.consuming.popper import Popper
+from mmapqueue._queue.consuming.undelivered import NEVER
 from mmapqueue._queue.deadline import Deadline
-from mmapqueue._queue.pop_buffer import flat
-from mmapqueue._queue.popper import Popper
-from mmapqueue._queue.reading import Reading
-from mmapqueue._queue.undelivered import NEVER
+from mmapqueue._queue.reading import Reading, bounds
 from mmapqueue._queue.workers import Workers
 from mmapqueue._values.annotations import Value
-from mmapqueue._values.arguments import Size, byte_limit, count
+from mmapqueue._values.arguments import Size, count
 from mmapqueue._values.durations import Duration, delay_micros
 from mmapqueue._values.message import AnyMessage, Message
 
@@ -53,9 +51,7 @@ class Iteration(Reading[Value]):
             b'one'
             b'two'
         """
-        count("max_records", max_records)
-        limit = byte_limit(max_bytes, names.INT_MAX)
-        Deadline(True, timeout)
+        limit, _ = bounds(max_records, max_bytes, timeout)
         return iterate(self._popper, timeout, max_records, limit)
 
     def process(
@@ -108,9 +104,7 @@ class Iteration(Reading[Value]):
             two
             2
         """
-        count("max_records", max_records)
-        limit = byte_limit(max_bytes, names.INT_MAX)
-        Deadline(True, timeout)
+        limit, _ = bounds(max_records, max_bytes, timeout)
         if not callable(handler):
             raise TypeError(f"handler = {handler!r} is invalid; allowed: a function of a message")
         count("workers", workers)
@@ -154,9 +148,7 @@ class Iteration(Reading[Value]):
         # Imported on first use: asyncio is slow to import.
         from mmapqueue._queue.async_iteration import consume_async
 
-        count("max_records", max_records)
-        limit = byte_limit(max_bytes, names.INT_MAX)
-        Deadline(True, timeout)
+        limit, _ = bounds(max_records, max_bytes, timeout)
         return consume_async(self._popper, timeout, max_records, limit)
 
     def __iter__(self) -> Iterator[Message[Value]]:
@@ -167,29 +159,22 @@ class Iteration(Reading[Value]):
 def iterate(popper: Popper, timeout: Duration | None, max_records: int, max_bytes: int) -> Iterator[AnyMessage]:
     """As `Consumer.consume`, with limits that were checked."""
     while True:
-        own = popper.begin()
-        try:
-            popper.pop_into(own, max_records, max_bytes, Deadline(True, timeout))
-            buffer, answered, chunks = own.state
-            batch = flat(chunks)
-            undelivered, lease_end = popper.undelivered, own.lease_end
-        except BaseException:
-            popper.abort(own)
-            raise
+        own, empty, batch = popper.begin_batch(max_records, max_bytes, Deadline(True, timeout))
+        messages, lease_end, undelivered = batch
         delivered = 0
         try:
-            own.state = (buffer, answered, ())
+            own.state = empty
             own.busy = False
-            for message in batch:
+            for message in messages:
                 delivered += 1
                 yield message
                 # The consumer may have moved since, or the leases may have ended.
                 if popper.undelivered is not undelivered or (lease_end is not NEVER and lease_end <= monotonic()):
-                    delivered = len(batch)
+                    delivered = len(messages)
                     break
         finally:
-            if delivered < len(batch):
+            if delivered < len(messages):
                 with Shield():
-                    undelivered.put_first(batch[delivered:], lease_end)
-        if not batch:
+                    undelivered.put_first(messages[delivered:], lease_end)
+        if not messages:
             return

@@ -1,69 +1,38 @@
-"""The function that opens a queue."""
+"""The functions that open a queue."""
 
 from __future__ import annotations
 
 import os
+from concurrent.futures import Future
+from functools import partial
 from typing import Any, Literal, overload
 
 from mmapqueue._queue.queue import Queue
-from mmapqueue._values.annotations import SparkContext, SparkSession, Unpack, Value
-from mmapqueue._values.configuration import Configuration
-from mmapqueue._values.durations import Duration
+from mmapqueue._values.annotations import Unpack, Value
+from mmapqueue._values.configuration import OpenOptions
 from mmapqueue._values.serializers import Serializer
 
 
 @overload
 def open(  # noqa: A001
-    path: str | os.PathLike[str],
-    *,
-    spark: SparkSession | SparkContext | None = ...,
-    consumer: str = ...,
-    serializer: None = ...,
-    lock_timeout: Duration = ...,
-    prefetch: int | None = ...,
-    ack_linger: Duration | None = ...,
-    **configuration: Unpack[Configuration],
+    path: str | os.PathLike[str], *, serializer: None = ..., **options: Unpack[OpenOptions]
 ) -> Queue[bytes]: ...
 
 
 @overload
 def open(  # noqa: A001
-    path: str | os.PathLike[str],
-    *,
-    spark: SparkSession | SparkContext | None = ...,
-    consumer: str = ...,
-    serializer: Literal["json", "msgpack", "pickle"],
-    lock_timeout: Duration = ...,
-    prefetch: int | None = ...,
-    ack_linger: Duration | None = ...,
-    **configuration: Unpack[Configuration],
+    path: str | os.PathLike[str], *, serializer: Literal["json", "msgpack", "pickle"], **options: Unpack[OpenOptions]
 ) -> Queue[Any]: ...
 
 
 @overload
 def open(  # noqa: A001
-    path: str | os.PathLike[str],
-    *,
-    spark: SparkSession | SparkContext | None = ...,
-    consumer: str = ...,
-    serializer: Serializer[Value],
-    lock_timeout: Duration = ...,
-    prefetch: int | None = ...,
-    ack_linger: Duration | None = ...,
-    **configuration: Unpack[Configuration],
+    path: str | os.PathLike[str], *, serializer: Serializer[Value], **options: Unpack[OpenOptions]
 ) -> Queue[Value]: ...
 
 
 def open(  # noqa: A001
-    path: str | os.PathLike[str],
-    *,
-    spark: SparkSession | SparkContext | None = None,
-    consumer: str = "default",
-    serializer: Any = None,
-    lock_timeout: Duration = 5.0,
-    prefetch: int | None = None,
-    ack_linger: Duration | None = None,
-    **configuration: Unpack[Configuration],
+    path: str | os.PathLike[str], *, serializer: Any = None, **options: Unpack[OpenOptions]
 ) -> Queue[Any]:
     """Opens the queue in a directory. Arguments and errors are those of `Queue`.
 
@@ -72,13 +41,54 @@ def open(  # noqa: A001
         ...     events.push(b"one")
         0
     """
-    return Queue(
-        path,
-        spark=spark,
-        consumer=consumer,
-        serializer=serializer,
-        lock_timeout=lock_timeout,
-        prefetch=prefetch,
-        ack_linger=ack_linger,
-        **configuration,
-    )
+    return Queue(path, serializer=serializer, **options)
+
+
+@overload
+async def aopen(
+    path: str | os.PathLike[str], *, serializer: None = ..., **options: Unpack[OpenOptions]
+) -> Queue[bytes]: ...
+
+
+@overload
+async def aopen(
+    path: str | os.PathLike[str], *, serializer: Literal["json", "msgpack", "pickle"], **options: Unpack[OpenOptions]
+) -> Queue[Any]: ...
+
+
+@overload
+async def aopen(
+    path: str | os.PathLike[str], *, serializer: Serializer[Value], **options: Unpack[OpenOptions]
+) -> Queue[Value]: ...
+
+
+async def aopen(path: str | os.PathLike[str], *, serializer: Any = None, **options: Unpack[OpenOptions]) -> Queue[Any]:
+    """Opens the queue in a directory, under asyncio: a thread does it. Arguments and errors are those of `Queue`.
+
+    A cancellation takes effect at once; the thread closes the queue that it opens.
+
+    Example:
+        >>> async def main():
+        ...     async with await mmapqueue.aopen("events") as events:
+        ...         return await events.apush(b"one")
+        >>> asyncio.run(main())
+        0
+    """
+    # Imported on first use: they are slow to import.
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
+
+    executor = ThreadPoolExecutor(1, thread_name_prefix="mmapqueue-aopen")
+    opening = executor.submit(partial(open, path, serializer=serializer, **options))
+    executor.shutdown(wait=False)
+    try:
+        return await asyncio.wrap_future(opening)
+    except asyncio.CancelledError:
+        opening.add_done_callback(_close)
+        raise
+
+
+def _close(opening: Future[Queue[Any]]) -> None:
+    """Closes a queue that no task has received."""
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().close()

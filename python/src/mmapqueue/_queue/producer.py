@@ -132,21 +132,27 @@ class Producer:
                 return offset
             self._check_deadline(own, deadline)
 
-    def push_many(self, items: Iterable[Record], block: bool, timeout: Duration | None, atomic: bool) -> int:
+    def push_many(
+        self, items: Iterable[Record], block: bool, timeout: Duration | None, atomic: bool, sync: bool
+    ) -> int:
         """As `Queue.push_many`."""
         deadline = Deadline(block, timeout)
-        return self._counted(lambda pushed: self._push_many(items, deadline, atomic, pushed))
+        return self._counted(lambda pushed: self._push_many(items, deadline, atomic, pushed), sync)
 
-    def push_columns(self, columns: Iterable[ByteColumn], block: bool, timeout: Duration | None, atomic: bool) -> int:
+    def push_columns(
+        self, columns: Iterable[ByteColumn], block: bool, timeout: Duration | None, atomic: bool, sync: bool
+    ) -> int:
         """As `Queue.push_many`, of columns of records."""
         deadline = Deadline(block, timeout)
-        return self._counted(lambda pushed: self._push_columns(columns, deadline, atomic, pushed))
+        return self._counted(lambda pushed: self._push_columns(columns, deadline, atomic, pushed), sync)
 
-    def _counted(self, push: Callable[[_Pushed], None]) -> int:
+    def _counted(self, push: Callable[[_Pushed], None], sync: bool) -> int:
         """Pushes; returns how many records, which is also an attribute of any error."""
         pushed = _Pushed()
         try:
             push(pushed)
+            if sync and pushed.count:
+                self._handle.call("flush")  # One fsync for all.
         except BaseException as error:
             # Any error: one of the caller's iterator, or Ctrl-C. Some take no attributes.
             with suppress(AttributeError, TypeError):

@@ -6,7 +6,6 @@ import os
 import threading
 from collections.abc import Iterable
 from time import monotonic
-from types import TracebackType
 from typing import Any, Literal, overload
 
 from mmapqueue._jvm import bridge, names
@@ -14,21 +13,23 @@ from mmapqueue._jvm.lock_holders import retry_while_ending
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.arrow.access import ArrowAccess
 from mmapqueue._queue.arrow.reading import ArrowReading
-from mmapqueue._queue.async_methods import AsyncReading, AsyncWriting, Closing
+from mmapqueue._queue.async_closing import AsyncClosing
+from mmapqueue._queue.async_methods import AsyncReading, AsyncWriting
 from mmapqueue._queue.consumers import Consumers
+from mmapqueue._queue.consuming.pace import Ahead
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.idempotent import IdempotentProducers
 from mmapqueue._queue.iteration import Iteration
 from mmapqueue._queue.maintenance import Maintenance
 from mmapqueue._queue.options import options
-from mmapqueue._queue.pace import Ahead
 from mmapqueue._queue.producer import Producer, Record
 from mmapqueue._queue.random_access import RandomAccess
 from mmapqueue._queue.reading import Reading, adopt
 from mmapqueue._queue.stats import Rates, Stats, parsed
 from mmapqueue._values.annotations import Self, SparkContext, SparkSession, Unpack, Value
 from mmapqueue._values.arguments import absolute
-from mmapqueue._values.configuration import Configuration, EffectiveConfiguration
+from mmapqueue._values.closing import Closing
+from mmapqueue._values.configuration import Configuration, EffectiveConfiguration, OpenOptions
 from mmapqueue._values.durations import Duration, seconds
 from mmapqueue._values.serializers import Serializer, serializer_of
 
@@ -46,8 +47,8 @@ class Queue(
     a `loads` that returns an Order.
 
     Safe for any number of threads. A context manager that closes itself, also with `async with`; opening blocks for the
-    start of the JVM: `await asyncio.to_thread(mmapqueue.Queue, "events")`. It is a connection to a JVM, so it cannot be
-    pickled, nor used in a forked child.
+    start of the JVM, `mmapqueue.aopen` does not. It is a connection to a JVM, so it cannot be pickled, nor used in a
+    forked child.
 
     Attributes:
         path: The directory, absolute.
@@ -68,13 +69,8 @@ class Queue(
         self: Queue[bytes],
         path: str | os.PathLike[str],
         *,
-        spark: SparkSession | SparkContext | None = ...,
-        consumer: str = ...,
         serializer: None = ...,
-        lock_timeout: Duration = ...,
-        prefetch: int | None = ...,
-        ack_linger: Duration | None = ...,
-        **configuration: Unpack[Configuration],
+        **options: Unpack[OpenOptions],
     ) -> None: ...
 
     @overload
@@ -82,13 +78,8 @@ class Queue(
         self: Queue[Any],
         path: str | os.PathLike[str],
         *,
-        spark: SparkSession | SparkContext | None = ...,
-        consumer: str = ...,
         serializer: Literal["json", "msgpack", "pickle"],
-        lock_timeout: Duration = ...,
-        prefetch: int | None = ...,
-        ack_linger: Duration | None = ...,
-        **configuration: Unpack[Configuration],
+        **options: Unpack[OpenOptions],
     ) -> None: ...
 
     @overload
@@ -96,13 +87,8 @@ class Queue(
         self,
         path: str | os.PathLike[str],
         *,
-        spark: SparkSession | SparkContext | None = ...,
-        consumer: str = ...,
         serializer: Serializer[Value],
-        lock_timeout: Duration = ...,
-        prefetch: int | None = ...,
-        ack_linger: Duration | None = ...,
-        **configuration: Unpack[Configuration],
+        **options: Unpack[OpenOptions],
     ) -> None: ...
 
     def __init__(
@@ -254,6 +240,8 @@ class Queue(
         block: bool = True,
         timeout: Duration | None = None,
         atomic: bool = False,
+        *,
+        sync: bool = False,
     ) -> int:
         """Appends records, in order; much faster than one by one.
 
@@ -267,6 +255,8 @@ class Queue(
                 takes.
             atomic: Whether all records become visible together, or none. They must then fit into the queue, and into a
                 quarter of the JVM's heap, at once.
+            sync: Whether to return only when the records are durable, as after `flush`. Those before an error need not
+                be.
 
         Every exception, one from `items` and KeyboardInterrupt included, has an attribute `pushed`: how many records,
         the first ones, are in the queue; none or all if atomic. More can be in only after the connection to the JVM
@@ -290,7 +280,7 @@ class Queue(
             >>> queue.push_many([b"debit", b"credit"], atomic=True)
             2
         """
-        return self._producer.push_many(self._handle.records(items), block, timeout, atomic)
+        return self._producer.push_many(self._handle.records(items), block, timeout, atomic, sync)
 
     def flush(self) -> None:
         """Returns when all earlier pushes and acks are durable. Ctrl-C waits for it.
@@ -366,19 +356,8 @@ class Queue(
         self._handle.check()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def __repr__(self) -> str:
         return f"<mmapqueue.Queue {self.path!r}{' (closed)' if self.closed else ''}>"
-
-    def __reduce__(self) -> str:
-        raise TypeError(
-            "a Queue cannot be pickled or copied: it is a connection to a JVM; open the queue where it is used, and "
-            "in the tasks of a Spark job use spark.read.format('mmapqueue')"
-        )
 
 
 adopt(
@@ -391,6 +370,7 @@ adopt(
     Consumers,
     AsyncReading,
     ArrowReading,
+    AsyncClosing,
     Closing,
     Iteration,
     Reading,

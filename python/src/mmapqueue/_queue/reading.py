@@ -9,10 +9,9 @@ from typing import Generic
 
 from mmapqueue._jvm import names
 from mmapqueue._jvm.signals import Shield
+from mmapqueue._queue.consuming.popper import Popper
+from mmapqueue._queue.consuming.prefetch import Unopened
 from mmapqueue._queue.deadline import Deadline
-from mmapqueue._queue.pop_buffer import flat
-from mmapqueue._queue.popper import Popper
-from mmapqueue._queue.prefetch import Unopened
 from mmapqueue._values.annotations import RecordBatch, Value
 from mmapqueue._values.arguments import Size, byte_limit, count
 from mmapqueue._values.durations import Duration
@@ -113,21 +112,11 @@ class Reading(ABC, Generic[Value]):
             [b'one', b'two']
             >>> queue.ack(messages[-1])
         """
-        count("max_records", max_records)
-        limit = byte_limit(max_bytes, names.INT_MAX)
-        deadline = Deadline(True, timeout)
-        popper = self._popper
-        own = popper.begin()
-        try:
-            popper.pop_into(own, max_records, limit, deadline)
-            buffer, answered, chunks = own.state
-            records = flat(chunks)
-        except BaseException:
-            popper.abort(own)
-            raise
-        own.state = (buffer, answered, ())
+        limit, deadline = bounds(max_records, max_bytes, timeout)
+        own, empty, batch = self._popper.begin_batch(max_records, limit, deadline)
+        own.state = empty
         own.busy = False
-        return records
+        return batch.messages
 
     def peek(self) -> Message[Value] | None:
         """The next record, without popping it. Makes no consumer: without one, the oldest record that is retained.
@@ -254,6 +243,30 @@ class Reading(ABC, Generic[Value]):
         popper = self._required("nack")
         popper.nack(offset_of("nack", message, popper.origin), delay)
 
+    def release(self, messages: Iterable[AnyMessage | int]) -> None:
+        """Releases records: they count as not popped, and are redelivered before new ones, with the same attempts.
+
+        An acked record stays acked.
+
+        Args:
+            messages: The records, or their offsets, in any order.
+
+        Raises:
+            OutOfRange: This consumer has not popped one of them, or does not exist; none is released.
+            Foreign: One of the messages is of another consumer or queue; none is released.
+            TypeError: One of them is neither a message nor an offset.
+            Closed: The queue or this consumer is closed.
+
+        Example:
+            >>> queue.push(b"one")
+            0
+            >>> queue.release([queue.pop()])
+            >>> queue.pop().attempts
+            1
+        """
+        popper = self._required("release")
+        popper.release(offsets_of("release", messages, popper.origin))
+
     # ---- position
 
     def seek(self, target: SeekTarget) -> None:
@@ -351,6 +364,14 @@ class Reading(ABC, Generic[Value]):
     def __len__(self) -> int:
         """As `qsize`: a queue without records to pop is false."""
         return self.qsize()
+
+
+def bounds(
+    max_records: int, max_bytes: Size | None, timeout: Duration | None, most_bytes: int = names.INT_MAX
+) -> tuple[int, Deadline]:
+    """Checks what bounds a pop of several records; returns the most bytes, and the deadline."""
+    count("max_records", max_records)
+    return byte_limit(max_bytes, most_bytes), Deadline(True, timeout)
 
 
 def adopt(kind: type, *parts: type) -> None:

@@ -1,12 +1,12 @@
 """Statistics of a queue and of its consumers."""
 
-from __future__ import annotations
-
 from collections import deque
+from datetime import datetime, timedelta, timezone
 from typing import NamedTuple
 
 #: A rate is measured over at least this time, if `stats` was called before, and at most some samples are kept for it.
 _RATE_SECONDS = 1.0
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _SAMPLE_SECONDS = 0.1
 
 
@@ -26,8 +26,7 @@ class Stats(NamedTuple):
         fill: bytes_used / capacity, from 0.0 to 1.0.
         pushed_per_second: Rate of pushed records.
         pushed_bytes_per_second: Rate of pushed bytes, headers included.
-        popped_per_second: Rate of records that were popped for the first time, the sum of all consumers; for consumers
-            of other processes, of acked ones.
+        popped_per_second: Rate of records that were popped for the first time, the sum of all consumers.
         popped_bytes_per_second: Rate of the bytes of these records, headers included.
         slowest_consumer: The name of the consumer that holds the ring: the one at the low watermark; None without a
             consumer.
@@ -88,11 +87,11 @@ class ConsumerStats(NamedTuple):
             included.
         lag_seconds: The age of the first record that is not acked, in seconds; 0.0 without such a record, or when the
             queue stores no timestamps.
-        read_offset: The offset of the next record that is popped for the first time, after prefetched records and the
-            batches of `consume`; committed_offset unless this process owns the consumer.
-        read_position: The position in the log, in bytes, after the last record that was popped; the committed position
-            unless this process owns the consumer.
-        unacked: Records in flight, prefetched ones included; 0 unless this process owns the consumer.
+        read_offset: The offset of the next record that is popped for the first time, also by an owner in another
+            process; after prefetched records and the batches of `consume`.
+        read_position: The position in the log, in bytes, after the last record that was popped.
+        unacked: Records in flight, prefetched ones included. Unless this process owns the consumer, all from
+            committed_offset to read_offset, also those acked out of order, and those that a killed process had popped.
         dropped_records: Records that this process, which writes, has dropped for it since it opened the queue, by
             max_consumer_lag or max_age; 0 if another process writes.
         damaged_records: Damaged records that it has skipped (`on_damage="skip"`); 0 unless this process owns the
@@ -119,6 +118,28 @@ class ConsumerStats(NamedTuple):
     dropped_records: int
     damaged_records: int
     label: str = ""
+
+
+class ProducerStats(NamedTuple):
+    """The last batch of an idempotent producer at one moment. Immutable.
+
+    Attributes:
+        name: The producer's name.
+        last_sequence: The sequence number of its last batch; None if none is in the log.
+        end_offset: The offset after the last record of that batch; 0 without one.
+        created: When the producer pushed for the first time, in UTC.
+
+    Example:
+        >>> queue.push_once("importer", 1, [b"one", b"two"])
+        0
+        >>> queue.producer_stats()["importer"].last_sequence
+        1
+    """
+
+    name: str
+    last_sequence: int | None
+    end_offset: int
+    created: datetime
 
 
 class _Sample(NamedTuple):
@@ -216,5 +237,20 @@ def parsed_consumers(text: str) -> dict[str, ConsumerStats]:
             dropped_records=int(values["droppedRecords"]),
             damaged_records=int(values["damagedRecords"]),
             label=values["label"],
+        )
+    return found
+
+
+def parsed_producers(text: str) -> dict[str, ProducerStats]:
+    """Parses the JVM's text: a line of name=value for each producer. The key is the producer's name."""
+    found = {}
+    for line in text.splitlines():
+        values = dict(word.split("=", 1) for word in line.split(" "))
+        sequence = int(values["lastSequence"])
+        found[values["name"]] = ProducerStats(
+            name=values["name"],
+            last_sequence=None if sequence < 0 else sequence,
+            end_offset=int(values["endOffset"]),
+            created=_EPOCH + timedelta(microseconds=int(values["createdAt"])),
         )
     return found

@@ -12,8 +12,8 @@ from functools import partial
 from typing import TypeVar
 
 from mmapqueue._queue.async_iteration import SLICE_SECONDS, Fetch, received
+from mmapqueue._queue.consuming.popper import Popper
 from mmapqueue._queue.deadline import Deadline
-from mmapqueue._queue.popper import Popper
 from mmapqueue._values.errors import Full
 from mmapqueue._values.message import AnyMessage
 

@@ -15,9 +15,9 @@ from collections import deque
 from collections.abc import Callable
 
 from mmapqueue._jvm.signals import Shield
+from mmapqueue._queue.consuming.pop_buffer import Batch
+from mmapqueue._queue.consuming.popper import Popper
 from mmapqueue._queue.deadline import Deadline
-from mmapqueue._queue.pop_buffer import Batch
-from mmapqueue._queue.popper import Popper
 from mmapqueue._values.durations import Duration, delay_micros, retry_seconds
 from mmapqueue._values.errors import MmapQueueError, OutOfRange, UnackedLimit
 from mmapqueue._values.message import AnyMessage
@@ -69,7 +69,7 @@ class Workers:
         self._detached = False
 
     def run(self, timeout: Duration | None) -> int:
-        """Handles records until none has come for `timeout`. Returns the number of handled records."""
+        """Handles records until no pop finds one within `timeout`. Returns the number of handled records."""
         self._popper.check()
         try:
             for thread in self._threads:

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import TypedDict
 
+from mmapqueue._values.annotations import SparkContext, SparkSession
 from mmapqueue._values.arguments import Size
-from mmapqueue._values.durations import Milliseconds
+from mmapqueue._values.durations import Duration, Milliseconds
 from mmapqueue._values.errors import ConfigError
 
 #: The keys that are durations: a number of milliseconds, or a duration with a unit.
@@ -79,6 +80,16 @@ class Configuration(TypedDict, total=False):
     gc_on_idle: Milliseconds
     wait_strategy: str
     file_mode: str
+
+
+class OpenOptions(Configuration, total=False):
+    """The options of `Queue` beside its path and serializer: see there."""
+
+    spark: SparkSession | SparkContext | None
+    consumer: str
+    lock_timeout: Duration
+    prefetch: int | None
+    ack_linger: Duration | None
 
 
 class EffectiveConfiguration(TypedDict):

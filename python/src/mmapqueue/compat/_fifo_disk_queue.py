@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
-from types import TracebackType
 
 import mmapqueue
-from mmapqueue._values.annotations import Self, SparkContext, SparkSession, Unpack
+from mmapqueue._values.annotations import SparkContext, SparkSession, Unpack
+from mmapqueue._values.closing import Closing
 from mmapqueue._values.configuration import Configuration
 
 
-class FifoDiskQueue:
+class FifoDiskQueue(Closing):
     """A first-in-first-out queue of bytes in a directory, with the interface of `queuelib.FifoDiskQueue`.
 
     After `push` returns, the bytes survive a kill of this process. The bytes that `pop` returned last are redelivered
@@ -131,14 +131,6 @@ class FifoDiskQueue:
         if last is not None:
             # Acks of messages linger: a kill would redeliver more than this one.
             self._consumer.ack(last.offset, single=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<mmapqueue.compat.FifoDiskQueue {self.path!r}{' (closed)' if self._queue.closed else ''}>"

@@ -7,12 +7,12 @@ import os
 import threading
 from collections import deque
 from time import monotonic
-from types import TracebackType
 from typing import Any, Literal, TypeVar, overload
 
 import mmapqueue
-from mmapqueue._values.annotations import Self, SparkContext, SparkSession, Unpack
+from mmapqueue._values.annotations import SparkContext, SparkSession, Unpack
 from mmapqueue._values.arguments import whole
+from mmapqueue._values.closing import Closing
 from mmapqueue._values.configuration import Configuration
 from mmapqueue._values.durations import Duration, seconds
 from mmapqueue._values.errors import ShutDown
@@ -24,7 +24,7 @@ T = TypeVar("T")
 _logger = logging.getLogger("mmapqueue")
 
 
-class Queue(Tasks[T]):
+class Queue(Tasks[T], Closing):
     """A first-in-first-out queue of objects in a directory, with the interface of the standard `queue.Queue`.
 
     After `put` returns, the item survives a kill of this process; after `flush`, or within flush_period, also a loss of
@@ -321,19 +321,8 @@ class Queue(Tasks[T]):
         """Whether it has been closed."""
         return self._queue.closed
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def __repr__(self) -> str:
         return f"<mmapqueue.compat.Queue {self.path!r}{' (closed)' if self.closed else ''}>"
-
-    def __reduce__(self) -> Any:
-        return self._queue.__reduce__()
 
     def _shut_down(self) -> ShutDown:
         return ShutDown(f"the queue in {self.path} was shut down")

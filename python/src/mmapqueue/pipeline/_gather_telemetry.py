@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 from prometheus_client import Metric
@@ -11,7 +11,8 @@ from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 import mmapqueue
-from mmapqueue.pipeline._metrics import Counts, Pages, address
+from mmapqueue._tools.pages import address
+from mmapqueue.pipeline._metrics import Counts, Pages
 from mmapqueue.pipeline.config import Pipeline
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class GatherTelemetry:
         """
         if self._pipeline.telemetry is None:
             return
-        host, port = address(self._pipeline.telemetry.listen, self._partition)
+        host, port = address("telemetry.listen", self._pipeline.telemetry.listen, self._partition)
         app = web.Application()
         app.router.add_get("/{path:.*}", self._answer)
         self._runner = web.AppRunner(app, access_log=None)
@@ -148,52 +149,30 @@ class _Gauges(Collector):
             connections = sum(each.connections for each in servers if each.protocol == protocol)
             name = f"{protocol}_server_connection_count"
             yield GaugeMetricFamily(name, f"Open connections of {protocol} servers.", value=connections)
-        yield from _queue_gauges([(each.pipe, each.queue) for each in agent.pipes.values()], self._telemetry.partition)
+        yield from _queue_metrics([(each.pipe, each.queue) for each in agent.pipes.values()], self._telemetry.partition)
 
 
-def _queue_gauges(queues: list[tuple[str, mmapqueue.Queue]], partition: int) -> Iterator[Metric]:
+def _queue_metrics(queues: list[tuple[str, mmapqueue.Queue]], partition: int) -> Iterator[Metric]:
     capacity = GaugeMetricFamily(
         "pipeline_queue_total_capacity", "Bytes that the queue of a pipe may hold.", labels=("pipeline",)
     )
-    of_partition = ("pipeline", "partition")
     used = GaugeMetricFamily(
-        "pipeline_queue_partition_size", "Bytes that are not acked by every consumer.", labels=of_partition
+        "pipeline_queue_partition_size",
+        "Bytes that are not acked by every consumer.",
+        labels=("pipeline", "partition"),
     )
-    of_queue = {
-        name: GaugeMetricFamily(name, text, labels=("pipe", "partition"))
-        for name, text in {
-            "queue_records": "Records that are retained.",
-            "queue_unsynced_bytes": "Bytes that are not fsynced yet.",
-            "queue_mapped_bytes": "Bytes of the queue that are mapped into memory.",
-            "queue_oldest_age_seconds": "Age of the oldest record that a consumer has not acked.",
-        }.items()
-    }
-    of_consumer = {
-        name: GaugeMetricFamily(name, text, labels=("pipe", "partition", "consumer"))
-        for name, text in {
-            "queue_consumer_lag_records": "Records that a consumer has not acked.",
-            "queue_consumer_lag_bytes": "Bytes that a consumer has not acked.",
-            "queue_consumer_lag_seconds": "Age of the first record that a consumer has not acked.",
-        }.items()
-    }
+    families: dict[str, Metric] = {}
     for pipe, queue in queues:
         try:
-            stats, consumers = queue.stats(), queue.consumer_stats().values()
+            stats = queue.stats()
         except mmapqueue.MmapQueueError as error:
             _LOG.debug("pipe %s has no figures: %s", pipe, error)  # It is closing; /health says what else it may be.
             continue
-        labels = (pipe, str(partition))
-        capacity.add_metric((pipe,), stats.capacity_segments * stats.segment_size)
-        used.add_metric(labels, stats.end_position - stats.low_watermark)
-        of_queue["queue_records"].add_metric(labels, stats.end_offset - stats.first_offset)
-        of_queue["queue_unsynced_bytes"].add_metric(labels, max(0, stats.end_position - stats.durable_position))
-        of_queue["queue_mapped_bytes"].add_metric(labels, stats.mapped_bytes)
-        oldest = max((each.lag_seconds for each in consumers), default=0.0)
-        of_queue["queue_oldest_age_seconds"].add_metric(labels, oldest)
-        for each in consumers:
-            names = (*labels, each.name)
-            of_consumer["queue_consumer_lag_records"].add_metric(names, each.lag_records)
-            of_consumer["queue_consumer_lag_bytes"].add_metric(names, each.lag_bytes)
-            of_consumer["queue_consumer_lag_seconds"].add_metric(names, each.lag_seconds)
-    metrics: list[Any] = [capacity, used, *of_queue.values(), *of_consumer.values()]
-    yield from metrics
+        capacity.add_metric((pipe,), stats.capacity)
+        used.add_metric((pipe, str(partition)), stats.end_position - stats.low_watermark)
+        labels = {"pipe": pipe, "partition": str(partition)}
+        for family in mmapqueue.MetricsCollector(queue, labels=labels).collect():
+            known = families.setdefault(family.name, family)
+            if known is not family:
+                known.samples += family.samples
+    yield from (capacity, used, *families.values())

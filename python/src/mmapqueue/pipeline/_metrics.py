@@ -2,14 +2,13 @@
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Metric, ProcessCollector
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import UnknownMetricFamily
 from prometheus_client.registry import Collector
 
-_TEXT = "text/plain; charset=utf-8"
+from mmapqueue._tools.pages import TEXT, Page
 
 
 class Counts(Collector):
@@ -45,20 +44,6 @@ class Counts(Collector):
         yield metric
 
 
-class Page(NamedTuple):
-    """An HTTP answer.
-
-    Attributes:
-        status: HTTP status.
-        content_type: Its media type.
-        body: The body.
-    """
-
-    status: int
-    content_type: str
-    body: bytes
-
-
 #: Returns what is wrong, None when nothing is.
 Check = Callable[[], str | None]
 
@@ -90,23 +75,8 @@ class Pages:
             return Page(200, content_type, encode(self.registry))
         check = self._checks.get(path)
         if check is None:
-            return Page(404, _TEXT, b"there are /metrics, /health and /ready\n")
+            return Page(404, TEXT, b"there are /metrics, /health and /ready\n")
         problem = check()
         if problem is None:
-            return Page(200, _TEXT, b"ok\n")
-        return Page(503, _TEXT, problem.encode() + b"\n")
-
-
-def address(listen: str, shift: int) -> tuple[str, int]:
-    """Host and port of "HOST:PORT", for the process of that number; port 0 stays 0.
-
-    Raises:
-        ValueError: The port of that process is above 65535.
-    """
-    host, _, port = listen.rpartition(":")
-    number = int(port) + shift if int(port) else 0
-    if number > 65_535:
-        raise ValueError(
-            f"telemetry.listen = {listen}: process {shift} would listen on port {number}; 65535 is the last"
-        )
-    return host.strip("[]"), number
+            return Page(200, TEXT, b"ok\n")
+        return Page(503, TEXT, problem.encode() + b"\n")

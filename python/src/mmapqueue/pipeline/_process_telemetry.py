@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import Gauge, Histogram
 
-from mmapqueue.pipeline._metrics import Counts, Pages, address
+from mmapqueue._tools.pages import address, serve
+from mmapqueue.pipeline._metrics import Counts, Pages
 from mmapqueue.pipeline.config import Pipeline
 from mmapqueue.pipeline.process.undecodable import undecodable
 
@@ -131,14 +132,14 @@ class ProcessTelemetry:
         if found is not None:
             self._sent.add((pipe, "undecodable", sender), found.records)
         figures = [each.get("metrics") or {} for each in progress["sources"]]
-        for gauge, name, unit in (
-            (self._lag_records, "maxOffsetsBehindLatest", 1),
-            (self._lag_bytes, "bytesBehindLatest", 1),
-            (self._lag_seconds, "ageOfOldestUnreadMs", 1000),
+        for gauge, name in (
+            (self._lag_records, "maxOffsetsBehindLatest"),
+            (self._lag_bytes, "lag_bytes"),
+            (self._lag_seconds, "oldest_unacked_age_seconds"),
         ):
             values = [float(each[name]) for each in figures if name in each]
             if values:
-                gauge.labels(pipe, sender).set(max(values) / unit)
+                gauge.labels(pipe, sender).set(max(values))
 
     def terminated(self, event: QueryTerminatedEvent) -> None:
         """Takes note of a query that has ended, and counts a failure."""
@@ -158,9 +159,8 @@ class ProcessTelemetry:
         """
         if self._pipeline.telemetry is None:
             return
-        host, port = address(self._pipeline.telemetry.listen, self._pipeline.gather.processes)
-        self._server = _server(host, port, self._pages)
-        threading.Thread(target=self._server.serve_forever, name="telemetry", daemon=True).start()
+        host, port = address("telemetry.listen", self._pipeline.telemetry.listen, self._pipeline.gather.processes)
+        self._server = serve("pipeline.telemetry", host, port, self._pages.answer)
         _LOG.info("metrics at port %d", self.port)
 
     def stop(self) -> None:
@@ -224,28 +224,3 @@ def _listener(telemetry: ProcessTelemetry) -> Any:
             telemetry.terminated(event)
 
     return Listener()
-
-
-def _server(host: str, port: int, pages: Pages) -> ThreadingHTTPServer:
-    import socket
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        timeout = 60
-
-        def do_GET(self) -> None:
-            page = pages.answer(self.path.partition("?")[0], self.headers.get("Accept", ""))
-            self.send_response(page.status)
-            self.send_header("Content-Type", page.content_type)
-            self.send_header("Content-Length", str(len(page.body)))
-            self.end_headers()
-            self.wfile.write(page.body)
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            _LOG.debug(format, *args)
-
-    class Server(ThreadingHTTPServer):
-        address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        daemon_threads = True
-
-    return Server((host, port), Handler)

@@ -24,7 +24,13 @@ class ArrowAccess:
     _producer: Producer
 
     def push_arrow(
-        self, data: object, block: bool = True, timeout: Duration | None = None, *, atomic: bool = False
+        self,
+        data: object,
+        block: bool = True,
+        timeout: Duration | None = None,
+        *,
+        atomic: bool = False,
+        sync: bool = False,
     ) -> int:
         """Appends the values of a column of Apache Arrow, in order, each as a record.
 
@@ -38,6 +44,7 @@ class ArrowAccess:
             timeout: The longest to wait in all: seconds, a timedelta, or a text such as "30s"; None for as long as it
                 takes.
             atomic: Whether all records become visible together, or none, as in `push_many`.
+            sync: Whether to return only when the records are durable, as in `push_many`.
 
         Every exception has an attribute `pushed`, as from `push_many`.
 
@@ -60,7 +67,7 @@ class ArrowAccess:
             2
         """
         self._handle.check()
-        return self._producer.push_columns(value_columns(data), block, timeout, atomic)
+        return self._producer.push_columns(value_columns(data), block, timeout, atomic, sync)
 
     def read_arrow(self, first: int | None = None, end: int | None = None) -> RecordBatch:
         """Reads a range of offsets as one pyarrow RecordBatch, and moves no consumer.

@@ -8,13 +8,12 @@ from mmapqueue._jvm.lending import HeldRecords, UnreadRecords, unread
 from mmapqueue._jvm.shared_buffer import LENT_BYTES
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.arrow.batches import pyarrow, record_batch
-from mmapqueue._queue.deadline import Deadline
+from mmapqueue._queue.consuming.pop_buffer import PopBuffer
+from mmapqueue._queue.consuming.popper import Popper
 from mmapqueue._queue.handle import QueueHandle
-from mmapqueue._queue.pop_buffer import PopBuffer
-from mmapqueue._queue.popper import Popper
-from mmapqueue._queue.reading import Reading
+from mmapqueue._queue.reading import Reading, bounds
 from mmapqueue._values.annotations import RecordBatch, Value
-from mmapqueue._values.arguments import Size, byte_limit, count
+from mmapqueue._values.arguments import Size
 from mmapqueue._values.durations import Duration
 from mmapqueue._values.errors import OutOfRange
 from mmapqueue._values.message import AnyMessage
@@ -61,22 +60,18 @@ class ArrowReading(Reading[Value]):
             [b'one', b'two']
             >>> queue.ack(batch)
         """
-        count("max_records", max_records)
-        limit = byte_limit(max_bytes, LENT_BYTES)
-        deadline = Deadline(True, timeout)
+        limit, deadline = bounds(max_records, max_bytes, timeout, LENT_BYTES)
         pyarrow()  # Before a record is popped.
         popper = self._popper
-        own = popper.begin()
-        try:
+
+        def pop(own: PopBuffer) -> RecordBatch:
             _take_lendable(popper, own)
             popper.pop_into(own, max_records, limit, deadline, unread)
             _hold(popper, own)
-            buffer, answered, chunks = own.state
-            batch = record_batch(chunks)
-        except BaseException:
-            popper.abort(own)
-            raise
-        own.state = (buffer, answered, ())
+            return record_batch(own.state[2])
+
+        own, empty, batch = popper.pop_with(pop)
+        own.state = empty
         own.busy = False
         return batch
 

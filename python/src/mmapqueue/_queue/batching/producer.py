@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 import warnings
-from types import TracebackType
 from typing import Generic
 
+from mmapqueue._queue.async_closing import AsyncClosing
 from mmapqueue._queue.batching.handles import PushHandle
 from mmapqueue._queue.batching.sender import RECORD_BYTES, Sender
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.producer import Producer, Record
+from mmapqueue._queue.reading import adopt
 from mmapqueue._values.annotations import Self, Value
 from mmapqueue._values.arguments import Size, size_in_bytes
+from mmapqueue._values.closing import Closing
 from mmapqueue._values.durations import Duration, seconds
 from mmapqueue._values.errors import TooLarge
 
 
-class BatchingProducer(Generic[Value]):
+class BatchingProducer(AsyncClosing, Generic[Value]):
     """Pushes records one by one; a thread of its own sends them to the queue in batches.
 
     `push` returns a handle at once. The record is in the queue when the handle is done: from then on it survives a kill
@@ -32,8 +34,8 @@ class BatchingProducer(Generic[Value]):
     Records keep the order of their pushes. When a batch fails, each of its handles gets the error, and `flush` and
     `close` raise it; the producer continues with the next batch. A full queue is no failure: records wait for room.
 
-    Made by `Queue.producer`. Safe for any number of threads. A context manager that flushes and closes itself. It
-    cannot be used in a forked child.
+    Made by `Queue.producer`. Safe for any number of threads. A context manager that flushes and closes itself, also
+    with `async with`. It cannot be used in a forked child.
 
     Example:
         >>> with queue.producer(linger=0.001) as producer:
@@ -174,11 +176,6 @@ class BatchingProducer(Generic[Value]):
         self._handle.check()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def __del__(self) -> None:
         if not self._closed and not self._is_of_parent():
             if not self._sender.ended:
@@ -188,5 +185,5 @@ class BatchingProducer(Generic[Value]):
     def __repr__(self) -> str:
         return f"<mmapqueue.BatchingProducer of {self._handle.path!r}{' (closed)' if self.closed else ''}>"
 
-    def __reduce__(self) -> str:
-        raise TypeError("a BatchingProducer cannot be pickled or copied: it is a connection to a JVM")
+
+adopt(BatchingProducer, AsyncClosing, Closing)

@@ -136,9 +136,8 @@ class Agent:
 
     async def _open_pipe(self, pipe: Pipe) -> None:
         directory = partition_directory(pipe.queue.dir, self._partition, self._pipeline.gather.processes)
-        keys = pipe.queue.keys()
-        queue = await asyncio.to_thread(lambda: mmapqueue.Queue(directory, lock_timeout=_LOCK_TIMEOUT, **keys))
-        self._stack.push_async_callback(asyncio.to_thread, queue.close)
+        queue = await mmapqueue.aopen(directory, lock_timeout=_LOCK_TIMEOUT, **pipe.queue.keys())
+        self._stack.push_async_callback(queue.aclose)
         count = self._telemetry.receive_count(pipe.name) if self._telemetry else _uncounted
         inbox = QueueInbox(queue, on_full=pipe.on_full, synced=pipe.ack == "synced", count=count)
         self._stack.push_async_callback(inbox.close)

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import socket
 import ssl
+import struct
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -21,6 +22,10 @@ _RECEIVE_BUFFER = 8 << 20
 
 #: Seconds that the last push may take when a socket is closed.
 _STOP_WITHIN = 5.0
+
+#: Values of SO_LINGER: a close resets the connection, also that of the kernel when the process is killed; or ends it.
+_RESETS = struct.pack("ii", 1, 0)
+_ENDS = struct.pack("ii", 0, 0)
 
 #: Pushes messages with the addresses of their clients. Returns when they are stored, or cannot be. Raises nothing.
 Push = Callable[[list[tuple[bytes, str]]], Awaitable[None]]
@@ -147,7 +152,13 @@ class TcpListener:
             backlog=1024,
             reuse_port=self._shared or None,
             ssl=self._context,
+            start_serving=False,
         )
+        if self._context is None:
+            # Its connections inherit this: one that is not accepted yet has it as well.
+            for each in self._server.sockets:
+                each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESETS)
+        await self._server.start_serving()
 
     @property
     def port(self) -> int:
@@ -164,7 +175,8 @@ class TcpListener:
 class _Connection(asyncio.Protocol):
     """One connection. What was read is pushed, also after the client has reset it.
 
-    Without TLS, a client that closes its sending side and waits for the end of the connection knows that all is stored.
+    Without TLS, a client that closes its sending side and waits for the end of the connection knows that all is stored:
+    any other end, that of a killed process included, resets the connection.
     """
 
     def __init__(self, listener: TcpListener) -> None:
@@ -223,6 +235,8 @@ class _Connection(asyncio.Protocol):
                     self._transport.resume_reading()
             if self._ended:
                 await self._store(self._frames.end())
+                if not self._transport.is_closing():
+                    self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _ENDS)
         finally:
             self._listener.connections.discard(self)
             self._transport.close()

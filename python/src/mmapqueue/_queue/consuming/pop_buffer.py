@@ -5,8 +5,8 @@ from itertools import chain
 from typing import NamedTuple
 
 from mmapqueue._jvm.shared_buffer import SharedBuffer
+from mmapqueue._queue.consuming.undelivered import NEVER, Undelivered
 from mmapqueue._queue.handle import QueueHandle
-from mmapqueue._queue.undelivered import NEVER, Undelivered
 from mmapqueue._values.message import AnyMessage
 
 #: The records of one call after another.

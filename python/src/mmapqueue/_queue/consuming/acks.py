@@ -22,9 +22,9 @@ from weakref import ref
 
 from mmapqueue._jvm import names
 from mmapqueue._jvm.signals import Shield
+from mmapqueue._queue.consuming.undelivered import Undelivered
 from mmapqueue._queue.deadline import Bell
 from mmapqueue._queue.handle import QueueHandle
-from mmapqueue._queue.undelivered import Undelivered
 from mmapqueue._values.durations import Duration, delay_micros
 from mmapqueue._values.errors import Closed, Dropped, MmapQueueError, OutOfRange
 from mmapqueue._values.origin import OpenOrigin, Origin
@@ -175,6 +175,15 @@ class Acks(ABC):
         self.in_blocks.discard(offset)
         self.requeued(micros / 1e6)
 
+    def release(self, offsets: list[int]) -> None:
+        """Releases each of these records."""
+        self.check()
+        if offsets:
+            self._check_delivered("release", offsets)
+            self.call("release", array("q", offsets).tobytes())
+            self.in_blocks.difference_update(offsets)
+            self.requeued(0.0)
+
     async def in_thread(self, call: Callable[[], _Result]) -> _Result:
         """Runs a call that does not wait in a thread."""
         return await self.handle.threads.run(call)
@@ -227,7 +236,8 @@ class Acks(ABC):
         Raises:
             MmapQueueError: The JVM does not answer. The acks stay pending.
         """
-        if not self.pending:
+        # The thread empties `pending` with the lock held: what it sends has arrived when the lock is free.
+        if not self.pending and not self._ack_lock.locked():
             return False
         with Shield(), self._ack_lock:
             return self._send(self.pending)

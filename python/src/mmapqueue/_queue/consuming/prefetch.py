@@ -15,10 +15,10 @@ from time import monotonic
 from weakref import WeakSet
 
 from mmapqueue._jvm.signals import Shield
-from mmapqueue._queue.acks import Acks, Pending
+from mmapqueue._queue.consuming.acks import Acks, Pending
+from mmapqueue._queue.consuming.pace import Ahead, Pace
+from mmapqueue._queue.consuming.undelivered import NEVER
 from mmapqueue._queue.handle import QueueHandle
-from mmapqueue._queue.pace import Ahead, Pace
-from mmapqueue._queue.undelivered import NEVER
 from mmapqueue._values.errors import Dropped, MmapQueueError
 from mmapqueue._values.message import AnyMessage
 

@@ -1,0 +1,113 @@
+"""The command line with typer: every command, each imported when it is called."""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from keyword import iskeyword
+from typing import Annotated, Any
+
+import typer
+from typer.completion import completion_init  # type: ignore[attr-defined]
+from typer.core import TyperCommand, TyperGroup
+
+from mmapqueue._cli import plain
+from mmapqueue._cli.status import DONE, INTERRUPTED, USAGE
+from mmapqueue._values.version import __version__
+
+#: The commands by the heading of the help that they are under. Those of `plain` are not defined here.
+_PANELS = {
+    "Records": ("push", "pop", "tail", "show", "export", "import"),
+    "State": ("stats", "consumers", "producers", "top", "exporter"),
+    "Queues": ("create", "consumer", "gc", "copy", "resize", "verify", "repair"),
+    "Collector": ("gather", "process", "run", "check"),
+    "This installation": ("jar", "doctor", "bench", "completion"),
+}
+_PANEL_OF = {name: panel for panel, names in _PANELS.items() for name in names}
+#: In the environment: what a shell's completion asks for.
+COMPLETE = "_MMAPQUEUE_COMPLETE"
+#: Of typer, or of click in a typer that is built on it.
+_UsageError: Any = typer.BadParameter.__mro__[1]
+
+
+class _Commands(TyperGroup):
+    """A group with commands that are imported one by one."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        # Names for `Did you mean`.
+        known: Any = dict.fromkeys(_PANEL_OF)
+        self.commands = known
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        return names()
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        return None if cmd_name not in _PANEL_OF else command(cmd_name)
+
+
+def run(words: Sequence[str]) -> int:
+    """Runs a command; returns the exit status. Without words, prints the help."""
+    root = typer.Typer(
+        name="mmapqueue",
+        cls=_Commands,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich" if sys.stdout.isatty() else None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    root.callback()(_root)
+    if COMPLETE in os.environ:
+        completion_init()
+    try:
+        status = typer.main.get_command(root)(list(words) or ["--help"], prog_name="mmapqueue", standalone_mode=False)
+    except _UsageError as error:
+        error.show()
+        return USAGE
+    except typer.Abort:
+        return INTERRUPTED
+    except SystemExit as end:
+        # Typer ends the program when the output is closed; `main` does.
+        if isinstance(end.__context__, BrokenPipeError):
+            raise end.__context__ from None
+        raise
+    if not words:
+        return USAGE
+    return status if isinstance(status, int) else DONE
+
+
+def names() -> list[str]:
+    """The names of all commands, in the order of the help."""
+    return list(_PANEL_OF)
+
+
+def command(name: str) -> Any:
+    """The command of a name, as typer makes it."""
+    if name in plain.NAMES:
+        description = plain.parsers()[name].description
+        # Listed alone: `main` runs it.
+        return TyperCommand(name=name, help=description, rich_help_panel=_PANEL_OF[name])
+    function = name + "_" if iskeyword(name) else name
+    found = getattr(import_module(f"mmapqueue._cli.commands.{function}"), function)
+    if isinstance(found, typer.Typer):
+        group = typer.main.get_command(found)
+        group.name = name
+        group.rich_help_panel = _PANEL_OF[name]  # type: ignore[attr-defined]
+        return group
+    single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    single.command(name, rich_help_panel=_PANEL_OF[name])(found)
+    return typer.main.get_command(single)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"mmapqueue {__version__}")
+        raise typer.Exit
+
+
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Persistent queues on memory-mapped files."""

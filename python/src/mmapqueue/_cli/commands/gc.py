@@ -1,0 +1,15 @@
+"""`mmapqueue gc`."""
+
+from mmapqueue._cli.arguments import AsJson, Directory
+from mmapqueue._cli.output import print_object, size_text
+from mmapqueue._cli.queues import open_to_write
+
+
+def gc(directory: Directory, as_json: AsJson = False) -> None:
+    """Delete the files of a ring that have no retained record. For a queue that no process writes."""
+    with open_to_write(directory) as queue:
+        released = queue.gc()
+    if as_json:
+        print_object({"released_bytes": released})
+    else:
+        print(f"released {size_text(released)} of the disk")

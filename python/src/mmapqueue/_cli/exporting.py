@@ -1,0 +1,118 @@
+"""Metrics of queues that other processes write, read beside them."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import mmapqueue
+from mmapqueue._cli.queues import open_to_read
+from mmapqueue._tools.pages import TEXT, Page
+from mmapqueue._values.arguments import absolute
+from mmapqueue._values.errors import MmapQueueError
+from mmapqueue._values.prometheus import MEDIA_TYPE, merged, quoted
+
+_META = "meta.dat"
+_PARTITION = re.compile(r"p=\d+")
+#: The one metric that the jar does not make: it also exists where no queue can be read.
+UP = "# HELP mmapqueue_up 1 if the exporter can read the queue, else 0.\n# TYPE mmapqueue_up gauge\n"
+
+
+class _Opened(NamedTuple):
+    """An open queue, and the file that tells it from a later one of the same directory."""
+
+    queue: mmapqueue.Queue[bytes]
+    file: tuple[int, int]
+
+
+class Exporter:
+    """Reads the metrics of queues at each scrape. Safe for any number of threads; one scrape at a time.
+
+    A directory that has no queue yet, or is replaced by another one, is looked at again at each scrape. One with
+    partitions, `p=0` and so on, counts as these.
+
+    Args:
+        directories: The directories.
+
+    Raises:
+        ConfigError: One of them is no path.
+    """
+
+    def __init__(self, directories: Iterable[str]) -> None:
+        self._directories = [absolute("DIR", each) for each in directories]
+        self._opened: dict[str, _Opened] = {}
+        self._lock = threading.Lock()
+        #: Why directories could not be read at the last scrape.
+        self.failures: dict[str, str] = {}
+
+    def answer(self, path: str, accept: str = "") -> Page:  # noqa: ARG002
+        """The answer to GET: /metrics, and /health with 503 while a queue cannot be read."""
+        if path not in ("/metrics", "/health"):
+            return Page(404, TEXT, b"there are /metrics and /health\n")
+        text = self.metrics()
+        if path == "/metrics":
+            return Page(200, MEDIA_TYPE, text.encode())
+        failures = "".join(f"{each}\n" for each in self.failures.values())
+        return Page(503, TEXT, failures.encode()) if failures else Page(200, TEXT, b"ok\n")
+
+    def metrics(self) -> str:
+        """The metrics of all queues, in the text format of Prometheus."""
+        with self._lock:
+            return self._metrics()
+
+    def _metrics(self) -> str:
+        paths = list(dict.fromkeys(path for each in self._directories for path in _queues_in(each)))
+        for path in self._opened.keys() - paths:
+            self._opened.pop(path).queue.close()
+        texts, up = [], []
+        self.failures = {}
+        for path in paths:
+            try:
+                texts.append(self._open(path).metrics())
+            except (MmapQueueError, OSError) as error:
+                self.failures[path] = str(error)
+                self._close(path)
+            up.append(f"mmapqueue_up{{queue={quoted(path)}}} {int(path not in self.failures)}\n")
+        return UP + "".join(up) + merged(texts)
+
+    def _open(self, path: str) -> mmapqueue.Queue[bytes]:
+        opened = self._opened.get(path)
+        if opened is not None and opened.file == _identity(path):
+            return opened.queue
+        self._close(path)
+        file = _identity(path)
+        queue = open_to_read(path)
+        self._opened[path] = _Opened(queue, file)
+        return queue
+
+    def _close(self, path: str) -> None:
+        opened = self._opened.pop(path, None)
+        if opened is not None:
+            opened.queue.close()
+
+    def close(self) -> None:
+        """Closes the queues."""
+        with self._lock:
+            while self._opened:
+                self._opened.popitem()[1].queue.close()
+
+
+def _queues_in(directory: str) -> Iterator[str]:
+    path = Path(directory)
+    partitions = []
+    if path.is_dir() and not (path / _META).exists():
+        partitions = sorted(
+            (each for each in path.iterdir() if _PARTITION.fullmatch(each.name)), key=lambda each: int(each.name[2:])
+        )
+    yield from map(str, partitions or [path])
+
+
+def _identity(path: str) -> tuple[int, int]:
+    try:
+        status = (Path(path) / _META).stat()
+    except FileNotFoundError:
+        return (0, 0)  # Opening it says what is wrong.
+    return status.st_dev, status.st_ino

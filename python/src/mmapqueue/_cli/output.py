@@ -1,0 +1,174 @@
+"""What commands print: aligned text, tables on a terminal, JSON; everything to stdout but errors and progress.
+
+The environment variable NO_COLOR switches colours off.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta, timezone
+from enum import Enum
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_UNITS = "KMGTPE"
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+
+
+class Column(NamedTuple):
+    """A column of a table.
+
+    Attributes:
+        key: The key of its value in a row.
+        title: Its heading.
+        text: Formats a value; "-" is shown for None.
+        right: Whether it is aligned to the right, as numbers are.
+    """
+
+    key: str
+    title: str
+    text: Callable[[Any], str] = str
+    right: bool = False
+
+
+@cache
+def console() -> "Console":
+    """The console of stdout; width and colours are those of the terminal."""
+    from rich.console import Console
+
+    return Console(highlight=False, markup=False, emoji=False)
+
+
+@cache
+def error_console() -> "Console":
+    """The console of stderr, for progress."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False, markup=False, emoji=False)
+
+
+def print_object(values: Mapping[str, Any] | tuple[Any, ...]) -> None:
+    """Prints a mapping or a named tuple as a JSON object, on a line of its own. Times are ISO 8601 in UTC."""
+    print(json.dumps(_plain(values), ensure_ascii=False))
+
+
+def print_table(columns: Sequence[Column], rows: Iterable[Mapping[str, Any]], *, as_json: bool) -> None:
+    """Prints rows: as a table, or each as a JSON object with all its values.
+
+    Args:
+        columns: The columns of the table.
+        rows: The rows; each may have values that no column shows.
+        as_json: Whether to print objects.
+    """
+    if as_json:
+        for row in rows:
+            print_object(row)
+        return
+    cells = [[_cell(column, row) for column in columns] for row in rows]
+    if sys.stdout.isatty():
+        _print_rich(columns, cells)
+        return
+    lines = [[column.title for column in columns], *cells]
+    widths = [max(map(len, texts)) for texts in zip(*lines, strict=True)]
+    for line in lines:
+        aligned = (
+            text.rjust(width) if column.right else text.ljust(width)
+            for text, width, column in zip(line, widths, columns, strict=True)
+        )
+        print("  ".join(aligned).rstrip())
+
+
+def print_facts(facts: Mapping[str, str]) -> None:
+    """Prints names and values, a pair on a line."""
+    width = max(map(len, facts))
+    if not sys.stdout.isatty():
+        for name, value in facts.items():
+            print(f"{name.ljust(width)}  {value}".rstrip())
+        return
+    from rich.text import Text
+
+    for name, value in facts.items():
+        console().print(Text.assemble((name.ljust(width), "bold"), "  ", value), soft_wrap=True)
+
+
+def print_error(text: str) -> None:
+    """Prints a line on stderr, with the name of the program."""
+    print(f"mmapqueue: {text}", file=sys.stderr)
+
+
+def escaped(data: bytes) -> str:
+    r"""Data as printable text: as in a Python literal, with `\n`, `\x00`, `\xff`; printable UTF-8 stays."""
+    text = data.replace(b"\\", b"\\\\").decode("utf-8", "backslashreplace")
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
+def size_text(size: int) -> str:
+    """Bytes in three or four characters and a unit of 1024, such as 1.5M."""
+    if size < 1024:
+        return f"{size}B"
+    number, power = size / 1024, 0
+    while number >= 999.5:
+        number, power = number / 1024, power + 1
+    return f"{number:.1f}{_UNITS[power]}" if number < 9.95 else f"{number:.0f}{_UNITS[power]}"
+
+
+def age_text(seconds: float) -> str:
+    """A duration in its two largest units, such as 250ms, 3.2s, 5m12s, 2h3m, 1d4h."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f}ms"
+    if seconds < _MINUTE:
+        return f"{seconds:.1f}s"
+    whole = int(seconds)
+    for unit, name, smaller, smaller_name in (
+        (_DAY, "d", _HOUR, "h"),
+        (_HOUR, "h", _MINUTE, "m"),
+        (_MINUTE, "m", 1, "s"),
+    ):
+        if whole >= unit:
+            return f"{whole // unit}{name}{whole % unit // smaller}{smaller_name}"
+    return f"{whole}s"
+
+
+def time_text(time: datetime) -> str:
+    """A time in ISO 8601, in UTC, with microseconds."""
+    return time.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def micros_text(micros: int) -> str | None:
+    """The text of a time in microseconds since 1970; None of 0, which means no time."""
+    return time_text(_EPOCH + timedelta(microseconds=micros)) if micros else None
+
+
+def _plain(value: Any) -> Any:
+    """What JSON knows: objects of named tuples, texts of times and enumerations."""
+    if isinstance(value, datetime):
+        return time_text(value)
+    if isinstance(value, Enum):
+        return value.value
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _cell(column: Column, row: Mapping[str, Any]) -> str:
+    value = row[column.key]
+    return "-" if value is None else column.text(value)
+
+
+def _print_rich(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 1))
+    for column in columns:
+        table.add_column(column.title, justify="right" if column.right else "left", overflow="fold")
+    for row in cells:
+        table.add_row(*row)
+    console().print(table)

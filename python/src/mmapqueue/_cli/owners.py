@@ -1,0 +1,72 @@
+"""Which process holds a lock of a queue. Takes no lock, and disturbs no process."""
+
+import fcntl
+import os
+import struct
+from pathlib import Path
+from typing import NamedTuple
+
+from mmapqueue._jvm.lock_holders import owner_of
+
+#: `struct flock` of 64-bit Linux: type, whence, start, length, pid.
+_FLOCK = struct.Struct("@hhqqi4x")
+_PROC = Path("/proc")
+_WRITER = "lock"
+_CONSUMERS = "consumers"
+
+
+class Owner(NamedTuple):
+    """A process that holds a lock.
+
+    Attributes:
+        pid: Its number; that of the Python process where its JVM holds the lock; None in another container.
+        command: Its command line; None if it cannot be read.
+    """
+
+    pid: int | None
+    command: str | None
+
+    def __str__(self) -> str:
+        return " ".join(
+            [f"pid {self.pid}" if self.pid else "a process of another container", self.command or ""]
+        ).strip()
+
+    @classmethod
+    def of_queue(cls, directory: str) -> "Owner | None":
+        """The process that writes a queue; None if no process does."""
+        return _holder(Path(directory) / _WRITER)
+
+    @classmethod
+    def of_consumer(cls, directory: str, name: str) -> "Owner | None":
+        """The process that owns a consumer; None if no process does."""
+        return _holder(Path(directory) / _CONSUMERS / f"{name}.lock")
+
+
+def _holder(file: Path) -> Owner | None:
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        # Asks for the lock that would be in the way of a lock of the whole file.
+        asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        kind, _, _, _, pid = _FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_GETLK, asked))
+    finally:
+        os.close(descriptor)
+    if kind == fcntl.F_UNLCK:
+        return None
+    if pid <= 0:
+        return Owner(None, None)
+    try:
+        pid = owner_of(pid) or pid
+    except ProcessLookupError:
+        return None
+    return Owner(pid, _command(pid))
+
+
+def _command(pid: int) -> str | None:
+    try:
+        words = (_PROC / str(pid) / "cmdline").read_bytes().rstrip(b"\0").split(b"\0")
+    except OSError:
+        return None
+    return b" ".join(words).decode(errors="backslashreplace") or None

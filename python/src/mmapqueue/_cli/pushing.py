@@ -1,0 +1,285 @@
+"""Pushes the records of an input, and counts those that are in the queue."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from time import monotonic
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+import mmapqueue
+from mmapqueue._cli.output import print_error, print_object, size_text
+from mmapqueue._cli.status import EMPTY, FAILED, status_of
+
+#: A push that waits for room says so after this time.
+_NOTICE_SECONDS = 1.0
+#: Bytes of one batch of an idempotent producer; less in a small ring.
+_BATCH_BYTES = 256 << 10
+#: The lower bits of a sequence count the records of an input, the upper ones are the input's number.
+_COUNT_BITS = 32
+_MOST_RECORDS = (1 << _COUNT_BITS) - 1
+_MOST_INPUTS = (1 << 31) - 1
+
+Sync = Annotated[bool, typer.Option("--sync", help="End when the records are durable.")]
+Once = Annotated[
+    str | None,
+    typer.Option(
+        "--once",
+        metavar="NAME:SEQ",
+        help="Push each record of this input once, however often this is run: producer NAME, input number SEQ.",
+    ),
+]
+Timeout = Annotated[
+    str | None,
+    typer.Option("--timeout", metavar="S", help='The longest wait for room: seconds, or "5m"; by default no limit.'),
+]
+
+
+class InputNumber(NamedTuple):
+    """What identifies an input of an idempotent producer.
+
+    Attributes:
+        producer: The producer's name.
+        number: The number of the input, higher than that of the one before.
+    """
+
+    producer: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.producer}:{self.number}"
+
+    @classmethod
+    def parsed(cls, text: str) -> "InputNumber":
+        """The producer and number of `NAME:SEQ`.
+
+        Raises:
+            ConfigError: It is something else.
+        """
+        name, _, digits = text.rpartition(":")
+        if not name or not (digits.isascii() and digits.isdigit()) or not 1 <= int(digits) <= _MOST_INPUTS:
+            allowed = f"NAME:SEQ, such as import:1, with a SEQ of 1 to {_MOST_INPUTS}"
+            raise mmapqueue.ConfigError(f"--once = {text!r} is invalid; allowed: {allowed}", "--once", text, allowed)
+        return cls(name, int(digits))
+
+    def sequence(self, records: int) -> int:
+        """The sequence number after the first records of the input."""
+        if records > _MOST_RECORDS:
+            raise mmapqueue.MmapQueueError(f"an input of --once has at most {_MOST_RECORDS} records")
+        return (self.number << _COUNT_BITS) + records
+
+    def records_in(self, queue: "mmapqueue.Queue[bytes]") -> int:
+        """How many records of the input are in the queue, the first ones.
+
+        Raises:
+            MmapQueueError: A later input of the producer has been pushed.
+        """
+        last = queue.last_sequence(self.producer) or 0
+        number = last >> _COUNT_BITS
+        if number > self.number:
+            raise mmapqueue.MmapQueueError(
+                f"producer {self.producer} has pushed input {number}; {self.number} comes before it: nothing was pushed"
+            )
+        return last & _MOST_RECORDS if number == self.number else 0
+
+
+class Pusher:
+    """Pushes records in order, and waits for room. For one thread.
+
+    Args:
+        queue: The queue.
+        timeout: The longest to wait for room, in seconds; None for as long as it takes.
+        sync: Whether records are durable at the end, and whenever the input has nothing more for the moment.
+        once: Identifies the input, so that a repetition pushes only the rest; None to push all.
+
+    Attributes:
+        pushed: How many records this has pushed.
+        size: Their bytes.
+        duplicates: How many records of the input an earlier run had pushed.
+        first_offset: The offset of the first record.
+    """
+
+    def __init__(
+        self, queue: "mmapqueue.Queue[bytes]", timeout: float | None, *, sync: bool, once: InputNumber | None
+    ) -> None:
+        self.pushed = 0
+        self.size = 0
+        self.duplicates = 0 if once is None else once.records_in(queue)
+        self.first_offset = queue.end_offset()
+        self._queue = queue
+        self._timeout = timeout
+        self._sync = sync
+        self._once = once
+        self._to_skip = self.duplicates
+        self._has_said = False
+        config = queue.config
+        self._batch_bytes = min(_BATCH_BYTES, config["queue_capacity_segments"] * config["segment_size"] // 4)
+
+    def push(self, records: list[bytes]) -> None:
+        """Pushes records; of an empty list only makes the ones before durable, with `sync`.
+
+        Raises:
+            Full: There was no room in time.
+            MmapQueueError: As from `Queue.push_many` and `Queue.push_once`. `pushed` has counted what is in the queue.
+        """
+        if self._to_skip:
+            skipped = records[: self._to_skip]
+            records = records[len(skipped) :]
+            self._to_skip -= len(skipped)
+        if self._once is not None:
+            self._push_idempotent(records, self._once)
+            return
+        self._push_many(records)
+        if self._sync and not records:
+            self._queue.flush()
+
+    def end(self) -> None:
+        """Makes all records durable, with `sync`.
+
+        Raises:
+            MmapQueueError: The input has fewer records than an earlier run has pushed of it: it is another one.
+        """
+        if self._to_skip:
+            raise mmapqueue.MmapQueueError(
+                f"this input has {records_text(self.duplicates - self._to_skip)}, and {self.duplicates} of input "
+                f"{self._once} were pushed before: it is another input, and needs a higher number"
+            )
+        if self._sync:
+            self._queue.flush()
+
+    def _push_many(self, records: list[bytes]) -> None:
+        start = 0
+        wait = _Wait(self._timeout)
+        while start < len(records):
+            rest = records[start:] if start else records
+            failure = None
+            try:
+                done = self._queue.push_many(rest, timeout=wait.slice())
+            except BaseException as error:
+                done, failure = getattr(error, "pushed", 0), error
+            self._count(rest[:done])
+            start += done
+            if failure is not None:
+                self._wait_or_raise(failure, wait, done)
+
+    def _push_idempotent(self, records: list[bytes], once: InputNumber) -> None:
+        for batch in _parts(records, self._batch_bytes):
+            wait = _Wait(self._timeout)
+            before = self.duplicates + self.pushed
+            sequence = once.sequence(before + len(batch))
+            while self.duplicates + self.pushed == before:
+                try:
+                    self._queue.push_once(once.producer, sequence, batch, timeout=wait.slice(), sync=self._sync)
+                    self._count(batch)
+                except BaseException as error:
+                    with suppress(mmapqueue.MmapQueueError):
+                        # Ctrl-C may come after the push.
+                        self._count(batch[: once.records_in(self._queue) - before])
+                    self._wait_or_raise(error, wait, 0)
+
+    def _count(self, records: list[bytes]) -> None:
+        self.pushed += len(records)
+        self.size += sum(map(len, records))
+
+    def _wait_or_raise(self, failure: BaseException, wait: "_Wait", done: int) -> None:
+        """Raises the failure, unless it is that of a full queue and time is left."""
+        if done:
+            wait.begin()
+        if not isinstance(failure, mmapqueue.Full) or wait.is_over():
+            raise failure
+        if not self._has_said:
+            self._has_said = True
+            print_error(f"waiting for room: {failure}")
+
+
+class _Wait:
+    """The wait for room, from the last pushed record on."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._seconds = seconds
+        self.begin()
+
+    def begin(self) -> None:
+        self._end = None if self._seconds is None else monotonic() + self._seconds
+
+    def slice(self) -> float:
+        return _NOTICE_SECONDS if self._end is None else max(0.0, min(_NOTICE_SECONDS, self._end - monotonic()))
+
+    def is_over(self) -> bool:
+        return self._end is not None and monotonic() >= self._end
+
+
+def _parts(records: list[bytes], most: int) -> Iterator[list[bytes]]:
+    """The records in lists of at most this many bytes, or of one record."""
+    part: list[bytes] = []
+    size = 0
+    for record in records:
+        # A record costs more than its bytes: its header is 16 at most.
+        cost = len(record) + 16
+        if part and size + cost > most:
+            yield part
+            part, size = [], 0
+        part.append(record)
+        size += cost
+    if part:
+        yield part
+
+
+def print_pushed(pusher: Pusher, verb: str, *, as_json: bool, **more: Any) -> None:
+    """Prints what was pushed.
+
+    Args:
+        pusher: What has pushed.
+        verb: "pushed" or "imported".
+        as_json: Whether to print a JSON object.
+        **more: Further values of the object.
+    """
+    last = pusher.first_offset + pusher.pushed - 1
+    if as_json:
+        print_object(
+            {
+                verb: pusher.pushed,
+                "bytes": pusher.size,
+                "first_offset": pusher.first_offset if pusher.pushed else None,
+                "last_offset": last if pusher.pushed else None,
+                "duplicates": pusher.duplicates,
+                **more,
+            }
+        )
+        return
+    text = f"{verb} {records_text(pusher.pushed)}"
+    if pusher.pushed:
+        text += f" ({size_text(pusher.size)}): offsets {pusher.first_offset} to {last}"
+    if pusher.duplicates:
+        text += f"; {records_text(pusher.duplicates)} of the input were in the queue before"
+    print(text)
+
+
+@contextmanager
+def counted_on_failure(pusher: Pusher) -> Iterator[None]:
+    """Prints after an error in the block how many records of the input are in the queue."""
+    try:
+        yield
+    except (mmapqueue.MmapQueueError, OSError) as error:
+        print_error(str(error))
+        _print_count(pusher)
+        raise typer.Exit(_status_of(error)) from None
+    except KeyboardInterrupt:
+        _print_count(pusher)
+        raise
+
+
+def _status_of(error: Exception) -> int:
+    if isinstance(error, mmapqueue.Full):
+        return EMPTY
+    return status_of(error) if isinstance(error, mmapqueue.MmapQueueError) else FAILED
+
+
+def _print_count(pusher: Pusher) -> None:
+    count = pusher.duplicates + pusher.pushed
+    print_error(f"in the queue: {f'the first {records_text(count)}' if count else 'nothing'} of the input")
+
+
+def records_text(count: int) -> str:
+    """A number of records."""
+    return "1 record" if count == 1 else f"{count} records"

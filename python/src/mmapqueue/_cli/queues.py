@@ -1,0 +1,59 @@
+"""How commands open queues: only ones that exist, in a JVM that starts quickly."""
+
+from pathlib import Path
+from typing import Any
+
+import mmapqueue
+from mmapqueue._jvm import standalone
+from mmapqueue._values.arguments import absolute
+from mmapqueue._values.errors import NotFound
+
+#: Files of which a queue has at least one: the second one in the middle of a resize, the last one when it is damaged.
+_FILES = ("meta.dat", "resize.ready", "*_segment.dat")
+
+
+def open_to_read(directory: str, **options: Any) -> mmapqueue.Queue[bytes]:
+    """Opens a queue for reading alone, beside a process that writes it. Creates nothing.
+
+    Args:
+        directory: The queue's directory.
+        **options: Those of `mmapqueue.Queue`.
+
+    Raises:
+        NotFound: The directory has no queue.
+        MmapQueueError: As from `mmapqueue.Queue`.
+    """
+    path = existing(directory)
+    standalone.start_quickly()
+    return mmapqueue.Queue(path, read_only=True, **options)
+
+
+def open_to_write(directory: str, *, quickly: bool = True, **options: Any) -> mmapqueue.Queue[bytes]:
+    """Opens an existing queue for writing; recovers one that was not closed.
+
+    Args:
+        directory: The queue's directory.
+        quickly: Whether the command ends soon. If not, the JVM compiles for throughput.
+        **options: Those of `mmapqueue.Queue`.
+
+    Raises:
+        NotFound: The directory has no queue.
+        Locked: Another process writes it.
+        MmapQueueError: As from `mmapqueue.Queue`.
+    """
+    path = existing(directory)
+    if quickly:
+        standalone.start_quickly()
+    return mmapqueue.Queue(path, **options)
+
+
+def existing(directory: str) -> str:
+    """The absolute path of a directory that has a queue.
+
+    Raises:
+        NotFound: It has none.
+    """
+    path = absolute("DIR", directory)
+    if not any(True for pattern in _FILES for _ in Path(path).glob(pattern)):
+        raise NotFound(f"there is no queue in {path}")
+    return path

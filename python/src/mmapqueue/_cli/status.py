@@ -1,0 +1,21 @@
+"""The exit status of commands."""
+
+from mmapqueue._values.errors import ConfigError, FileError, MmapQueueError
+
+#: The command did what it was to do.
+DONE = 0
+#: The queue is damaged, or the command failed.
+FAILED = 1
+#: An argument is wrong. Nothing was changed.
+USAGE = 2
+#: There was no record, or none in time.
+EMPTY = 3
+#: Ctrl-C ended the command; as of a process that SIGINT ended.
+INTERRUPTED = 130
+#: What read the output has ended; as of a process that SIGPIPE ended.
+PIPE_CLOSED = 141
+
+
+def status_of(error: MmapQueueError) -> int:
+    """The exit status after an error: 2 when a value is invalid, 1 after any other."""
+    return USAGE if isinstance(error, ConfigError) and not isinstance(error, FileError) else FAILED

@@ -1,0 +1,134 @@
+"""Samples of queues that other processes write and read: rates, fill, lag."""
+
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from time import monotonic
+from typing import Any, NamedTuple
+
+import mmapqueue
+from mmapqueue._values.errors import MmapQueueError
+
+#: Samples of a sparkline.
+_HISTORY = 240
+
+
+class ConsumerRow(NamedTuple):
+    """The state of a consumer.
+
+    Attributes:
+        name: Its name.
+        lag_records: Records that it has not acked.
+        lag_bytes: Their bytes, headers included.
+        lag_seconds: The age of the first of them.
+        acked_per_second: Records that it has acked since the sample before, in a second.
+    """
+
+    name: str
+    lag_records: int
+    lag_bytes: int
+    lag_seconds: float
+    acked_per_second: float
+
+
+class Sample(NamedTuple):
+    """The state of a queue at one moment.
+
+    Attributes:
+        stats: The statistics.
+        consumers: Each consumer.
+    """
+
+    stats: mmapqueue.Stats
+    consumers: list[ConsumerRow]
+
+
+class Watched:
+    """A queue with the samples of the last minutes. For one thread.
+
+    Attributes:
+        path: The directory.
+        last: The last sample; None when it failed.
+        failure: Why the last sample failed.
+        pushed: Pushed records a second, of each sample.
+        acked: Acked records a second, of all consumers.
+        lags: The lag in records of each consumer, by name.
+    """
+
+    def __init__(self, queue: "mmapqueue.Queue[bytes]") -> None:
+        self.path = queue.path
+        self.last: Sample | None = None
+        self.failure = ""
+        self.pushed: deque[float] = deque(maxlen=_HISTORY)
+        self.acked: deque[float] = deque(maxlen=_HISTORY)
+        self.lags: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_HISTORY))
+        self._queue = queue
+        self._time = monotonic()
+        self._committed: dict[str, int] = {}
+
+    def sample(self) -> None:
+        """Takes a sample."""
+        try:
+            stats, found = self._queue.stats(), self._queue.consumer_stats()
+        except MmapQueueError as error:
+            self.last, self.failure = None, str(error)
+            return
+        now = monotonic()
+        seconds, self._time = now - self._time, now
+        before, self._committed = self._committed, {name: each.committed_offset for name, each in found.items()}
+        consumers = [
+            ConsumerRow(
+                name,
+                each.lag_records,
+                each.lag_bytes,
+                each.lag_seconds,
+                max(0, each.committed_offset - before.get(name, each.committed_offset)) / seconds,
+            )
+            for name, each in found.items()
+        ]
+        self.last, self.failure = Sample(stats, consumers), ""
+        self.pushed.append(stats.pushed_per_second)
+        self.acked.append(stats.popped_per_second)
+        for row in consumers:
+            self.lags[row.name].append(row.lag_records)
+        for name in self.lags.keys() - found.keys():
+            del self.lags[name]
+
+    def as_object(self) -> dict[str, Any]:
+        """The last sample for JSON."""
+        time = datetime.now(timezone.utc)
+        if self.last is None:
+            return {"time": time, "path": self.path, "error": self.failure}
+        stats, consumers = self.last
+        return {
+            "time": time,
+            "path": self.path,
+            "fill": stats.fill,
+            "bytes_used": stats.bytes_used,
+            "capacity": stats.capacity,
+            "records": stats.records,
+            "pushed_per_second": stats.pushed_per_second,
+            "pushed_bytes_per_second": stats.pushed_bytes_per_second,
+            "acked_per_second": stats.popped_per_second,
+            "acked_bytes_per_second": stats.popped_bytes_per_second,
+            "slowest_consumer": stats.slowest_consumer,
+            "consumers": [row._asdict() for row in consumers],
+        }
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The last sample as rows of a table, one for each consumer; one for a queue without consumers.
+
+        Raises:
+            MmapQueueError: The sample failed.
+        """
+        if self.last is None:
+            raise MmapQueueError(self.failure)
+        stats, consumers = self.last
+        of_queue = {
+            "path": self.path,
+            "fill": stats.fill,
+            "pushed_per_second": stats.pushed_per_second,
+        }
+        none = ConsumerRow("-", stats.records, stats.bytes_used, 0.0, 0.0)
+        for row in consumers or [none]:
+            yield {**of_queue, **row._asdict()}

@@ -1,0 +1,95 @@
+"""Pages over HTTP: an answer, the address to listen on, and a server in a thread."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socket import AF_INET, AF_INET6
+from typing import NamedTuple
+
+from mmapqueue._values.errors import ConfigError
+
+#: The media type of pages for people.
+TEXT = "text/plain; charset=utf-8"
+_LAST_PORT = 65_535
+_ADDRESSES = 'HOST:PORT, such as "127.0.0.1:9465" or "[::1]:9465"'
+_PORTS = f"ports up to {_LAST_PORT}"
+
+
+class Page(NamedTuple):
+    """An HTTP answer.
+
+    Attributes:
+        status: HTTP status.
+        content_type: Its media type.
+        body: The body.
+    """
+
+    status: int
+    content_type: str
+    body: bytes
+
+
+#: Answers GET: of a path without its query, and of the header Accept.
+Answer = Callable[[str, str], Page]
+
+
+def address(key: str, listen: str, shift: int = 0) -> tuple[str, int]:
+    """Host and port of "HOST:PORT"; the host is empty for every address of this machine.
+
+    Args:
+        key: What to name in an error.
+        listen: The text; an address of IPv6 is in brackets.
+        shift: Added to the port, unless that is 0, which takes any free port.
+
+    Raises:
+        ConfigError: `listen` has another form, or its port is above 65535.
+    """
+    host, colon, port = listen.rpartition(":")
+    if not colon or not port.isdecimal() or (":" in host and not host.startswith("[")):
+        raise ConfigError(f"{key} = {listen!r} is invalid; allowed: {_ADDRESSES}", key, listen, _ADDRESSES)
+    number = int(port) + shift if int(port) else 0
+    if number > _LAST_PORT:
+        process = f": process {shift} would listen on port {number}" if shift else " is invalid"
+        raise ConfigError(f"{key} = {listen!r}{process}; allowed: {_PORTS}", key, listen, _PORTS)
+    return host.strip("[]"), number
+
+
+def serve(name: str, host: str, port: int, answer: Answer) -> ThreadingHTTPServer:
+    """Serves pages in threads of its own, until `shutdown` and `server_close` of the server are called.
+
+    Args:
+        name: The name of the thread, and of the logger `mmapqueue.<name>` that requests go to.
+        host: The address; empty for every one.
+        port: The port; 0 for any. The server's `server_address` says which.
+        answer: Called in any thread.
+
+    Raises:
+        OSError: The address is in use, or not this machine's.
+    """
+    log = logging.getLogger(f"mmapqueue.{name}")
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        timeout = 60
+
+        def do_GET(self) -> None:
+            page = answer(self.path.partition("?")[0], self.headers.get("Accept", ""))
+            self.send_response(page.status)
+            self.send_header("Content-Type", page.content_type)
+            self.send_header("Content-Length", str(len(page.body)))
+            self.end_headers()
+            self.wfile.write(page.body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            log.debug(format, *args)
+
+    class Server(ThreadingHTTPServer):
+        address_family = AF_INET6 if ":" in host else AF_INET
+        daemon_threads = True
+
+    server = Server((host, port), Handler)
+    threading.Thread(target=server.serve_forever, name=name, daemon=True).start()
+    return server

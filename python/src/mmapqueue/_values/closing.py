@@ -1,0 +1,31 @@
+"""What closes itself at the end of a `with` block."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import NoReturn
+
+from mmapqueue._values.annotations import Self
+
+
+class Closing(ABC):
+    """Something that holds a connection to a JVM."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Closes it. Does nothing the second time."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"a {type(self).__name__} cannot be pickled or copied: it is a connection to a JVM; open the queue where "
+            "it is used, and in the tasks of a Spark job use spark.read.format('mmapqueue')"
+        )

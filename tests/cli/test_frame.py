@@ -1,0 +1,167 @@
+"""What all commands share: exit status, errors, help, colours, pipes that close, Ctrl-C."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from command_line import CommandLine
+from conftest import Open, eventually
+from mmapqueue._cli import plain
+from mmapqueue._cli.app import command, names
+
+
+@pytest.fixture
+def without_typer(tmp_path: Path) -> dict[str, str]:
+    """The environment of an installation without the extra `cli`."""
+    for name in ("typer", "rich"):
+        (tmp_path / "absent" / name).mkdir(parents=True)
+        (tmp_path / "absent" / name / "__init__.py").write_text(
+            f"raise ModuleNotFoundError('No module named {name}', name={name!r})"
+        )
+    return {"PYTHONPATH": os.pathsep.join(filter(None, [str(tmp_path / "absent"), os.environ.get("PYTHONPATH")]))}
+
+
+def test_every_command_has_a_help_text(command_line: CommandLine) -> None:
+    ended = command_line.run("--help")
+    assert (ended.status, ended.err) == (0, "")
+    for name in names():
+        assert f"\n  {name} " in ended.out
+        assert command(name).help, name
+    assert set(plain.NAMES) <= set(names())
+
+
+def test_without_words_the_help_is_printed(command_line: CommandLine) -> None:
+    ended = command_line.run()
+    assert (ended.status, ended.out) == (2, command_line.run("-h").out)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["tial"], "No such command 'tial'. Did you mean 'tail'?"),
+        (["tail"], "Missing argument 'DIR'"),
+        (["tail", "DIR", "-n", "x"], "-n"),
+        (["tail", "DIR", "-n", "-1"], "-n"),
+        (["tail", "DIR", "--from", "soon"], "--from = 'soon' is invalid; allowed: earliest, latest, an offset"),
+        (["tail", "DIR", "--from", "-5"], "--from = '-5' is invalid"),
+        (["tail", "DIR", "--grep", "("], "--grep = '(' is invalid"),
+        (["tail", "DIR", "--format", "%x"], "has %x; allowed: %o offset"),
+        (["tail", "DIR", "--format", r"\x"], r"has \x; allowed: \n"),
+        (["pop", "DIR", "--wait", "long"], "--wait = 'long' is invalid"),
+        (["pop", "DIR", "--exec", "true", "--ack"], "without --ack"),
+        (["show", "DIR", "9..8"], "OFFSET = '9..8' is invalid"),
+        (["show", "DIR", "x"], "OFFSET = 'x' is invalid"),
+    ],
+)
+def test_wrong_usage(words: list[str], text: str, command_line: CommandLine) -> None:
+    ended = command_line.run(*words)
+    assert (ended.status, ended.out) == (2, "")
+    assert text in " ".join(ended.err.split())
+
+
+@pytest.mark.parametrize("words", [["tail"], ["show", "0"], ["pop"], ["stats"], ["consumers"], ["producers"]], ids=str)
+def test_a_directory_without_a_queue(words: list[str], command_line: CommandLine, tmp_path: Path) -> None:
+    name, *others = words
+    (tmp_path / "file").write_text("")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "x").write_text("")
+    for path in (tmp_path / "missing", tmp_path / "file", tmp_path / "other"):
+        ended = command_line.run(name, path, *others)
+        assert (ended.status, ended.out, ended.err) == (1, "", f"mmapqueue: there is no queue in {path}\n")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "other"]
+    assert [each.name for each in (tmp_path / "other").iterdir()] == ["x"]
+
+
+@pytest.mark.parametrize("words", [["tail"], ["stats"], ["gc"]], ids=str)
+def test_a_damaged_queue(words: list[str], command_line: CommandLine, closed: Path) -> None:
+    (closed / "meta.dat").unlink()
+    ended = command_line.run(*words, closed)
+    assert (ended.status, ended.out) == (1, "")
+    assert f"{closed / 'meta.dat'}" in ended.err
+    assert "the file is missing" in ended.err
+
+
+def test_commands_without_typer(command_line: CommandLine, without_typer: dict[str, str], closed: Path) -> None:
+    assert command_line.run("jar", **without_typer).status == 0
+    assert command_line.run("--version", **without_typer).status == 0
+    assert "100 whole" in command_line.run("verify", closed, **without_typer).out
+    ended = command_line.run("tail", closed, **without_typer)
+    assert (ended.status, ended.out) == (2, "")
+    assert "pip install 'mmapqueue[cli]'" in ended.err
+    for words in ([], ["--help"]):
+        ended = command_line.run(*words, **without_typer)
+        assert "verify" in ended.out + ended.err
+        assert "pip install 'mmapqueue[cli]'" in ended.out + ended.err or not words
+
+
+def test_verify_and_repair_print_json(command_line: CommandLine, closed: Path, tmp_path: Path) -> None:
+    found = json.loads(command_line.run("verify", closed, "--json").out)
+    assert (found["records"], found["findings"]) == (100, [])
+    assert [each["name"] for each in found["consumers"]] == ["default", "other"]
+    found = json.loads(command_line.run("repair", closed, "--to", tmp_path / "copy", "--json").out)
+    assert (found["before"]["records"], found["lost"]) == (100, [])
+
+
+def test_colours_are_for_terminals(command_line: CommandLine, closed: Path) -> None:
+    in_colour = command_line.terminal("stats", closed)
+    without = command_line.terminal("stats", closed, NO_COLOR="1")
+    assert "\x1b[1m" in in_colour.shown
+    assert "\x1b[3" not in without.shown
+    assert in_colour.out == without.out == command_line.run("stats", closed).shown
+
+
+def test_a_pipe_that_closes(command_line: CommandLine, open_queue: Open) -> None:
+    queue = open_queue()
+    queue.push_many([b"x" * 1000] * 5000)
+    process = command_line.start("tail", queue.path, "--from", "earliest")
+    assert process.stdout
+    assert process.stderr
+    assert process.stdout.readline() == b"x" * 1000 + b"\n"
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait(60) == 141
+
+
+def test_a_pipe_that_closes_while_nothing_is_pushed(command_line: CommandLine, open_queue: Open) -> None:
+    queue = open_queue()
+    queue.push(b"one")
+    process = command_line.start("tail", queue.path, "-f")
+    assert process.stdout
+    assert process.stderr
+    assert process.stdout.readline() == b"one\n"
+    process.stdout.close()
+    assert process.wait(60) == 141
+    assert process.stderr.read() == b""
+
+
+def test_ctrl_c(command_line: CommandLine, open_queue: Open) -> None:
+    queue = open_queue()
+    queue.push(b"one")
+    for words in (["tail", queue.path, "-f"], ["pop", queue.path, "-n", "2", "--wait", "1h"]):
+        process = command_line.start(*words)
+        assert process.stdout
+        assert process.stdout.readline() == b"one\n"
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60) == (b"", b"")
+        assert process.returncode == 130
+    # The record that pop had in flight is released.
+    assert eventually(lambda: queue.pop(timeout=10).attempts == 1)
+
+
+def test_a_full_disk_is_an_error(command_line: CommandLine, closed: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        process = command_line.start("tail", closed, stdout=full)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (1, b"mmapqueue: [Errno 28] No space left on device\n")
+
+
+def test_output_may_be_closed(command_line: CommandLine) -> None:
+    ended = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", *command_line._words(("--version",))], capture_output=True, check=False
+    )
+    assert ended.returncode in (0, 1)
+    assert b"Traceback" not in ended.stderr

@@ -1,0 +1,120 @@
+"""Acks that reach the JVM together."""
+
+import threading
+
+import pytest
+from prefetching import NEVER, in_jvm
+
+import mmapqueue
+from conftest import SMALL, Open, eventually, fill
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_acks_reach_the_jvm_before_anything_that_could_see_them(open_queue: Open, single: bool) -> None:
+    queue = open_queue(ack_linger=NEVER)
+    queue.push_many([b"x"] * 100)
+    lag = 100
+
+    def ack() -> None:
+        nonlocal lag
+        for message in queue.pop_many(2):
+            queue.ack(message, single=single)
+        assert in_jvm(queue, "lag") == lag
+        lag -= 2
+
+    for see in (
+        lambda: queue.lag(),
+        lambda: queue.consumer_stats()["default"].lag_records,
+        lambda: queue.flush() or in_jvm(queue, "lag"),
+        lambda: queue.stats() and in_jvm(queue, "lag"),
+        lambda: (queue.pop_many(1) and queue.nack(100 - lag)) or in_jvm(queue, "lag"),
+        lambda: queue.peek() and in_jvm(queue, "lag"),
+    ):
+        ack()
+        assert see() == lag
+    ack()
+    queue.close()
+    assert open_queue().lag() == lag
+
+
+def test_a_call_waits_for_acks_that_are_on_the_way(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = open_queue(ack_linger=NEVER)
+    queue.push_many([b"x"] * 10)
+    queue.ack(queue.pop())
+    acks = queue._popper
+    begun, go, send = threading.Event(), threading.Event(), acks._send_one
+
+    def slow(name: str, offset: int) -> None:
+        begun.set()
+        assert go.wait(60)
+        send(name, offset)
+
+    monkeypatch.setattr(acks, "_send_one", slow)
+    sender = threading.Thread(target=acks.send_acks)
+    sender.start()
+    assert begun.wait(60)
+    threading.Timer(0.2, go.set).start()
+    assert queue.lag() == 9
+    sender.join()
+
+
+def test_acks_reach_the_jvm_by_themselves(open_queue: Open) -> None:
+    queue = open_queue()
+    queue.push_many([b"x"] * 10)
+    for left in (9, 8, 7):
+        queue.ack(queue.pop())
+        assert eventually(lambda left=left: in_jvm(queue, "lag") == left)  # type: ignore[misc]
+
+
+def test_acks_are_sent_at_once_without_linger(open_queue: Open) -> None:
+    queue = open_queue(ack_linger=0)
+    queue.push_many([b"x"] * 10)
+    queue.ack(queue.pop())
+    assert in_jvm(queue, "lag") == 9
+    consumer = queue.consumer("other", ack_linger=NEVER, prefetch=0)
+    consumer.ack(consumer.pop())
+    assert consumer._popper.pending
+
+
+def test_a_push_that_finds_the_queue_full_sends_acks(open_queue: Open) -> None:
+    queue = open_queue(**SMALL, ack_linger=NEVER)
+    pushed = fill(queue)
+    queue.ack(queue.pop_many(pushed)[-1])
+    queue.push(b"x" * 500, block=False)
+    queue.ack(queue.pop_many(pushed)[-1])
+    assert queue.push_many([b"x" * 500] * 10, block=False) == 10
+
+
+def test_a_cumulative_ack_includes_requeued_records(open_queue: Open) -> None:
+    queue = open_queue(ack_linger=NEVER)
+    queue.push_many([b"x"] * 10)
+    messages = queue.pop_many(5)
+    queue.nack(messages[2])
+    queue.ack(messages[4])
+    assert [message.offset for message in queue] == [5, 6, 7, 8, 9]
+    with pytest.raises(mmapqueue.OutOfRange, match="acked"):
+        queue.nack(messages[2])
+
+
+def test_an_ack_from_before_a_seek_acks_nothing_after_it(open_queue: Open) -> None:
+    queue = open_queue(ack_linger=NEVER, retain_bytes="1m")
+    queue.push_many([b"x"] * 10)
+    messages = queue.pop_many(8)
+    queue.ack(messages[3])
+    queue.seek(1)
+    assert (queue.lag(), queue.qsize()) == (9, 9)
+    with pytest.raises(mmapqueue.OutOfRange):
+        queue.ack(messages[3])
+    assert queue.pop().offset == 1
+    assert queue.lag() == 9
+
+
+def test_a_message_of_another_consumer_is_not_acked(open_queue: Open) -> None:
+    queue = open_queue()
+    queue.push_many([b"x"] * 10)
+    message = queue.consumer("other").pop()
+    with pytest.raises(mmapqueue.Foreign):
+        queue.consumer("default").ack(message)
+    made = mmapqueue.Message(b"x", 0, 0, 1)
+    with pytest.raises(mmapqueue.OutOfRange):
+        queue.consumer("default").ack(made)

@@ -1,0 +1,99 @@
+"""Records that were popped and not delivered."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from acking import pushed, seen
+
+import mmapqueue
+from conftest import SMALL, Open, eventually
+
+
+def test_what_came_back_from_an_iterator_counts_as_not_popped(any_queue: mmapqueue.Queue) -> None:
+    pushed(any_queue, 20)
+    for message in any_queue.consume(max_records=10):
+        if message.offset == 4:
+            break
+    assert (any_queue.qsize(), any_queue.unacked()) == (15, 5)
+    for offset in (5, 9):
+        for call in (
+            lambda offset=offset: any_queue.ack(offset),
+            lambda offset=offset: any_queue.ack(offset, single=True),
+            lambda offset=offset: any_queue.ack_many([3, offset]),
+            lambda offset=offset: any_queue.nack(offset),
+        ):
+            with pytest.raises(mmapqueue.OutOfRange, match=r"not popped.*available: 0\.\.4") as caught:
+                call()
+            assert (caught.value.requested, caught.value.first, caught.value.last) == (offset, 0, 4)
+    any_queue.nack(3)
+    any_queue.ack(2)
+    assert seen(any_queue) == [*((i, 1) for i in range(5, 10)), (3, 2), *((i, 1) for i in range(10, 20))]
+    any_queue.ack(19)
+    assert (any_queue.lag(), any_queue.unacked(), any_queue.qsize()) == (0, 0, 0)
+
+
+def test_an_ack_beyond_what_came_back_is_for_that_too(any_queue: mmapqueue.Queue) -> None:
+    pushed(any_queue, 20)
+    iterator = any_queue.consume(max_records=10)
+    next(iterator)
+    assert any_queue.pop().offset == 10
+    iterator.close()
+    any_queue.ack(10)
+    assert seen(any_queue) == [(i, 1) for i in range(11, 20)]
+
+
+def test_what_an_iterator_holds_for_too_long_comes_once(open_queue: Open) -> None:
+    queue = pushed(open_queue(visibility_timeout=1000), 6)
+    iterator = queue.consume(timeout=5, max_records=4)
+    first = next(iterator)
+    assert eventually(lambda: queue.peek().attempts == 2)
+    # The JVM has requeued the undelivered records of the iterator, which continues with redelivered ones.
+    got = [first, *(next(iterator) for _ in range(6))]
+    assert seen(got) == [(0, 1), (0, 2), (1, 2), (2, 2), (3, 2), (4, 1), (5, 1)]
+    iterator.close()
+    queue.ack(5)
+    assert queue.qsize() == 0
+
+
+def test_what_came_back_and_lay_for_too_long_comes_once(open_queue: Open) -> None:
+    queue = pushed(open_queue(visibility_timeout=1000), 6)
+    for message in queue.consume(max_records=4):
+        queue.ack(message)
+        break
+    assert eventually(lambda: (queue.peek() or message).attempts == 2)
+    assert queue.qsize() == 5
+    assert seen(queue.pop_many()) == [(1, 2), (2, 2), (3, 2), (4, 1), (5, 1)]
+
+
+def test_what_nobody_was_given_counts_as_not_popped(open_queue: Open, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"max_attempts": 2, "dead_letter_dir": str(tmp_path / "dead"), **SMALL}
+    pushed(open_queue(**options), 10).close()
+    given = []
+    for _ in range(10):
+        queue = open_queue(**options)
+        for message in queue.consume():
+            given.append((message.offset, message.attempts))
+            queue.ack(message)
+            break
+        queue.close()
+    assert given == [(offset, 1) for offset in range(10)]
+    assert not (tmp_path / "dead").exists()
+
+
+def test_seek_to_committed_releases_undelivered_records(any_queue: mmapqueue.Queue) -> None:
+    pushed(any_queue, 6)
+    for message in any_queue.consume():
+        if message.offset == 1:
+            break
+    any_queue.seek("committed")
+    assert seen(any_queue) == [(0, 2), (1, 2), (2, 1), (3, 1), (4, 1), (5, 1)]
+
+
+def test_closing_a_consumer_releases_undelivered_records(any_queue: mmapqueue.Queue) -> None:
+    consumer = pushed(any_queue, 4).consumer("other")
+    for message in consumer.consume():
+        consumer.ack(message)
+        break
+    consumer.close()
+    assert seen(any_queue.consumer("other")) == [(1, 1), (2, 1), (3, 1)]

@@ -1,0 +1,50 @@
+"""What the documents say of a release is what the code has."""
+
+import re
+from pathlib import Path
+
+import mmapqueue
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "reference" / "compatibility.md").read_text(encoding="utf-8")
+
+
+def row(part: str) -> str:
+    """What the table of tested versions says of a part."""
+    table = PAGE[PAGE.index("| part | tested with |") :]
+    found = re.search(rf"^\| {part} \| (.*) \|$", table, re.MULTILINE)
+    assert found is not None
+    return found[1]
+
+
+def test_the_documents_name_the_current_version() -> None:
+    # The benchmarks name the version that was measured.
+    pages = [page for page in ROOT.glob("docs/**/*.md") if "benchmark" not in page.name]
+    found = {
+        (page.name, version)
+        for page in pages
+        for version in re.findall(r"mmapqueue[-:](\d+\.\d+[\w.]*?)(?:[-.]py3|\.jar|[\s`']|$)", page.read_text("utf-8"))
+    }
+    assert {version for _, version in found} == {mmapqueue.__version__}, found
+
+
+def test_the_tested_versions_of_java_are_those_without_a_warning() -> None:
+    source = (ROOT / "jvm/src/main/java/org/mmapqueue/core/TestedJava.java").read_text(encoding="utf-8")
+    releases = re.search(r"RELEASES = List\.of\(([\d, ]+)\)", source)
+    assert releases is not None
+    assert row("Java") == releases[1]
+
+
+def test_the_tested_versions_are_those_of_the_workflow() -> None:
+    workflow = (ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8")
+    for part in ("Java", "Python"):
+        versions = re.search(rf"^ +{part.lower()}: \[(.*)\]$", workflow, re.MULTILINE)
+        assert versions is not None
+        assert row(part) == versions[1].replace('"', "")
+
+
+def test_the_tested_versions_of_spark_are_those_of_the_build() -> None:
+    versions = re.search(r"^SPARKS +:= (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert versions is not None
+    minors = [version.rpartition(".")[0] for version in versions[1].split()]
+    assert row("Spark").startswith(", ".join(minors) + ";")
