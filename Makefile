@@ -2,8 +2,9 @@
 
 VERSION := $(shell sed -n 's/^version=//p' gradle.properties)
 
+# Another Python has a virtual environment of its own, so that each keeps what is installed for it.
 PYTHON ?= python3
-VENV   := .venv
+VENV   := $(if $(filter python3,$(PYTHON)),.venv,build/venv-$(notdir $(PYTHON)))
 PY     := $(VENV)/bin/python
 
 # A daemon pays off at a desk; on a build host it would only be left behind.
@@ -11,6 +12,8 @@ GRADLE := scripts/gradle --console=plain --quiet $(if $(CI),--no-daemon)
 
 JAR     := python/src/mmapqueue/jars/mmapqueue-$(VERSION).jar
 WHEEL   := dist/mmapqueue-$(VERSION)-py3-none-any.whl
+SDIST   := dist/mmapqueue-$(VERSION).tar.gz
+REPOSITORY := build/repository/org/mmapqueue/mmapqueue/$(VERSION)/mmapqueue-$(VERSION).pom
 TEST_CP := jvm/build/test.classpath
 FUZZ_CP := jvm/build/fuzz.classpath
 MUTANTS_CP := jvm/build/mutants.classpath
@@ -28,6 +31,9 @@ SPARK_READY := $(SPARK_VENV)/.ready
 DOCS_VENV  := build/docs/venv
 DOCS_READY := $(DOCS_VENV)/.ready
 
+RELEASE_VENV  := build/release-venv
+RELEASE_READY := $(RELEASE_VENV)/.ready
+
 VENV_READY    := $(VENV)/.requirements
 PACKAGE_READY := $(VENV)/.package
 
@@ -39,22 +45,26 @@ CONNECT       := $(VENV)/connect
 CONNECT_READY := $(CONNECT)/.requirements
 FRAMES        := $(VENV)/frames
 FRAMES_READY  := $(FRAMES)/.requirements
+
+# What monitoring/ is tested with.
+PROMETHEUS := build/prometheus/usr/bin/prometheus
 PEERS         := $(VENV)/peers
 PEERS_READY   := $(PEERS)/.requirements
 
 # Directories are prerequisites too: that is how a deleted file is noticed.
-BUILD_FILES := build.gradle settings.gradle gradle.properties gradle/libraries.gradle gradle/lint.gradle
+BUILD_FILES := build.gradle settings.gradle gradle.properties gradle/libraries.gradle gradle/lint.gradle gradle/publish.gradle
 JVM_BUILD   := $(BUILD_FILES) jvm/build.gradle jvm/libraries.lock LICENSE
 JVM_MAIN    := $(shell find jvm/src/main jvm/src/spark4 2>/dev/null)
 JVM_TEST    := $(shell find jvm/src/test 2>/dev/null)
 JMH_MAIN    := $(shell find jmh/src 2>/dev/null) jmh/build.gradle jmh/libraries.lock
 JCS_MAIN    := $(shell find jcstress/src 2>/dev/null) jcstress/build.gradle jcstress/libraries.lock
-PY_BUILD    := gradle.properties $(addprefix python/,pyproject.toml hatch_build.py README.md LICENSE)
+PY_BUILD    := gradle.properties $(addprefix python/,pyproject.toml hatch_build.py README.md LICENSE NOTICE licenses)
 PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars*' -prune -o -print 2>/dev/null)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build packages test test-long test-java test-python test-spark test-spark-all test-connect test-frames bench-spark bench-events bench-pipeline soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage verify-random fuzz mutants spark-kill pipeline-kill docs bench bench-full bench-latency bench-guard bench-scale bench-python bench-report demo demo-clean proto lock clean distclean
+# All that have a text for `make help`.
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*\#\# .*/\1/p' Makefile)
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +72,23 @@ help: ## List the targets
 setup: $(PACKAGE_READY) ## Install what is missing: Gradle, .venv with the locked requirements, the package
 
 build: $(JAR) $(WHEEL) ## Build the jar and the wheel
+
+check-dist: $(WHEEL) $(SDIST) $(RELEASE_READY) $(PACKAGE_READY) ## Build wheel and source distribution, and check what they hold and what PyPI will show
+	$(RELEASE_VENV)/bin/python -m twine check --strict $(WHEEL) $(SDIST)
+	$(PY) -m pytest --quiet tests/test_dist.py
+
+check-tag: ## Compare TAG=v1.0.0 with the version and the changelog
+	@[ "$(TAG)" = "v$(VERSION)" ] || { echo "The tag is $(TAG), the version of gradle.properties $(VERSION)" >&2; exit 1; }
+	@grep -qF "## [$(VERSION)]" CHANGELOG.md || { echo "CHANGELOG.md has no section [$(VERSION)]" >&2; exit 1; }
+
+publish: $(REPOSITORY) ## Put the jar with POM, sources and API documentation into the Maven repository build/repository
+
+release-check: ## Build the published files of COMMIT=HEAD twice, in different surroundings; fails if a byte differs
+	$(PYTHON) scripts/reproduce.py $(COMMIT)
+release-check: COMMIT ?= HEAD
+
+keep-format: $(TEST_CP) ## Keep directories of this version, which the tests of all later ones open; once for a release
+	java @$(TEST_CP) org.mmapqueue.kept.KeptMaker jvm/src/test/resources/format-2/$(VERSION)
 
 # Each waits often, so side by side they take less time. Gradle runs before them: two builds at once would collide.
 test: $(TEST_CP) $(PACKAGE_READY) $(JAR) $(SPARK_ARCHIVE) ## Run all tests: JUnit beside pytest
@@ -79,8 +106,8 @@ SHORT_FORMS := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
 LONG_FORMS  := -Doverflow.rounds=12 -Dpower.runs=40 -Dtorn.runs=60 -Dfaults.step=1 -Ddamage.tries=400 \
 	-Ddamage.rounds=21 -Dcrash.rounds=6 -Djqwik.tries.default=1000
 
-test-java: $(TEST_CP) ## Run the JVM tests (JUNIT="--select-class=…" for some of them)
-	$(LIMITED) java -ea $(JUNIT_LIMIT) $(if $(LONG),$(LONG_FORMS),$(SHORT_FORMS)) -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
+test-java: $(TEST_CP) ## Run the JVM tests (JUNIT="--select-class=…" for some of them, JAVA=home of another JDK)
+	$(LIMITED) $(if $(JAVA),$(JAVA)/bin/)java -ea $(JUNIT_LIMIT) $(if $(LONG),$(LONG_FORMS),$(SHORT_FORMS)) -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
 	    @$(TEST_CP) org.junit.platform.console.ConsoleLauncher execute $(JUNIT) \
 	    $(if $(REPORTS),--details=summary --reports-dir=$(REPORTS),--details=tree) \
 	    --disable-banner --fail-if-no-tests $(if $(CI),--disable-ansi-colors)
@@ -90,9 +117,12 @@ LIMIT  ?= 40m
 JUNIT_LIMIT = $(if $(filter-out 40m,$(LIMIT)),-Djunit.jupiter.execution.timeout.mode=disabled)
 test-java: JUNIT ?= --scan-class-path=jvm/build/classes/java/test $(if $(LONG),--include-tag=long-form)
 
-test-python: $(PACKAGE_READY) $(JAR) $(SPARK_ARCHIVE) ## Run the Python tests (PYTEST="tests/…" for some of them)
-	$(if $(LONG),MMAPQUEUE_TESTS=long) $(PY) -m pytest $(if $(REPORTS),--junitxml=$(REPORTS)/pytest.xml) $(PYTEST)
+test-python: $(PACKAGE_READY) $(JAR) $(if $(filter .venv,$(VENV)),$(SPARK_ARCHIVE)) ## Run the Python tests (PYTEST="tests/…" for some of them; PYTHON=python3.13, JAVA=home of another JDK)
+	$(if $(JAVA),JAVA_HOME=$(JAVA)) $(if $(LONG),MMAPQUEUE_TESTS=long) $(PY) -m pytest $(if $(REPORTS),--junitxml=$(REPORTS)/pytest.xml) $(PYTEST)
 test-python: PYTEST ?= -n 3 --dist loadscope --no-loadscope-reorder $(if $(LONG),-m long_form)
+
+test-packages: $(PACKAGE_READY) $(JAR) $(REPOSITORY) ## Run jobs by spark-submit --packages from the repository of `make publish`
+	$(PY) -m pytest tests/spark/test_packages.py
 
 test-spark: $(SPARK_READY) $(JAR) ## Run the tests of the data source with another Spark (SPARK=3.5.7, JAVA=home of a JDK)
 	$(if $(JAVA),JAVA_HOME=$(JAVA)) $(SPARK_VENV)/bin/python -m pytest $(or $(PYTEST),tests/spark)
@@ -105,6 +135,32 @@ test-connect: $(PACKAGE_READY) $(JAR) $(CONNECT_READY) ## Run the tests over Spa
 
 test-frames: $(PACKAGE_READY) $(JAR) $(FRAMES_READY) ## Run the tests of pandas, polars and DuckDB with batches of Arrow (400 MB more to install)
 	PYTHONPATH=$(FRAMES) $(PY) -m pytest tests/queues/test_arrow_frames.py
+
+test-monitoring: $(PACKAGE_READY) $(JAR) $(PROMETHEUS) ## Run the queries of monitoring/ against a real Prometheus (18 MB to download)
+	PROMETHEUS=$(dir $(PROMETHEUS)) $(PY) -m pytest tests/monitoring
+
+dashboard: $(PACKAGE_READY) $(JAR) $(PROMETHEUS) ## Draw the dashboard's panels under load: docs/images/dashboard.png, two minutes
+	PYTHONPATH=tests PROMETHEUS=$(dir $(PROMETHEUS)) $(PY) -m monitoring.plot docs/images/dashboard.png
+
+# The package of Debian or Ubuntu, unpacked and not installed.
+$(PROMETHEUS):
+	rm -rf build/prometheus
+	mkdir -p build/prometheus
+	cd build/prometheus && apt-get download prometheus && dpkg -x prometheus_*.deb .
+	@touch $@
+
+# These make a Debian of its own each, below build/roots, with debootstrap and as root. SUITE=trixie is another Debian;
+# what the machine's registries need is copied (ROOT_FILES) or set (ROOT_ENV) there: scripts/clean-root.
+CLEAN_ROOT := scripts/clean-root
+
+test-install: $(WHEEL) $(SDIST) ## Install wheel and source distribution in clean Debian roots, push and pop there (SUITE=trixie)
+	$(CLEAN_ROOT) --copy $(WHEEL) --copy tests/install python3-venv default-jre-headless -- sh tests/install/wheel.sh
+	$(CLEAN_ROOT) --copy $(SDIST) --copy tests/install python3-venv default-jre-headless -- sh tests/install/sdist.sh
+
+# The packages are those of the README's first command.
+test-bare: ## Run BARE="make test" for a clean clone, in a Debian with nothing but what the README names (SUITE=trixie)
+	$(CLEAN_ROOT) --clone $$(sed -n 's/^apt-get install //p' README.md) -- sh -c '$(BARE)'
+test-bare: BARE ?= make test
 
 soak: $(TEST_CP) ## Count every message of 4 producers and 4 consumers (N=10000000 of 1 KiB)
 	java -Xmx64m @$(TEST_CP) org.mmapqueue.soak.ManyThreads $(N)
@@ -215,7 +271,7 @@ pipeline-kill: $(PACKAGE_READY) $(JAR) ## Kill gather, process or both N=50 time
 pipeline-kill: N ?= 50
 
 # Where the public classes are, and what their documentation may name.
-JAVADOC_PACKAGES = org.mmapqueue.errors org.mmapqueue.bigqueue $(subst /,.,$(patsubst jvm/src/main/java/%/MmapQueue.java,%,$(filter %/MmapQueue.java,$(JVM_MAIN))))
+JAVADOC_PACKAGES = org.mmapqueue.errors org.mmapqueue.metrics org.mmapqueue.bigqueue $(subst /,.,$(patsubst jvm/src/main/java/%/MmapQueue.java,%,$(filter %/MmapQueue.java,$(JVM_MAIN))))
 
 docs: $(DOCS_READY) $(WHEEL) $(JAR) $(TEST_CP) ## Build the documentation site with the API reference of Python and Java: build/docs/html
 	$(DOCS_VENV)/bin/python -m pip install --quiet --no-deps --force-reinstall $(WHEEL)
@@ -290,7 +346,7 @@ proto: ## Generate the Python code of event.proto
 
 lock: ## Lock the libraries and requirements anew (needs uv)
 	$(GRADLE) lockLibraries
-	for name in build dev connect frames peers docs; do \
+	for name in build dev connect frames peers docs release; do \
 	    uv pip compile --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header \
 	        --quiet --upgrade --output-file requirements/$$name.lock requirements/$$name.in || exit 1; \
 	done
@@ -308,6 +364,10 @@ include lint/lint.mk
 # Gradle leaves files alone that come out the same, hence the touch.
 $(JAR): $(JVM_BUILD) $(JVM_MAIN)
 	$(GRADLE) :mmapqueue:bundle
+	@touch $@
+
+$(REPOSITORY): $(JVM_BUILD) $(JVM_MAIN) | $(JAR)
+	$(GRADLE) -Dmaven.repo.local=$(CURDIR)/build/repository :mmapqueue:publishToMavenLocal
 	@touch $@
 
 # After the jar, as it compiles the same classes.
@@ -335,9 +395,13 @@ $(KAFKA_CP): $(BUILD_FILES) $(addprefix python/benchmarks/kafka/,build.gradle li
 	$(GRADLE) :mmapqueue-kafka:kafkaClasspaths
 	@touch $@
 
+# What a rule installs, from where and why: printed before it does.
+INSTALLING = @echo "Installing into $(1): $(2)" >&2
+
 # In two steps, as the first holds what the second is built with.
 $(VENV_READY): requirements/build.lock requirements/dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or newer is needed, $(PYTHON) is " + sys.version)'
+	$(call INSTALLING,$(VENV),the Python packages of requirements/build.lock and dev.lock that tests and lint need (1.1 GB))
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --require-hashes -r requirements/build.lock
 	$(PY) -m pip install --quiet --require-hashes --no-build-isolation -r requirements/dev.lock
@@ -345,16 +409,19 @@ $(VENV_READY): requirements/build.lock requirements/dev.lock
 
 $(CONNECT_READY): requirements/connect.lock $(VENV_READY)
 	rm -rf $(CONNECT)
+	$(call INSTALLING,$(CONNECT),the client of Spark Connect)
 	$(PY) -m pip install --quiet --require-hashes --no-deps --target $(CONNECT) -r requirements/connect.lock
 	@touch $@
 
 $(FRAMES_READY): requirements/frames.lock $(VENV_READY)
 	rm -rf $(FRAMES)
+	$(call INSTALLING,$(FRAMES),pandas and polars and DuckDB)
 	$(PY) -m pip install --quiet --require-hashes --no-deps --target $(FRAMES) -r requirements/frames.lock
 	@touch $@
 
 $(PEERS_READY): requirements/peers.lock $(VENV_READY)
 	rm -rf $(PEERS)
+	$(call INSTALLING,$(PEERS),the queues that are compared with)
 	$(PY) -m pip install --quiet --require-hashes --no-deps --target $(PEERS) -r requirements/peers.lock
 	@touch $@
 
@@ -365,6 +432,7 @@ $(PACKAGE_READY): $(VENV_READY) $(PY_BUILD) | $(JAR)
 
 # One Spark and pytest, by version and not by hash: the locks hold the newest Spark alone.
 $(SPARK_READY): requirements/build.lock requirements/dev.lock $(PY_BUILD) | $(JAR)
+	$(call INSTALLING,$(SPARK_VENV),PySpark $(SPARK) and pytest)
 	$(PYTHON) -m venv $(SPARK_VENV)
 	$(SPARK_VENV)/bin/python -m pip install --quiet --require-hashes -r requirements/build.lock
 	$(SPARK_VENV)/bin/python -m pip install --quiet --no-build-isolation pyspark==$(SPARK) \
@@ -374,10 +442,22 @@ $(SPARK_READY): requirements/build.lock requirements/dev.lock $(PY_BUILD) | $(JA
 
 $(DOCS_READY): requirements/docs.lock
 	rm -rf $(DOCS_VENV)
+	$(call INSTALLING,$(DOCS_VENV),the Python packages of requirements/docs.lock)
 	$(PYTHON) -m venv $(DOCS_VENV)
 	$(DOCS_VENV)/bin/python -m pip install --quiet --require-hashes -r requirements/docs.lock
+	@touch $@
+
+$(RELEASE_READY): requirements/release.lock
+	rm -rf $(RELEASE_VENV)
+	$(call INSTALLING,$(RELEASE_VENV),twine for a check of what PyPI will show)
+	$(PYTHON) -m venv $(RELEASE_VENV)
+	$(RELEASE_VENV)/bin/python -m pip install --quiet --require-hashes -r requirements/release.lock
 	@touch $@
 
 $(WHEEL): $(JAR) $(VENV_READY) $(PY_BUILD) $(PY_MAIN)
 	rm -f dist/mmapqueue-*.whl
 	cd python && ../$(PY) -m hatchling build --target wheel --directory ../dist
+
+$(SDIST): $(JVM_BUILD) $(JVM_MAIN) $(VENV_READY) $(PY_BUILD) $(PY_MAIN) scripts/gradle
+	rm -f dist/mmapqueue-*.tar.gz
+	cd python && ../$(PY) -m hatchling build --target sdist --directory ../dist

@@ -6,7 +6,7 @@ LINT_JAVA := $(wildcard jvm/src jmh/src jcstress/src)
 JAVA_FILES := $(shell find $(LINT_JAVA) -name '*.java')
 LINTS     := lint-format lint-ruff lint-mypy lint-words lint-links lint-errors
 
-.PHONY: lint format $(LINTS)
+.PHONY: lint format lint-workflows $(LINTS)
 
 lint: $(VENV_READY) $(LINT_CP) ## Check all sources: formatters, Error Prone, ruff, mypy, vocabulary, links (builds no jar)
 	@$(MAKE) --no-print-directory --keep-going --output-sync=target $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2) $(LINTS)
@@ -28,6 +28,12 @@ lint-words: $(VENV_READY)
 
 lint-links: $(VENV_READY)
 	$(PY) lint/check_links.py
+
+# Not part of `lint`: it needs Go, which builds actionlint.
+ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.7
+
+lint-workflows: ## Check the workflows of .github with actionlint (needs Go)
+	go run $(ACTIONLINT)
 
 lint-format: $(LINT)/format.stamp
 
