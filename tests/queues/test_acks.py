@@ -155,6 +155,11 @@ def told_of_drops(consumer: mmapqueue.Consumer) -> tuple[list[mmapqueue.Dropped]
     return drops, messages
 
 
+def dropped_records(queue: mmapqueue.Queue, consumer: str) -> int:
+    """The records that a thread of the queue has dropped so far; it follows the pushes."""
+    return queue.consumer_stats()[consumer].dropped_records
+
+
 def test_dropped(open_queue: Open) -> None:
     queue = open_queue(segment_size="4k", queue_capacity_segments=64, max_event_size=1000, max_consumer_lag="32k")
     slow = queue.consumer("slow")
@@ -164,6 +169,7 @@ def test_dropped(open_queue: Open) -> None:
         queue.ack(queue.pop())
         if i == 3:
             assert slow.pop().offset == 0
+    assert eventually(lambda: dropped_records(queue, "slow") > 700)
     drops, messages = told_of_drops(slow)
     assert drops[0].first == 0
     assert "slow" in str(drops[0])
@@ -192,6 +198,7 @@ def test_what_was_dropped_does_not_come_back_from_an_iterator(open_queue: Open) 
         queue.push(b"y" * 200)
         for message in queue.pop_many():
             queue.ack(message)
+    assert eventually(lambda: dropped_records(queue, "slow") > 20)
     # An ack may raise it.
     with pytest.raises(mmapqueue.Dropped) as caught:
         slow.ack(0)
