@@ -155,21 +155,16 @@ def told_of_drops(consumer: mmapqueue.Consumer) -> tuple[list[mmapqueue.Dropped]
     return drops, messages
 
 
-def dropped_records(queue: mmapqueue.Queue, consumer: str) -> int:
-    """The records that a thread of the queue has dropped so far; it follows the pushes."""
-    return queue.consumer_stats()[consumer].dropped_records
-
-
 def test_dropped(open_queue: Open) -> None:
     queue = open_queue(segment_size="4k", queue_capacity_segments=64, max_event_size=1000, max_consumer_lag="32k")
     slow = queue.consumer("slow")
-    records = [b"%04d" % i * 50 for i in range(1000)]
+    count = 3000
+    records = [b"%04d" % i * 50 for i in range(count)]
     for i, record in enumerate(records):
         queue.push(record)
         queue.ack(queue.pop())
         if i == 3:
             assert slow.pop().offset == 0
-    assert eventually(lambda: dropped_records(queue, "slow") > 700)
     drops, messages = told_of_drops(slow)
     assert drops[0].first == 0
     assert "slow" in str(drops[0])
@@ -181,11 +176,13 @@ def test_dropped(open_queue: Open) -> None:
         else:
             break
     lost = drops[-1].last + 1
-    assert 700 < lost < 1000
+    # What the ring had no room for is dropped in any case, more when the writer comes to it.
+    in_the_ring = 64 * 4096 // (200 + 16)
+    assert count - in_the_ring <= lost < count
     left = [m for m in messages if m.offset >= lost]
-    assert [m.offset for m in left] == list(range(lost, 1000))
+    assert [m.offset for m in left] == list(range(lost, count))
     assert data(left) == records[lost:]
-    slow.ack(999)
+    slow.ack(count - 1)
     assert slow.lag() == 0
 
 
@@ -194,17 +191,16 @@ def test_what_was_dropped_does_not_come_back_from_an_iterator(open_queue: Open) 
     slow = queue.consumer("slow")
     queue.push_many([b"x" * 200] * 20)
     assert next(slow.consume(max_records=10)).offset == 0
-    for _ in range(1000):
+    for _ in range(3000):
         queue.push(b"y" * 200)
         for message in queue.pop_many():
             queue.ack(message)
-    assert eventually(lambda: dropped_records(queue, "slow") > 20)
     # An ack may raise it.
     with pytest.raises(mmapqueue.Dropped) as caught:
         slow.ack(0)
     drops, messages = told_of_drops(slow)
     last = max(drop.last for drop in [caught.value, *drops])
-    assert [m.offset for m in messages] == list(range(last + 1, 1020))
+    assert [m.offset for m in messages] == list(range(last + 1, 3020))
 
 
 def test_a_kill_brings_back_what_was_not_acked(script: Script, open_queue: Open) -> None:
