@@ -118,6 +118,15 @@ class Hdfs:
         except (OSError, IndexError, KeyError):
             return -1
 
+    def requests(self) -> dict[str, int]:
+        """How often the name node has done each kind of request."""
+        counts = self._get("/jmx?qry=Hadoop:service=NameNode,name=RpcDetailedActivityForPort8020")["beans"][0]
+        return {
+            name.removesuffix("NumOps"): count
+            for name, count in counts.items()
+            if name.endswith("NumOps") and not name.startswith("Overall")
+        }
+
     def _get(self, path: str) -> Any:
         with urllib.request.urlopen(f"http://{self.name_node.host.name}:{_HTTP}{path}", timeout=60) as answer:
             return json.load(answer)

@@ -122,8 +122,7 @@ class Host:
             self.link(up=False)
         while running := [pid for pid in self.processes() if pid != self._holder.pid]:
             for pid in running:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+                _send(pid, signal.SIGKILL)
             time.sleep(0.05)
         self._holder.kill()
         self._holder.wait()
@@ -160,29 +159,34 @@ class Process:
         return self._popen.poll()
 
     def members(self) -> list[int]:
-        """The processes of its group that have not ended."""
-        found = []
+        """The program and all that it has started and that runs: children, and what is in its process group."""
+        parents, groups = {}, {}
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
                 with contextlib.suppress(OSError):
-                    state, _, group = (entry / "stat").read_text().rpartition(")")[2].split()[:3]
-                    if int(group) == self.pid and state != "Z":
-                        found.append(int(entry.name))
-        return found
+                    state, parent, group = (entry / "stat").read_text().rpartition(")")[2].split()[:3]
+                    if state != "Z":
+                        parents[int(entry.name)], groups[int(entry.name)] = int(parent), int(group)
+        found = {pid for pid, group in groups.items() if group == self.pid}
+        while more := {pid for pid, parent in parents.items() if parent in found} - found:
+            found |= more
+        return sorted(found)
 
     def signal(self, number: signal.Signals) -> None:
-        """Sends a signal to all of its group."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.pid, number)
+        """Sends a signal to all of them."""
+        for pid in self.members():
+            _send(pid, number)
 
     def kill(self) -> None:
-        """Kills the group, and returns when it is gone."""
-        while True:
-            self.signal(signal.SIGKILL)
-            self.signal(signal.SIGCONT)
-            if self.status is not None and not self.members():
-                return
+        """Kills all of them, and returns when they are gone."""
+        victims: set[int] = set()
+        while running := [pid for pid in victims.union(self.members()) if _runs(pid)]:
+            victims.update(running)
+            for pid in running:
+                _send(pid, signal.SIGKILL)
+            self._popen.poll()
             time.sleep(0.02)
+        self._popen.wait()
 
     def stop(self, seconds: float = 60) -> int:
         """Asks the program to end; returns its status.
@@ -190,8 +194,7 @@ class Process:
         Raises:
             TimeoutError: It runs still.
         """
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGTERM)
+        _send(self.pid, signal.SIGTERM)
         return self.wait(seconds)
 
     def wait(self, seconds: float) -> int:
@@ -232,6 +235,18 @@ class Process:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"has not said {word!r}: {self.tail()}")
             time.sleep(0.1)
+
+
+def _send(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
 
 
 def _namespace(pid: int) -> str | None:
