@@ -2,6 +2,7 @@ package org.mmapqueue.archive;
 
 import java.io.IOException;
 import java.util.List;
+import org.mmapqueue.archive.run.ArchiveCodec;
 import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.archive.run.RunWriter;
 import org.mmapqueue.errors.ArchiveException;
@@ -66,7 +67,7 @@ final class Shipment {
             if (each.first() < committed) {
                 continue; // its first records may be gone
             }
-            RunWriter same = new RunWriter(source.queueId(), org.mmapqueue.archive.run.ArchiveCodec.NONE);
+            RunWriter same = new RunWriter(source.queueId(), ArchiveCodec.NONE);
             for (long offset = each.first(); offset < each.end(); ) {
                 int count = source.read(offset, each.end(), Long.MAX_VALUE, same::add);
                 if (count == 0) {
