@@ -120,4 +120,14 @@ abstract class RandomAccess extends QueueProducer {
     public long endOffset() {
         return core().endOffset();
     }
+
+    /**
+     * Returns up to where the records are durable. Also known in a process that only reads.
+     *
+     * @return the offset after the last record before the recovery point; not less than {@link #firstOffset}
+     * @throws org.mmapqueue.errors.ConfigException in format version 1, which stores no offsets
+     */
+    public long durableOffset() {
+        return core().log().durableOffset();
+    }
 }

@@ -47,7 +47,9 @@ class LayerTest {
             "QueueStats",
             "RecordSink",
             "Records",
-            "StartAt");
+            "StartAt",
+            "StoredRecord",
+            "StoredRecordSink");
 
     /** The entry points of the face and what they may use besides the values: every room of the core. */
     private static final String FACE = "";
@@ -99,6 +101,10 @@ class LayerTest {
                     "io",
                     "errors"),
             room("jmx", "values", "metrics"),
+            room("archive.files", "errors"),
+            room("archive.hadoop", "archive.files", "errors"),
+            room("archive.run", "values", "archive.files", "segment", "io", "errors"),
+            room("archive", "values", "archive.run", "archive.files", "log", "config", "concurrent", "io", "errors"),
             room(
                     "core",
                     "values",
@@ -240,6 +246,10 @@ class LayerTest {
             "com.fasterxml.jackson..",
             "com.codahale.metrics..");
 
+    /** What single packages use where it exists. */
+    private static final Map<String, List<String>> BROUGHT =
+            Map.of("archive.hadoop", List.of("org.apache.hadoop.."), "archive.run", List.of("com.github.luben.zstd.."));
+
     private static final JavaClasses PRODUCT = new ClassFileImporter()
             .withImportOption(new ImportOption.DoNotIncludeTests())
             .importPackages("org.mmapqueue");
@@ -259,6 +269,8 @@ class LayerTest {
         if (layer.equals("spark") || layer.startsWith("spark.")) {
             known = known.or(resideInAnyPackage(SPARK.toArray(String[]::new)));
         }
+        known = known.or(
+                resideInAnyPackage(BROUGHT.getOrDefault(layer, List.of()).toArray(String[]::new)));
         classes().that(in(layer)).should().onlyDependOnClassesThat(known).check(PRODUCT);
     }
 

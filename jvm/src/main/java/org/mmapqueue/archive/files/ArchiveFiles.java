@@ -1,0 +1,79 @@
+package org.mmapqueue.archive.files;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.net.URI;
+import java.util.List;
+
+/**
+ * The files of an archive. Names are relative to it, with parts separated by {@code /}. Files are immutable, except
+ * where {@link #replace} exchanges one as a whole; readers see a whole file or none. What a method has stored is
+ * durable when it returns.
+ *
+ * <p>After an IOException of {@link #create}, {@link #replace} or {@link #delete} the change may have happened or not:
+ * repeat the call. Any number of threads and processes may use an archive at once.
+ */
+public interface ArchiveFiles extends AutoCloseable {
+    /** The directory of unfinished files, which {@link #create} and {@link #replace} use; a kill leaves files there. */
+    String TEMPORARY = ".tmp";
+
+    /**
+     * A file in a directory.
+     *
+     * @param name the last part of its name
+     * @param length its bytes
+     * @param modifiedMillis when it was stored, ms since 1970, by the clock of the file system
+     */
+    record Entry(String name, long length, long modifiedMillis) {}
+
+    /** Writes the content of a file. It may be called more than once, each time for the whole content. */
+    @FunctionalInterface
+    interface Content {
+        /** Writes all bytes; need not flush or close. */
+        void writeTo(OutputStream out) throws IOException;
+    }
+
+    /** An open file. One thread at a time. */
+    interface Input extends AutoCloseable {
+        /** The bytes of the file. */
+        long length();
+
+        /** Reads bytes; throws EOFException if the file is shorter than {@code position + length}. */
+        void readFully(long position, byte[] into, int from, int length) throws IOException;
+
+        @Override
+        void close() throws IOException;
+    }
+
+    /** The archive's directory, absolute. */
+    URI uri();
+
+    /** The files of a directory, sorted by name; none if the directory does not exist. */
+    List<Entry> list(String directory) throws IOException;
+
+    /** The names of a directory's subdirectories, their last parts, sorted; none if the directory does not exist. */
+    List<String> directories(String directory) throws IOException;
+
+    /** Opens a file; throws {@link java.nio.file.NoSuchFileException} if it does not exist. */
+    Input open(String name) throws IOException;
+
+    /**
+     * Stores a new file, with the directories above it.
+     *
+     * @return whether this call has stored it; false if a file of this name exists
+     */
+    boolean create(String name, Content content) throws IOException;
+
+    /** Stores a file in place of the one of this name, if there is one. */
+    void replace(String name, byte[] content) throws IOException;
+
+    /** Deletes a file; returns false if it does not exist. */
+    boolean delete(String name) throws IOException;
+
+    /** The names of the hosts that hold a part of a file, those that hold the most of it first; none if all are alike. */
+    List<String> hosts(String name, long position, long length) throws IOException;
+
+    /** Releases what this object holds; files of others stay usable. */
+    @Override
+    void close();
+}

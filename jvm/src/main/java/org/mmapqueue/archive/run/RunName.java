@@ -1,0 +1,98 @@
+package org.mmapqueue.archive.run;
+
+import java.io.Serializable;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * What the name of a run says. Names sort as offsets do.
+ *
+ * @param first the offset of the first record
+ * @param end the offset after the last record
+ * @param minMicros the oldest timestamp, µs since 1970; 0 if no record has one
+ * @param maxMicros the newest timestamp
+ * @param bytes the bytes of all records, uncompressed
+ * @param crc the CRC32C of these bytes
+ */
+public record RunName(long first, long end, long minMicros, long maxMicros, long bytes, int crc)
+        implements Serializable {
+    /** Offsets of a bucket, the directory of the runs that begin in it. */
+    public static final long BUCKET = 10_000_000;
+
+    private static final long serialVersionUID = 1L;
+
+    private static final Pattern NAME =
+            Pattern.compile("([0-9]{19})-([0-9]{19})-([0-9]{1,19})-([0-9]{1,19})-([0-9]{1,19})-([0-9a-f]{8})\\.run");
+
+    /** The name of a file; empty if it is not that of a run. */
+    public static Optional<RunName> parse(String file) {
+        Matcher parts = NAME.matcher(file);
+        if (!parts.matches()) {
+            return Optional.empty();
+        }
+        try {
+            RunName name = new RunName(
+                    Long.parseLong(parts.group(1)),
+                    Long.parseLong(parts.group(2)),
+                    Long.parseLong(parts.group(3)),
+                    Long.parseLong(parts.group(4)),
+                    Long.parseLong(parts.group(5)),
+                    Integer.parseUnsignedInt(parts.group(6), 16));
+            return name.first < name.end
+                            && name.minMicros <= name.maxMicros
+                            && name.toString().equals(file)
+                    ? Optional.of(name)
+                    : Optional.empty();
+        } catch (NumberFormatException e) {
+            return Optional.empty();
+        }
+    }
+
+    /** The directory of a partition's runs. */
+    public static String directory(int partition) {
+        return String.format(Locale.ROOT, "data/%05d", partition);
+    }
+
+    /** The directory of the runs of a partition that begin in a bucket. */
+    public static String directory(int partition, long bucket) {
+        return String.format(Locale.ROOT, "data/%05d/%012d", partition, bucket);
+    }
+
+    /** The bucket of an offset. */
+    public static long bucketOf(long offset) {
+        return offset / BUCKET;
+    }
+
+    /** The bucket of this run. */
+    public long bucket() {
+        return bucketOf(first);
+    }
+
+    /** The number of records. */
+    public long count() {
+        return end - first;
+    }
+
+    /** The file's name in the archive. */
+    public String file(int partition) {
+        return directory(partition, bucket()) + "/" + this;
+    }
+
+    /** The last part of the file's name. */
+    @Override
+    public String toString() {
+        return pad(first) + "-" + pad(end) + "-" + minMicros + "-" + maxMicros + "-" + bytes + "-" + hex(crc) + ".run";
+    }
+
+    private static String pad(long offset) {
+        String digits = Long.toString(offset);
+        return "0".repeat(19 - digits.length()) + digits;
+    }
+
+    private static String hex(int value) {
+        String digits = Integer.toHexString(value);
+        return "0".repeat(8 - digits.length()) + digits;
+    }
+}
