@@ -100,7 +100,8 @@ public class QueueCatalog implements StagingTableCatalog {
         }
         QueueTable made = newTable(table, partitions, properties);
         try {
-            WritablePartitions.makeAndOpen(made.path(), made.options()).forEach(MmapQueue::close);
+            WritablePartitions.makeAndOpen(made.location().directory("CREATE TABLE"), made.options())
+                    .forEach(MmapQueue::close);
         } catch (ConfigException | IllegalArgumentException e) {
             throw new IllegalArgumentException("table " + queue + ": " + e.getMessage(), e);
         }

@@ -5,13 +5,13 @@ import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
-import org.mmapqueue.MmapQueue;
 import org.mmapqueue.errors.ConfigException;
-import org.mmapqueue.spark.common.OpenPartitions;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionOffsets;
 import org.mmapqueue.spark.read.pushdown.LongSet;
 import org.mmapqueue.spark.read.pushdown.Selection;
+import org.mmapqueue.spark.source.OpenPartitions;
+import org.mmapqueue.spark.source.ReadablePartition;
 
 /** Finds the ranges of offsets that match options and filters. Not thread-safe. */
 public final class RangeFinder {
@@ -37,12 +37,13 @@ public final class RangeFinder {
         PartitionOffsets starts = OffsetRanges.starts(partitions, options, consumer);
         PartitionOffsets ends = OffsetRanges.ends(partitions, options, consumer);
         List<ReadRange> ranges = new ArrayList<>();
-        for (int id = 0; id < partitions.count(); id++) {
+        for (ReadablePartition partition : partitions.all()) {
+            int id = partition.id();
             long from = starts.of(id, 0);
             long to = ends.of(id, 0);
             refuseTurned(from, to);
             if (from < to && selection.partitions().contains(id)) {
-                add(id, LongSet.between(from, to - 1).and(selection.offsets()), ranges);
+                add(partition, LongSet.between(from, to - 1).and(selection.offsets()), ranges);
             }
         }
         return ranges;
@@ -61,16 +62,16 @@ public final class RangeFinder {
         }
     }
 
-    private void add(int id, LongSet offsets, List<ReadRange> ranges) {
-        MmapQueue queue = partitions.queue(id);
-        LongSet wanted = selection.isByTime() ? offsets.and(offsetsOf(queue)) : offsets;
-        long first = queue.firstOffset();
+    private void add(ReadablePartition partition, LongSet offsets, List<ReadRange> ranges) {
+        int id = partition.id();
+        LongSet wanted = selection.isByTime() ? offsets.and(offsetsOf(partition)) : offsets;
+        long first = partition.firstOffset();
         for (LongSet.Interval each : wanted.intervals()) {
             long to = each.high() + 1;
             if (each.low() < first && isNamed(id)) {
                 DataLoss.found(
                         options.failOnDataLoss(),
-                        partitions.directories().get(id),
+                        partition.location(),
                         each.low(),
                         Math.min(first, to),
                         "the log starts at offset " + first);
@@ -89,12 +90,12 @@ public final class RangeFinder {
 
     // Timestamps never decrease along the log, so the records of a time interval lie between two offsets, with records
     // without a timestamp among them.
-    private LongSet offsetsOf(MmapQueue queue) {
+    private LongSet offsetsOf(ReadablePartition partition) {
         LongSet offsets = LongSet.NONE;
         try {
             for (LongSet.Interval each : selection.timestamps().intervals()) {
-                long from = offsetOf(queue, each.low());
-                long to = each.high() == Long.MAX_VALUE ? Long.MAX_VALUE : offsetOf(queue, each.high() + 1);
+                long from = offsetOf(partition, each.low());
+                long to = each.high() == Long.MAX_VALUE ? Long.MAX_VALUE : offsetOf(partition, each.high() + 1);
                 offsets = offsets.or(LongSet.between(from, to == Long.MAX_VALUE ? to : to - 1));
             }
             return offsets;
@@ -103,8 +104,8 @@ public final class RangeFinder {
         }
     }
 
-    private static long offsetOf(MmapQueue queue, long micros) {
-        OptionalLong found = queue.find(Instant.EPOCH.plus(Math.max(0, micros), ChronoUnit.MICROS));
+    private static long offsetOf(ReadablePartition partition, long micros) {
+        OptionalLong found = partition.find(Instant.EPOCH.plus(Math.max(0, micros), ChronoUnit.MICROS));
         return found.isPresent() ? found.getAsLong() : Long.MAX_VALUE;
     }
 }
