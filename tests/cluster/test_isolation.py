@@ -114,7 +114,10 @@ time.sleep(600)
     try:
         assert run.stdout is not None
         assert run.stdout.readline() == "ready\n"
-        assert _sleeping()
+        deadline = time.monotonic() + 30
+        while not _sleeping():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
     finally:
         run.send_signal(signal.SIGKILL)
         run.communicate()
