@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from time import monotonic
 from typing import Any, Literal, overload
 
-from mmapqueue._jvm import bridge, names
+from mmapqueue._jvm import archive_jars, bridge, names
 from mmapqueue._jvm.lock_holders import retry_while_ending
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.arrow.access import ArrowAccess
@@ -164,6 +164,9 @@ class Queue(
         keys = options(self.path, configuration)
         codec = None if serializer is None else serializer_of(serializer)
         patience = seconds("lock_timeout", lock_timeout)
+        archive = configuration.get("archive_uri")
+        if archive and spark is None:
+            archive_jars.prepare(str(archive), configuration.get("archive_codec", "none"))
 
         def open_now() -> QueueHandle:
             with Shield():
@@ -298,7 +301,7 @@ class Queue(
         """
         pushed = self._producer.push_many(self._handle.records(items), block, timeout, atomic, sync)
         if shipped and pushed:
-            self._await_all_shipped()
+            self._await_all_shipped(pushed)
         return pushed
 
     def flush(self) -> None:

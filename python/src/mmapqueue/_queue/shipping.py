@@ -119,8 +119,10 @@ class Shipping:
             values["hasEnded"] == "true",
         )
 
-    def _await_all_shipped(self) -> None:
-        """Waits until the archive has all records that are in the queue now."""
-        end = int(self._handle.call("endOffset"))
-        if end:
-            self.await_shipped(end - 1)
+    def _await_all_shipped(self, pushed: int) -> None:
+        """Waits until the archive has all records that are in the queue now; errors have the number of pushed ones."""
+        try:
+            self.await_shipped(int(self._handle.call("endOffset")) - 1)
+        except BaseException as error:
+            error.pushed = pushed  # type: ignore[attr-defined]
+            raise

@@ -1,72 +1,245 @@
 package org.mmapqueue.archive;
 
+import java.io.IOException;
+import java.nio.file.NoSuchFileException;
 import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.UUID;
+import java.util.stream.LongStream;
+import org.mmapqueue.archive.files.ArchiveFiles;
+import org.mmapqueue.archive.run.RecordCursor;
+import org.mmapqueue.archive.run.RunFile;
 import org.mmapqueue.archive.run.RunName;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.errors.OutOfRangeException;
 
-/** What a reader sees of a partition: the random access of a queue, over runs. One thread at a time. */
+/**
+ * What a reader sees of a partition: a queue's access by offset and time, over runs, as of the last {@link #refresh}. All
+ * but {@link #find}, {@link #timestampMicros} and the readers look at names alone. One thread at a time; readers are
+ * independent of it.
+ *
+ * <p>All methods throw {@link org.mmapqueue.errors.ArchiveException} if the runs overlap without nesting or leave a gap,
+ * and {@link MmapQueueException} if the file system fails.
+ */
 public final class ArchivePartition {
-    ArchivePartition() {}
+    private final ArchiveFiles files;
+    private final int id;
+    private final UUID queue;
+    private final RunList list;
+
+    ArchivePartition(ArchiveFiles files, int id, UUID queue) {
+        this.files = files;
+        this.id = id;
+        this.queue = queue;
+        this.list = new RunList(files, id);
+    }
 
     /** Its number in the archive. */
     public int id() {
-        throw new UnsupportedOperationException();
+        return id;
     }
 
     /** The queue's UUID. */
     public UUID queueId() {
-        throw new UnsupportedOperationException();
+        return queue;
     }
 
-    /** Lists new runs. */
+    private interface Work<T> {
+        T run() throws IOException;
+    }
+
+    private <T> T listed(Work<T> work) {
+        try {
+            return work.run();
+        } catch (IOException e) {
+            throw new MmapQueueException("partition " + id + " of " + files.uri() + " could not be read: " + e, e);
+        }
+    }
+
+    /** Lists new runs: one listing as a rule. */
     public void refresh() {
-        throw new UnsupportedOperationException();
+        listed(() -> {
+            list.refresh();
+            return null;
+        });
     }
 
     /** The offset of the oldest record; {@link #endOffset} if there is none. */
     public long firstOffset() {
-        throw new UnsupportedOperationException();
+        return list.firstOffset();
     }
 
     /** The offset after the last record. */
     public long endOffset() {
-        throw new UnsupportedOperationException();
+        return list.endOffset();
     }
 
-    /** Estimates the bytes of a range, uncompressed, by the runs' names. */
-    public long bytes(long from, long to) {
-        throw new UnsupportedOperationException();
-    }
-
-    /** Splits a range into parts of about the same size; the offsets of the parts' first records, and at last to. */
-    public long[] split(long from, long to, long bytes) {
-        throw new UnsupportedOperationException();
-    }
-
-    /** The offset of the first record pushed at that time or later; empty if there is none. */
-    public OptionalLong find(Instant time) {
-        throw new UnsupportedOperationException();
-    }
-
-    /** When a record was pushed, µs since 1970; 0 if it has no timestamp. */
-    public long timestampMicros(long offset) {
-        throw new UnsupportedOperationException();
-    }
-
-    /** The runs that hold a range, in order. */
+    /**
+     * The runs that hold a range, in order. A longer run hides those that are in it.
+     *
+     * @param from the first record's offset
+     * @param to the offset after the last record
+     */
     public List<RunName> runs(long from, long to) {
-        throw new UnsupportedOperationException();
+        return listed(() -> list.cover(from, to));
     }
 
-    /** The hosts that hold the most of a range; none if all are alike. */
+    /**
+     * Estimates the bytes of a range, uncompressed; within a run all records count alike.
+     *
+     * @param from the first record's offset
+     * @param to the offset after the last record
+     */
+    public long bytes(long from, long to) {
+        long sum = 0;
+        for (RunName run : runs(from, to)) {
+            sum += bytes(run, from, to);
+        }
+        return sum;
+    }
+
+    private static long bytes(RunName run, long from, long to) {
+        long records = Math.min(to, run.end()) - Math.max(from, run.first());
+        return records == run.count() ? run.bytes() : (long) ((double) run.bytes() / run.count() * records);
+    }
+
+    /**
+     * Splits a range into parts of about the same size. Parts begin with a run, except within a run that is larger than
+     * a part.
+     *
+     * @param from the first record's offset
+     * @param to the offset after the last record
+     * @param bytes the size of a part in bytes, at least 1
+     * @return the offsets of the parts' first records, rising, and at last {@code to}
+     */
+    public long[] split(long from, long to, long bytes) {
+        if (bytes < 1 || to < from) {
+            throw new IllegalArgumentException(
+                    "from = " + from + ", to = " + to + ", bytes = " + bytes + "; expected from <= to and bytes >= 1");
+        }
+        LongStream.Builder starts = LongStream.builder().add(from);
+        long last = from;
+        long filled = 0;
+        for (RunName run : runs(from, to)) {
+            long start = Math.max(from, run.first());
+            long end = Math.min(to, run.end());
+            long size = bytes(run, from, to);
+            if (filled > 0 && filled + size > bytes && start > last) {
+                starts.add(start);
+                last = start;
+                filled = 0;
+            }
+            long parts = Math.min(end - start, (size + bytes - 1) / bytes);
+            for (long part = 1; part < parts; part++) {
+                last = start + (long) ((double) (end - start) / parts * part);
+                starts.add(last);
+            }
+            filled += parts > 1 ? size / parts : size;
+        }
+        return to == from
+                ? new long[] {from, to}
+                : starts.add(to).build().distinct().toArray();
+    }
+
+    /**
+     * Finds a record by its timestamp: opens one run at most.
+     *
+     * @param time a time; records have timestamps in whole µs
+     * @return the offset of the first record pushed at that time or later; empty if there is none, also if no record
+     *     has a timestamp
+     */
+    public OptionalLong find(Instant time) {
+        long micros = Math.max(1, ceiling(time));
+        return listed(() -> {
+            OptionalLong first = list.firstRunAtOrAfter(micros);
+            return first.isEmpty() ? first : find(first.getAsLong(), micros);
+        });
+    }
+
+    private static long ceiling(Instant time) {
+        long micros = ChronoUnit.MICROS.between(Instant.EPOCH, time);
+        return Instant.EPOCH.plus(micros, ChronoUnit.MICROS).isBefore(time) ? micros + 1 : micros;
+    }
+
+    private OptionalLong find(long start, long micros) throws IOException {
+        try (RunFile run = open(start)) {
+            for (int block = run.blockAtOrAfter(micros); block < run.blocks(); block++) {
+                RecordCursor record = run.read(block, 0);
+                while (record.next()) {
+                    if (record.timestampMicros() >= micros) {
+                        return OptionalLong.of(record.offset());
+                    }
+                }
+            }
+        }
+        throw new MmapQueueException("no record from offset " + start + " on is as new as its run says: " + micros);
+    }
+
+    /**
+     * When a record was pushed, µs since 1970; 0 if it has no timestamp.
+     *
+     * @throws OutOfRangeException if there is no record of this offset
+     */
+    public long timestampMicros(long offset) {
+        if (offset < firstOffset() || offset >= endOffset()) {
+            throw new OutOfRangeException("a record of an archive", offset, firstOffset(), endOffset() - 1);
+        }
+        return listed(() -> {
+            try (RunFile run = open(offset)) {
+                RecordCursor record = run.read(run.blockOf(offset), 0);
+                record.moveTo(offset);
+                record.check();
+                return record.timestampMicros();
+            }
+        });
+    }
+
+    // The run may have been replaced since it was listed.
+    private RunFile open(long offset) throws IOException {
+        try {
+            return RunFile.open(files, id, list.cover(offset, offset + 1).get(0), queue);
+        } catch (NoSuchFileException e) {
+            list.relist();
+            List<RunName> now = list.cover(offset, offset + 1);
+            if (now.isEmpty()) {
+                throw new OutOfRangeException("a record of an archive", offset, firstOffset(), endOffset() - 1);
+            }
+            return RunFile.open(files, id, now.get(0), queue);
+        }
+    }
+
+    /** The hosts that hold the largest run of a range, the first of them the most of it; none if all are alike. */
     public List<String> hosts(long from, long to) {
-        throw new UnsupportedOperationException();
+        RunName largest = null;
+        for (RunName run : runs(from, to)) {
+            if (largest == null || bytes(run, from, to) > bytes(largest, from, to)) {
+                largest = run;
+            }
+        }
+        if (largest == null) {
+            return List.of();
+        }
+        String file = largest.file(id);
+        return listed(() -> {
+            try {
+                return files.hosts(file, 0, Long.MAX_VALUE);
+            } catch (NoSuchFileException e) {
+                return List.of(); // replaced since it was listed
+            }
+        });
     }
 
-    /** A reader of a range. */
+    /**
+     * A reader of a range. It sees records that are shipped later, too, if the range holds them.
+     *
+     * @param from the first record's offset, up to {@link #endOffset}
+     * @param to the offset after the last record; {@code Long.MAX_VALUE} for a range without end
+     * @param skipsDamage whether to continue after damaged records instead of throwing CorruptException
+     * @return the reader, to be closed
+     */
     public ArchiveReader reader(long from, long to, boolean skipsDamage) {
-        throw new UnsupportedOperationException();
+        return ArchiveReader.of(files, id, queue, runs(from, to), from, to, skipsDamage);
     }
 }

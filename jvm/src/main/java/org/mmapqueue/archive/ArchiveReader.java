@@ -1,16 +1,68 @@
 package org.mmapqueue.archive;
 
+import java.io.IOException;
+import java.nio.file.NoSuchFileException;
+import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
+import org.jspecify.annotations.Nullable;
 import org.mmapqueue.DamagedRange;
 import org.mmapqueue.MessageHandler;
 import org.mmapqueue.RecordSink;
 import org.mmapqueue.archive.files.ArchiveFiles;
+import org.mmapqueue.archive.run.RecordCursor;
+import org.mmapqueue.archive.run.RunFile;
 import org.mmapqueue.archive.run.RunName;
+import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.log.SkippedDamage;
 
-/** Reads the records of a range of one partition in order, as a queue's RecordReader does. One thread at a time. */
+/**
+ * Reads the records of a range of one partition in order, as a queue's {@code RecordReader} does. A run that was
+ * replaced is no error: the reader lists again, and continues with the one that holds the records now. One thread at a
+ * time.
+ */
 public final class ArchiveReader implements AutoCloseable {
-    private ArchiveReader() {}
+    private final ArchiveFiles files;
+    private final int partition;
+    private final UUID queue;
+    private final boolean skipsDamage;
+    private final SkippedDamage skipped = new SkippedDamage("a reader of an archive");
+    private final long to;
+    private List<RunName> runs;
+    private @Nullable RunList list;
+    private long offset;
+    private long count;
+    private boolean closed;
+
+    /** The run that is open, its block, and whether the cursor is on the record of the offset, checked. */
+    private @Nullable RunFile file;
+
+    private @Nullable RecordCursor cursor;
+    private long blockEnd;
+    private boolean onRecord;
+
+    private ArchiveReader(
+            ArchiveFiles files,
+            int partition,
+            UUID queue,
+            List<RunName> runs,
+            long from,
+            long to,
+            boolean skipsDamage) {
+        if (from < 0 || to < from) {
+            throw new IllegalArgumentException("from = " + from + ", to = " + to + "; expected 0 <= from <= to");
+        }
+        this.files = files;
+        this.partition = partition;
+        this.queue = queue;
+        this.runs = runs;
+        this.offset = from;
+        this.to = to;
+        this.skipsDamage = skipsDamage;
+    }
 
     /**
      * A reader of runs that were listed elsewhere, for a task: it lists only when one of them does not exist any more.
@@ -18,10 +70,11 @@ public final class ArchiveReader implements AutoCloseable {
      * @param files the archive's files; the caller closes them after the reader
      * @param partition the partition's number
      * @param queue the queue's UUID
-     * @param runs the runs that hold the range, as {@link ArchivePartition#runs} has returned them
+     * @param runs the runs that hold the range, as {@link ArchivePartition#runs} has returned them; none to list
      * @param from the first record's offset
-     * @param to the offset after the last record
-     * @param skipsDamage whether to continue after damage instead of throwing CorruptException
+     * @param to the offset after the last record; {@code Long.MAX_VALUE} for a range without end
+     * @param skipsDamage whether to continue after damage, which {@link #damagedRanges} lists, instead of throwing
+     *     CorruptException
      */
     public static ArchiveReader of(
             ArchiveFiles files,
@@ -31,42 +84,257 @@ public final class ArchiveReader implements AutoCloseable {
             long from,
             long to,
             boolean skipsDamage) {
-        throw new UnsupportedOperationException();
+        return new ArchiveReader(files, partition, queue, List.copyOf(runs), from, to, skipsDamage);
     }
 
     /** The offset of the next record to read; the range's end after the last one. */
     public long offset() {
-        throw new UnsupportedOperationException();
+        return offset;
     }
 
     /** The number of records that were skipped because of damage. */
     public long lost() {
-        throw new UnsupportedOperationException();
+        return skipped.records();
     }
 
-    /** The damaged ranges that were skipped, the latest thousand. */
+    /** The damaged ranges that were skipped, the latest thousand; empty unless this reader skips damage. */
     public List<DamagedRange> damagedRanges() {
-        throw new UnsupportedOperationException();
+        return skipped.ranges();
     }
 
-    /** The number of runs read so far. */
+    /** The number of runs opened so far. */
     public long runs() {
-        throw new UnsupportedOperationException();
+        return count;
     }
 
-    /** Reads records without an allocation for each; see {@link org.mmapqueue.MessageHandler}. */
-    public int read(int maxRecords, long maxBytes, MessageHandler handler) {
-        throw new UnsupportedOperationException();
-    }
-
-    /** Reads records, each into an array of its own. */
+    /**
+     * Reads records, each into an array of its own.
+     *
+     * @param maxRecords the most records, at least 1
+     * @param maxBytes the most payload bytes, at least 1; a larger first record is read nevertheless
+     * @param sink called with each record, in order
+     * @return the number of records; 0 at the end of the range, or if the next one is not in the archive yet
+     * @throws OutOfRangeException if retention has deleted the next record
+     * @throws CorruptException if the next record is damaged
+     * @throws org.mmapqueue.errors.ArchiveException if the archive's runs overlap without nesting, or leave a gap
+     * @throws MmapQueueException if the file system fails
+     * @throws ClosedException if this reader is closed
+     */
     public int read(int maxRecords, long maxBytes, RecordSink sink) {
-        throw new UnsupportedOperationException();
+        return read(
+                maxRecords,
+                maxBytes,
+                (number, timestamp, data, start, length, attempts) ->
+                        sink.take(number, timestamp, Arrays.copyOfRange(data, start, start + length)));
     }
 
-    /** Closes the file that is open; a second close does nothing. */
+    /**
+     * Reads records without an allocation for each; see {@link #read(int, long, RecordSink)}.
+     *
+     * @param maxRecords the most records, at least 1
+     * @param maxBytes the most payload bytes, at least 1; a larger first record is read nevertheless
+     * @param handler called with each record, in order, with 0 attempts; when it throws, this record and those after it
+     *     count as not read
+     * @return the number of records; 0 at the end of the range, or if the next one is not in the archive yet
+     */
+    public int read(int maxRecords, long maxBytes, MessageHandler handler) {
+        if (maxRecords < 1 || maxBytes < 1) {
+            throw new IllegalArgumentException(
+                    "maxRecords = " + maxRecords + ", maxBytes = " + maxBytes + "; both must be at least 1");
+        }
+        if (closed) {
+            throw new ClosedException("the reader is closed");
+        }
+        int done = 0;
+        long bytesLeft = maxBytes;
+        while (done < maxRecords && !closed && advanced(done == 0)) {
+            RecordCursor record = cursor;
+            if (done > 0 && record.length() > bytesLeft) {
+                break;
+            }
+            handler.onMessage(offset, record.timestampMicros(), record.array(), record.from(), record.length(), 0);
+            bytesLeft -= record.length();
+            done++;
+            offset++;
+            onRecord = false;
+        }
+        return done;
+    }
+
+    // Moves to the record of the offset; only the first one of a call throws: a later error is left to the next call.
+    private boolean advanced(boolean first) {
+        if (onRecord) {
+            return true;
+        }
+        try {
+            return advance();
+        } catch (RuntimeException e) {
+            if (first) {
+                throw e;
+            }
+            return false;
+        } catch (IOException e) {
+            closeFile();
+            if (first) {
+                throw new MmapQueueException("record " + offset + " could not be read: " + e, e);
+            }
+            return false;
+        }
+    }
+
+    private boolean advance() throws IOException {
+        while (offset < to) {
+            try {
+                if (cursor == null && !openBlock()) {
+                    return false;
+                }
+                if (offset >= blockEnd) {
+                    cursor = null;
+                    continue;
+                }
+                cursor.moveTo(offset);
+                if (!cursor.isTombstone()) {
+                    cursor.check();
+                    onRecord = true;
+                    return true;
+                }
+                cursor.check();
+                offset++; // a lost record
+            } catch (CorruptException e) {
+                skip(e);
+            }
+        }
+        return false;
+    }
+
+    // A record that fails its check is lost alone; a block or a run that is damaged is lost as a whole.
+    private void skip(CorruptException damage) {
+        long next;
+        if (cursor != null && cursor.offset() == offset) {
+            next = offset + 1;
+        } else {
+            next = file == null ? runAt(offset).end() : file.endOf(file.blockOf(offset));
+            cursor = null;
+        }
+        if (!skipsDamage) {
+            cursor = null;
+            throw damage;
+        }
+        next = Math.min(next, to);
+        skipped.add(damage, offset, next);
+        offset = next;
+    }
+
+    private boolean openBlock() throws IOException {
+        RunFile run = openRun();
+        if (run == null) {
+            return false;
+        }
+        int block = run.blockOf(offset);
+        try {
+            cursor = run.read(block, to);
+        } catch (IOException e) {
+            // A file that was deleted while it was open: its records are in a longer run now, or not retained.
+            RunName before = run.name();
+            closeFile();
+            listAgain();
+            if (before.equals(runAt(offset))) {
+                throw e;
+            }
+            return openBlock();
+        }
+        blockEnd = run.endOf(block);
+        return true;
+    }
+
+    // The run that holds the record of the offset; null if it is not in the archive yet.
+    private @Nullable RunFile openRun() throws IOException {
+        if (file != null
+                && file.name().first() <= offset
+                && offset < file.name().end()) {
+            return file;
+        }
+        closeFile();
+        RunName run = runAt(offset);
+        if (run == null) {
+            list();
+            run = runAt(offset);
+            if (run == null) {
+                return null;
+            }
+        }
+        try {
+            file = RunFile.open(files, partition, run, queue);
+        } catch (NoSuchFileException e) {
+            listAgain();
+            RunName now = runAt(offset);
+            if (now == null) {
+                return null;
+            }
+            file = RunFile.open(files, partition, now, queue);
+        }
+        count++;
+        return file;
+    }
+
+    private void list() throws IOException {
+        if (list == null) {
+            list = new RunList(files, partition);
+        }
+        list.refresh();
+        takeList();
+    }
+
+    private void listAgain() throws IOException {
+        if (list == null) {
+            list = new RunList(files, partition);
+        }
+        list.relist();
+        takeList();
+    }
+
+    private void takeList() throws IOException {
+        if (offset < list.firstOffset()) {
+            throw new OutOfRangeException("a reader of an archive", offset, list.firstOffset(), list.endOffset() - 1);
+        }
+        runs = list.cover(offset, to);
+    }
+
+    private @Nullable RunName runAt(long wanted) {
+        int low = 0;
+        int high = runs.size() - 1;
+        while (low <= high) {
+            int middle = (low + high) >>> 1;
+            RunName run = runs.get(middle);
+            if (wanted < run.first()) {
+                high = middle - 1;
+            } else if (wanted >= run.end()) {
+                low = middle + 1;
+            } else {
+                return run;
+            }
+        }
+        return null;
+    }
+
+    private void closeFile() {
+        RunFile open = file;
+        file = null;
+        cursor = null;
+        onRecord = false;
+        if (open != null) {
+            try {
+                open.close();
+            } catch (IOException e) {
+                // was only read
+            }
+        }
+    }
+
+    /** Closes the file that is open; every later read throws ClosedException. A second close does nothing. */
     @Override
     public void close() {
-        // nothing yet
+        closed = true;
+        closeFile();
     }
 }

@@ -2,17 +2,92 @@ package org.mmapqueue.archive;
 
 import java.io.IOException;
 import java.time.Duration;
+import java.time.Instant;
+import java.time.InstantSource;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
+import java.util.List;
+import org.mmapqueue.archive.files.ArchiveFiles;
+import org.mmapqueue.archive.run.RunName;
 
 /**
- * Deletes the oldest runs of one partition that all consumers have committed. One thread at a time, and at most one
- * process for each partition: the one that ships it.
+ * Deletes the oldest runs of one partition: those that every consumer of the archive has committed, and whose newest
+ * record is old enough. A consumer that has no offset for the partition keeps everything. The last run stays: it says
+ * where shipping continues.
+ *
+ * <p>One thread at a time, and at most one process for each partition: the one that ships it.
  */
 public final class Retention {
-    /** @param retain how long records are kept at least */
-    public Retention(Archive archive, PartitionEntry partition, Duration retain) {}
+    private final Archive archive;
+    private final int partition;
+    private final Duration retain;
+    private final InstantSource clock;
+    private final RunList runs;
 
-    /** Lists, and deletes what need not be kept; returns the number of deleted records. */
+    /**
+     * Nothing is read yet.
+     *
+     * @param retain how long records are kept, at least; 0 or more
+     */
+    public Retention(Archive archive, PartitionEntry partition, Duration retain) {
+        this(archive, partition, retain, InstantSource.system());
+    }
+
+    Retention(Archive archive, PartitionEntry partition, Duration retain, InstantSource clock) {
+        if (retain.isNegative()) {
+            throw new IllegalArgumentException("retain = " + retain + "; expected 0 or more");
+        }
+        this.archive = archive;
+        this.partition = partition.id();
+        this.retain = retain;
+        this.clock = clock;
+        this.runs = archive.runs(partition.id());
+    }
+
+    /**
+     * Lists, and deletes what need not be kept.
+     *
+     * @return the number of deleted records
+     */
     public long step() throws IOException {
-        throw new UnsupportedOperationException();
+        runs.relist();
+        long committed = committed();
+        long oldest = ChronoUnit.MICROS.between(Instant.EPOCH, clock.instant().minus(retain));
+        long deleted = 0;
+        for (long bucket : new ArrayList<>(runs.bucketNumbers())) {
+            BucketRuns listed = runs.bucket(bucket);
+            int kept = listed.cover().size();
+            for (RunName run : listed.cover()) {
+                if (run.end() > committed || run.end() == runs.endOffset() || listed.newestMicros(run) >= oldest) {
+                    return deleted;
+                }
+                delete(run, listed.all());
+                deleted += run.count();
+                kept--;
+            }
+            if (kept == 0 && bucket < RunName.bucketOf(runs.endOffset())) {
+                archive.files().deleteDirectory(RunName.directory(partition, bucket));
+            }
+        }
+        return deleted;
+    }
+
+    // Those in it first: without it they would be what is read, with gaps.
+    private void delete(RunName run, List<RunName> all) throws IOException {
+        ArchiveFiles files = archive.files();
+        for (RunName each : all) {
+            if (each.first() >= run.first() && each.end() <= run.end() && !each.equals(run)) {
+                files.delete(each.file(partition));
+            }
+        }
+        files.delete(run.file(partition));
+    }
+
+    private long committed() throws IOException {
+        long lowest = Long.MAX_VALUE;
+        for (ArchiveConsumer consumer : archive.consumers()) {
+            lowest = Math.min(lowest, consumer.offsets().getOrDefault(partition, 0L));
+        }
+        return lowest;
     }
 }

@@ -1,41 +1,248 @@
 package org.mmapqueue.archive;
 
 import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.Map;
+import java.util.NavigableSet;
 import java.util.OptionalLong;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.run.RunName;
+import org.mmapqueue.errors.ArchiveException;
 
-/** The runs of one partition, as listed last. One thread at a time. */
+/**
+ * The runs of one partition, as listed last. A bucket is listed when something in it is asked for. {@link #refresh} is
+ * one listing as a rule: new runs begin at the end. One thread at a time.
+ *
+ * <p>Runs in the list may have been replaced by longer ones, or deleted, since: {@link #relist} finds what holds their
+ * records now.
+ */
 public final class RunList {
-    RunList() {}
+    /** A refresh of this number lists the directory of buckets again: it finds what retention has deleted. */
+    private static final int FULL_REFRESH = 100;
 
-    /** Lists what can have changed; all the first time. */
-    public void refresh() throws IOException {
-        throw new UnsupportedOperationException();
+    private final ArchiveFiles files;
+    private final int partition;
+
+    /** The buckets that exist; null for those that are not listed yet. */
+    private TreeMap<Long, @Nullable BucketRuns> buckets = new TreeMap<>();
+
+    private int refreshes;
+    private long first;
+    private long end;
+
+    RunList(ArchiveFiles files, int partition) {
+        this.files = files;
+        this.partition = partition;
     }
 
-    /** The offset of the first record; 0 if there is none. */
+    /**
+     * Lists new runs.
+     *
+     * @throws ArchiveException if runs overlap without nesting, or leave a gap
+     */
+    public void refresh() throws IOException {
+        if (end == 0 || ++refreshes % FULL_REFRESH == 0) {
+            relist();
+            return;
+        }
+        try {
+            advance();
+        } catch (ArchiveException e) {
+            relist(); // runs may have been replaced during the listing
+        }
+    }
+
+    // The next run begins where the last one ends.
+    private void advance() throws IOException {
+        long bucket = RunName.bucketOf(end);
+        while (true) {
+            BucketRuns listed = BucketRuns.list(files, partition, bucket);
+            if (listed.isEmpty()) {
+                return;
+            }
+            List<RunName> cover = listed.cover();
+            if (cover.get(0).first() > end || hasGap(cover)) {
+                relist();
+                return;
+            }
+            buckets.put(bucket, listed);
+            if (buckets.firstKey() == bucket) {
+                first = cover.get(0).first();
+            }
+            end = Math.max(end, cover.get(cover.size() - 1).end());
+            if (RunName.bucketOf(end) == bucket) {
+                return;
+            }
+            bucket = RunName.bucketOf(end);
+        }
+    }
+
+    private static boolean hasGap(List<RunName> cover) {
+        for (int i = 1; i < cover.size(); i++) {
+            if (cover.get(i).first() > cover.get(i - 1).end()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Forgets what was listed, and lists again. */
+    public void relist() throws IOException {
+        try {
+            listAgain();
+        } catch (ArchiveException e) {
+            listAgain(); // runs may have been replaced during the listing
+        }
+    }
+
+    private void listAgain() throws IOException {
+        TreeMap<Long, @Nullable BucketRuns> found = new TreeMap<>();
+        for (String name : files.directories(RunName.directory(partition))) {
+            if (name.matches("[0-9]{12}")) {
+                found.put(Long.parseLong(name), null);
+            }
+        }
+        buckets = found;
+        first = 0;
+        end = 0;
+        while (!buckets.isEmpty() && bucket(buckets.firstKey()).isEmpty()) {
+            buckets.pollFirstEntry();
+        }
+        while (!buckets.isEmpty() && bucket(buckets.lastKey()).isEmpty()) {
+            buckets.pollLastEntry();
+        }
+        if (!buckets.isEmpty()) {
+            first = bucket(buckets.firstKey()).cover().get(0).first();
+            for (RunName run : bucket(buckets.lastKey()).cover()) {
+                end = Math.max(end, run.end());
+            }
+        }
+    }
+
+    /** The runs of a bucket, as listed last. */
+    BucketRuns bucket(long number) throws IOException {
+        BucketRuns listed = buckets.get(number);
+        if (listed == null) {
+            listed = BucketRuns.list(files, partition, number);
+            buckets.put(number, listed);
+        }
+        return listed;
+    }
+
+    /** The offset of the first record, as of the last listing of all; {@link #endOffset} if there is none. */
     public long firstOffset() {
-        throw new UnsupportedOperationException();
+        return first;
     }
 
     /** The offset after the last record; 0 if there is none. */
     public long endOffset() {
-        throw new UnsupportedOperationException();
+        return end;
     }
 
-    /** The runs to read for a range, in order: the longest ones. */
-    public List<RunName> cover(long from, long to) {
-        throw new UnsupportedOperationException();
+    /**
+     * The runs to read for a range, in order: those that are in no other one.
+     *
+     * @param from the first record's offset
+     * @param to the offset after the last record
+     * @return the runs that hold records of the range; none outside of {@link #firstOffset} to {@link #endOffset}
+     * @throws ArchiveException if runs overlap without nesting, or leave a gap
+     */
+    public List<RunName> cover(long from, long to) throws IOException {
+        try {
+            return coverAsListed(from, to);
+        } catch (ArchiveException e) {
+            relist(); // runs may have been replaced between the listings of two buckets
+            return coverAsListed(from, to);
+        }
     }
 
-    /** All runs, by first offset, the longest first. */
-    public List<RunName> all() {
-        throw new UnsupportedOperationException();
+    private List<RunName> coverAsListed(long from, long to) throws IOException {
+        List<RunName> runs = new ArrayList<>();
+        long low = Math.max(from, first);
+        long high = Math.min(to, end);
+        if (low >= high) {
+            return runs;
+        }
+        RunName last = null;
+        for (long number : buckets.subMap(bucketOfRunAt(low), true, RunName.bucketOf(high - 1), true)
+                .keySet()) {
+            for (RunName run : bucket(number).cover()) {
+                if (last != null && run.end() <= last.end()) {
+                    continue; // in one that begins in the bucket before
+                }
+                if (last != null && run.first() != last.end()) {
+                    throw run.first() > last.end()
+                            ? gap(last, run)
+                            : RunNesting.conflict(last, run, "overlap, and neither is in the other");
+                }
+                last = run;
+                if (run.first() < high && run.end() > low) {
+                    runs.add(run);
+                }
+            }
+        }
+        if (runs.isEmpty()
+                || runs.get(0).first() > low
+                || runs.get(runs.size() - 1).end() < high) {
+            throw new ArchiveException(files.uri() + RunName.directory(partition) + ": no run holds all records from "
+                    + low + " to " + (high - 1) + "; found " + runs);
+        }
+        return runs;
+    }
+
+    // The bucket of the run that holds a record: a run may continue beyond its bucket.
+    private long bucketOfRunAt(long offset) throws IOException {
+        Long number = buckets.floorKey(RunName.bucketOf(offset));
+        while (number != null) {
+            List<RunName> cover = bucket(number).cover();
+            Long before = buckets.lowerKey(number);
+            if (before == null || !cover.isEmpty() && cover.get(0).first() <= offset) {
+                return number;
+            }
+            number = before;
+        }
+        return buckets.firstKey();
+    }
+
+    private ArchiveException gap(RunName last, RunName next) {
+        return new ArchiveException(files.uri() + RunName.directory(partition) + ": records " + last.end() + " to "
+                + (next.first() - 1) + " are missing between the runs " + last + " and " + next);
+    }
+
+    /** The buckets that exist, listed or not. */
+    NavigableSet<Long> bucketNumbers() {
+        return Collections.unmodifiableNavigableSet(buckets.navigableKeySet());
+    }
+
+    /** Lists a bucket again. */
+    BucketRuns listBucket(long number) throws IOException {
+        BucketRuns listed = BucketRuns.list(files, partition, number);
+        buckets.put(number, listed);
+        return listed;
+    }
+
+    /** All runs, by first offset, the longest first; lists every bucket. */
+    public List<RunName> all() throws IOException {
+        List<RunName> runs = new ArrayList<>();
+        for (long number : buckets.keySet()) {
+            runs.addAll(bucket(number).all());
+        }
+        return runs;
     }
 
     /** The first offset of the first run that holds a record of this time or later, by the runs' names. */
-    public OptionalLong firstRunAtOrAfter(long micros) {
-        throw new UnsupportedOperationException();
+    public OptionalLong firstRunAtOrAfter(long micros) throws IOException {
+        for (Map.Entry<Long, BucketRuns> each : buckets.entrySet()) {
+            for (RunName run : bucket(each.getKey()).cover()) {
+                if (run.maxMicros() >= micros && run.maxMicros() > 0) {
+                    return OptionalLong.of(run.first());
+                }
+            }
+        }
+        return OptionalLong.empty();
     }
 }

@@ -70,6 +70,9 @@ public interface ArchiveFiles extends AutoCloseable {
     /** Deletes a file; returns false if it does not exist. */
     boolean delete(String name) throws IOException;
 
+    /** Deletes a directory if it is empty; returns whether it did. */
+    boolean deleteDirectory(String directory) throws IOException;
+
     /** The names of the hosts that hold a part of a file, those that hold the most of it first; none if all are alike. */
     List<String> hosts(String name, long position, long length) throws IOException;
 

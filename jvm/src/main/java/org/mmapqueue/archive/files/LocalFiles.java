@@ -7,6 +7,7 @@ import java.net.URI;
 import java.nio.ByteBuffer;
 import java.nio.channels.Channels;
 import java.nio.channels.FileChannel;
+import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
@@ -170,6 +171,15 @@ public final class LocalFiles implements ArchiveFiles {
     @Override
     public boolean delete(String name) throws IOException {
         return Files.deleteIfExists(path(name));
+    }
+
+    @Override
+    public boolean deleteDirectory(String directory) throws IOException {
+        try {
+            return Files.deleteIfExists(path(directory));
+        } catch (DirectoryNotEmptyException e) {
+            return false;
+        }
     }
 
     @Override

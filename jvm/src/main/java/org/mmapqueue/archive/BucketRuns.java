@@ -1,0 +1,66 @@
+package org.mmapqueue.archive;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.mmapqueue.archive.files.ArchiveFiles;
+import org.mmapqueue.archive.run.RunName;
+
+/** The runs of one bucket, as listed once. Immutable. */
+final class BucketRuns {
+    static final BucketRuns NONE = new BucketRuns(List.of(), Map.of());
+
+    /** By first offset, the longest first. */
+    static final Comparator<RunName> ORDER = Comparator.comparingLong(RunName::first)
+            .thenComparing(Comparator.comparingLong(RunName::end).reversed());
+
+    private final List<RunName> all;
+    private final List<RunName> cover;
+    private final Map<RunName, Long> modified;
+
+    private BucketRuns(List<RunName> all, Map<RunName, Long> modified) {
+        this.all = all;
+        this.modified = modified;
+        this.cover = RunNesting.cover(all);
+    }
+
+    /**
+     * Lists a bucket.
+     *
+     * @throws org.mmapqueue.errors.ArchiveException if runs overlap without nesting, or differ from those nested in them
+     */
+    static BucketRuns list(ArchiveFiles files, int partition, long bucket) throws IOException {
+        List<RunName> all = new ArrayList<>();
+        Map<RunName, Long> modified = new HashMap<>();
+        for (ArchiveFiles.Entry file : files.list(RunName.directory(partition, bucket))) {
+            RunName.parse(file.name()).filter(run -> run.bucket() == bucket).ifPresent(run -> {
+                all.add(run);
+                modified.put(run, file.modifiedMillis());
+            });
+        }
+        all.sort(ORDER);
+        return new BucketRuns(List.copyOf(all), modified);
+    }
+
+    /** All runs, by first offset, the longest first. */
+    List<RunName> all() {
+        return all;
+    }
+
+    /** The runs that are in no other one, in order. */
+    List<RunName> cover() {
+        return cover;
+    }
+
+    boolean isEmpty() {
+        return all.isEmpty();
+    }
+
+    /** When the newest record was pushed, µs since 1970; of records without timestamps, when the run was stored. */
+    long newestMicros(RunName run) {
+        return run.maxMicros() > 0 ? run.maxMicros() : 1000 * modified.get(run);
+    }
+}

@@ -1,0 +1,89 @@
+package org.mmapqueue.archive;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.mmapqueue.archive.run.RunMerger;
+import org.mmapqueue.archive.run.RunName;
+import org.mmapqueue.errors.ArchiveException;
+
+/**
+ * The rules of runs that overlap: one must lie within the other, and the runs that make up another one without a gap
+ * must have its checksum, bytes and timestamps together. Anything else are records of two queues.
+ */
+final class RunNesting {
+    /** A run, and the run that those in it make so far; null once they have a gap. */
+    private static final class Open {
+        final RunName run;
+        final Open outer;
+
+        @Nullable
+        RunName inner;
+
+        boolean hasInner;
+
+        Open(RunName run, Open outer) {
+            this.run = run;
+            this.outer = outer;
+        }
+    }
+
+    private RunNesting() {}
+
+    /**
+     * The runs that are in no other one.
+     *
+     * @param sorted by {@link BucketRuns#ORDER}
+     * @throws ArchiveException if a rule does not hold
+     */
+    static List<RunName> cover(List<RunName> sorted) {
+        List<RunName> cover = new ArrayList<>();
+        Deque<Open> open = new ArrayDeque<>();
+        for (RunName run : sorted) {
+            while (!open.isEmpty() && open.peek().run.end() <= run.first()) {
+                close(open.pop());
+            }
+            Open outer = open.peek();
+            if (outer == null) {
+                cover.add(run);
+            } else {
+                nest(outer, run);
+            }
+            open.push(new Open(run, outer));
+        }
+        while (!open.isEmpty()) {
+            close(open.pop());
+        }
+        return List.copyOf(cover);
+    }
+
+    private static void nest(Open outer, RunName run) {
+        if (run.end() > outer.run.end()) {
+            throw conflict(outer.run, run, "overlap, and neither is in the other");
+        }
+        if (run.end() == outer.run.end() && run.first() == outer.run.first()) {
+            throw conflict(outer.run, run, "are of the same records, and differ");
+        }
+        if (!outer.hasInner) {
+            outer.inner = run.first() == outer.run.first() ? run : null;
+            outer.hasInner = true;
+        } else if (outer.inner != null) {
+            outer.inner = run.first() == outer.inner.end() ? RunMerger.join(outer.inner, run) : null;
+        }
+    }
+
+    private static void close(Open done) {
+        RunName inner = done.inner;
+        if (inner != null && inner.end() == done.run.end() && !inner.equals(done.run)) {
+            throw conflict(done.run, inner, "differ: the second is what the runs in the first one make");
+        }
+    }
+
+    /** The error of two runs of one partition. */
+    static ArchiveException conflict(RunName one, RunName other, String how) {
+        return new ArchiveException("runs " + one + " and " + other + " " + how
+                + ": two hosts have shipped copies of one queue directory, or a run is damaged");
+    }
+}

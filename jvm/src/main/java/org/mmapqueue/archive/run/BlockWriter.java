@@ -1,0 +1,180 @@
+package org.mmapqueue.archive.run;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.zip.CRC32C;
+import org.mmapqueue.StoredRecord;
+import org.mmapqueue.segment.RecordDescriptor;
+
+/**
+ * Writes the blocks of a run, then index and trailer. A block holds consecutive records of one segment, each beginning
+ * where the one before it ends; so a record that spans segments is the last one of its block. Not thread-safe.
+ */
+final class BlockWriter {
+    private final OutputStream out;
+    private final ArchiveCodec codec;
+    private final List<RunLayout.Entry> entries = new ArrayList<>();
+    private final CRC32C crc = new CRC32C();
+    private byte[] block = new byte[RunLayout.BLOCK / 8];
+    private byte[] compressed = new byte[0];
+    private long position = RunLayout.HEADER;
+    private long bytes;
+    private long first = -1;
+    private long next;
+    private long minMicros;
+    private long maxMicros;
+
+    // The block that is being filled.
+    private int used;
+    private int count;
+    private long segmentId;
+    private long epoch;
+    private int startInSegment;
+    private long nextInSegment;
+    private long blockMin;
+    private long blockMax;
+
+    /** Writes to a stream that is after the run's header. */
+    BlockWriter(OutputStream out, ArchiveCodec codec) {
+        codec.checkUsable();
+        this.out = out;
+        this.codec = codec;
+    }
+
+    /** Adds the next record. */
+    void add(StoredRecord record) throws IOException {
+        if (first < 0) {
+            first = record.offset();
+        } else if (record.offset() != next) {
+            throw new IllegalArgumentException(
+                    "record " + record.offset() + " after " + (next - 1) + "; expected " + next);
+        }
+        int flags = record.lengthAndFlags();
+        boolean tombstone = (flags & RecordDescriptor.CONTROL) != 0;
+        int size = RecordDescriptor.HEADER + (tombstone ? 0 : RecordDescriptor.bodyBytes(flags));
+        if (!continuesBlock(record) || used + size > RunLayout.BLOCK) {
+            completeBlock();
+            segmentId = record.segmentId();
+            epoch = record.epoch();
+            startInSegment = record.offsetInSegment();
+        }
+        put(record, tombstone, size);
+        nextInSegment = (long) record.offsetInSegment() + RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(flags);
+        next = record.offset() + 1;
+        count++;
+    }
+
+    private boolean continuesBlock(StoredRecord record) {
+        return count > 0
+                && record.segmentId() == segmentId
+                && record.epoch() == epoch
+                && record.offsetInSegment() == nextInSegment;
+    }
+
+    private void put(StoredRecord record, boolean tombstone, int size) {
+        if (block.length - used < size) {
+            block = Arrays.copyOf(block, Math.max(used + size, Math.min(2 * block.length, RunLayout.BLOCK)));
+        }
+        int at = used;
+        RunLayout.putLong(block, at, RecordDescriptor.header(record.lengthAndFlags(), record.checksum()));
+        at += RecordDescriptor.HEADER;
+        if (!tombstone) {
+            if ((record.lengthAndFlags() & RecordDescriptor.TIMESTAMPED) != 0) {
+                RunLayout.putLong(block, at, record.timestampMicros());
+                at += 8;
+                stamp(record.timestampMicros());
+            }
+            System.arraycopy(record.array(), record.from(), block, at, record.length());
+            Arrays.fill(block, at + record.length(), used + size, (byte) 0);
+        }
+        used += size;
+    }
+
+    private void stamp(long micros) {
+        if (micros == 0) {
+            return;
+        }
+        blockMin = blockMin == 0 ? micros : Math.min(blockMin, micros);
+        blockMax = Math.max(blockMax, micros);
+    }
+
+    private void completeBlock() throws IOException {
+        if (count == 0) {
+            return;
+        }
+        crc.update(block, 0, used);
+        byte[] stored = block;
+        int length = used;
+        if (codec == ArchiveCodec.ZSTD) {
+            int bound = ZstdBlocks.bound(used);
+            if (compressed.length < bound) {
+                compressed = new byte[bound];
+            }
+            int shorter = ZstdBlocks.compress(block, used, compressed);
+            // A block of its full length is not compressed.
+            if (shorter < used) {
+                stored = compressed;
+                length = shorter;
+            }
+        }
+        out.write(new RunLayout.BlockHeader(
+                        segmentId,
+                        epoch,
+                        next - count,
+                        startInSegment,
+                        count,
+                        used,
+                        length,
+                        RunLayout.crc(stored, 0, length))
+                .encoded());
+        out.write(stored, 0, length);
+        entries.add(new RunLayout.Entry(position, next - count, blockMin, blockMax, count, used));
+        position += RunLayout.BLOCK_HEADER + length;
+        bytes += used;
+        minMicros = minMicros == 0 ? blockMin : minMicros;
+        maxMicros = Math.max(maxMicros, blockMax);
+        startBlock();
+    }
+
+    private void startBlock() {
+        used = 0;
+        count = 0;
+        blockMin = 0;
+        blockMax = 0;
+        if (block.length > 4 * RunLayout.BLOCK) {
+            block = new byte[RunLayout.BLOCK];
+            compressed = new byte[0];
+        }
+    }
+
+    /** Bytes of all records. */
+    long bytes() {
+        return bytes + used;
+    }
+
+    /** The number of records. */
+    long count() {
+        return first < 0 ? 0 : next - first;
+    }
+
+    /** Completes the last block; returns the name of the run that its records make. */
+    RunName complete() throws IOException {
+        completeBlock();
+        return new RunName(first, next, minMicros, maxMicros, bytes, (int) crc.getValue());
+    }
+
+    /** Writes index and trailer, after {@link #complete}. */
+    void writeEnd(OutputStream to, RunLayout.Header header) throws IOException {
+        byte[] index = Arrays.copyOf(header.bytes(), RunLayout.HEADER + entries.size() * RunLayout.ENTRY);
+        int at = RunLayout.HEADER;
+        for (RunLayout.Entry entry : entries) {
+            entry.put(index, at);
+            at += RunLayout.ENTRY;
+        }
+        to.write(index);
+        to.write(new RunLayout.Trailer(position, index.length, RunLayout.crc(index, 0, index.length)).bytes());
+    }
+}

@@ -1,0 +1,152 @@
+package org.mmapqueue.archive.run;
+
+import java.util.UUID;
+import java.util.zip.CRC32C;
+import org.mmapqueue.StoredRecord;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.segment.RecordChecksum;
+import org.mmapqueue.segment.RecordDescriptor;
+
+/** The records of a block, one after the other. Each is checked against its own checksum. Not thread-safe. */
+public final class RecordCursor {
+    private final RecordChecksum checksum;
+    private final CRC32C crc = new CRC32C();
+    private String path = "";
+    private long blockPosition;
+    private byte[] array = {};
+    private long segmentId;
+    private long epoch;
+    private long end;
+    private int limit;
+
+    // The current record, and where the next one begins.
+    private long offset;
+    private int header;
+    private int expected;
+    private long timestamp;
+    private int from;
+    private int length;
+    private int offsetInSegment;
+    private int next;
+    private long nextInSegment;
+
+    RecordCursor(UUID queue) {
+        checksum = new RecordChecksum(queue.getMostSignificantBits(), queue.getLeastSignificantBits());
+    }
+
+    void begin(String file, long position, RunLayout.BlockHeader block, byte[] bytes, int start) {
+        path = file;
+        blockPosition = position;
+        array = bytes;
+        segmentId = block.segmentId();
+        epoch = block.epoch();
+        end = block.first() + block.count();
+        limit = start + block.bytes();
+        offset = block.first() - 1;
+        next = start;
+        nextInSegment = block.offsetInSegment();
+    }
+
+    /**
+     * Moves to the next record.
+     *
+     * @return false after the block's last record
+     * @throws CorruptException if the block holds something else; the cursor is useless then
+     */
+    public boolean next() {
+        if (offset + 1 == end) {
+            if (next != limit) {
+                throw corrupt("the block's records end " + (limit - next) + " bytes before the block");
+            }
+            return false;
+        }
+        if (limit - next < RecordDescriptor.HEADER || nextInSegment > Integer.MAX_VALUE) {
+            throw corrupt("the block ends before its last record");
+        }
+        long word = RunLayout.getLong(array, next);
+        header = RecordDescriptor.lengthAndFlags(word);
+        expected = RecordDescriptor.checksum(word);
+        offsetInSegment = (int) nextInSegment;
+        from = next + RecordDescriptor.HEADER;
+        int body = RecordDescriptor.bodyBytes(header);
+        nextInSegment += RecordDescriptor.HEADER + body;
+        timestamp = 0;
+        if (isTombstone()) {
+            length = 0;
+            next = from;
+        } else {
+            if ((header & (RecordDescriptor.PAD | RecordDescriptor.RESERVED)) != 0 || body > limit - from) {
+                throw corrupt("a record with the header 0x" + Integer.toHexString(header) + " and " + (limit - from)
+                        + " bytes left in the block");
+            }
+            length = RecordDescriptor.length(header);
+            next = from + body;
+            if ((header & RecordDescriptor.TIMESTAMPED) != 0) {
+                timestamp = RunLayout.getLong(array, from);
+                from += 8;
+            }
+        }
+        offset++;
+        return true;
+    }
+
+    /** Moves to the record of an offset of this block. */
+    public void moveTo(long wanted) {
+        while (offset < wanted) {
+            if (!next()) {
+                throw corrupt("the block ends before record " + wanted);
+            }
+        }
+    }
+
+    /** Throws CorruptException if the current record is not what was pushed; the cursor can move to the next one. */
+    public void check() {
+        crc.reset();
+        crc.update(array, from, length);
+        int found = checksum.finish(crc, segmentId, epoch, offsetInSegment, header, timestamp);
+        if (found != expected) {
+            throw corrupt("the record's checksum is 0x" + Integer.toHexString(expected) + ", but its bytes have 0x"
+                    + Integer.toHexString(found));
+        }
+    }
+
+    private CorruptException corrupt(String detail) {
+        return new CorruptException(path, blockPosition, "record " + offset + ": " + detail);
+    }
+
+    /** Whether a repair has stored this in place of a lost record. */
+    public boolean isTombstone() {
+        return (header & RecordDescriptor.CONTROL) != 0;
+    }
+
+    /** The current record's offset; that before the block's first one if the cursor was not moved. */
+    public long offset() {
+        return offset;
+    }
+
+    /** When it was pushed, µs since 1970; 0 if it has no timestamp. */
+    public long timestampMicros() {
+        return timestamp;
+    }
+
+    /** Holds the payload; valid up to the next read of the run. */
+    public byte[] array() {
+        return array;
+    }
+
+    /** Index of the payload's first byte. */
+    public int from() {
+        return from;
+    }
+
+    /** Bytes of the payload. */
+    public int length() {
+        return length;
+    }
+
+    /** The current record with all that its checksum covers. */
+    public StoredRecord stored() {
+        return new StoredRecord(
+                offset, segmentId, epoch, offsetInSegment, header, expected, timestamp, array, from, length);
+    }
+}

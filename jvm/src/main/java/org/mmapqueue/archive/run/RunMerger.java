@@ -1,0 +1,82 @@
+package org.mmapqueue.archive.run;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.util.List;
+import java.util.UUID;
+import org.mmapqueue.archive.files.ArchiveFiles;
+import org.mmapqueue.errors.ArchiveException;
+
+/** Stores the records of consecutive runs as one run. Each record is checked; memory holds a block. */
+public final class RunMerger {
+    private RunMerger() {}
+
+    /** The name of the run that consecutive runs make together. */
+    public static RunName name(List<RunName> runs) {
+        RunName all = runs.get(0);
+        for (RunName run : runs.subList(1, runs.size())) {
+            if (run.first() != all.end()) {
+                throw new ArchiveException(run + " does not follow " + all);
+            }
+            all = join(all, run);
+        }
+        return all;
+    }
+
+    /** The name of the run of two runs, of which one follows the other. */
+    public static RunName join(RunName left, RunName right) {
+        long min = left.minMicros() == 0
+                ? right.minMicros()
+                : right.minMicros() == 0 ? left.minMicros() : Math.min(left.minMicros(), right.minMicros());
+        return new RunName(
+                left.first(),
+                right.end(),
+                min,
+                Math.max(left.maxMicros(), right.maxMicros()),
+                left.bytes() + right.bytes(),
+                CrcCombination.of(left.crc(), right.crc(), right.bytes()));
+    }
+
+    /**
+     * Stores the run of consecutive runs.
+     *
+     * @throws org.mmapqueue.errors.CorruptException if one of them is damaged
+     * @throws ArchiveException if their records are not those that their names say
+     */
+    public static RunName merge(ArchiveFiles files, int partition, UUID queue, List<RunName> runs, ArchiveCodec codec)
+            throws IOException {
+        RunName all = name(runs);
+        files.create(all.file(partition), out -> write(files, partition, queue, runs, all, codec, out));
+        return all;
+    }
+
+    private static void write(
+            ArchiveFiles files,
+            int partition,
+            UUID queue,
+            List<RunName> runs,
+            RunName all,
+            ArchiveCodec codec,
+            OutputStream out)
+            throws IOException {
+        RunLayout.Header header = new RunLayout.Header(codec, queue, all.first(), all.end());
+        out.write(header.bytes());
+        BlockWriter blocks = new BlockWriter(out, codec);
+        for (RunName run : runs) {
+            try (RunFile file = RunFile.open(files, partition, run, queue)) {
+                for (int block = 0; block < file.blocks(); block++) {
+                    RecordCursor records = file.read(block, run.end());
+                    while (records.next()) {
+                        records.check();
+                        blocks.add(records.stored());
+                    }
+                }
+            }
+        }
+        RunName written = blocks.complete();
+        if (!written.equals(all)) {
+            throw new ArchiveException("the records of " + runs.size() + " runs make " + written + "; expected " + all);
+        }
+        blocks.writeEnd(out, header);
+    }
+}
