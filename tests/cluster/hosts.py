@@ -24,8 +24,8 @@ _NETWORK = "10.77.0"
 _HOLD = """
 hostname "$1"; shift
 ip link set lo up
-mount -t tmpfs none /tmp
 for directory; do mount -t tmpfs -o ro none "$directory"; done
+mount -t tmpfs none /tmp
 echo ready
 exec sleep infinity
 """
@@ -88,8 +88,10 @@ class Host:
             text=True,
         )
         assert self._holder.stdout is not None
-        if self._holder.stdout.readline() != "ready\n":
-            raise RuntimeError(f"the host {name} does not start")
+        with self._holder.stdout as said:
+            if said.readline() != "ready\n":
+                raise RuntimeError(f"the host {name} does not start")
+        self._started: list[Process] = []
         pid = str(self._holder.pid)
         _run("ip", "link", "add", self._link, "type", "veth", "peer", "name", "eth0", "netns", pid)
         _run("ip", "link", "set", self._link, "master", _BRIDGE)
@@ -103,7 +105,8 @@ class Host:
 
     def start(self, command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None) -> Process:
         """Starts a program, with its output in a file."""
-        return Process(self, command, log, environment or {})
+        self._started.append(Process(self, command, log, environment or {}))
+        return self._started[-1]
 
     def link(self, *, up: bool) -> None:
         """Connects the host with the others, or disconnects it."""
@@ -124,6 +127,8 @@ class Host:
             for pid in running:
                 _send(pid, signal.SIGKILL)
             time.sleep(0.05)
+        for process in self._started:
+            process.wait(60)
         self._holder.kill()
         self._holder.wait()
 

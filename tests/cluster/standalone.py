@@ -29,12 +29,14 @@ class Standalone:
         environment = {
             "SPARK_HOME": home,
             "PYSPARK_PYTHON": sys.executable,
-            "SPARK_NO_DAEMONIZE": "1",
-            "SPARK_WORKER_OPTS": "",
+            # Else a worker looks for a build of Spark's sources.
+            "SPARK_SCALA_VERSION": "2.13",
         }
         java = ["java", *JVM, "-cp", f"{home}/jars/*"]
         self.master = hub.start(
-            [*java, "-Xmx192m", "org.apache.spark.deploy.master.Master", "--host", hub.name, "--port", str(PORT)],
+            # Executors that are killed must not end their application.
+            [*java, "-Xmx192m", "-Dspark.deploy.maxExecutorRetries=-1", "-Dspark.worker.timeout=15"]
+            + ["org.apache.spark.deploy.master.Master", "--host", hub.name, "--port", str(PORT)],
             root / "logs" / "master.log",
             environment,
         )
@@ -79,9 +81,7 @@ class Standalone:
             "spark.sql.session.timeZone": "UTC",
             "spark.task.maxFailures": "8",
             "spark.network.timeout": "30s",
+            "spark.network.timeoutInterval": "10s",
             "spark.executor.heartbeatInterval": "5s",
-            # A lost host must not end the application.
-            "spark.deploy.maxExecutorRetries": "-1",
-            "spark.excludeOnFailure.enabled": "false",
             "spark.locality.wait": "300ms",
         }
