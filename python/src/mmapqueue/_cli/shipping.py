@@ -2,7 +2,7 @@
 
 from contextlib import ExitStack
 from pathlib import Path
-from socket import gethostname
+from typing import Any
 
 import mmapqueue
 from mmapqueue._cli.output import size_text
@@ -34,7 +34,6 @@ class Shippers:
         self._options = options
         self._takes_over = takes_over
         self._queues: dict[str, mmapqueue.Queue[bytes]] = {}
-        self._shipped = {"records": 0, "bytes": 0, "runs": 0}
         with ExitStack() as opened:
             opened.callback(self.close)
             self._open_new()
@@ -51,9 +50,10 @@ class Shippers:
                 continue
             absolute = existing(path)
             if self._takes_over:
-                host = self._options.get("archive_host") or gethostname()
-                take_over(str(self._options["archive_uri"]), absolute, partition_number(absolute), host)
-            self._queues[path] = mmapqueue.Queue(absolute, read_only=True, **self._options)
+                place, host = str(self._options["archive_uri"]), self._options.get("archive_host", "")
+                take_over(place, absolute, partition_number(absolute), host)
+            options: Any = {"read_only": True, **self._options}
+            self._queues[path] = mmapqueue.Queue(absolute, **options)
 
     def check(self) -> None:
         """Ships partitions that were made since.
@@ -89,8 +89,9 @@ class Shippers:
 
     def summary(self) -> str:
         """What was shipped."""
-        shipped = self._shipped
-        return f"shipped {shipped['records']} records, {size_text(shipped['bytes'])}, in {shipped['runs']} runs"
+        found = [stats for queue in self._queues.values() if (stats := queue.ship_stats()) is not None]
+        records, size, runs = (sum(column) for column in zip(*(each[:3] for each in found), strict=True))
+        return f"shipped {records} records, {size_text(size)}, in {runs} files"
 
     def __enter__(self) -> Self:
         return self

@@ -92,7 +92,10 @@ def describe(location: str) -> ArchiveState:
             identity, uri = fields
         elif kind == "partition":
             number, host, queue, *numbers, last_run = fields
-            partitions.append(PartitionState(int(number), host, queue, *map(int, numbers), _time(last_run)))
+            local, first, end, runs, size = map(int, numbers)
+            partitions.append(
+                PartitionState(int(number), host, queue, local, first, end, runs, size, _time(last_run))
+            )
         else:
             name, label, updated, *pairs = fields
             offsets = dict(zip(map(int, pairs[::2]), map(int, pairs[1::2]), strict=True))
@@ -112,7 +115,7 @@ def take_over(location: str, directory: str, local: int, host: str) -> None:
         location: The archive, as for `describe`; it is made if there is none.
         directory: The queue's directory.
         local: The number of the partition in the directory of queues.
-        host: The host's name.
+        host: The host's name; empty for this machine's.
 
     Raises:
         MmapQueueError: There is no queue, or the archive cannot be written.

@@ -54,10 +54,10 @@ def ship(
     with Shippers(directory, options, takes_over=take_over) as shippers:
         if once:
             shippers.ship_all()
+            print(shippers.summary())
         else:
             signal.signal(signal.SIGTERM, lambda *_: stopped.set())
             print(f"ready: {', '.join(shippers.paths)} to {place}", flush=True)
             while not stopped.wait(_LOOK_SECONDS):
                 shippers.check()
-    print(shippers.summary())
     return DONE

@@ -2,16 +2,19 @@ package org.mmapqueue.archive;
 
 import java.io.IOException;
 import java.util.List;
-import org.mmapqueue.archive.run.ArchiveCodec;
+import org.mmapqueue.archive.run.RunDigest;
 import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.archive.run.RunWriter;
 import org.mmapqueue.errors.ArchiveException;
 
 /**
  * Copies durable records into runs, from the archive's end on. First a run is stored, then its records are acked: a
- * crash in between leaves a run that {@link #resume} finds. After an IOException, resume another one. One thread.
+ * crash in between leaves a run that {@link #resume} finds. One thread.
  */
 final class Shipment {
+    /** Bytes of records of one call. */
+    private static final long READ_BYTES = 1 << 20;
+
     private final ShipSource source;
     private final Archive archive;
     private final PartitionEntry partition;
@@ -42,7 +45,8 @@ final class Shipment {
         RunList runs = archive.runs(partition.id());
         runs.refresh();
         long committed = source.committedOffset();
-        if (runs.all().isEmpty()) {
+        archive.deleteUnfinished(partition.id());
+        if (runs.endOffset() == 0) {
             return new Shipment(source, archive, partition, options, committed);
         }
         long end = runs.endOffset();
@@ -67,15 +71,14 @@ final class Shipment {
             if (each.first() < committed) {
                 continue; // its first records may be gone
             }
-            RunWriter same = new RunWriter(source.queueId(), ArchiveCodec.NONE);
-            for (long offset = each.first(); offset < each.end(); ) {
-                int count = source.read(offset, each.end(), Long.MAX_VALUE, same::add);
-                if (count == 0) {
-                    break;
-                }
+            RunDigest stored = new RunDigest();
+            long offset = each.first();
+            int count = 1;
+            while (offset < each.end() && count > 0) {
+                count = source.read(offset, each.end(), READ_BYTES, stored::add);
                 offset += count;
             }
-            if (same.count() != each.count() || !same.name().equals(each)) {
+            if (offset < each.end() || !stored.name().equals(each)) {
                 throw new ArchiveException(where + ", but run " + each + " has other records than the queue: the"
                         + " directory was replaced by an older copy. Ship into another archive");
             }
@@ -104,7 +107,10 @@ final class Shipment {
         return run.count() > 0;
     }
 
-    /** Stores the run of the records that were collected, then acks them. */
+    /**
+     * Stores the run of the records that were collected, then acks them. Repeat it after an IOException: the file system
+     * may still store the run of a call that has failed, and another run must not begin with the same record.
+     */
     RunName publish() throws IOException {
         RunName stored = run.publish(archive.files(), partition.id());
         source.ack(stored.end());

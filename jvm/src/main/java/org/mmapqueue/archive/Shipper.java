@@ -109,8 +109,9 @@ public final class Shipper implements AutoCloseable {
     private void step(boolean all) throws IOException {
         if (shipment == null) {
             Archive archive = Archive.create(files);
-            shipment = Shipment.resume(source, archive, options);
-            upkeep.start(archive, shipment.partition());
+            Shipment resumed = Shipment.resume(source, archive, options);
+            upkeep.start(archive, resumed.partition());
+            shipment = resumed;
         }
         while (true) {
             boolean isFull = shipment.collect();
@@ -144,7 +145,6 @@ public final class Shipper implements AutoCloseable {
 
     // The queue keeps its records until an attempt succeeds.
     private void failed(Exception e) {
-        shipment = null;
         if (stats.failure().isEmpty()) {
             failingSince = System.nanoTime();
             pauseMillis = FIRST_PAUSE_MILLIS;

@@ -2,6 +2,7 @@ package org.mmapqueue.archive;
 
 import java.io.IOException;
 import java.time.Duration;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -13,6 +14,7 @@ final class Upkeep {
     private static final Duration GRACE = Duration.ofMinutes(10);
 
     private static final long MOST_REST_MILLIS = 60_000;
+    private static final long RETENTION_NANOS = TimeUnit.SECONDS.toNanos(60);
     /** Runs that come in between two looks, roughly. */
     private static final int PERIODS = 16;
 
@@ -40,12 +42,14 @@ final class Upkeep {
     private void run(Archive archive, PartitionEntry partition) {
         Compaction compaction = new Compaction(archive, partition, options.codec(), GRACE);
         Retention retention = new Retention(archive, partition, options.retain());
+        long retained = System.nanoTime() - RETENTION_NANOS;
         boolean failing = false;
         while (!Thread.currentThread().isInterrupted()) {
             boolean more = false;
             try {
                 more = compaction.step();
-                if (!options.retain().isZero()) {
+                if (!options.retain().isZero() && System.nanoTime() - retained >= RETENTION_NANOS) {
+                    retained = System.nanoTime();
                     retention.step();
                 }
                 failing = false;

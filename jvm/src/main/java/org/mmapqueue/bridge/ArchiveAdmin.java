@@ -16,6 +16,7 @@ import org.mmapqueue.archive.RunList;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.files.Archives;
 import org.mmapqueue.archive.run.RunName;
+import org.mmapqueue.config.HostName;
 import org.mmapqueue.config.Locations;
 import org.mmapqueue.errors.MmapQueueException;
 
@@ -110,7 +111,7 @@ public final class ArchiveAdmin {
      * @param location the archive's path or URI; it is made if there is none
      * @param directory the queue's directory
      * @param local the number of the partition in the directory of queues
-     * @param host the host's name; the one that has shipped the queue until now must never ship it again
+     * @param host the host's name, or empty for this machine's; the one that has shipped the queue until now must never ship it again
      * @return the number of the partition in the archive
      * @throws MmapQueueException if there is no queue, or the archive cannot be written
      */
@@ -119,7 +120,7 @@ public final class ArchiveAdmin {
                 .orElseThrow(() -> new MmapQueueException(
                         "there is no queue in " + directory + " that could be shipped, or one of format version 1"));
         return onArchive(
-                location, true, archive -> archive.register(queue, local, host, true).id());
+                location, true, archive -> archive.register(queue, local, HostName.of(host), true).id());
     }
 
     private interface Work<T> {

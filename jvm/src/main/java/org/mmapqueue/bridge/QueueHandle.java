@@ -263,6 +263,7 @@ public final class QueueHandle {
      * @param millis the longest wait, in ms
      * @return 1 when it has, else 0
      * @throws MmapQueueException as {@link MmapQueue#awaitShipped} does
+     * @throws InterruptedException if the thread is interrupted
      */
     public int awaitShipped(long offset, int millis) throws InterruptedException {
         return queue.awaitShipped(offset, Duration.ofMillis(millis)) ? 1 : 0;

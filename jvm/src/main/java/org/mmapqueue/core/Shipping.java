@@ -1,7 +1,5 @@
 package org.mmapqueue.core;
 
-import java.net.InetAddress;
-import java.net.UnknownHostException;
 import java.time.Duration;
 import java.util.Locale;
 import java.util.Optional;
@@ -15,6 +13,7 @@ import org.mmapqueue.archive.run.ArchiveCodec;
 import org.mmapqueue.archive.run.RunWriter;
 import org.mmapqueue.concurrent.Signal;
 import org.mmapqueue.config.ConfigKey;
+import org.mmapqueue.config.HostName;
 import org.mmapqueue.config.Locations;
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.consume.ConsumerCore;
@@ -51,7 +50,7 @@ public final class Shipping {
             return;
         }
         ShipOptions options = new ShipOptions(
-                settings.host().isEmpty() ? hostName() : settings.host(),
+                HostName.of(settings.host()),
                 Duration.ofMillis(settings.periodMillis()),
                 settings.bytes(),
                 ArchiveCodec.valueOf(settings.codec().toUpperCase(Locale.ROOT)),
@@ -75,17 +74,6 @@ public final class Shipping {
                 options);
         shipper = started;
         started.start();
-    }
-
-    private static String hostName() {
-        try {
-            return InetAddress.getLocalHost().getHostName();
-        } catch (UnknownHostException e) {
-            throw new ConfigException(
-                    ConfigKey.ARCHIVE_HOST.keyName(),
-                    "",
-                    "a name: this machine's own is not known (" + e.getMessage() + ")");
-        }
     }
 
     /** What this process has shipped; empty if it does not ship. */

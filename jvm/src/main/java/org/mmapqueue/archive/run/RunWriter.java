@@ -64,11 +64,6 @@ public final class RunWriter {
         return blocks.bytes();
     }
 
-    /** The name of the run. No record can be added then. */
-    public RunName name() throws IOException {
-        throw new UnsupportedOperationException();
-    }
-
     /**
      * Stores the run. A call after one that has thrown stores the same file, or finds that it is stored already; no
      * record can be added then.
