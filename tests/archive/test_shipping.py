@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 
 import mmapqueue
 from archive_runs import payloads, records, runs
-from conftest import SMALL, Open, Script
+from conftest import SMALL, Open, Script, eventually
 
 #: Ships at once.
 FAST = {"ship_period": "10ms", "flush_period": "10ms"}
@@ -24,12 +23,11 @@ def archive(tmp_path: Path) -> Path:
     return tmp_path / "shared" / "archive"
 
 
-def wait_for(condition: Any) -> None:
-    """Waits until a condition holds."""
-    deadline = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+def shipped(queue: mmapqueue.Queue[bytes]) -> mmapqueue.ShipStats:
+    """What this process has shipped."""
+    stats = queue.ship_stats()
+    assert stats is not None
+    return stats
 
 
 @pytest.mark.parametrize("keys", [{}, SMALL, {**SMALL, "timestamps": False}], ids=["default", "small", "no timestamps"])
@@ -39,8 +37,7 @@ def test_the_archive_gets_all_records(archive: Path, open_queue: Open, keys: dic
     queue.push_many(pushed, shipped=True)
     assert payloads(archive) == pushed
     assert queue.consumer_stats()["ship"].lag_records == 0
-    stats = queue.ship_stats()
-    assert stats is not None
+    stats = shipped(queue)
     assert (stats.records, stats.failures, stats.failure, stats.has_ended) == (2000, 0, None, False)
     assert stats.runs >= 1
 
@@ -79,7 +76,7 @@ def test_a_queue_continues_where_the_archive_ends(archive: Path, open_queue: Ope
 def test_bytes_end_a_run_before_the_period(archive: Path, open_queue: Open) -> None:
     queue = open_queue(archive_uri=archive, ship_period="1h", ship_bytes="64k", flush_period="10ms")
     queue.push_many([b"x" * 1000] * 1000)
-    wait_for(lambda: len(payloads(archive)) >= 960)
+    assert eventually(lambda: len(payloads(archive)) >= 960, 120)
     assert all(each.end - each.first <= 65 for each in runs(archive))
 
 
@@ -126,16 +123,15 @@ def test_a_queue_keeps_its_records_while_the_archive_is_away(tmp_path: Path, ope
         while True:
             queue.push(b"%d" % len(pushed) * 100, timeout=0)
             pushed.append(b"%d" % len(pushed) * 100)
-    wait_for(lambda: (stats := queue.ship_stats()) is not None and stats.failures > 1)
-    stats = queue.ship_stats()
-    assert stats is not None
+    assert eventually(lambda: shipped(queue).failures > 1, 120)
+    stats = shipped(queue)
     assert stats.failure is not None
     assert not stats.has_ended
     away.unlink()
     pushed.append(b"last")
     assert queue.push(b"last", timeout="120s", shipped=True) == len(pushed) - 1
     assert payloads(away / "archive") == pushed
-    wait_for(lambda: queue.ship_stats().failure is None)
+    assert eventually(lambda: shipped(queue).failure is None, 120)
 
 
 def test_two_queues_share_an_archive(archive: Path, open_queue: Open, tmp_path: Path) -> None:
@@ -154,8 +150,7 @@ def test_a_queue_is_shipped_by_one_host(archive: Path, open_queue: Open) -> None
     queue = open_queue(archive_uri=archive, archive_host="there", **FAST)
     with pytest.raises(mmapqueue.MmapQueueError, match="host here ships; this host is there"):
         queue.push(b"two", shipped=True)
-    stats = queue.ship_stats()
-    assert stats is not None
+    stats = shipped(queue)
     assert stats.has_ended
     queue.close()
     with open_queue(archive_uri=archive, archive_host="here", **FAST) as queue:
@@ -173,9 +168,8 @@ def test_an_older_copy_of_a_queue_is_not_shipped(archive: Path, open_queue: Open
     shutil.copytree(tmp_path / "copy", tmp_path / "queue")
     with (
         open_queue(archive_uri=archive, **FAST) as queue,
-        pytest.raises(mmapqueue.MmapQueueError, match="the queue ends at 2: its directory was replaced"),
+        pytest.raises(mmapqueue.MmapQueueError, match="the queue ends at [23]: its directory was replaced"),
     ):
-        queue.await_shipped(1)
         queue.push(b"other", shipped=True)
     with open_queue() as queue:
         queue.push_many([b"records"] * 5)
