@@ -45,7 +45,12 @@ class Cluster:
         return host.start(
             [sys.executable, str(program), *map(str, arguments)],
             self.root / "logs" / f"{log}.log",
-            {"PYTHONPATH": os.pathsep.join(paths), "PYSPARK_PYTHON": sys.executable, "PYTHONUNBUFFERED": "1"},
+            {
+                "PYTHONPATH": os.pathsep.join(paths),
+                "PYSPARK_PYTHON": sys.executable,
+                "PYTHONUNBUFFERED": "1",
+                "MMAPQUEUE_CLASSPATH": self.hdfs.client,
+            },
         )
 
     def writer(self, host: Host, *options: object, name: str = "queue") -> Process:
@@ -54,6 +59,15 @@ class Cluster:
         writer = self.python(host, f"writer-{host.name}-{name}", program, self.queue(host, name), host.name, *options)
         writer.await_word("pushing")
         return writer
+
+    def shipper(self, host: Host, queue: Path, archive: str, *options: str) -> Process:
+        """Starts a program that ships a queue of the host into an archive."""
+        command = [sys.executable, "-m", "mmapqueue", "ship", str(queue), "--to", archive, *options]
+        return host.start(
+            command,
+            self.root / "logs" / f"shipper-{host.name}-{queue.parent.name}.log",
+            {"MMAPQUEUE_CLASSPATH": self.hdfs.client},
+        )
 
     def queue(self, host: Host, name: str = "queue") -> Path:
         """The directory of a host's queue."""

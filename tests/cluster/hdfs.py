@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import time
 import urllib.error
@@ -23,6 +24,9 @@ JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-XX:-UseP
 
 _NAME_NODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 _DATA_NODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
+
+#: What a client needs of PySpark's jars.
+_CLIENT = ("hadoop-client-*.jar", "commons-logging-*.jar", "zstd-jni-*.jar")
 
 #: Two copies, so that a host may be lost; a data node that is gone is noticed within seconds.
 SETTINGS = {
@@ -78,7 +82,9 @@ class Hdfs:
         )
         extra = (ROOT / "tests/cluster/build/hdfs.classpath").read_text().strip()
         self.classpath = f"{self.configuration}:{jars()}/*:{extra}"
-        self._hub = hub
+        hadoop = [str(jar) for name in _CLIENT for jar in sorted(jars().glob(name))]
+        #: The class path of a client, without Spark.
+        self.client = os.pathsep.join([str(self.configuration), *hadoop])
         self._log = root / "logs"
         self._log.mkdir(exist_ok=True)
         names = self._java(_NAME_NODE, {"dfs.namenode.name.dir": str(hub.directory / "names")}, "-Xmx256m")

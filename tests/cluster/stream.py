@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from pathlib import Path
 
@@ -46,11 +45,8 @@ class Stream:
         return self.cluster.writer(host, *self._load, *options, name=self._name)
 
     def _shipper(self, host: Host) -> Process:
-        hdfs = self.cluster.hdfs
-        command = [sys.executable, "-m", "mmapqueue", "ship", str(self.cluster.queue(host, self._name))]
-        return host.start(
-            [*command, "--to", self.archive, "--period", "250ms", "--classpath", hdfs.classpath],
-            self.cluster.root / "logs" / f"shipper-{host.name}-{self._name}.log",
+        return self.cluster.shipper(
+            host, self.cluster.queue(host, self._name), self.archive, "--period", "250ms"
         )
 
     def _driver(self) -> Process:

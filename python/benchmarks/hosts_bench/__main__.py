@@ -19,7 +19,7 @@ from cluster.clusters import Cluster, cluster
 from cluster.hosts import Process
 
 from .latency import percentiles, pushes
-from .subjects import ParquetJobs, Subject
+from .subjects import Archive, ParquetJobs, Subject
 from .usage import Usage, usage
 
 _JSON = Path(__file__).resolve().parents[3] / "build" / "bench" / "hosts" / "hosts.json"
@@ -29,7 +29,13 @@ _SAMPLE = 1.0
 
 def subjects() -> list[Subject]:
     """All that are compared."""
-    return [ParquetJobs("1 second"), ParquetJobs("10 seconds")]
+    return [
+        Archive("archive process"),
+        Archive("archive thread", thread=True),
+        Archive("archive thread 250 ms", thread=True, period="250ms", flush="250ms"),
+        ParquetJobs("1 second"),
+        ParquetJobs("10 seconds"),
+    ]
 
 
 def main() -> None:
@@ -56,7 +62,7 @@ def main() -> None:
 
 def measure(made: Cluster, subject: Subject, options: argparse.Namespace) -> dict[str, Any]:
     """Runs one subject on all hosts, and returns its figures."""
-    load = ("--rate", options.rate, "--size", options.size, *subject.writer)
+    load = ("--rate", options.rate, "--size", options.size, *subject.options(made))
     writers = {host.name: made.writer(host, *load, name=subject.name) for host in made.hosts}
     jobs: dict[str, Process] = {}
     for host in made.hosts:

@@ -21,8 +21,10 @@ class Subject(ABC):
 
     #: Of its results, of its directories and of the queue in each host.
     name: str
-    #: Options of the writers.
-    writer: tuple[str, ...] = ()
+
+    @abstractmethod
+    def options(self, cluster: Cluster) -> tuple[str, ...]:
+        """Options of the writers."""
 
     @abstractmethod
     def start(self, cluster: Cluster, host: Host) -> Process | None:
@@ -47,12 +49,13 @@ class ParquetJobs(Subject):
     def __init__(self, trigger: str) -> None:
         self.name = f"parquet {trigger}"
         self._trigger = trigger
-        # The query's own consumer is made later than the first push.
-        self.writer = ("--consumer", "hold")
-        self._batches: dict[str, list[Visible]] = {}
 
     def directory(self) -> str:
         return "/" + self.name.replace(" ", "-")
+
+    def options(self, cluster: Cluster) -> tuple[str, ...]:
+        # The query's own consumer is made later than the first push.
+        return ("--consumer=hold",)
 
     def start(self, cluster: Cluster, host: Host) -> Process:
         job = cluster.python(
@@ -98,3 +101,50 @@ class ParquetJobs(Subject):
                     found.append(Visible(*ranges[name], entry.modified_millis))
                 seen.add(name)
         return found
+
+
+class Archive(Subject):
+    """The archive, shipped by a process beside each writer or by a thread of it."""
+
+    def __init__(self, name: str, *, thread: bool = False, period: str = "1s", flush: str = "1s") -> None:
+        self.name = name
+        self._thread = thread
+        self._period = period
+        self._flush = flush
+        self._seen: dict[str, dict[int, Visible]] = {}
+
+    def directory(self) -> str:
+        return "/" + self.name.replace(" ", "-")
+
+    def options(self, cluster: Cluster) -> tuple[str, ...]:
+        flush = f"--option=flush_period={self._flush}"
+        if not self._thread:
+            return (flush, "--consumer=ship")
+        archive = cluster.hdfs.uri + self.directory()
+        return (flush, f"--option=archive_uri={archive}", f"--option=ship_period={self._period}")
+
+    def start(self, cluster: Cluster, host: Host) -> Process | None:
+        if self._thread:
+            return None
+        shipper = cluster.shipper(
+            host, cluster.queue(host, self.name), cluster.hdfs.uri + self.directory(), "--period", self._period
+        )
+        shipper.await_word("ready")
+        return shipper
+
+    def look(self, cluster: Cluster) -> None:
+        # A compacted run is newer than those that it replaces, which are deleted later.
+        hosts = {}
+        for entry in cluster.hdfs.list(f"{self.directory()}/partitions"):
+            properties = dict(line.split("=", 1) for line in cluster.hdfs.read(entry.path).decode().splitlines())
+            hosts[Path(entry.path).stem] = properties["host"]
+        for partition, host in hosts.items():
+            seen = self._seen.setdefault(host, {})
+            for entry in cluster.hdfs.files(f"{self.directory()}/data/{partition}"):
+                if entry.path.endswith(".run"):
+                    first, end = map(int, Path(entry.path).name.split("-")[:2])
+                    if first not in seen or end < seen[first].end:
+                        seen[first] = Visible(first, end, entry.modified_millis)
+
+    def visible(self, cluster: Cluster, host: Host) -> list[Visible]:
+        return list(self._seen.get(host.name, {}).values())
