@@ -38,6 +38,9 @@ public final class Compaction {
     /** Buckets that are complete, with nothing left to do, up to this one. */
     private long done = -1;
 
+    /** The offset after the last record of these. */
+    private long doneEnd;
+
     /** Replaced runs, and when they were found to be. */
     private Map<RunName, Long> replaced = new HashMap<>();
 
@@ -73,12 +76,14 @@ public final class Compaction {
         runs.refresh();
         boolean acted = false;
         boolean pending = false;
+        long reach = doneEnd;
         Map<RunName, Long> stillReplaced = new HashMap<>();
         for (long bucket : new ArrayList<>(runs.bucketNumbers().tailSet(done, false))) {
             boolean complete = bucket < RunName.bucketOf(runs.endOffset());
             BucketRuns listed = complete ? runs.listBucket(bucket) : runs.bucket(bucket);
             acted |= deleteReplaced(listed, stillReplaced);
-            List<RunName> chosen = CompactionPlan.choose(listed.cover(), complete, damaged::contains);
+            List<RunName> cover = after(reach, listed.cover());
+            List<RunName> chosen = CompactionPlan.choose(cover, complete, damaged::contains);
             if (!acted && !chosen.isEmpty()) {
                 merge(chosen);
                 acted = true;
@@ -86,12 +91,23 @@ public final class Compaction {
             pending |= !complete
                     || !chosen.isEmpty()
                     || listed.all().size() > listed.cover().size();
+            reach = cover.isEmpty() ? reach : cover.get(cover.size() - 1).end();
             if (!pending) {
                 done = bucket;
+                doneEnd = reach;
             }
         }
         replaced = stillReplaced;
         return acted;
+    }
+
+    // Without those that lie in a run which begins in another bucket.
+    private static List<RunName> after(long reach, List<RunName> cover) {
+        int in = 0;
+        while (in < cover.size() && cover.get(in).first() < reach) {
+            in++;
+        }
+        return cover.subList(in, cover.size());
     }
 
     private void merge(List<RunName> chosen) throws IOException {

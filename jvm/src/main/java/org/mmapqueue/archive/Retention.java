@@ -6,7 +6,6 @@ import java.time.Instant;
 import java.time.InstantSource;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
-import java.util.List;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.run.RunName;
 
@@ -61,7 +60,7 @@ public final class Retention {
                 if (run.end() > committed || run.end() == runs.endOffset() || listed.newestMicros(run) >= oldest) {
                     return deleted;
                 }
-                delete(run, listed.all());
+                delete(run);
                 deleted += run.count();
                 kept--;
             }
@@ -73,11 +72,13 @@ public final class Retention {
     }
 
     // Those in it first: without it they would be what is read, with gaps.
-    private void delete(RunName run, List<RunName> all) throws IOException {
+    private void delete(RunName run) throws IOException {
         ArchiveFiles files = archive.files();
-        for (RunName each : all) {
-            if (each.first() >= run.first() && each.end() <= run.end() && !each.equals(run)) {
-                files.delete(each.file(partition));
+        for (long bucket : runs.bucketNumbers().subSet(run.bucket(), true, RunName.bucketOf(run.end() - 1), true)) {
+            for (RunName each : runs.bucket(bucket).all()) {
+                if (each.first() >= run.first() && each.end() <= run.end() && !each.equals(run)) {
+                    files.delete(each.file(partition));
+                }
             }
         }
         files.delete(run.file(partition));

@@ -1,0 +1,120 @@
+package org.mmapqueue.support;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import java.util.UUID;
+import java.util.zip.CRC32C;
+import org.mmapqueue.StoredRecord;
+import org.mmapqueue.segment.RecordChecksum;
+import org.mmapqueue.segment.RecordDescriptor;
+
+/**
+ * A log of records as a queue stores them, with right checksums: over segments, with and without timestamps, with empty
+ * payloads, tombstones, pads and new epochs.
+ */
+public final class StoredLog {
+    private static final int START = 64;
+    private static final long FIRST_MICROS = 1_700_000_000_000_000L;
+
+    public final UUID queue = new UUID(0x1234_5678_9ABC_DEF0L, 42);
+
+    private final RecordChecksum checksum =
+            new RecordChecksum(queue.getMostSignificantBits(), queue.getLeastSignificantBits());
+    private final int segmentSize;
+    private final List<StoredRecord> records = new ArrayList<>();
+    private final long firstOffset;
+    private long segment;
+    private long epoch = 1;
+    private int at = START;
+    private long micros = FIRST_MICROS;
+
+    public StoredLog(int segmentSize, long firstOffset) {
+        this.segmentSize = segmentSize;
+        this.firstOffset = firstOffset;
+        this.segment = firstOffset / 10;
+    }
+
+    /** A log of random records. */
+    public static StoredLog random(Random random, int count, int mostBytes, long firstOffset) {
+        StoredLog log = new StoredLog(8192, firstOffset);
+        boolean stamped = random.nextInt(4) > 0;
+        while (log.records.size() < count) {
+            switch (random.nextInt(30)) {
+                case 0 -> log.addTombstone(random.nextInt(3 * mostBytes));
+                case 1 -> log.pad();
+                case 2 -> log.add(new byte[0], stamped);
+                case 3 -> log.add(bytes(random, random.nextInt(mostBytes)), !stamped);
+                default -> log.add(bytes(random, random.nextInt(random.nextBoolean() ? 40 : mostBytes)), stamped);
+            }
+        }
+        return log;
+    }
+
+    private static byte[] bytes(Random random, int length) {
+        byte[] bytes = new byte[length];
+        if (random.nextBoolean()) {
+            random.nextBytes(bytes);
+        } else {
+            Arrays.fill(bytes, (byte) 7); // compresses well
+        }
+        return bytes;
+    }
+
+    public void add(byte[] payload, boolean stamped) {
+        int flags = payload.length | (stamped ? RecordDescriptor.TIMESTAMPED : 0);
+        micros += 1000;
+        CRC32C crc = new CRC32C();
+        crc.update(payload);
+        store(flags, stamped ? micros : 0, payload, crc);
+    }
+
+    /** In place of a record of this length. */
+    public void addTombstone(int length) {
+        store(length | RecordDescriptor.CONTROL, 0, new byte[0], new CRC32C());
+    }
+
+    private void store(int flags, long timestamp, byte[] payload, CRC32C crc) {
+        if (at == segmentSize) {
+            segment++;
+            at = START;
+        }
+        int sum = checksum.finish(crc, segment, epoch, at, flags, timestamp);
+        records.add(new StoredRecord(end(), segment, epoch, at, flags, sum, timestamp, payload, 0, payload.length));
+        long after = (long) at + 8 + RecordDescriptor.bodyBytes(flags);
+        while (after > segmentSize) {
+            segment++;
+            after += START - segmentSize;
+        }
+        at = (int) after;
+    }
+
+    /** Ends the segment, as a recovery does, which raises the epoch. */
+    public void pad() {
+        segment++;
+        epoch++;
+        at = START;
+    }
+
+    public long first() {
+        return firstOffset;
+    }
+
+    public long end() {
+        return firstOffset + records.size();
+    }
+
+    /** The records from one offset to another. */
+    public List<StoredRecord> records(long from, long to) {
+        return records.subList((int) (from - firstOffset), (int) (to - firstOffset));
+    }
+
+    public StoredRecord record(long offset) {
+        return records.get((int) (offset - firstOffset));
+    }
+
+    public static boolean isTombstone(StoredRecord record) {
+        return (record.lengthAndFlags() & RecordDescriptor.CONTROL) != 0;
+    }
+}
