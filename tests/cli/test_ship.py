@@ -16,6 +16,7 @@ import mmapqueue
 from archive_runs import by_local_number, payloads
 from command_line import CommandLine
 from conftest import SMALL, Open, eventually
+from mmapqueue._tools.archives import describe
 
 #: Ships at once.
 FAST = ("--period", "10ms")
@@ -30,7 +31,7 @@ def archive(tmp_path: Path) -> Path:
 @contextmanager
 def shipping(
     command_line: CommandLine, *arguments: object, end: signal.Signals = signal.SIGTERM, status: int = 0
-) -> Iterator["subprocess.Popen[Any]"]:
+) -> Iterator[subprocess.Popen[Any]]:
     """Runs it until the block has ended."""
     process = command_line.start("ship", *arguments, *FAST)
     assert process.stdout is not None
@@ -174,6 +175,4 @@ def test_a_directory_that_is_no_archive(command_line: CommandLine, tmp_path: Pat
     assert (ended.status, ended.out) == (1, "")
     assert str(tmp_path) in ended.err
     with pytest.raises(mmapqueue.ArchiveError):
-        from mmapqueue._tools.archives import describe
-
         describe(str(tmp_path))

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from mmapqueue._values.arguments import is_uri
 from mmapqueue.pipeline.config._refused import Refused
 from mmapqueue.pipeline.plugins import Options, Size
-from mmapqueue._values.arguments import is_uri
 
 _INT = 2**31 - 1
 _LONG = 2**63 - 1

@@ -96,6 +96,9 @@ public final class Shipper implements AutoCloseable {
             } catch (IOException | UncheckedIOException e) {
                 failed(e);
             } catch (ClosedException e) {
+                if (!isEnding()) {
+                    end(e); // the consumer was deleted
+                }
                 return;
             } catch (RuntimeException | Error e) {
                 end(e);

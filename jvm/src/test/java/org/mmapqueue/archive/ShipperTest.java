@@ -102,6 +102,7 @@ class ShipperTest {
         try (Shipper first = shipper(files())) {
             source.pushTo(10);
             Waiting.until("the records are acked", () -> source.committedOffset() == 10);
+            assertTrue(first.stats().hasBegun());
         }
         source.pushTo(20);
         try (Shipper other = shipper(files(), Duration.ofMillis(10), 1 << 20, "there")) {
