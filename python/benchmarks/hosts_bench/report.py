@@ -1,0 +1,93 @@
+"""The tables of a run, as docs/scale.md has them.
+
+python -m hosts_bench.report FILE [--keep]
+
+With --keep the file is copied to the kept raw results, and the tables of docs/scale.md are replaced.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench_report.publish import dump
+from bench_report.words import number, size, table
+
+_ROOT = Path(__file__).resolve().parents[3]
+KEPT = _ROOT / "docs" / "benchmarks" / "raw" / "hosts.json"
+PAGE = _ROOT / "docs" / "scale.md"
+#: What the page has the tables between.
+_BEGIN, _END = "<!-- make bench-hosts -->", "<!-- end -->"
+
+#: Requests to the name node that a way makes; heartbeats and reports of blocks are the data nodes' own.
+_OF_DATA_NODES = ("SendHeartbeat", "BlockReceivedAndDeleted", "BlockReport", "RegisterDatanode", "VersionRequest")
+
+
+def tables(run: Mapping[str, Any]) -> str:
+    """Latency, processor time and memory of a host, files and requests, by subject."""
+    rows = run["results"]
+    head = ["", "p50 ms", "p99 ms", "CPU of a host", "memory of a host", "files/min", "bytes a file", "requests/s"]
+    return table(head, [_row(each) for each in rows], left=1) + "\n\n" + _load(run)
+
+
+def _row(result: Mapping[str, Any]) -> list[str]:
+    minutes = result["seconds"] / 60
+    hosts = len(result["latency_ms"])
+    requests = sum(count for name, count in result["requests"].items() if name not in _OF_DATA_NODES)
+    return [
+        result["subject"],
+        number(_middle([each["p50"] for each in result["latency_ms"]])),
+        number(max(each["p99"] for each in result["latency_ms"])),
+        f"{number(_middle(_job(result, 'cpu_percent')))} %",
+        f"{size(_middle(_job(result, 'pss_mib')) * 2**20)}",
+        number(result["files"] / minutes / hosts),
+        size(result["file_bytes"] / max(1, result["files"])),
+        number(requests / result["seconds"] / hosts),
+    ]
+
+
+def _job(result: Mapping[str, Any], member: str) -> Sequence[float]:
+    """What a way takes beside the writer; a thread of the writer is counted with all of the writer."""
+    found: Sequence[float] = result[f"job_{member}"] or result[f"writer_{member}"]
+    return found
+
+
+def _middle(values: Sequence[float]) -> float:
+    return statistics.median(values)
+
+
+def _load(run: Mapping[str, Any]) -> str:
+    machine = run["machine"]
+    return (
+        f"{run['hosts']} hosts, each {number(run['rate'])} records/s of {run['bytes']} B; {machine['cpu']}, "
+        f"{machine['cores']} cores for all hosts, HDFS included; {run['date']}, load {run['load'][0]} at the beginning, "
+        f"{run['load'][1]} at the end. Files, bytes and requests are those of one host; p50 and memory of the middle "
+        "host, p99 of the slowest."
+    )
+
+
+def filled(page: str, run: Mapping[str, Any]) -> str:
+    """Returns the page with the tables of this run."""
+    return re.sub(f"(?<={_BEGIN}\n).*?(?={_END})", lambda _: f"\n{tables(run)}\n\n", page, count=1, flags=re.DOTALL)
+
+
+def main() -> None:
+    """Prints or keeps."""
+    parser = argparse.ArgumentParser(prog="hosts_bench.report", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("file", type=Path, nargs="?", default=_ROOT / "build" / "bench" / "hosts" / "hosts.json")
+    parser.add_argument("--keep", action="store_true")
+    options = parser.parse_args()
+    run = json.loads(options.file.read_text(encoding="utf-8"))
+    print(tables(run))
+    if options.keep:
+        KEPT.write_text(dump(run), encoding="utf-8")
+        PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), run), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
