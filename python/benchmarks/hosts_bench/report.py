@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bench_report.publish import dump
-from bench_report.words import number, size, table
+from bench_report.words import NOTHING, number, size, table
 
 _ROOT = Path(__file__).resolve().parents[3]
 KEPT = _ROOT / "docs" / "benchmarks" / "raw" / "hosts.json"
@@ -24,37 +24,55 @@ PAGE = _ROOT / "docs" / "scale.md"
 #: What the page has the tables between.
 _BEGIN, _END = "<!-- make bench-hosts -->", "<!-- end -->"
 
-#: Requests to the name node that a way makes; heartbeats and reports of blocks are the data nodes' own.
-_OF_DATA_NODES = ("SendHeartbeat", "BlockReceivedAndDeleted", "BlockReport", "RegisterDatanode", "VersionRequest")
+#: Requests to the name node that are not a way's: those of data nodes, and of the benchmark itself.
+_OTHERS = (
+    *("SendHeartbeat", "BlockReceivedAndDeleted", "BlockReport", "RegisterDatanode", "VersionRequest"),
+    "(external)",
+)
 
 
 def tables(run: Mapping[str, Any]) -> str:
     """Latency, processor time and memory of a host, files and requests, by subject."""
     rows = run["results"]
-    head = ["", "p50 ms", "p99 ms", "CPU of a host", "memory of a host", "files/min", "bytes a file", "requests/s"]
+    head = [
+        "",
+        "p50 ms",
+        "p99 ms",
+        "CPU",
+        "memory",
+        "CPU of the writer",
+        "memory of the writer",
+        "files/min",
+        "bytes a file",
+        "requests/s",
+    ]
     return table(head, [_row(each) for each in rows], left=1) + "\n\n" + _load(run)
 
 
 def _row(result: Mapping[str, Any]) -> list[str]:
     minutes = result["seconds"] / 60
     hosts = len(result["latency_ms"])
-    requests = sum(count for name, count in result["requests"].items() if name not in _OF_DATA_NODES)
+    requests = sum(count for name, count in result["requests"].items() if name not in _OTHERS)
     return [
         result["subject"],
         number(_middle([each["p50"] for each in result["latency_ms"]])),
         number(max(each["p99"] for each in result["latency_ms"])),
-        f"{number(_middle(_job(result, 'cpu_percent')))} %",
-        f"{size(_middle(_job(result, 'pss_mib')) * 2**20)}",
+        *_taken(result, "job"),
+        *_taken(result, "writer"),
         number(result["files"] / minutes / hosts),
         size(result["file_bytes"] / max(1, result["files"])),
         number(requests / result["seconds"] / hosts),
     ]
 
 
-def _job(result: Mapping[str, Any], member: str) -> Sequence[float]:
-    """What a way takes beside the writer; a thread of the writer is counted with all of the writer."""
-    found: Sequence[float] = result[f"job_{member}"] or result[f"writer_{member}"]
-    return found
+def _taken(result: Mapping[str, Any], of: str) -> list[str]:
+    """Processor time, in percent of a core, and memory (PSS) of the middle host."""
+    if not result[f"{of}_cpu_percent"]:
+        return [NOTHING, NOTHING]
+    return [
+        f"{number(_middle(result[f'{of}_cpu_percent']))} %",
+        size(_middle(result[f"{of}_pss_mib"]) * 2**20),
+    ]
 
 
 def _middle(values: Sequence[float]) -> float:
@@ -65,9 +83,9 @@ def _load(run: Mapping[str, Any]) -> str:
     machine = run["machine"]
     return (
         f"{run['hosts']} hosts, each {number(run['rate'])} records/s of {run['bytes']} B; {machine['cpu']}, "
-        f"{machine['cores']} cores for all hosts, HDFS included; {run['date']}, load {run['load'][0]} at the beginning, "
-        f"{run['load'][1]} at the end. Files, bytes and requests are those of one host; p50 and memory of the middle "
-        "host, p99 of the slowest."
+        f"{machine['cores']} cores for all hosts, HDFS included; {run['date']}, load {run['load'][0]} at the "
+        f"beginning, {run['load'][1]} at the end. Files, bytes and requests are those of one host; p50, CPU and memory "
+        "of the middle host, p99 of the slowest."
     )
 
 
