@@ -21,6 +21,7 @@ from bench_report import machine
 from cluster.clusters import Cluster, cluster
 from cluster.hosts import Process
 
+from . import throughput
 from .latency import percentiles, pushes
 from .report import tables
 from .subjects import Archive, ParquetJobs, Subject
@@ -50,9 +51,12 @@ def main() -> None:
     parser.add_argument("--warm-up", type=float, default=30, help="seconds that do not count (%(default)s)")
     parser.add_argument("--seconds", type=float, default=60, help="seconds that count (%(default)s)")
     parser.add_argument("--only", default="", help="regular expression of the subjects' names")
+    parser.add_argument(
+        "--megabytes", type=int, default=256, help="MB of a host that are shipped and read (%(default)s)"
+    )
     parser.add_argument("--json", type=Path, default=_JSON, help="file of the results (%(default)s)")
     options = parser.parse_args()
-    results = []
+    results, rates = [], []
     load = os.getloadavg()[0]
     with cluster("bench", spark=False) as made:
         for subject in subjects():
@@ -60,6 +64,9 @@ def main() -> None:
                 print(subject.name, file=sys.stderr, flush=True)
                 results.append(measure(made, subject, options))
                 print(json.dumps(results[-1]), file=sys.stderr, flush=True)
+    if re.search(options.only, "throughput"):
+        with cluster("bench", spark=True) as made:
+            rates = throughput.measure(made, options.megabytes)
     content = {
         "machine": machine.facts(made.root),
         "date": date.today().isoformat(),
@@ -68,6 +75,7 @@ def main() -> None:
         "rate": options.rate,
         "bytes": options.size,
         "results": results,
+        "throughput": rates,
     }
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

@@ -46,7 +46,19 @@ def tables(run: Mapping[str, Any]) -> str:
         "bytes a file",
         "requests/s",
     ]
-    return table(head, [_row(each) for each in rows], left=1) + "\n\n" + _load(run)
+    parts = [table(head, [_row(each) for each in rows], left=1), _load(run)]
+    if run["throughput"]:
+        rates = [
+            [
+                str(each["hosts"]),
+                size(each["bytes"]),
+                number(each["ship_mb_per_second"]),
+                number(each["read_mb_per_second"]),
+            ]
+            for each in run["throughput"]
+        ]
+        parts.append(table(["hosts", "queued", "shipped MB/s", "read MB/s"], rates, left=1))
+    return "\n\n".join(parts)
 
 
 def _row(result: Mapping[str, Any]) -> list[str]:

@@ -30,7 +30,7 @@ class Subject(ABC):
     def start(self, cluster: Cluster, host: Host) -> Process | None:
         """Starts what a host runs beside its writer; None if that is a thread of the writer."""
 
-    def look(self, cluster: Cluster) -> None:  # noqa: ARG002, B027
+    def look(self, cluster: Cluster) -> None:  # noqa: B027
         """Notes what is visible by now, in a subject whose files are replaced later."""
 
     @abstractmethod
