@@ -81,6 +81,16 @@ public final class Shipping {
         return Optional.ofNullable(shipper).map(Shipper::stats);
     }
 
+    /** Throws ConfigException if this process ships: the archive would miss records. */
+    void checkMayPurge() {
+        if (settings.isOn()) {
+            throw new ConfigException(
+                    ConfigKey.ARCHIVE_URI.keyName(),
+                    settings.uri(),
+                    "none for a purge, which would ack records that are not shipped yet");
+        }
+    }
+
     /** The offset of the first record that the archive does not have yet. */
     private long shippedOffset() {
         return core.committedOffset(CONSUMER)
