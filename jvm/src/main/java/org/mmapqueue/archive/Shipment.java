@@ -24,8 +24,7 @@ final class Shipment {
 
     private RunWriter run;
 
-    private Shipment(
-            ShipSource source, Archive archive, PartitionEntry partition, ShipOptions options, long next) {
+    private Shipment(ShipSource source, Archive archive, PartitionEntry partition, ShipOptions options, long next) {
         this.source = source;
         this.archive = archive;
         this.partition = partition;

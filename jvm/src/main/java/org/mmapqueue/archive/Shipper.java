@@ -42,8 +42,7 @@ public final class Shipper implements AutoCloseable {
     /** Guarded by the lock. */
     private boolean isEnding;
 
-    private volatile ShipStats stats =
-            new ShipStats(0, 0, 0, 0, Optional.empty(), false, Optional.empty(), false);
+    private volatile ShipStats stats = new ShipStats(0, 0, 0, 0, Optional.empty(), false, Optional.empty(), false);
     private volatile @Nullable RuntimeException failure;
 
     // The thread's own.
@@ -119,7 +118,10 @@ public final class Shipper implements AutoCloseable {
         while (true) {
             boolean isFull = shipment.collect();
             if (!shipment.hasRecords()
-                    || !isFull && !all && System.nanoTime() - lastRunNanos < options.period().toNanos()) {
+                    || !isFull
+                            && !all
+                            && System.nanoTime() - lastRunNanos
+                                    < options.period().toNanos()) {
                 return;
             }
             lastRunNanos = System.nanoTime();

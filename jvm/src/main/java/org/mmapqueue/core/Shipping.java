@@ -97,8 +97,8 @@ public final class Shipping {
                 .orElseThrow(() -> new ConfigException(
                         "consumer",
                         CONSUMER,
-                        "one of " + core.consumerNames() + ": no process has shipped the queue in "
-                                + core.directory() + " (archive_uri, or the command ship)"));
+                        "one of " + core.consumerNames() + ": no process has shipped the queue in " + core.directory()
+                                + " (archive_uri, or the command ship)"));
     }
 
     /**
@@ -114,7 +114,9 @@ public final class Shipping {
             throw new OutOfRangeException("waiting for a shipped record", offset, 0, end - 1);
         }
         long deadline = System.nanoTime() + timeoutNanos;
-        if (shippedOffset() <= offset && !core.settings().readOnly() && core.log().durableOffset() <= offset) {
+        if (shippedOffset() <= offset
+                && !core.settings().readOnly()
+                && core.log().durableOffset() <= offset) {
             core.writer().flush();
         }
         while (shippedOffset() <= offset) {

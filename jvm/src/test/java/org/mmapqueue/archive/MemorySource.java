@@ -71,7 +71,16 @@ final class MemorySource implements ShipSource {
         for (long offset = from; offset < to && (count == 0 || bytes < maxBytes); offset++) {
             byte[] payload = (text + offset).getBytes(StandardCharsets.UTF_8);
             sink.take(new StoredRecord(
-                    offset, 0, 1, (int) (64 + 32 * offset), payload.length, (int) offset, 0, payload, 0, payload.length));
+                    offset,
+                    0,
+                    1,
+                    (int) (64 + 32 * offset),
+                    payload.length,
+                    (int) offset,
+                    0,
+                    payload,
+                    0,
+                    payload.length));
             bytes += 8 + (payload.length + 7 & ~7);
             count++;
         }

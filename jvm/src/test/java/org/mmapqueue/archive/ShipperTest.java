@@ -30,10 +30,7 @@ class ShipperTest {
 
     private Shipper shipper(ArchiveFiles files, Duration period, int bytes, String host) {
         Shipper shipper = new Shipper(
-                "/queues/one",
-                source,
-                files,
-                new ShipOptions(host, period, bytes, ArchiveCodec.NONE, Duration.ZERO));
+                "/queues/one", source, files, new ShipOptions(host, period, bytes, ArchiveCodec.NONE, Duration.ZERO));
         shipper.start();
         return shipper;
     }
@@ -83,7 +80,9 @@ class ShipperTest {
         try (Shipper shipper = shipper(files)) {
             source.pushTo(10);
             Waiting.until("some failures", () -> shipper.stats().failures() >= 2);
-            assertEquals(Optional.of("java.io.IOException: failed by the test"), shipper.stats().failure());
+            assertEquals(
+                    Optional.of("java.io.IOException: failed by the test"),
+                    shipper.stats().failure());
             assertEquals(0, source.committedOffset());
             files.fail(() -> false, () -> false);
             Waiting.until("the records are shipped", () -> source.committedOffset() == 10);
