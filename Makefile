@@ -20,6 +20,7 @@ MUTANTS_CP := jvm/build/mutants.classpath
 JMH_CP  := jmh/build/bench.classpath
 JCS_CP  := jcstress/build/stress.classpath
 KAFKA_CP := python/benchmarks/kafka/build/connector.classpath
+HDFS_CP := tests/cluster/build/hdfs.classpath
 
 # What the data source is tested with, one of each minor.
 SPARKS      := 3.5.7 4.0.1 4.1.1 4.2.0 4.3.0
@@ -138,6 +139,15 @@ test-frames: $(PACKAGE_READY) $(JAR) $(FRAMES_READY) ## Run the tests of pandas,
 
 test-monitoring: $(PACKAGE_READY) $(JAR) $(PROMETHEUS) ## Run the queries of monitoring/ against a real Prometheus (18 MB to download)
 	PROMETHEUS=$(dir $(PROMETHEUS)) $(PY) -m pytest tests/monitoring
+
+# Everything that it starts ends with it: net, mount and process namespaces of its own.
+APART = @[ "$$(id -u)" = 0 ] || { echo "make $@ needs root: it makes hosts of namespaces" >&2; exit 1; }
+UNSHARE = unshare --net --mount --pid --fork --kill-child --mount-proc --propagation private
+
+test-cluster: $(PACKAGE_READY) $(JAR) $(HDFS_CP) ## Run many queues and one stream on test hosts with HDFS and Spark, as root (56 MB to download; N=100 faults, SEED=…)
+	$(APART)
+	MMAPQUEUE_CLUSTER=$(N) SEED=$(SEED) $(UNSHARE) $(PY) -m pytest $(or $(PYTEST),-s tests/cluster)
+test-cluster: N ?= 12
 
 dashboard: $(PACKAGE_READY) $(JAR) $(PROMETHEUS) ## Draw the dashboard's panels under load: docs/images/dashboard.png, two minutes
 	PYTHONPATH=tests PROMETHEUS=$(dir $(PROMETHEUS)) $(PY) -m monitoring.plot docs/images/dashboard.png
@@ -311,6 +321,11 @@ bench-spark: $(if $(KAFKA),$(SPARK_READY) $(KAFKA_CP),$(PACKAGE_READY)) $(JAR) #
 	    $(if $(KAFKA),--kafka $(dir $(KAFKA_CP))) $(BENCH)
 bench-spark: BENCH ?=
 
+bench-hosts: $(PACKAGE_READY) $(JAR) $(HDFS_CP) ## Measure the archive beside Spark jobs on three test hosts, as root (BENCH="--seconds 20" for less)
+	$(APART)
+	PYTHONPATH=tests:python/benchmarks $(UNSHARE) $(PY) -m hosts_bench $(BENCH)
+bench-hosts: BENCH ?=
+
 bench-events: $(PACKAGE_READY) $(JAR) ## Measure events decoded in Spark (PROTOBUF=jars DESCRIPTOR=file beside from_protobuf; BENCH="--rounds 3")
 	$(PY) python/benchmarks/bench_events.py \
 	    $(if $(PROTOBUF),--protobuf $(PROTOBUF) --descriptor $(DESCRIPTOR)) $(BENCH)
@@ -352,7 +367,7 @@ lock: ## Lock the libraries and requirements anew (needs uv)
 	done
 
 clean: ## Remove what was built
-	rm -rf build dist jvm/build jmh/build jcstress/build lint/build python/benchmarks/kafka/build python/src/mmapqueue/jars $(PACKAGE_READY)
+	rm -rf build dist jvm/build jmh/build jcstress/build lint/build python/benchmarks/kafka/build tests/cluster/build python/src/mmapqueue/jars $(PACKAGE_READY)
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find python examples tests -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
@@ -393,6 +408,10 @@ $(JCS_CP): $(JVM_BUILD) $(JVM_MAIN) $(JCS_MAIN) | $(JAR)
 
 $(KAFKA_CP): $(BUILD_FILES) $(addprefix python/benchmarks/kafka/,build.gradle libraries.lock)
 	$(GRADLE) :mmapqueue-kafka:kafkaClasspaths
+	@touch $@
+
+$(HDFS_CP): $(BUILD_FILES) $(addprefix tests/cluster/,build.gradle libraries.lock)
+	$(GRADLE) :mmapqueue-cluster:hdfsClasspath
 	@touch $@
 
 # What a rule installs, from where and why: printed before it does.

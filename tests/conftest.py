@@ -19,6 +19,7 @@ import pytest
 import mmapqueue
 import spark_archive
 from command_line import CommandLine
+from mmapqueue._jvm import standalone
 
 #: A segment is a page here: records span segments, and the ring goes round all the time.
 SMALL = {"segment_size": "4k", "queue_capacity_segments": 16, "max_in_mem_segments": 6, "max_event_size": 8000}
@@ -26,6 +27,8 @@ SMALL = {"segment_size": "4k", "queue_capacity_segments": 16, "max_in_mem_segmen
 #: Whether tests with random inputs, kills or many rounds run their long form: `make test-long`.
 LONG = os.environ.get("MMAPQUEUE_TESTS") == "long"
 
+if not LONG:  # Compiling with C1 alone takes less time than C2 would save.
+    standalone._OPTIONS.append("-XX:TieredStopAtLevel=1")
 os.environ.setdefault("SPARK_SUBMIT_OPTS", spark_archive.options())
 # The Python on PATH may be another one than that of the driver.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -1,5 +1,6 @@
 """What the documents say of a release is what the code has."""
 
+import importlib.metadata
 import re
 from pathlib import Path
 
@@ -26,6 +27,10 @@ def test_the_documents_name_the_current_version() -> None:
         for version in re.findall(r"mmapqueue[-:](\d+\.\d+[\w.]*?)(?:[-.]py3|\.jar|[\s`']|$)", page.read_text("utf-8"))
     }
     assert {version for _, version in found} == {mmapqueue.__version__}, found
+
+
+def test_the_version_is_that_of_the_distribution() -> None:
+    assert mmapqueue.__version__ == importlib.metadata.version("mmapqueue")
 
 
 def test_the_tested_versions_of_java_are_those_without_a_warning() -> None:

@@ -189,7 +189,9 @@ def certificates(directory: Path) -> dict[str, Path]:
     names = {"subject": "subjectAltName=IP:127.0.0.1,DNS:localhost"}
     (directory / "names").write_text(names["subject"])
     key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
-    openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-days", 2, "-subj", "/CN=ca")
+    # Python 3.13 refuses a CA without it.
+    uses = ("-addext", "keyUsage=critical,keyCertSign,cRLSign")
+    openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-days", 2, "-subj", "/CN=ca", *uses)
     for name in ("server", "client"):
         openssl("req", *key, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
         signed = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", 2, "-extfile", "names")

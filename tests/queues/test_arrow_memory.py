@@ -83,8 +83,9 @@ def test_small_batches_are_copied(open_queue: Open) -> None:
 def test_a_fork_keeps_the_batches_of_the_child(script: Script, tmp_path: Any) -> None:
     out = script.run(
         """
-        import os, sys
+        import os, sys, warnings
         import mmapqueue
+        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads, from Python 3.12 on
         queue = mmapqueue.Queue(sys.argv[1])
         queue.push_many([b"kept" * 256] * 1000)
         batch = queue.pop_arrow()

@@ -33,6 +33,7 @@ Errors:
     ├── Dropped       first, last
     ├── UnackedLimit
     ├── Undecodable   offset; also ValueError
+    ├── ArchiveError
     └── JarNotFound
 
 What handlers of `process` raise goes to the logger "mmapqueue", and is seen without any configuration. The log of the
@@ -49,6 +50,7 @@ from mmapqueue._queue.maintenance import DamagedRange
 from mmapqueue._queue.metrics import MetricsCollector
 from mmapqueue._queue.opening import aopen, open  # noqa: A004
 from mmapqueue._queue.queue import Queue
+from mmapqueue._queue.shipping import ShipStats
 from mmapqueue._queue.stats import ConsumerStats, ProducerStats, Stats
 from mmapqueue._spark.frames import Offsets, read, read_stream, real_time, write, write_stream
 from mmapqueue._spark.session import configure
@@ -59,6 +61,7 @@ from mmapqueue._values.arguments import Size
 from mmapqueue._values.configuration import Configuration, EffectiveConfiguration
 from mmapqueue._values.durations import Duration, Milliseconds
 from mmapqueue._values.errors import (
+    ArchiveError,
     Closed,
     ConfigError,
     Corrupt,
@@ -86,6 +89,7 @@ from mmapqueue._values.serializers import Serializer
 from mmapqueue._values.version import __version__
 
 __all__ = [
+    "ArchiveError",
     "BatchingProducer",
     "Closed",
     "ConfigError",
@@ -124,6 +128,7 @@ __all__ = [
     "ReadOnly",
     "RepairReport",
     "Serializer",
+    "ShipStats",
     "Size",
     "Stats",
     "TooLarge",

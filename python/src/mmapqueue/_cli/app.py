@@ -20,6 +20,7 @@ _PANELS = {
     "Records": ("push", "pop", "tail", "show", "export", "import"),
     "State": ("stats", "consumers", "producers", "top", "exporter"),
     "Queues": ("create", "consumer", "gc", "copy", "resize", "verify", "repair"),
+    "Archive": ("ship", "archive"),
     "Collector": ("gather", "process", "run", "check"),
     "This installation": ("jar", "doctor", "bench", "completion"),
 }

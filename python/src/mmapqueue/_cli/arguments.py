@@ -12,6 +12,13 @@ from mmapqueue._values.offsets import SeekTarget
 
 Directory = Annotated[str, typer.Argument(metavar="DIR", help="The queue's directory.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
+ClassPath = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATHS",
+        help="Jars of the archive's file system, between colons; by default those of an installed PySpark.",
+    ),
+]
 _TARGETS = 'earliest, latest, an offset, a time in ISO 8601, or a duration before now such as "-5m"'
 _OFFSET = re.compile(r"\d{1,18}")
 _NUMBER = re.compile(r"\d{1,9}(\.\d{1,9})?")

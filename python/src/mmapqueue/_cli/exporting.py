@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 import mmapqueue
-from mmapqueue._cli.queues import open_to_read
+from mmapqueue._cli.queues import open_to_read, queues_in
 from mmapqueue._tools.pages import TEXT, Page
 from mmapqueue._values.arguments import absolute
 from mmapqueue._values.errors import MmapQueueError
 from mmapqueue._values.prometheus import MEDIA_TYPE, merged, quoted
 
 _META = "meta.dat"
-_PARTITION = re.compile(r"p=\d+")
 #: The one metric that the jar does not make: it also exists where no queue can be read.
 UP = "# HELP mmapqueue_up 1 if the exporter can read the queue, else 0.\n# TYPE mmapqueue_up gauge\n"
 
@@ -64,7 +62,7 @@ class Exporter:
             return self._metrics()
 
     def _metrics(self) -> str:
-        paths = list(dict.fromkeys(path for each in self._directories for path in _queues_in(each)))
+        paths = list(dict.fromkeys(path for each in self._directories for path in queues_in(each)))
         for path in self._opened.keys() - paths:
             self._opened.pop(path).queue.close()
         texts, up = [], []
@@ -98,16 +96,6 @@ class Exporter:
         with self._lock:
             while self._opened:
                 self._opened.popitem()[1].queue.close()
-
-
-def _queues_in(directory: str) -> Iterator[str]:
-    path = Path(directory)
-    partitions = []
-    if path.is_dir() and not (path / _META).exists():
-        partitions = sorted(
-            (each for each in path.iterdir() if _PARTITION.fullmatch(each.name)), key=lambda each: int(each.name[2:])
-        )
-    yield from map(str, partitions or [path])
 
 
 def _identity(path: str) -> tuple[int, int]:

@@ -1,5 +1,6 @@
 """How commands open queues: only ones that exist, in a JVM that starts quickly."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from mmapqueue._values.errors import NotFound
 
 #: Files of which a queue has at least one: the second one in the middle of a resize, the last one when it is damaged.
 _FILES = ("meta.dat", "resize.ready", "*_segment.dat")
+_PARTITION = re.compile(r"p=(\d+)")
 
 
 def open_to_read(directory: str, **options: Any) -> mmapqueue.Queue[bytes]:
@@ -57,3 +59,19 @@ def existing(directory: str) -> str:
     if not any(True for pattern in _FILES for _ in Path(path).glob(pattern)):
         raise NotFound(f"there is no queue in {path}")
     return path
+
+
+def queues_in(directory: str) -> list[str]:
+    """The directories of queues: those of the partitions, by number, if the directory has some, else itself."""
+    path = Path(directory)
+    partitions = []
+    if path.is_dir() and not (path / _FILES[0]).exists():
+        found = (each for each in path.iterdir() if _PARTITION.fullmatch(each.name))
+        partitions = sorted(found, key=lambda each: partition_number(str(each)))
+    return list(map(str, partitions or [path]))
+
+
+def partition_number(directory: str) -> int:
+    """The number of the partition in a directory `p=N`; 0 for any other."""
+    match = _PARTITION.fullmatch(Path(directory).name)
+    return int(match[1]) if match else 0

@@ -13,6 +13,9 @@ BRIDGE = "org.mmapqueue.bridge.Bridge"
 #: The class that verifies and repairs.
 JOB = "org.mmapqueue.tool.Job"
 
+#: The class that looks at archives.
+ARCHIVE_ADMIN = "org.mmapqueue.bridge.ArchiveAdmin"
+
 #: Java exception → exception of this package, and the attributes that are copied.
 ERRORS: dict[str, tuple[type[_errors.MmapQueueError], tuple[str, ...]]] = {
     "org.mmapqueue.errors.MmapQueueException": (_errors.MmapQueueError, ()),
@@ -28,6 +31,7 @@ ERRORS: dict[str, tuple[type[_errors.MmapQueueError], tuple[str, ...]]] = {
     "org.mmapqueue.errors.OutOfRangeException": (_errors.OutOfRange, ("requested", "first", "last")),
     "org.mmapqueue.errors.DroppedException": (_errors.Dropped, ("first", "last")),
     "org.mmapqueue.errors.UnackedLimitException": (_errors.UnackedLimit, ()),
+    "org.mmapqueue.errors.ArchiveException": (_errors.ArchiveError, ()),
 }
 
 #: Errors by the cause of a Java exception: its class, or the reason of a FileSystemException.
@@ -45,6 +49,13 @@ FILE_CAUSES = "java.nio.file."
 BRIDGE_CALLS = {
     "version": "",
     "open": "s",
+}
+
+#: Methods of ArchiveAdmin.
+ARCHIVE_CALLS = {
+    "describe": "s",
+    "deleteConsumer": "ss",
+    "takeOver": "ssis",
 }
 
 #: Methods of QueueHandle.
@@ -71,6 +82,9 @@ HANDLE_CALLS = {
     "find": "L",
     "firstOffset": "",
     "endOffset": "",
+    "durableOffset": "",
+    "awaitShipped": "Li",
+    "shipStats": "",
     "flush": "",
     "gc": "",
     "purge": "",

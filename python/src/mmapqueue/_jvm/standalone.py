@@ -22,7 +22,6 @@ from mmapqueue._values.errors import MmapQueueError
 _LOG = logging.getLogger("mmapqueue.jvm")
 
 _OPTIONS = [
-    "-Xmx64m",
     "-XX:+UseSerialGC",  # The smallest footprint; hardly any record stays in the heap.
     "-XX:-UsePerfData",
     "-Djava.awt.headless=true",
@@ -43,12 +42,29 @@ _forking = threading.RLock()
 _lifelines: set[int] = set()
 _running: "_Jvm | None" = None
 _is_quick = False
+#: Entries of the class path beside the jars of this package.
+_further: list[str] = []
+#: The JVM's heap, in MiB.
+_heap = 64
 
 
 def start_quickly() -> None:
     """Makes the JVM of this process start in less time, if it does not run yet; it computes more slowly then."""
     global _is_quick
     _is_quick = True
+
+
+def start_with(class_path: list[str], heap: int) -> None:
+    """Makes the JVM of this process start with further jars and at least this heap, if it does not run yet.
+
+    Args:
+        class_path: Entries as Java takes them: jars, directories of classes, `DIR/*`.
+        heap: In MiB.
+    """
+    global _heap
+    with _lock:
+        _further.extend(each for each in class_path if each not in _further)
+        _heap = max(_heap, heap)
 
 
 def jvm() -> Any:
@@ -76,7 +92,7 @@ def has_ended() -> bool:
 def _started() -> "_Jvm":
     java = _java()
     class_path = [_py4j_jar(), *jars.standalone_class_path()]
-    if not _is_quick:
+    if not _is_quick or _further:
         return _Jvm(java, class_path)
     archive = ClassArchive(java, class_path)
     try:
@@ -102,11 +118,12 @@ class _Jvm:
                 self.process = subprocess.Popen(
                     [
                         java,
+                        f"-Xmx{_heap}m",
                         *_OPTIONS,
                         *quick,
                         f"{lock_holders.OWNER}{os.getpid()}",
                         "-cp",
-                        os.pathsep.join(map(str, class_path)),
+                        os.pathsep.join([*map(str, class_path), *_further]),
                         *gateway,
                     ],
                     stdin=its_end,

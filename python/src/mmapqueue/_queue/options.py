@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import cast, get_type_hints
 
 from mmapqueue._jvm import names
-from mmapqueue._values.arguments import absolute, size_in_bytes
+from mmapqueue._values.arguments import absolute, location, size_in_bytes
 from mmapqueue._values.configuration import DURATIONS, EffectiveConfiguration, check_keys
 from mmapqueue._values.durations import millis
 from mmapqueue._values.errors import ConfigError
@@ -13,6 +13,7 @@ from mmapqueue._values.errors import ConfigError
 _CAPACITY = "capacity"
 _DIRECTORY = "queue_dir"
 _DEAD_LETTERS = "dead_letter_dir"
+_ARCHIVE = "archive_uri"
 #: Arguments beside the keys that may be meant by a key that there is not.
 _ARGUMENTS = ("spark", "consumer", "lock_timeout", "serializer", "prefetch", "ack_linger")
 
@@ -37,6 +38,8 @@ def options(directory: str, configuration: Mapping[str, object]) -> str:
         if key == _DEAD_LETTERS and isinstance(value, str | os.PathLike):
             # The JVM may have another working directory.
             value = absolute(key, value)
+        if key == _ARCHIVE and isinstance(value, str | os.PathLike):
+            value = location(key, value)
         if key in DURATIONS:
             found = millis(key, value)
             value = value if found is None else found

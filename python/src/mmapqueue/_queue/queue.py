@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from time import monotonic
 from typing import Any, Literal, overload
 
-from mmapqueue._jvm import bridge, names
+from mmapqueue._jvm import archive_jars, bridge, names
 from mmapqueue._jvm.lock_holders import retry_while_ending
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.arrow.access import ArrowAccess
@@ -25,6 +25,7 @@ from mmapqueue._queue.options import options
 from mmapqueue._queue.producer import Producer, Record
 from mmapqueue._queue.random_access import RandomAccess
 from mmapqueue._queue.reading import Reading, adopt
+from mmapqueue._queue.shipping import Shipping
 from mmapqueue._queue.stats import Rates, Stats, parsed
 from mmapqueue._values.annotations import Self, SparkContext, SparkSession, Unpack, Value
 from mmapqueue._values.arguments import absolute
@@ -35,7 +36,13 @@ from mmapqueue._values.serializers import Serializer, serializer_of
 
 
 class Queue(
-    AsyncWriting[Value], IdempotentProducers[Value], RandomAccess[Value], ArrowAccess, Consumers[Value], Maintenance
+    AsyncWriting[Value],
+    IdempotentProducers[Value],
+    RandomAccess[Value],
+    ArrowAccess,
+    Consumers[Value],
+    Maintenance,
+    Shipping,
 ):
     """A big, fast, persistent queue of bytes in a directory.
 
@@ -157,6 +164,9 @@ class Queue(
         keys = options(self.path, configuration)
         codec = None if serializer is None else serializer_of(serializer)
         patience = seconds("lock_timeout", lock_timeout)
+        archive = configuration.get("archive_uri")
+        if archive and spark is None:
+            archive_jars.prepare(str(archive), configuration.get("archive_codec", "none"))
 
         def open_now() -> QueueHandle:
             with Shield():
@@ -207,6 +217,7 @@ class Queue(
         timeout: Duration | None = None,
         *,
         sync: bool = False,
+        shipped: bool = False,
     ) -> int:
         """Appends a record.
 
@@ -215,6 +226,8 @@ class Queue(
             block: Whether to wait for room when the queue is full.
             timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
             sync: Whether to return only when the record is durable. Concurrent threads share one fsync.
+            shipped: Whether to return only when the archive has the record, which then survives the loss of this host.
+                As `await_shipped` without a timeout: `timeout` is for room alone.
 
         Returns:
             Its offset: 0, 1, 2, …
@@ -224,6 +237,7 @@ class Queue(
             TooLarge: The record is larger than max_event_size.
             Closed: The queue is closed, or was closed during the wait.
             Poisoned: An earlier failure to write made the queue unsafe to write to.
+            ConfigError: With `shipped`: no process has shipped this queue. The record is in the queue.
             TypeError: `data` is not bytes-like, and the queue has no serializer. A serializer raises its own errors.
 
         Example:
@@ -232,7 +246,10 @@ class Queue(
             >>> queue.push(b"two", timeout="500ms", sync=True)
             1
         """
-        return self._producer.push(self._handle.record(data), block, timeout, sync)
+        offset = self._producer.push(self._handle.record(data), block, timeout, sync)
+        if shipped:
+            self.await_shipped(offset)
+        return offset
 
     def push_many(
         self,
@@ -242,6 +259,7 @@ class Queue(
         atomic: bool = False,
         *,
         sync: bool = False,
+        shipped: bool = False,
     ) -> int:
         """Appends records, in order; much faster than one by one.
 
@@ -257,6 +275,7 @@ class Queue(
                 quarter of the JVM's heap, at once.
             sync: Whether to return only when the records are durable, as after `flush`. Those before an error need not
                 be.
+            shipped: Whether to return only when the archive has the records, as for `push`.
 
         Every exception, one from `items` and KeyboardInterrupt included, has an attribute `pushed`: how many records,
         the first ones, are in the queue; none or all if atomic. More can be in only after the connection to the JVM
@@ -280,7 +299,10 @@ class Queue(
             >>> queue.push_many([b"debit", b"credit"], atomic=True)
             2
         """
-        return self._producer.push_many(self._handle.records(items), block, timeout, atomic, sync)
+        pushed = self._producer.push_many(self._handle.records(items), block, timeout, atomic, sync)
+        if shipped and pushed:
+            self._await_all_shipped(pushed)
+        return pushed
 
     def flush(self) -> None:
         """Returns when all earlier pushes and acks are durable. Ctrl-C waits for it.
@@ -367,6 +389,7 @@ adopt(
     RandomAccess,
     ArrowAccess,
     Maintenance,
+    Shipping,
     Consumers,
     AsyncReading,
     ArrowReading,

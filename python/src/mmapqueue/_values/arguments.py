@@ -12,6 +12,8 @@ Size: TypeAlias = int | str
 """Bytes, or a text such as "128k", "16m" or "1g" (powers of 1024)."""
 
 _SIZE = re.compile(r"\s*(\d{1,18})\s*(?:([kmg])(?:i?b)?|b)?\s*", re.IGNORECASE)
+#: A single letter would be a drive.
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _MAX_SIZE = 2**63 - 1
 _PATH = "the path of a directory"
 
@@ -75,6 +77,19 @@ def size_in_bytes(key: str, value: Size) -> int:
         allowed = "a positive number of bytes, or one with k, m or g, such as 512m"
         raise ConfigError(f"{key} = {value!r} is invalid; allowed: {allowed}", key, str(value), allowed)
     return size
+
+
+def location(key: str, place: str | os.PathLike[str]) -> str:
+    """A URI such as "hdfs://nodes/archive" as it is; else the absolute path of a local directory.
+
+    Arguments and errors are those of `absolute`.
+    """
+    return place if isinstance(place, str) and is_uri(place) else absolute(key, place)
+
+
+def is_uri(text: str) -> bool:
+    """Whether a text is a URI, and not a path."""
+    return _URI.match(text) is not None
 
 
 def absolute(key: str, path: str | os.PathLike[str]) -> str:

@@ -11,7 +11,9 @@ from mmapqueue._values.durations import Duration, Milliseconds
 from mmapqueue._values.errors import ConfigError
 
 #: The keys that are durations: a number of milliseconds, or a duration with a unit.
-DURATIONS = frozenset({"flush_period", "visibility_timeout", "max_age", "retain_ms", "gc_on_idle"})
+DURATIONS = frozenset(
+    {"flush_period", "visibility_timeout", "max_age", "retain_ms", "gc_on_idle", "archive_retain", "ship_period"}
+)
 
 
 class Configuration(TypedDict, total=False):
@@ -55,6 +57,14 @@ class Configuration(TypedDict, total=False):
         gc_on_idle: The time without a push after which free ring files are deleted; a number is in ms, 0 for never.
         wait_strategy: How threads wait: "backoff", "park" or "spin".
         file_mode: Permissions of the files: "600" (the owner alone), "640", "644", "660", "664" or "666".
+        archive_uri: The archive to which this process ships durable records: a directory that many hosts share, as a
+            path or a URI such as "hdfs://nodes/archive".
+        archive_host: The name under which this host is registered in the archive: by default the machine's.
+        archive_codec: How records are compressed in the archive: "none" or "zstd".
+        archive_retain: The age from which records of this queue are deleted from the archive that every query has
+            committed; a number is in ms, 0 for never.
+        ship_period: The time between two shipments while there are records; a number is in ms.
+        ship_bytes: Bytes of records that are shipped before the period is over.
     """
 
     capacity: Size
@@ -80,6 +90,12 @@ class Configuration(TypedDict, total=False):
     gc_on_idle: Milliseconds
     wait_strategy: str
     file_mode: str
+    archive_uri: str | os.PathLike[str]
+    archive_host: str
+    archive_codec: str
+    archive_retain: Milliseconds
+    ship_period: Milliseconds
+    ship_bytes: Size
 
 
 class OpenOptions(Configuration, total=False):
@@ -98,6 +114,8 @@ class EffectiveConfiguration(TypedDict):
     Attributes:
         queue_dir: The directory, absolute.
         dead_letter_dir: Directory of the dead-letter queue; None without one.
+        archive_uri: The URI of the archive to which this process ships records; None without one.
+        archive_host: The name of this host in the archive; None for the machine's.
 
     The other keys are those of `Configuration`.
     """
@@ -126,6 +144,12 @@ class EffectiveConfiguration(TypedDict):
     gc_on_idle: int
     wait_strategy: str
     file_mode: str
+    archive_uri: str | None
+    archive_host: str | None
+    archive_codec: str
+    archive_retain: int
+    ship_period: int
+    ship_bytes: int
 
 
 def check_keys(configuration: Mapping[str, object], arguments: tuple[str, ...]) -> None:

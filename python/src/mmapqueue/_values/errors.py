@@ -172,5 +172,12 @@ class UnackedLimit(MmapQueueError):
     """A consumer has popped max_unacked records from its first one on that is not acked. Acks make room."""
 
 
+class ArchiveError(MmapQueueError):
+    """An archive is not what it must be: another host ships the queue, or records are missing in between.
+
+    Also raised for a location that no installed library reads, such as hdfs:// without Hadoop. Nothing was changed.
+    """
+
+
 class JarNotFound(MmapQueueError):
     """The JVM does not have the jar of this package on its class path, or it has one of another version."""

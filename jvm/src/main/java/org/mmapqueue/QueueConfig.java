@@ -100,27 +100,17 @@ public final class QueueConfig {
     }
 
     /** Sets keys one by one; a value out of range throws {@link ConfigException} at once. Not thread-safe. */
-    public static final class Builder {
-        private static final Duration LONGEST = Duration.ofMillis(Long.MAX_VALUE);
-
+    public static final class Builder extends ArchiveSettings<Builder> {
         private ConfigValues values;
 
         private Builder(Path queueDir) {
             this.values = ConfigValues.of(queueDir);
         }
 
-        private Builder set(ConfigKey key, String text) {
+        @Override
+        Builder set(ConfigKey key, String text) {
             values = values.with(key, text);
             return this;
-        }
-
-        // In whole ms, rounded up: only zero is zero. A duration that no key allows is given as it is, for the error.
-        private Builder set(ConfigKey key, Duration duration) {
-            if (duration.isNegative() || duration.compareTo(LONGEST) > 0) {
-                return set(key, duration.toString());
-            }
-            Duration rounded = duration.compareTo(LONGEST) == 0 ? duration : duration.plusNanos(999_999);
-            return set(key, Long.toString(rounded.toMillis()));
         }
 
         /**

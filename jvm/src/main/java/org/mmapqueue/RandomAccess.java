@@ -1,11 +1,17 @@
 package org.mmapqueue;
 
+import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalLong;
+import org.mmapqueue.archive.ShipStats;
 import org.mmapqueue.core.QueueCore;
 
-/** The methods of {@link MmapQueue} that read by offset and time. They move no consumer. Any number of threads. */
+/**
+ * The methods of {@link MmapQueue} that read by offset and time, and that look at the shipping. They move no consumer. Any
+ * number of threads.
+ */
 abstract class RandomAccess extends QueueProducer {
 
     /** Returns the queue; throws if this handle is closed. */
@@ -119,5 +125,41 @@ abstract class RandomAccess extends QueueProducer {
     /** {@return the offset of the next record that is pushed} */
     public long endOffset() {
         return core().endOffset();
+    }
+
+    /**
+     * Returns up to where the records are durable. Also known in a process that only reads.
+     *
+     * @return the offset after the last record before the recovery point; not less than {@link #firstOffset}
+     * @throws org.mmapqueue.errors.ConfigException in format version 1, which stores no offsets
+     */
+    public long durableOffset() {
+        return core().log().durableOffset();
+    }
+
+    /**
+     * Waits until the archive has a record and all before it; whichever process ships the queue. In the process that
+     * writes it makes them durable first.
+     *
+     * @param offset the record's offset
+     * @param timeout the longest wait
+     * @return whether the archive has them
+     * @throws org.mmapqueue.errors.ConfigException if there is no consumer {@code ship}: no process has shipped the
+     *     queue; and in format version 1, which cannot be shipped
+     * @throws org.mmapqueue.errors.OutOfRangeException if the record has not been pushed
+     * @throws org.mmapqueue.errors.MmapQueueException if this process ships the queue, and had to end that
+     * @throws InterruptedException if the thread is interrupted while it waits
+     */
+    public boolean awaitShipped(long offset, Duration timeout) throws InterruptedException {
+        return core().shipping().await(offset, MmapQueue.nanos(timeout));
+    }
+
+    /**
+     * Returns what this process has shipped into the archive since the queue was opened.
+     *
+     * @return the figures; empty if the queue was opened without archive_uri
+     */
+    public Optional<ShipStats> shipStats() {
+        return core().shipping().stats();
     }
 }

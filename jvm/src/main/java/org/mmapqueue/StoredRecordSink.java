@@ -5,8 +5,8 @@ package org.mmapqueue;
 public interface StoredRecordSink {
 
     /**
-     * Called once for each record, in order, when its bytes were read and checked. No lock is held: the sink may call
-     * anything. When it throws, this record and those after it count as not read.
+     * Called once for each record, in order, when its bytes were read and checked. It must not wait: a close of the
+     * queue waits for it. When it throws, this record and those after it count as not read.
      *
      * @param record the record; its array is valid during the call only
      */

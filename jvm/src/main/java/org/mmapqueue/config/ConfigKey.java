@@ -37,7 +37,13 @@ public enum ConfigKey {
     RETAIN_BYTES(Kind.SIZE, "0", 0, Long.MAX_VALUE),
     GC_ON_IDLE(Kind.NUMBER, "0", 0, Integer.MAX_VALUE),
     WAIT_STRATEGY(Kind.WORD, "backoff", "backoff", "park", "spin"),
-    FILE_MODE(Kind.WORD, "600", "600", "640", "644", "660", "664", "666");
+    FILE_MODE(Kind.WORD, "600", "600", "640", "644", "660", "664", "666"),
+    ARCHIVE_URI(Kind.LOCATION, "", 0, 0),
+    ARCHIVE_HOST(Kind.NAME, "", 0, 0),
+    ARCHIVE_CODEC(Kind.WORD, "none", "none", "zstd"),
+    ARCHIVE_RETAIN(Kind.NUMBER, "0", 0, Long.MAX_VALUE / 1_000_000),
+    SHIP_PERIOD(Kind.NUMBER, "1000", 1, Integer.MAX_VALUE),
+    SHIP_BYTES(Kind.SIZE, "8388608", 4096, 1 << 28);
 
     private static final long PAGE = 4096;
     private static final long LEAST_IN_MEM = 4;
@@ -46,7 +52,9 @@ public enum ConfigKey {
         SIZE,
         NUMBER,
         WORD,
-        PATH
+        PATH,
+        LOCATION,
+        NAME
     }
 
     private final Kind kind;
@@ -108,6 +116,8 @@ public enum ConfigKey {
         return switch (kind) {
             case WORD -> String.join(" or ", words);
             case PATH -> "the path of a directory";
+            case LOCATION -> "the path or the URI of a directory";
+            case NAME -> "a name";
             default -> least + ".." + most;
         };
     }
@@ -126,6 +136,15 @@ public enum ConfigKey {
         }
         if (kind == Kind.PATH) {
             return path(text);
+        }
+        if (kind == Kind.LOCATION) {
+            return Locations.normal(keyName(), text);
+        }
+        if (kind == Kind.NAME) {
+            if (!text.isEmpty()) {
+                Names.check(keyName(), text);
+            }
+            return text;
         }
         long number = kind == Kind.SIZE && !text.startsWith("-") ? Sizes.parse(keyName(), text) : parse(text);
         if (!allows(number)) {

@@ -2,6 +2,7 @@ package org.mmapqueue.config;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Locale;
 import org.mmapqueue.concurrent.WaitStrategy;
 import org.mmapqueue.errors.ConfigException;
@@ -28,6 +29,7 @@ import org.mmapqueue.segment.Geometry;
  * @param gcOnIdleMillis ms without a push after which free files are deleted; 0 for never
  * @param waiting how threads wait
  * @param fileMode permissions of new files, in octal digits
+ * @param archiving where records are shipped to
  */
 public record Settings(
         Geometry geometry,
@@ -44,7 +46,8 @@ public record Settings(
         Retention retention,
         long gcOnIdleMillis,
         WaitStrategy waiting,
-        String fileMode) {
+        String fileMode,
+        Archiving archiving) {
 
     /**
      * What a consumer does with records that are not acked, or damaged.
@@ -101,6 +104,60 @@ public record Settings(
     public record Retention(long millis, long bytes) {
         boolean isOff() {
             return millis == 0 && bytes == 0;
+        }
+    }
+
+    /**
+     * Where durable records are shipped to, and how.
+     *
+     * @param uri the archive's directory; empty for nowhere
+     * @param host the name under which this host is registered there; empty for the machine's own
+     * @param codec how runs are compressed: none or zstd
+     * @param retainMillis age in ms from which runs are deleted that every query has committed; 0 for never
+     * @param periodMillis ms between two runs while there are records
+     * @param bytes of records that are shipped before the period is over
+     */
+    public record Archiving(String uri, String host, String codec, long retainMillis, long periodMillis, int bytes) {
+        private static final List<ConfigKey> OPTIONS = List.of(
+                ConfigKey.ARCHIVE_HOST,
+                ConfigKey.ARCHIVE_CODEC,
+                ConfigKey.ARCHIVE_RETAIN,
+                ConfigKey.SHIP_PERIOD,
+                ConfigKey.SHIP_BYTES);
+
+        /** Keys that drop records which are not shipped yet. */
+        private static final List<ConfigKey> DROPPING = List.of(ConfigKey.MAX_CONSUMER_LAG, ConfigKey.MAX_AGE);
+
+        static Archiving of(ConfigValues config, Format format) {
+            boolean isOn = !config.text(ConfigKey.ARCHIVE_URI).isEmpty();
+            for (ConfigKey each : isOn ? DROPPING : OPTIONS) {
+                if (!config.text(each).equals(each.defaultText())) {
+                    throw new ConfigException(
+                            each.keyName(),
+                            config.text(each),
+                            isOn
+                                    ? each.defaultText() + " with archive_uri: records would be dropped before they are"
+                                            + " shipped"
+                                    : "nothing without archive_uri");
+                }
+            }
+            if (isOn && !format.hasNamedConsumers()) {
+                throw new ConfigException(
+                        "archive_uri",
+                        config.text(ConfigKey.ARCHIVE_URI),
+                        "none in format version 1, which stores no offsets");
+            }
+            return new Archiving(
+                    config.text(ConfigKey.ARCHIVE_URI),
+                    config.text(ConfigKey.ARCHIVE_HOST),
+                    config.text(ConfigKey.ARCHIVE_CODEC),
+                    config.number(ConfigKey.ARCHIVE_RETAIN),
+                    config.number(ConfigKey.SHIP_PERIOD),
+                    (int) config.number(ConfigKey.SHIP_BYTES));
+        }
+
+        public boolean isOn() {
+            return !uri.isEmpty();
         }
     }
 
@@ -193,7 +250,8 @@ public record Settings(
                 retention,
                 config.number(ConfigKey.GC_ON_IDLE),
                 WaitStrategy.valueOf(config.text(ConfigKey.WAIT_STRATEGY).toUpperCase(Locale.ROOT)),
-                config.text(ConfigKey.FILE_MODE));
+                config.text(ConfigKey.FILE_MODE),
+                Archiving.of(config, format));
     }
 
     private static void checkSame(ConfigValues config, ConfigKey key, long found) {
@@ -239,6 +297,12 @@ public record Settings(
                 .with(ConfigKey.RETAIN_BYTES, retention.bytes)
                 .with(ConfigKey.GC_ON_IDLE, gcOnIdleMillis)
                 .with(ConfigKey.WAIT_STRATEGY, waiting.name())
-                .with(ConfigKey.FILE_MODE, fileMode);
+                .with(ConfigKey.FILE_MODE, fileMode)
+                .with(ConfigKey.ARCHIVE_URI, archiving.uri)
+                .with(ConfigKey.ARCHIVE_HOST, archiving.host)
+                .with(ConfigKey.ARCHIVE_CODEC, archiving.codec)
+                .with(ConfigKey.ARCHIVE_RETAIN, archiving.retainMillis)
+                .with(ConfigKey.SHIP_PERIOD, archiving.periodMillis)
+                .with(ConfigKey.SHIP_BYTES, archiving.bytes);
     }
 }

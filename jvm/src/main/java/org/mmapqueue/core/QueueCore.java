@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.TreeMap;
 import java.util.UUID;
 import java.util.concurrent.Callable;
@@ -58,6 +59,7 @@ public final class QueueCore {
     private final Writer writer;
     private final QueueMeter meter;
     private final Shutdown shutdown;
+    private final Shipping shipping;
 
     /**
      * A queue of open parts.
@@ -97,6 +99,7 @@ public final class QueueCore {
         this.meter = new QueueMeter(registry, consumers, writer, tail, recovered);
         this.shutdown = new Shutdown(
                 directory, writer, consumers, deadLetters, log, lock, this::signalAll, producers, swapper, meta);
+        this.shipping = new Shipping(this);
     }
 
     /** Wakes the waiting calls: each looks again whether it may continue. */
@@ -129,6 +132,7 @@ public final class QueueCore {
             if (writer != null) {
                 writer.start();
             }
+            shipping.start();
             done = true;
             return this;
         } finally {
@@ -217,6 +221,12 @@ public final class QueueCore {
         }
     }
 
+    /** Acks the records before an offset, popped or not. */
+    void commit(ConsumerCore consumer, long before) {
+        consumer.commit(log.locate(StartAt.offset(before)), registry);
+        signalRoom();
+    }
+
     public void ack(ConsumerCore consumer, long offset) {
         if (consumer.ack(offset)) {
             signalRoom();
@@ -303,6 +313,7 @@ public final class QueueCore {
     /** As {@code MmapQueue.purge}. */
     public long purge() {
         writer(); // throws in a process that only reads
+        shipping.checkMayPurge();
         return onConsumer("*", () -> {
             try {
                 return consumers.purge(log, endOffset());
@@ -323,6 +334,14 @@ public final class QueueCore {
         });
     }
 
+    /** The committed offset of a consumer of any process; empty if there is none of this name. */
+    OptionalLong committedOffset(String name) {
+        return onConsumer(name, () -> {
+            registry.refresh();
+            return new Statistics(log, endOffset(), registry, consumers, writer).committedOffset(name);
+        });
+    }
+
     /** The damaged ranges that consumers of this process have skipped, by name. */
     public Map<String, List<DamagedRange>> damagedRanges() {
         Map<String, List<DamagedRange>> all = new TreeMap<>();
@@ -333,6 +352,11 @@ public final class QueueCore {
             }
         }
         return all;
+    }
+
+    /** The shipping into an archive. */
+    public Shipping shipping() {
+        return shipping;
     }
 
     // ---- reading
@@ -376,11 +400,13 @@ public final class QueueCore {
 
     /** Flushes and closes. Running calls end first; waiting calls throw ClosedException. */
     public void close() {
+        shipping.close();
         shutdown.close();
     }
 
     /** Closes the queue, and deletes its files. */
     void destroy() {
+        shipping.close();
         shutdown.destroy();
     }
 

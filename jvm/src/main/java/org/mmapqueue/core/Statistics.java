@@ -6,6 +6,7 @@ import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.function.LongSupplier;
 import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.QueueStats;
@@ -56,6 +57,18 @@ final class Statistics {
             }
         }
         return all;
+    }
+
+    OptionalLong committedOffset(String name) {
+        ConsumerCursors cursors = registry.find(name);
+        if (cursors == null || cursors.needed() == Long.MAX_VALUE) {
+            return OptionalLong.empty();
+        }
+        return OptionalLong.of(consumers.owned().stream()
+                .filter(each -> each.name().equals(name))
+                .findFirst()
+                .map(ConsumerCore::committedOffset)
+                .orElseGet(() -> offsetAt(cursors)));
     }
 
     private ConsumerStats of(Registry.Named consumer, ConsumerCore core) {

@@ -311,8 +311,18 @@ public final class LogReaderV2 extends LogReader {
     }
 
     /** The epoch of the segment of the position, which must be pinned. */
-    long epoch() {
+    public long epoch() {
         return epoch;
+    }
+
+    /** Length and flags of the record that {@link #next} has found, as its header has them. */
+    public int lengthAndFlags() {
+        return header;
+    }
+
+    /** Its checksum. */
+    public int checksum() {
+        return expected;
     }
 
     @Override

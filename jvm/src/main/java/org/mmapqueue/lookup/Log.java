@@ -35,7 +35,7 @@ public final class Log implements RandomAccessReader.Source, Closeable {
     private final Swapper swapper;
     private final LogStart retained;
     private final RandomAccessReader randomAccess;
-    private final Set<RangeReader> readers = ConcurrentHashMap.newKeySet();
+    private final Set<Closeable> readers = ConcurrentHashMap.newKeySet();
     /** In version 1, the offset at which the consumer was closed last. */
     private volatile long version1Offset;
 
@@ -61,6 +61,13 @@ public final class Log implements RandomAccessReader.Source, Closeable {
         RandomAccessReader numbers = randomAccess(); // version 1 has none
         RangeReader reader = new RangeReader(
                 (LogReaderV2) reader(), numbers, skipsDamage ? damageSkip() : null, gone, readers::remove, from, to);
+        readers.add(reader);
+        return reader;
+    }
+
+    /** A new reader of records as they are stored. */
+    public StoredReader storedReader() {
+        StoredReader reader = new StoredReader((LogReaderV2) reader(), randomAccess(), readers::remove);
         readers.add(reader);
         return reader;
     }
@@ -156,11 +163,15 @@ public final class Log implements RandomAccessReader.Source, Closeable {
         return randomAccess().endOffset();
     }
 
+    /** The offset after the last durable record; not less than {@link #firstOffset}. */
+    public long durableOffset() {
+        return randomAccess().offsetUpTo(meta.watermark());
+    }
+
     /** Waits for running calls; later calls throw ClosedException. */
     @Override
     public void close() throws IOException {
-        List<Closeable> all = new ArrayList<>();
-        readers.forEach(reader -> all.add(reader::close));
+        List<Closeable> all = new ArrayList<>(readers);
         all.add(randomAccess);
         Closing.all(all.toArray(new Closeable[0]));
     }

@@ -237,6 +237,11 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
         return call(() -> log.retainedNumberAt(position));
     }
 
+    /** The offset after the last record that ends at a position or before; not less than {@link #firstOffset}. */
+    long offsetUpTo(long position) {
+        return call(() -> log.numberUpTo(position));
+    }
+
     /** The id of the first segment that is not overwritten. */
     long firstSegment() {
         return call(() -> Math.max(0, log.startSegment()));

@@ -1,5 +1,6 @@
 package org.mmapqueue.lookup;
 
+import java.io.Closeable;
 import java.io.IOException;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
@@ -21,7 +22,7 @@ import org.mmapqueue.log.TruncatedFiles;
  * <p>It holds no record: a record that no consumer needs may be overwritten before it is read. The read throws {@link
  * OutOfRangeException} then. Between calls no segment is pinned.
  */
-public final class RangeReader extends BatchSource implements AutoCloseable {
+public final class RangeReader extends BatchSource implements Closeable {
     private final LogReaderV2 reader;
     private final RandomAccessReader randomAccess;
     private final DamageSkip skip;

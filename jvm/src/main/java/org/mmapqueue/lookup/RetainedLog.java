@@ -102,6 +102,11 @@ final class RetainedLog {
         return numberAt(end);
     }
 
+    /** The offset after the last record that ends at a position or before; not less than {@link #first}. */
+    long numberUpTo(long position) throws IOException {
+        return position <= head ? first() : numberAt(Math.min(position, end));
+    }
+
     /** The offset of the record that begins after a position, which is the end of a record or the log start. */
     long numberAt(long position) throws IOException {
         if (position == 0) {

@@ -16,9 +16,12 @@ import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.spark.common.ConsumersOfQueries;
-import org.mmapqueue.spark.common.OpenPartitions;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionDirectory;
+import org.mmapqueue.spark.source.LocalLocation;
+import org.mmapqueue.spark.source.LocalPartition;
+import org.mmapqueue.spark.source.OpenPartitions;
+import org.mmapqueue.spark.source.ReadablePartition;
 import org.mmapqueue.spark.write.sink.WritablePartitions;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -166,7 +169,9 @@ final class QueueAdmin {
     }
 
     private static boolean isInUse(Open partition, String consumer) {
-        return ConsumersOfQueries.queryOf(PartitionDirectory.real(partition.directory()), consumer) != null;
+        return ConsumersOfQueries.queryOf(
+                        PartitionDirectory.real(partition.directory()).toString(), consumer)
+                != null;
     }
 
     // A consumer that another process owns is kept.
@@ -257,15 +262,16 @@ final class QueueAdmin {
     }
 
     private List<Object[]> rows(Integer partition, Function<Open, Stream<Object[]>> work) {
-        try (OpenPartitions open = new OpenPartitions(root)) {
+        try (OpenPartitions open = new LocalLocation(root).open()) {
             if (partition != null && (partition < 0 || partition >= open.count())) {
                 throw new IllegalArgumentException("partition " + partition + ": the queue in " + root
                         + " has partitions 0 to" + " " + (open.count() - 1));
             }
             List<Object[]> rows = new ArrayList<>();
-            for (PartitionDirectory each : open.directories()) {
+            for (ReadablePartition each : open.all()) {
                 if (partition == null || partition == each.id()) {
-                    work.apply(new Open(each.id(), each.directory(), open.queue(each.id())))
+                    LocalPartition local = (LocalPartition) each;
+                    work.apply(new Open(each.id(), local.location().directory().directory(), local.queue()))
                             .forEach(rows::add);
                 }
             }
@@ -316,7 +322,8 @@ final class QueueAdmin {
 
     // The query would continue, and ask for records that are not retained any more.
     private static void refuseQuery(Open partition, String consumer) {
-        String query = ConsumersOfQueries.queryOf(PartitionDirectory.real(partition.directory()), consumer);
+        String query = ConsumersOfQueries.queryOf(
+                PartitionDirectory.real(partition.directory()).toString(), consumer);
         if (query != null) {
             throw new IllegalStateException("consumer " + consumer + " of the queue in " + partition.directory()
                     + " is in use by the query with checkpoint " + query + ": stop it first");

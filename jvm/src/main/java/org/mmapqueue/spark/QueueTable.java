@@ -1,6 +1,5 @@
 package org.mmapqueue.spark;
 
-import java.nio.file.Path;
 import java.util.EnumSet;
 import java.util.Map;
 import java.util.Set;
@@ -21,9 +20,9 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.mmapqueue.spark.common.Options;
-import org.mmapqueue.spark.common.PartitionDirectory;
 import org.mmapqueue.spark.common.RecordSchema;
 import org.mmapqueue.spark.read.QueueScanBuilder;
+import org.mmapqueue.spark.source.Location;
 import org.mmapqueue.spark.write.QueueWriteBuilder;
 import org.mmapqueue.spark.write.sink.PushFigures;
 
@@ -63,7 +62,7 @@ final class QueueTable
     }
 
     private final Options properties;
-    private final Path path;
+    private final Location location;
     /** The columns that the program gave; null if it gave none. */
     private final StructType given;
     /** Figures of the last committed write, of a stream's last epoch. Spark makes more writes than it runs. */
@@ -88,13 +87,13 @@ final class QueueTable
      */
     QueueTable(Options properties, StructType given) {
         this.properties = properties;
-        this.path = properties.path();
+        this.location = Location.of(properties);
         this.given = given;
     }
 
-    /** The queue's directory. */
-    Path path() {
-        return path;
+    /** Where the queue is. */
+    Location location() {
+        return location;
     }
 
     /** The table's options. */
@@ -112,19 +111,19 @@ final class QueueTable
             }
         });
         all.put(TableCatalog.PROP_PROVIDER, MmapQueueProvider.NAME);
-        all.put(TableCatalog.PROP_LOCATION, path.toUri().toString());
+        all.put(TableCatalog.PROP_LOCATION, location.asUri());
         if (given != null) {
             all.put(TableCatalog.PROP_EXTERNAL, "true"); // Spark's own catalog does not delete the queue
         }
-        if (PartitionDirectory.isQueue(path)) {
-            all.putAll(QueueState.of(path));
+        if (location.exists()) {
+            all.putAll(QueueState.of(location));
         }
         return all;
     }
 
     @Override
     public String name() {
-        return MmapQueueProvider.NAME + "." + path;
+        return MmapQueueProvider.NAME + "." + location;
     }
 
     @Override
@@ -150,7 +149,7 @@ final class QueueTable
                     + RecordSchema.READ.catalogString() + "; select and cast what is read");
         }
         Options query = new Options(options);
-        return new QueueScanBuilder(path, query.over(properties), query);
+        return new QueueScanBuilder(location, query.over(properties), query);
     }
 
     @Override
@@ -161,7 +160,7 @@ final class QueueTable
     /** TRUNCATE TABLE, and DELETE without a condition. */
     @Override
     public boolean truncateTable() {
-        new QueueAdmin(path, properties).purge();
+        new QueueAdmin(location.directory("TRUNCATE TABLE"), properties).purge();
         return true;
     }
 
@@ -169,7 +168,11 @@ final class QueueTable
     WriteBuilder namedWriteBuilder(LogicalWriteInfo info) {
         Options query = new Options(info.options());
         return new QueueWriteBuilder(
-                path, query.over(properties), query, info, new PushFigures(each -> lastWrite = each));
+                location.directory("a write"),
+                query.over(properties),
+                query,
+                info,
+                new PushFigures(each -> lastWrite = each));
     }
 
     /** The sink's metrics in a query's progress. */

@@ -245,7 +245,7 @@ public final class Writer implements Closeable {
             if (gone.getAsBoolean()) {
                 throw new ClosedException("this handle of the queue was closed");
             }
-            long seen = registry.lowWatermark();
+            long seen = lowWatermark();
             long offset = pushed(append.run(), count);
             if (offset != Appender.FULL || deadline - System.nanoTime() <= 0) {
                 if (waited && offset != Appender.FULL) {
@@ -254,7 +254,7 @@ public final class Writer implements Closeable {
                 return offset;
             }
             waited = true;
-            meters.await(notFull, deadline, () -> registry.lowWatermark() != seen || registry.isStale());
+            meters.await(notFull, deadline, () -> lowWatermark() != seen || registry.isStale());
         }
     }
 
@@ -281,8 +281,15 @@ public final class Writer implements Closeable {
         return new FullException("the queue in " + directory + " is full: its " + geometry.capacity()
                 + " segments of " + geometry.segmentSize() + " bytes hold records that are not acked; "
                 + QueueStats.heldBy(
-                        Optional.ofNullable(lowWatermark).map(Registry.Named::name),
-                        meta.writing() - registry.lowWatermark()));
+                        Optional.ofNullable(lowWatermark).map(Registry.Named::name), meta.writing() - lowWatermark()));
+    }
+
+    private long lowWatermark() {
+        try {
+            return registry.lowWatermark();
+        } catch (InternalError e) {
+            throw log.explain(e);
+        }
     }
 
     public long endOffset() {

@@ -134,10 +134,14 @@ class BigArrayTest {
         long between = array.getTimestamp(499) + 2;
         Waiting.until("the clock is later", () -> System.currentTimeMillis() > between);
         append(500, 1000);
+        int first = 500;
+        while (array.getTimestamp(first) < between) { // the clock of records may lag
+            first++;
+        }
         array.removeBefore(between);
-        assertRange(500, 1000);
+        assertRange(first, 1000);
         array.removeBefore(0);
-        assertRange(500, 1000);
+        assertRange(first, 1000);
         array.removeBefore(System.currentTimeMillis() + 1000);
         assertRange(1000, 1000);
     }

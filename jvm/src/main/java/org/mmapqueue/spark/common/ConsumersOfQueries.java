@@ -1,6 +1,5 @@
 package org.mmapqueue.spark.common;
 
-import java.nio.file.Path;
 import java.util.Optional;
 
 /**
@@ -17,34 +16,34 @@ public final class ConsumersOfQueries {
     /**
      * Reserves a consumer for a query.
      *
-     * @param directory the partition's directory, without links in its path
+     * @param queue the partition's directory, without links in its path, or the id of an archive
      * @param consumer its name
      * @param query checkpoint of the query
      * @return null, or the query that uses the consumer
      */
-    public static String take(Path directory, String consumer, String query) {
-        return (String) System.getProperties().putIfAbsent(key(directory, consumer), query);
+    public static String take(String queue, String consumer, String query) {
+        return (String) System.getProperties().putIfAbsent(key(queue, consumer), query);
     }
 
     /**
      * Ends the reservation of a consumer.
      *
-     * @param directory the partition's directory, without links in its path
+     * @param queue the partition's directory, without links in its path, or the id of an archive
      * @param consumer its name
      */
-    public static void release(Path directory, String consumer) {
-        System.getProperties().remove(key(directory, consumer));
+    public static void release(String queue, String consumer) {
+        System.getProperties().remove(key(queue, consumer));
     }
 
     /**
      * The query that uses a consumer.
      *
-     * @param directory the partition's directory, without links in its path
+     * @param queue the partition's directory, without links in its path, or the id of an archive
      * @param consumer its name
      * @return the query; null if no query uses the consumer
      */
-    public static String queryOf(Path directory, String consumer) {
-        return System.getProperty(key(directory, consumer));
+    public static String queryOf(String queue, String consumer) {
+        return System.getProperty(key(queue, consumer));
     }
 
     /**
@@ -67,7 +66,7 @@ public final class ConsumersOfQueries {
         return label.startsWith(CHECKPOINT) ? Optional.of(label.substring(CHECKPOINT.length())) : Optional.empty();
     }
 
-    private static String key(Path directory, String consumer) {
-        return PREFIX + consumer + "@" + directory;
+    private static String key(String queue, String consumer) {
+        return PREFIX + consumer + "@" + queue;
     }
 }

@@ -13,10 +13,10 @@ import org.apache.spark.sql.connector.expressions.aggregate.Max;
 import org.apache.spark.sql.connector.expressions.aggregate.Min;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
-import org.mmapqueue.MmapQueue;
-import org.mmapqueue.spark.common.OpenPartitions;
 import org.mmapqueue.spark.common.RecordSchema;
 import org.mmapqueue.spark.read.plan.ReadRange;
+import org.mmapqueue.spark.source.OpenPartitions;
+import org.mmapqueue.spark.source.ReadablePartition;
 
 /**
  * Pushed-down aggregates: count, minimum and maximum of offset and timestamp, computed from ranges without reading
@@ -129,11 +129,9 @@ record Aggregates(List<Function> functions, boolean byPartition) {
         if (!byPartition) {
             return add(null, partitions, ranges, needTimes, rows) ? Optional.of(rows) : Optional.empty();
         }
-        for (int id = 0; id < partitions.count(); id++) {
-            int partition = id;
-            List<ReadRange> own = ranges.stream()
-                    .filter(each -> each.partition() == partition)
-                    .toList();
+        for (int id : partitions.ids()) {
+            List<ReadRange> own =
+                    ranges.stream().filter(each -> each.partition() == id).toList();
             if (!own.isEmpty() && !add(id, partitions, own, needTimes, rows)) {
                 return Optional.empty();
             }
@@ -157,9 +155,9 @@ record Aggregates(List<Function> functions, boolean byPartition) {
             minOffset = minOffset == null ? each.from() : Math.min(minOffset, each.from());
             maxOffset = maxOffset == null ? each.to() - 1 : Math.max(maxOffset, each.to() - 1);
             if (needTimes) {
-                MmapQueue queue = partitions.queue(each.partition());
-                long first = queue.get(each.from()).timestampMicros();
-                long last = queue.get(each.to() - 1).timestampMicros();
+                ReadablePartition read = partitions.partition(each.partition());
+                long first = read.minTimestampMicros(each.from(), each.to());
+                long last = read.maxTimestampMicros(each.from(), each.to());
                 if (first == 0 || last == 0) {
                     return false; // some records have no timestamp
                 }

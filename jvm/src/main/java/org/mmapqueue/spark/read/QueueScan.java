@@ -20,8 +20,6 @@ import org.apache.spark.sql.connector.read.partitioning.Partitioning;
 import org.apache.spark.sql.connector.read.partitioning.UnknownPartitioning;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.types.StructType;
-import org.mmapqueue.spark.common.OpenPartitions;
-import org.mmapqueue.spark.common.PartitionDirectory;
 import org.mmapqueue.spark.common.RecordSchema;
 import org.mmapqueue.spark.read.plan.InputPlanner;
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
@@ -29,6 +27,7 @@ import org.mmapqueue.spark.read.plan.RangeFinder;
 import org.mmapqueue.spark.read.plan.ReadRange;
 import org.mmapqueue.spark.read.stream.QueueMicroBatchStream;
 import org.mmapqueue.spark.read.task.ScanMetrics;
+import org.mmapqueue.spark.source.OpenPartitions;
 
 /**
  * A scan of records. It finds its ranges when Spark first asks for them. Each input partition holds records of one
@@ -107,13 +106,13 @@ final class QueueScan implements SupportsReportStatistics, SupportsReportPartiti
         streaming = true;
         // Spark prunes no columns of a stream, and appends the metadata column to them where a query reads it.
         return QueueMicroBatchStream.of(
-                request.path(), request.options(), RecordSchema.withQueueId(request.columns()), checkpointLocation);
+                request.location(), request.options(), RecordSchema.withQueueId(request.columns()), checkpointLocation);
     }
 
     // Spark also asks for the statistics of a stream, and DESCRIBE for those of a table without a queue.
     @Override
     public synchronized Statistics estimateStatistics() {
-        return streaming || !PartitionDirectory.isQueue(request.path()) ? new Unknown() : plan();
+        return streaming || !request.location().exists() ? new Unknown() : plan();
     }
 
     /**
@@ -124,7 +123,7 @@ final class QueueScan implements SupportsReportStatistics, SupportsReportPartiti
     public Partitioning outputPartitioning() {
         List<QueueInputPartition> inputs = plan().batch.inputs();
         int keys = (int)
-                inputs.stream().map(QueueInputPartition::directory).distinct().count();
+                inputs.stream().map(each -> each.location().id()).distinct().count();
         return MERGING || keys == inputs.size()
                 ? new KeyGroupedPartitioning(new Expression[] {Expressions.identity(RecordSchema.PARTITION)}, keys)
                 : new UnknownPartitioning(inputs.size());
@@ -155,7 +154,7 @@ final class QueueScan implements SupportsReportStatistics, SupportsReportPartiti
     private synchronized Plan plan() {
         if (plan == null) {
             request.options().refuseForBatch();
-            try (OpenPartitions partitions = new OpenPartitions(request.path())) {
+            try (OpenPartitions partitions = request.location().open()) {
                 List<ReadRange> ranges = request.cut(
                         partitions, new RangeFinder(partitions, request.options(), request.selection()).find());
                 InputPlanner planner = new InputPlanner(
@@ -172,7 +171,7 @@ final class QueueScan implements SupportsReportStatistics, SupportsReportPartiti
         long bytes = ROW_BYTES * rows;
         if (request.isStored()) {
             for (ReadRange each : ranges) {
-                bytes += planner.bytes(partitions.queue(each.partition()), each);
+                bytes += planner.bytes(partitions.partition(each.partition()), each);
             }
         }
         return new Plan(new QueueBatch(request, inputs), rows, bytes);

@@ -1,6 +1,5 @@
 package org.mmapqueue.spark.read;
 
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -15,7 +14,6 @@ import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.connector.read.SupportsPushDownTopN;
 import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
 import org.apache.spark.sql.types.StructType;
-import org.mmapqueue.spark.common.OpenPartitions;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.RecordSchema;
 import org.mmapqueue.spark.read.plan.RangeFinder;
@@ -25,6 +23,8 @@ import org.mmapqueue.spark.read.pushdown.Condition;
 import org.mmapqueue.spark.read.pushdown.LongSet;
 import org.mmapqueue.spark.read.pushdown.Selection;
 import org.mmapqueue.spark.read.pushdown.TopRecords;
+import org.mmapqueue.spark.source.Location;
+import org.mmapqueue.spark.source.OpenPartitions;
 
 /** Collects what Spark pushes down, and builds the scan. Not thread-safe. */
 public final class QueueScanBuilder
@@ -37,7 +37,7 @@ public final class QueueScanBuilder
     /** The limit of ranges that a filter may select in a partition: each is at least one task. */
     private static final int MOST_INTERVALS = 64;
 
-    private final Path path;
+    private final Location location;
     private final ReadOptions options;
     private final List<Predicate> pushed = new ArrayList<>();
     private StructType columns = RecordSchema.READ;
@@ -51,13 +51,13 @@ public final class QueueScanBuilder
     /**
      * Begins a scan of all retained records, within the limits of the options.
      *
-     * @param path the queue's directory
+     * @param location the queue
      * @param options of the table and of the query
      * @param given the options of the query alone
      * @throws IllegalArgumentException if an option is invalid
      */
-    public QueueScanBuilder(Path path, Options options, Options given) {
-        this.path = path;
+    public QueueScanBuilder(Location location, Options options, Options given) {
+        this.location = location;
         this.options = ReadOptions.of(options, given);
     }
 
@@ -139,7 +139,7 @@ public final class QueueScanBuilder
         if (aggregateRows == null || !aggregateRows.aggregates().equals(aggregates)) {
             aggregateRows = null;
             options.refuseForBatch();
-            try (OpenPartitions partitions = new OpenPartitions(path)) {
+            try (OpenPartitions partitions = location.open()) {
                 List<ReadRange> ranges = new RangeFinder(partitions, options, selection).find();
                 aggregates
                         .rows(partitions, ranges, selection.isByTime())
@@ -151,7 +151,7 @@ public final class QueueScanBuilder
 
     @Override
     public Scan build() {
-        ScanRequest request = new ScanRequest(path, options, columns, selection, limit, skip, top);
+        ScanRequest request = new ScanRequest(location, options, columns, selection, limit, skip, top);
         return aggregated ? new AggregateScan(request, aggregateRows) : new QueueScan(request);
     }
 }

@@ -1,10 +1,8 @@
 package org.mmapqueue.spark.read;
 
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.types.StructType;
-import org.mmapqueue.spark.common.OpenPartitions;
 import org.mmapqueue.spark.read.plan.ReadOptions;
 import org.mmapqueue.spark.read.plan.ReadRange;
 import org.mmapqueue.spark.read.plan.TopRanges;
@@ -12,11 +10,13 @@ import org.mmapqueue.spark.read.pushdown.RowConditions;
 import org.mmapqueue.spark.read.pushdown.Selection;
 import org.mmapqueue.spark.read.pushdown.TopRecords;
 import org.mmapqueue.spark.read.task.BatchRows;
+import org.mmapqueue.spark.source.Location;
+import org.mmapqueue.spark.source.OpenPartitions;
 
 /**
  * The request of a query: columns, filters, limit and offset. Immutable.
  *
- * @param path the queue's directory
+ * @param location the queue
  * @param options the options of reading
  * @param columns the columns to read
  * @param selection the matching records
@@ -25,7 +25,7 @@ import org.mmapqueue.spark.read.task.BatchRows;
  * @param top the records of each partition that an order with a limit needs; null for all
  */
 record ScanRequest(
-        Path path,
+        Location location,
         ReadOptions options,
         StructType columns,
         Selection selection,
@@ -98,6 +98,6 @@ record ScanRequest(
         if (top != null) {
             parts.add(top.toString());
         }
-        return "mmapqueue " + path + " (" + String.join(", ", parts) + ")";
+        return "mmapqueue " + location + " (" + String.join(", ", parts) + ")";
     }
 }

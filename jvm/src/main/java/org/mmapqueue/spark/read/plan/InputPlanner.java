@@ -2,10 +2,9 @@ package org.mmapqueue.spark.read.plan;
 
 import java.util.ArrayList;
 import java.util.List;
-import org.mmapqueue.MmapQueue;
 import org.mmapqueue.errors.CorruptException;
-import org.mmapqueue.spark.common.Hosts;
-import org.mmapqueue.spark.common.OpenPartitions;
+import org.mmapqueue.spark.source.OpenPartitions;
+import org.mmapqueue.spark.source.ReadablePartition;
 
 /** Splits ranges into input partitions of about equal size, one for each task. Immutable. */
 public final class InputPlanner {
@@ -43,31 +42,29 @@ public final class InputPlanner {
     public List<QueueInputPartition> plan(OpenPartitions partitions, List<ReadRange> ranges, boolean stored) {
         long total = 0;
         for (ReadRange each : ranges) {
-            total += stored ? bytes(partitions.queue(each.partition()), each) : each.records();
+            total += stored ? bytes(partitions.partition(each.partition()), each) : each.records();
         }
         long part = stored ? part(total, maxBytes, LEAST_BYTES) : part(total, Long.MAX_VALUE, LEAST_OFFSETS);
-        String host = Hosts.ofBlockManager();
         List<QueueInputPartition> inputs = new ArrayList<>();
         for (ReadRange each : ranges) {
-            MmapQueue queue = partitions.queue(each.partition());
-            long[] bounds = stored ? split(queue, each, part) : even(each, part);
+            ReadablePartition partition = partitions.partition(each.partition());
+            long[] bounds = stored ? split(partition, each, part) : even(each, part);
             for (int i = 1; i < bounds.length; i++) {
-                inputs.add(new QueueInputPartition(
-                        partitions.directories().get(each.partition()),
-                        queue.id(),
-                        host,
-                        bounds[i - 1],
-                        bounds[i],
-                        skipsDamage));
+                inputs.add(input(partition, bounds[i - 1], bounds[i]));
             }
         }
         return inputs;
     }
 
+    private QueueInputPartition input(ReadablePartition partition, long from, long to) {
+        return new QueueInputPartition(
+                partition.location(from, to), partition.queueId(), partition.hosts(from, to), from, to, skipsDamage);
+    }
+
     /** The bytes of a range in the log; with damaged headers and onDamage = skip the number of its records. */
-    public long bytes(MmapQueue queue, ReadRange range) {
+    public long bytes(ReadablePartition partition, ReadRange range) {
         try {
-            return queue.bytes(range.from(), range.to());
+            return partition.bytes(range.from(), range.to());
         } catch (CorruptException e) {
             if (skipsDamage) {
                 return range.records();
@@ -76,9 +73,9 @@ public final class InputPlanner {
         }
     }
 
-    private long[] split(MmapQueue queue, ReadRange range, long part) {
+    private long[] split(ReadablePartition partition, ReadRange range, long part) {
         try {
-            return queue.split(range.from(), range.to(), part);
+            return partition.split(range.from(), range.to(), part);
         } catch (CorruptException e) {
             if (skipsDamage) {
                 return new long[] {range.from(), range.to()};

@@ -2,15 +2,15 @@ package org.mmapqueue.spark.read.plan;
 
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
-import java.util.List;
+import java.util.Map;
 import java.util.OptionalLong;
+import java.util.SortedSet;
 import java.util.stream.Collectors;
-import org.mmapqueue.ConsumerStats;
-import org.mmapqueue.MmapQueue;
 import org.mmapqueue.errors.ConfigException;
-import org.mmapqueue.spark.common.OpenPartitions;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionOffsets;
+import org.mmapqueue.spark.source.OpenPartitions;
+import org.mmapqueue.spark.source.ReadablePartition;
 
 /** Resolves starting and ending offsets of options in each partition. Thread-safe. */
 public final class OffsetRanges {
@@ -64,7 +64,7 @@ public final class OffsetRanges {
         return switch (spec.kind()) {
             case EARLIEST -> partitions.earliest();
             case LATEST -> partitions.latest();
-            case COMMITTED -> partitions.offsets((id, queue) -> committed(queue, partitions, id, consumer));
+            case COMMITTED -> partitions.offsets(each -> committed(each, consumer));
             case NUMBER -> {
                 if (partitions.count() > 1) {
                     throw Options.bad(
@@ -73,19 +73,18 @@ public final class OffsetRanges {
                             "an offset for each partition, as the queue has " + partitions.count() + ", such as {\"0\":"
                                     + spec.number() + ",\"1\":…}");
                 }
-                yield partitions.offsets((id, queue) -> checked(spec, partitions, id, spec.number(), failOnDataLoss));
+                yield partitions.offsets(each -> checked(spec, each, spec.number(), failOnDataLoss));
             }
             case EACH -> {
                 checkNames(spec, partitions);
-                yield partitions.offsets((id, queue) -> each(spec, partitions, id, failOnDataLoss));
+                yield partitions.offsets(each -> each(spec, each, failOnDataLoss));
             }
         };
     }
 
     private static void checkNames(OffsetSpec spec, OpenPartitions partitions) {
-        List<Integer> wanted =
-                partitions.directories().stream().map(each -> each.id()).toList();
-        if (!List.copyOf(spec.each().map().keySet()).equals(wanted)) {
+        SortedSet<Integer> wanted = partitions.ids();
+        if (!spec.each().map().keySet().equals(wanted)) {
             throw Options.bad(
                     spec.option(),
                     spec.text(),
@@ -94,22 +93,21 @@ public final class OffsetRanges {
         }
     }
 
-    private static long each(OffsetSpec spec, OpenPartitions partitions, int id, boolean failOnDataLoss) {
-        MmapQueue queue = partitions.queue(id);
-        long offset = spec.each().of(id, OffsetSpec.EARLIEST);
+    private static long each(OffsetSpec spec, ReadablePartition partition, boolean failOnDataLoss) {
+        long offset = spec.each().of(partition.id(), OffsetSpec.EARLIEST);
         if (offset == OffsetSpec.EARLIEST) {
-            return queue.firstOffset();
+            return partition.firstOffset();
         }
-        return offset == OffsetSpec.LATEST ? queue.endOffset() : checked(spec, partitions, id, offset, failOnDataLoss);
+        return offset == OffsetSpec.LATEST ? partition.endOffset() : checked(spec, partition, offset, failOnDataLoss);
     }
 
-    private static long checked(
-            OffsetSpec spec, OpenPartitions partitions, int id, long offset, boolean failOnDataLoss) {
-        long end = partitions.queue(id).endOffset();
+    private static long checked(OffsetSpec spec, ReadablePartition partition, long offset, boolean failOnDataLoss) {
+        long end = partition.endOffset();
         if (offset > end && !failOnDataLoss) {
             DataLoss.found(
                     false,
-                    partitions.directories().get(id),
+                    partition.id(),
+                    partition.path(),
                     end,
                     offset,
                     "the log ends with offset " + end + " (option " + spec.option() + ")");
@@ -119,40 +117,37 @@ public final class OffsetRanges {
             throw Options.bad(
                     spec.option(),
                     spec.text(),
-                    "at most " + end + " in partition " + id + ", which ends there, in "
-                            + partitions.directories().get(id).path());
+                    "at most " + end + " in partition " + partition.id() + ", which ends there, in "
+                            + partition.path());
         }
         return offset;
     }
 
-    private static long committed(MmapQueue queue, OpenPartitions partitions, int id, String consumer) {
-        List<ConsumerStats> all = queue.consumerStats();
-        for (ConsumerStats each : all) {
-            if (each.name().equals(consumer)) {
-                return each.committedOffset();
-            }
+    private static long committed(ReadablePartition partition, String consumer) {
+        Map<String, Long> all = partition.committedOffsets();
+        if (all.containsKey(consumer)) {
+            return all.get(consumer);
         }
         if (consumer.equals(DEFAULT_CONSUMER)) {
-            return queue.firstOffset();
+            return partition.firstOffset();
         }
         throw Options.bad(
                 ReadOptions.CONSUMER,
                 consumer,
-                "a consumer that partition " + id + " has, in "
-                        + partitions.directories().get(id).path() + ": "
-                        + all.stream().map(ConsumerStats::name).collect(Collectors.joining(", ")));
+                "a consumer that partition " + partition.id() + " has, in " + partition.path() + ": "
+                        + String.join(", ", all.keySet()));
     }
 
     private static PartitionOffsets at(OpenPartitions partitions, String option, long micros) {
-        return partitions.offsets((id, queue) -> {
+        return partitions.offsets(partition -> {
             try {
-                OptionalLong found = queue.find(Instant.EPOCH.plus(micros, ChronoUnit.MICROS));
-                return found.isPresent() ? found.getAsLong() : queue.endOffset();
+                OptionalLong found = partition.find(Instant.EPOCH.plus(micros, ChronoUnit.MICROS));
+                return found.isPresent() ? found.getAsLong() : partition.endOffset();
             } catch (ConfigException e) {
                 throw new IllegalArgumentException(
-                        "option " + option + ": partition " + id + " stores no timestamps"
+                        "option " + option + ": partition " + partition.id() + " stores no timestamps"
                                 + " (timestamps = false), in "
-                                + partitions.directories().get(id).path(),
+                                + partition.path(),
                         e);
             }
         });

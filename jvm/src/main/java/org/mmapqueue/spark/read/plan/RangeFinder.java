@@ -1,17 +1,14 @@
 package org.mmapqueue.spark.read.plan;
 
-import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.OptionalLong;
-import org.mmapqueue.MmapQueue;
 import org.mmapqueue.errors.ConfigException;
-import org.mmapqueue.spark.common.OpenPartitions;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionOffsets;
 import org.mmapqueue.spark.read.pushdown.LongSet;
 import org.mmapqueue.spark.read.pushdown.Selection;
+import org.mmapqueue.spark.source.OpenPartitions;
+import org.mmapqueue.spark.source.ReadablePartition;
 
 /** Finds the ranges of offsets that match options and filters. Not thread-safe. */
 public final class RangeFinder {
@@ -21,7 +18,7 @@ public final class RangeFinder {
 
     /** Makes a finder for an open queue. */
     public RangeFinder(OpenPartitions partitions, ReadOptions options, Selection selection) {
-        this.partitions = partitions;
+        this.partitions = partitions.select(id -> selection.partitions().contains(id));
         this.options = options;
         this.selection = selection;
     }
@@ -37,12 +34,13 @@ public final class RangeFinder {
         PartitionOffsets starts = OffsetRanges.starts(partitions, options, consumer);
         PartitionOffsets ends = OffsetRanges.ends(partitions, options, consumer);
         List<ReadRange> ranges = new ArrayList<>();
-        for (int id = 0; id < partitions.count(); id++) {
+        for (ReadablePartition partition : partitions.all()) {
+            int id = partition.id();
             long from = starts.of(id, 0);
             long to = ends.of(id, 0);
             refuseTurned(from, to);
-            if (from < to && selection.partitions().contains(id)) {
-                add(id, LongSet.between(from, to - 1).and(selection.offsets()), ranges);
+            if (from < to) {
+                add(partition, LongSet.between(from, to - 1).and(selection.offsets()), ranges);
             }
         }
         return ranges;
@@ -61,16 +59,17 @@ public final class RangeFinder {
         }
     }
 
-    private void add(int id, LongSet offsets, List<ReadRange> ranges) {
-        MmapQueue queue = partitions.queue(id);
-        LongSet wanted = selection.isByTime() ? offsets.and(offsetsOf(queue)) : offsets;
-        long first = queue.firstOffset();
+    private void add(ReadablePartition partition, LongSet offsets, List<ReadRange> ranges) {
+        int id = partition.id();
+        LongSet wanted = selection.isByTime() ? offsets.and(offsetsOf(partition)) : offsets;
+        long first = partition.firstOffset();
         for (LongSet.Interval each : wanted.intervals()) {
             long to = each.high() + 1;
             if (each.low() < first && isNamed(id)) {
                 DataLoss.found(
                         options.failOnDataLoss(),
-                        partitions.directories().get(id),
+                        id,
+                        partition.path(),
                         each.low(),
                         Math.min(first, to),
                         "the log starts at offset " + first);
@@ -89,22 +88,17 @@ public final class RangeFinder {
 
     // Timestamps never decrease along the log, so the records of a time interval lie between two offsets, with records
     // without a timestamp among them.
-    private LongSet offsetsOf(MmapQueue queue) {
+    private LongSet offsetsOf(ReadablePartition partition) {
         LongSet offsets = LongSet.NONE;
         try {
             for (LongSet.Interval each : selection.timestamps().intervals()) {
-                long from = offsetOf(queue, each.low());
-                long to = each.high() == Long.MAX_VALUE ? Long.MAX_VALUE : offsetOf(queue, each.high() + 1);
-                offsets = offsets.or(LongSet.between(from, to == Long.MAX_VALUE ? to : to - 1));
+                long[] range = partition.rangeOf(each.low(), each.high());
+                long to = range[1];
+                offsets = offsets.or(LongSet.between(range[0], to == Long.MAX_VALUE ? to : to - 1));
             }
             return offsets;
         } catch (ConfigException e) {
             return LongSet.ALL; // stores no timestamps now, but earlier records may have some
         }
-    }
-
-    private static long offsetOf(MmapQueue queue, long micros) {
-        OptionalLong found = queue.find(Instant.EPOCH.plus(Math.max(0, micros), ChronoUnit.MICROS));
-        return found.isPresent() ? found.getAsLong() : Long.MAX_VALUE;
     }
 }

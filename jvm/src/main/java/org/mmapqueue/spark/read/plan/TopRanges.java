@@ -3,14 +3,14 @@ package org.mmapqueue.spark.read.plan;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
-import org.mmapqueue.MmapQueue;
-import org.mmapqueue.RecordReader;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.OutOfRangeException;
-import org.mmapqueue.spark.common.OpenPartitions;
 import org.mmapqueue.spark.read.pushdown.RowConditions;
 import org.mmapqueue.spark.read.pushdown.Selection;
 import org.mmapqueue.spark.read.pushdown.TopRecords;
+import org.mmapqueue.spark.source.OpenPartitions;
+import org.mmapqueue.spark.source.ReadablePartition;
+import org.mmapqueue.spark.source.SequentialReader;
 
 /** Reduces ranges to the records that ORDER BY … LIMIT needs. Not thread-safe. */
 public final class TopRanges {
@@ -39,14 +39,13 @@ public final class TopRanges {
      */
     public List<ReadRange> cut(List<ReadRange> ranges) {
         List<ReadRange> all = new ArrayList<>();
-        for (int id = 0; id < partitions.count(); id++) {
-            int partition = id;
+        for (ReadablePartition partition : partitions.all()) {
             List<ReadRange> own = ranges.stream()
-                    .filter(each -> each.partition() == partition)
+                    .filter(each -> each.partition() == partition.id())
                     .toList();
             List<ReadRange> needed = top.last() ? last(own) : first(own);
             boolean byTime = top.byTime() || selection.isByTime();
-            all.addAll(byTime && !haveTimes(partitions.queue(id), needed) ? own : needed);
+            all.addAll(byTime && !haveTimes(partition, needed) ? own : needed);
         }
         return all;
     }
@@ -82,12 +81,12 @@ public final class TopRanges {
     // Timestamps never decrease along the log. So if these records have timestamps that match, they are the first or
     // the
     // last ones by time as well: records without a timestamp among the others are sorted after them, or do not match.
-    private boolean haveTimes(MmapQueue queue, List<ReadRange> ranges) {
+    private boolean haveTimes(ReadablePartition partition, List<ReadRange> ranges) {
         RowConditions conditions =
                 selection.isByTime() ? new RowConditions(selection.timestamps(), Long.MAX_VALUE) : RowConditions.TIMED;
         try {
             for (ReadRange each : ranges) {
-                if (queue.bytes(each.from(), each.to()) > MOST_BYTES || !haveTimes(queue, each, conditions)) {
+                if (partition.bytes(each.from(), each.to()) > MOST_BYTES || !haveTimes(partition, each, conditions)) {
                     return false;
                 }
             }
@@ -97,9 +96,9 @@ public final class TopRanges {
         }
     }
 
-    private static boolean haveTimes(MmapQueue queue, ReadRange range, RowConditions conditions) {
+    private static boolean haveTimes(ReadablePartition partition, ReadRange range, RowConditions conditions) {
         long[] matching = new long[1];
-        try (RecordReader reader = queue.reader(range.from(), range.to())) {
+        try (SequentialReader reader = partition.reader(range.from(), range.to(), false)) {
             while (reader.offset() < range.to()
                     && reader.read(
                                     RECORDS,

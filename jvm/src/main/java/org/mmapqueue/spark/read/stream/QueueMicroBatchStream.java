@@ -1,7 +1,6 @@
 package org.mmapqueue.spark.read.stream;
 
 import java.lang.reflect.InvocationTargetException;
-import java.nio.file.Path;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
@@ -23,9 +22,7 @@ import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
 import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
 import org.apache.spark.sql.types.StructType;
 import org.mmapqueue.StartAt;
-import org.mmapqueue.spark.common.Hosts;
 import org.mmapqueue.spark.common.KnownOptions;
-import org.mmapqueue.spark.common.OpenPartitions;
 import org.mmapqueue.spark.common.OptionUse;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionOffsets;
@@ -38,6 +35,9 @@ import org.mmapqueue.spark.read.plan.ReadRange;
 import org.mmapqueue.spark.read.stream.StreamLimits.Range;
 import org.mmapqueue.spark.read.task.BatchRows;
 import org.mmapqueue.spark.read.task.QueueReaderFactory;
+import org.mmapqueue.spark.source.ArchiveLocation;
+import org.mmapqueue.spark.source.Location;
+import org.mmapqueue.spark.source.ReadablePartition;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -53,7 +53,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
     private static final String REAL_TIME_MODE = "org.apache.spark.sql.connector.read.streaming.SupportsRealTimeMode";
     private static final String REAL_TIME_STREAM = "org.mmapqueue.spark.read.stream.QueueRealTimeStream";
 
-    private final Path path;
+    private final Location location;
     private final ReadOptions options;
     private final StructType columns;
     private final CheckpointFile checkpoint;
@@ -73,13 +73,13 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
     /**
      * Makes a source; the first call opens the queue.
      *
-     * @param path the queue's directory
+     * @param location the queue
      * @param options of the query
      * @param columns columns of the rows
      * @param checkpointLocation the source's own directory in the query's checkpoint
      */
-    QueueMicroBatchStream(Path path, ReadOptions options, StructType columns, String checkpointLocation) {
-        this.path = path;
+    QueueMicroBatchStream(Location location, ReadOptions options, StructType columns, String checkpointLocation) {
+        this.location = location;
         this.options = options;
         this.columns = columns;
         this.checkpoint = new CheckpointFile(
@@ -94,24 +94,24 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
     /**
      * Makes a source for the running version of Spark, with real-time mode if Spark supports it.
      *
-     * @param path the queue's directory
+     * @param location the queue
      * @param options of the query
      * @param columns columns of the rows
      * @param checkpointLocation the source's own directory in the query's checkpoint
      */
     public static QueueMicroBatchStream of(
-            Path path, ReadOptions options, StructType columns, String checkpointLocation) {
+            Location location, ReadOptions options, StructType columns, String checkpointLocation) {
         ClassLoader loader = QueueMicroBatchStream.class.getClassLoader();
         try {
             Class.forName(REAL_TIME_MODE, false, loader);
         } catch (ClassNotFoundException e) {
-            return new QueueMicroBatchStream(path, options, columns, checkpointLocation);
+            return new QueueMicroBatchStream(location, options, columns, checkpointLocation);
         }
         try {
             return Class.forName(REAL_TIME_STREAM, true, loader)
                     .asSubclass(QueueMicroBatchStream.class)
-                    .getDeclaredConstructor(Path.class, ReadOptions.class, StructType.class, String.class)
-                    .newInstance(path, options, columns, checkpointLocation);
+                    .getDeclaredConstructor(Location.class, ReadOptions.class, StructType.class, String.class)
+                    .newInstance(location, options, columns, checkpointLocation);
         } catch (InvocationTargetException e) {
             if (e.getCause() instanceof RuntimeException cause) {
                 throw cause;
@@ -130,9 +130,15 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
     private StreamQueue queue() {
         if (queue == null) {
             warnOfCheckpoint();
-            queue = new StreamQueue(path, checkpoint, consumer(), options.failOnDataLoss());
+            queue = new StreamQueue(location, checkpoint, source(), options.failOnDataLoss());
         }
         return queue;
+    }
+
+    private QuerySource source() {
+        return location instanceof ArchiveLocation archive
+                ? new ArchiveQuerySource(archive, consumer(), checkpoint)
+                : new LocalQuerySource(location.directory("a stream"), consumer(), checkpoint.toString());
     }
 
     // Each start leaves a consumer that retains records for no query.
@@ -143,7 +149,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
                             + " checkpoint," + " this time {}, and a new consumer, this time {}, which retains the"
                             + " records that the query has not read until the consumer is deleted. Set one of"
                             + " the two",
-                    path,
+                    location,
                     checkpoint,
                     consumer());
         }
@@ -157,8 +163,9 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         return options.failOnDataLoss();
     }
 
-    /** Raises an error for options of the query that have no effect in real-time mode. */
+    /** Raises an error for an archive, and for options of the query that have no effect in real-time mode. */
     final void refuseForRealTime() {
+        location.directory("real-time mode");
         KnownOptions.refuseOthers(options.given(), Set.of(OptionUse.REAL_TIME_READ));
     }
 
@@ -217,14 +224,15 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
     // Records at an offset outside of the log are lost, or not pushed yet.
     private StartAt startAt(int partition, long offset) {
         StreamPartition found = queue().partitions().get(partition);
-        long first = found.queue().firstOffset();
-        long end = found.queue().endOffset();
+        long first = found.records().firstOffset();
+        long end = found.records().endOffset();
         if (options.failOnDataLoss() || first <= offset && offset <= end) {
             return StartAt.offset(offset);
         }
         DataLoss.found(
                 false,
-                found.directory(),
+                partition,
+                found.records().path(),
                 Math.min(offset, end),
                 Math.max(offset, first),
                 "the log holds " + first + ".." + (end - 1));
@@ -254,7 +262,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
     @Override
     public final synchronized Offset latestOffset(Offset start, ReadLimit limit) {
         PartitionOffsets from = StreamOffset.offsets(start);
-        queue().checkIdentity();
+        queue().refresh();
         PartitionOffsets most = lastEnds;
         if (most == null) {
             queue().lookForPartitions();
@@ -307,28 +315,28 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         if (ranges.isEmpty()) {
             return new InputPartition[0];
         }
-        try (OpenPartitions partitions = new OpenPartitions(path)) {
-            return new InputPlanner(options, SparkContext.getOrCreate().defaultParallelism())
-                    .plan(partitions, ranges, options.skipsDamage() || BatchRows.needRecords(columns))
-                    .toArray(new InputPartition[0]);
-        }
+        return new InputPlanner(options, SparkContext.getOrCreate().defaultParallelism())
+                .plan(queue().records(), ranges, options.skipsDamage() || BatchRows.needRecords(columns))
+                .toArray(new InputPartition[0]);
     }
 
     /** Plans tasks that read each partition from an offset until Spark ends them. */
     final synchronized QueueInputPartition[] planFrom(Offset start) {
         PartitionOffsets from = StreamOffset.offsets(start);
-        queue().checkIdentity();
+        queue().refresh();
         queue().lookForPartitions();
         releaseOnce(from);
         return queue().available(from, queue().ends()).entrySet().stream()
                 .filter(each -> queue().partitions().containsKey(each.getKey()))
                 .map(each -> {
-                    StreamPartition partition = queue().partitions().get(each.getKey());
+                    ReadablePartition partition =
+                            queue().partitions().get(each.getKey()).records();
+                    long first = each.getValue().from();
                     return new QueueInputPartition(
-                            partition.directory(),
-                            partition.id(),
-                            Hosts.ofBlockManager(),
-                            each.getValue().from(),
+                            partition.location(first, Long.MAX_VALUE),
+                            partition.queueId(),
+                            partition.hosts(first, partition.endOffset()),
+                            first,
                             Long.MAX_VALUE,
                             options.skipsDamage());
                 })
@@ -358,7 +366,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
 
     @Override
     public final String toString() {
-        return "mmapqueue " + path + " (consumer " + consumer() + ")";
+        return "mmapqueue " + location + " (consumer " + consumer() + ")";
     }
 
     // ---- the end

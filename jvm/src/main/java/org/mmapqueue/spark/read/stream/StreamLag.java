@@ -7,11 +7,10 @@ import java.util.LongSummaryStatistics;
 import java.util.Map;
 import java.util.SortedSet;
 import java.util.TreeSet;
-import org.mmapqueue.MmapQueue;
-import org.mmapqueue.QueueStats;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.metrics.Metric;
 import org.mmapqueue.spark.common.PartitionOffsets;
+import org.mmapqueue.spark.source.ReadablePartition;
 
 /**
  * The lag of a query: the records between its consumed offsets and the log end; 0 if it has read everything. Also names
@@ -31,24 +30,22 @@ final class StreamLag {
      * @param consumed consumed offsets
      */
     StreamLag(StreamQueue queue, PartitionOffsets consumed) {
-        queue.partitions().forEach((id, partition) -> add(partition.queue(), consumed.of(id, queue.start(id))));
+        queue.partitions().forEach((id, partition) -> add(partition, consumed.of(id, queue.start(id))));
     }
 
-    private void add(MmapQueue queue, long consumed) {
-        QueueStats stats = queue.stats();
-        holders.add(stats.slowestConsumer().orElseThrow()); // the query's own consumer exists
-        heldBytes = Math.max(heldBytes, stats.writingPosition() - stats.lowWatermark());
-        long end = queue.endOffset();
+    private void add(StreamPartition partition, long consumed) {
+        partition.slowest().ifPresent(each -> {
+            holders.add(each.name());
+            heldBytes = Math.max(heldBytes, each.lagBytes());
+        });
+        ReadablePartition records = partition.records();
+        long end = records.endOffset();
         offsets.accept(Math.max(0, end - consumed));
         if (consumed < end) {
             try {
-                bytes += queue.bytes(consumed, end);
-                queue.getMany(
-                        consumed,
-                        1,
-                        1,
-                        (offset, timestamp, buffer, start, length, attempts) ->
-                                oldestMicros = timestamp == 0 ? oldestMicros : Math.min(oldestMicros, timestamp));
+                bytes += records.bytes(consumed, end);
+                long first = records.minTimestampMicros(consumed, end);
+                oldestMicros = first == 0 ? oldestMicros : Math.min(oldestMicros, first);
             } catch (OutOfRangeException e) {
                 // Lost: the next batch reports it.
             }
@@ -66,8 +63,10 @@ final class StreamLag {
         figures.put(Metric.LAG_RECORDS.shortName(), Long.toString(offsets.getSum()));
         figures.put(Metric.LAG_BYTES.shortName(), Long.toString(bytes));
         figures.put(Metric.OLDEST_UNACKED_AGE.shortName(), Double.toString(age / 1e6));
-        figures.put("slowest_consumer", String.join(", ", holders));
-        figures.put("slowest_consumer_lag_bytes", Long.toString(heldBytes));
+        if (!holders.isEmpty()) {
+            figures.put("slowest_consumer", String.join(", ", holders));
+            figures.put("slowest_consumer_lag_bytes", Long.toString(heldBytes));
+        }
         return figures;
     }
 }

@@ -15,12 +15,14 @@ import java.util.UUID;
  * its successor in the same directory. Immutable.
  *
  * @param parts by partition
+ * @param archive the archive's identity; null for a local queue
  */
-record StreamOrigin(SortedMap<Integer, Part> parts) {
+record StreamOrigin(SortedMap<Integer, Part> parts, UUID archive) {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final int VERSION = 1;
     private static final String QUEUE = "queue";
     private static final String START = "start";
+    private static final String ARCHIVE = "archive";
 
     /**
      * The origin in one partition.
@@ -30,15 +32,16 @@ record StreamOrigin(SortedMap<Integer, Part> parts) {
      */
     record Part(UUID queue, long start) {}
 
-    StreamOrigin(SortedMap<Integer, Part> parts) {
+    StreamOrigin(SortedMap<Integer, Part> parts, UUID archive) {
         this.parts = Collections.unmodifiableSortedMap(new TreeMap<>(parts));
+        this.archive = archive;
     }
 
     /** A copy with another origin for one partition. */
     StreamOrigin with(int partition, Part part) {
         SortedMap<Integer, Part> all = new TreeMap<>(parts);
         all.put(partition, part);
-        return new StreamOrigin(all);
+        return new StreamOrigin(all, archive);
     }
 
     /** As JSON. */
@@ -49,6 +52,9 @@ record StreamOrigin(SortedMap<Integer, Part> parts) {
                 .put(QUEUE, part.queue().toString())
                 .put(START, part.start()));
         ObjectNode root = JSON.createObjectNode().put("version", VERSION);
+        if (archive != null) {
+            root.put(ARCHIVE, archive.toString());
+        }
         root.set("partitions", partitions);
         return root.toString();
     }
@@ -75,7 +81,8 @@ record StreamOrigin(SortedMap<Integer, Part> parts) {
                         Integer.valueOf(each.getKey()),
                         new Part(UUID.fromString(each.getValue().path(QUEUE).asText()), start.asLong()));
             }
-            return new StreamOrigin(parts);
+            JsonNode archive = root.path(ARCHIVE);
+            return new StreamOrigin(parts, archive.isMissingNode() ? null : UUID.fromString(archive.asText()));
         } catch (IOException | IllegalArgumentException e) {
             throw new IllegalStateException(
                     file + " is not a list of the partitions that the query reads: " + e.getMessage() + "; " + json, e);

@@ -1,138 +1,54 @@
 package org.mmapqueue.spark.read.stream;
 
-import java.nio.file.Path;
+import java.util.Optional;
 import java.util.UUID;
-import org.mmapqueue.Consumer;
-import org.mmapqueue.MmapQueue;
-import org.mmapqueue.QueueStats;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.ConfigException;
-import org.mmapqueue.errors.DroppedException;
-import org.mmapqueue.errors.LockedException;
-import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
-import org.mmapqueue.spark.common.ConsumersOfQueries;
-import org.mmapqueue.spark.common.PartitionDirectory;
-import org.mmapqueue.spark.read.plan.OffsetRanges;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
+import org.mmapqueue.spark.source.ReadablePartition;
 
 /**
  * A partition that a query reads, open on the driver, with the query's consumer, which retains all records from its
  * committed offset. Not thread-safe.
  */
-final class StreamPartition implements AutoCloseable {
-    private static final Logger LOG = LoggerFactory.getLogger(StreamPartition.class);
-
-    private final PartitionDirectory directory;
-    private final Path real;
-    private final MmapQueue queue;
-    private final Consumer consumer;
-    private final long mostHeld;
-    private boolean closed;
+interface StreamPartition extends AutoCloseable {
 
     /**
-     * Opens a partition and its consumer; a new consumer begins at the log start.
+     * The consumer that retains the oldest records.
      *
-     * @param user checkpoint of the query, for error messages of other queries
-     * @throws IllegalStateException if another query or process uses the consumer
+     * @param name its name
+     * @param lagBytes its lag, in bytes of the log
      */
-    StreamPartition(PartitionDirectory directory, String consumerName, String user) {
-        this.directory = directory;
-        real = PartitionDirectory.real(directory.directory());
-        String other = ConsumersOfQueries.take(real, consumerName, user);
-        if (other != null) {
-            throw inUse(
-                    consumerName,
-                    "the query with checkpoint " + other + " in this process, pid "
-                            + ProcessHandle.current().pid(),
-                    null);
-        }
-        MmapQueue opened = null;
-        Consumer own = null;
-        try {
-            opened = MmapQueue.openToRead(real);
-            own = opened.consumer(consumerName, StartAt.EARLIEST);
-            sayCheckpoint(own, user);
-        } catch (LockedException e) {
-            throw inUse(consumerName, e.pid() < 0 ? "another process of unknown pid" : "process " + e.pid(), e);
-        } finally {
-            if (own == null) {
-                if (opened != null) {
-                    opened.close();
-                }
-                ConsumersOfQueries.release(real, consumerName);
-            }
-        }
-        queue = opened;
-        consumer = own;
-        QueueStats stats = queue.stats();
-        mostHeld = Math.max(0, stats.capacitySegments() / 2 - 1) * (long) stats.segmentSize();
+    record Holder(String name, long lagBytes) {}
+
+    /** The partition. */
+    ReadablePartition records();
+
+    /** The identity of the partition's queue. */
+    default UUID queueId() {
+        return records().queueId();
     }
 
-    // The label identifies the query, for operators and drop_orphaned_consumers.
-    private static void sayCheckpoint(Consumer consumer, String user) {
-        if (consumer.name().equals(OffsetRanges.DEFAULT_CONSUMER)) {
-            return; // default has no page, and so no label
-        }
-        try {
-            consumer.label(ConsumersOfQueries.label(user));
-        } catch (MmapQueueException e) {
-            LOG.warn(
-                    "the label of consumer {} could not be set to the query with checkpoint {}: {}",
-                    consumer.name(),
-                    user,
-                    e.getMessage());
-        }
-    }
+    /** The upper limit of a batch, in bytes. */
+    long mostHeld();
 
-    private IllegalStateException inUse(String name, String holder, Exception cause) {
-        return new IllegalStateException(
-                "consumer " + name + " of the queue in " + directory.path() + " is in use by " + holder
-                        + "; each query needs a consumer of its own: see option consumer",
-                cause);
-    }
+    /** The slowest consumer; empty where producers wait for none. */
+    Optional<Holder> slowest();
 
-    PartitionDirectory directory() {
-        return directory;
-    }
+    /** Whether a partition that is new to the query may begin after offset 0 without a loss. */
+    boolean mayBeginLate();
 
-    MmapQueue queue() {
-        return queue;
-    }
-
-    /**
-     * The upper limit of a batch, in bytes. A batch is retained until the next one is logged, which needs new records.
-     * So the batch must leave room for them in the ring, including its partly filled first and last segment.
-     */
-    long mostHeld() {
-        return mostHeld;
-    }
-
-    UUID id() {
-        return queue.id();
-    }
-
-    /** The first offset that the consumer retains. */
-    long held() {
-        return consumer.committedOffset();
-    }
+    /** What it means that the log ends before the query's position, for messages: "so …". */
+    String shortEnd();
 
     /**
      * Seeks the consumer.
      *
      * @return the consumer's new committed offset
      * @throws OutOfRangeException if the offset is outside of the log
-     * @throws ConfigException if the queue stores no timestamps and a time is given
+     * @throws ConfigException if the partition stores no timestamps and a time is given
      */
-    long moveTo(StartAt start) {
-        try {
-            consumer.seek(start);
-        } catch (DroppedException e) {
-            consumer.seek(start); // DroppedException is thrown once for each loss
-        }
-        return held();
-    }
+    long moveTo(StartAt start);
 
     /**
      * Retains records, as far as they are still in the log.
@@ -140,75 +56,18 @@ final class StreamPartition implements AutoCloseable {
      * @param from the first offset that will be read
      * @return {@code from}, or the log start if that is higher
      */
-    long hold(long from) {
-        try {
-            consumer.seek(StartAt.COMMITTED); // throws DroppedException if the writer has dropped records
-        } catch (DroppedException e) {
-            LOG.warn("partition {} of the queue in {}: {}", directory.id(), directory.path(), e.getMessage());
-        }
-        if (held() <= from) {
-            return from;
-        }
-        try {
-            return moveTo(StartAt.offset(from));
-        } catch (OutOfRangeException e) {
-            return moveTo(StartAt.EARLIEST);
-        }
-    }
+    long hold(long from);
 
     /** Acks all records before an offset. Never moves backwards. */
-    void release(long before) {
-        if (before > held() && before <= queue.endOffset()) {
-            try {
-                moveTo(StartAt.offset(before));
-            } catch (OutOfRangeException e) {
-                // Dropped or lost in between: the next batch reports the loss.
-                LOG.warn(
-                        "partition {} of the queue in {} cannot be acked up to offset {}: {}",
-                        directory.id(),
-                        directory.path(),
-                        before,
-                        e.getMessage());
-            }
-        }
-    }
+    void release(long before);
 
     /** Deletes the consumer, as the query cannot be restarted, and closes this. */
-    void forget() {
-        try {
-            queue.deleteConsumer(consumer.name());
-        } catch (MmapQueueException e) {
-            LOG.warn(
-                    "consumer {} of the queue in {} could not be deleted, and retains records: {}",
-                    consumer.name(),
-                    directory.path(),
-                    e.getMessage());
-        } finally {
-            close();
-        }
-    }
+    void forget();
 
     /** Closes this after the queue was replaced; failures are logged. */
-    void abandon() {
-        try {
-            close();
-        } catch (MmapQueueException e) {
-            LOG.warn("the former queue of {} could not be closed: {}", directory.path(), e.getMessage());
-        }
-    }
+    void abandon();
 
     /** Closes the consumer at its committed offset. A second close does nothing. */
     @Override
-    public void close() {
-        if (closed) {
-            return; // another query may own the consumer now
-        }
-        closed = true;
-        try {
-            consumer.close();
-        } finally {
-            queue.close();
-            ConsumersOfQueries.release(real, consumer.name());
-        }
-    }
+    void close();
 }

@@ -1,23 +1,23 @@
 package org.mmapqueue.spark.read.stream;
 
-import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.UUID;
 import java.util.function.IntFunction;
-import org.mmapqueue.MmapQueue;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.OutOfRangeException;
-import org.mmapqueue.spark.common.PartitionDirectory;
 import org.mmapqueue.spark.common.PartitionOffsets;
 import org.mmapqueue.spark.read.stream.StreamLimits.Range;
+import org.mmapqueue.spark.source.Location;
+import org.mmapqueue.spark.source.OpenPartitions;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -28,9 +28,9 @@ import org.slf4j.LoggerFactory;
 final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(StreamQueue.class);
 
-    private final Path root;
+    private final Location location;
     private final CheckpointFile checkpoint;
-    private final String consumerName;
+    private final QuerySource source;
     private final boolean failOnDataLoss;
     private final SortedMap<Integer, StreamPartition> partitions = new TreeMap<>();
     /** Partitions with another queue identity than in the checkpoint. */
@@ -43,18 +43,20 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
     /**
      * Opens the existing partitions.
      *
-     * @param consumerName retains the records that the query has not committed
+     * @param source the queue with the consumer that retains the records that the query has not committed
      * @throws IllegalArgumentException if there is no queue
      * @throws IllegalStateException if the consumer is in use
      */
-    StreamQueue(Path root, CheckpointFile checkpoint, String consumerName, boolean failOnDataLoss) {
-        this.root = root;
+    StreamQueue(Location location, CheckpointFile checkpoint, QuerySource source, boolean failOnDataLoss) {
+        this.location = location;
         this.checkpoint = checkpoint;
-        this.consumerName = consumerName;
+        this.source = source;
         this.failOnDataLoss = failOnDataLoss;
         this.origin = checkpoint.read().orElse(null);
         boolean done = false;
         try {
+            source.refresh();
+            checkArchive();
             lookForPartitions();
             done = true;
         } finally {
@@ -65,26 +67,47 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
     }
 
     /**
-     * Checks that each open queue is still the one in its directory. A queue that was moved away stays readable, so the
-     * query would not notice that new records go to another queue.
+     * Looks for new records, and checks that each open queue is still the one in its directory. A queue that was moved
+     * away stays readable, so the query would not notice that new records go to another queue.
      *
      * @throws IllegalStateException if a queue was replaced and failOnDataLoss is true
      */
-    void checkIdentity() {
+    void refresh() {
+        source.refresh();
+        checkArchive();
         for (StreamPartition each : List.copyOf(partitions.values())) {
-            Optional<UUID> current = MmapQueue.idIn(each.directory().directory());
-            if (!current.equals(Optional.of(each.id()))) {
+            Optional<UUID> current = source.queueId(each.records().id());
+            if (!current.equals(Optional.of(each.queueId()))) {
                 replace(each, current);
             }
         }
     }
 
+    private void checkArchive() {
+        UUID current = source.archiveId().orElse(null);
+        if (origin == null || Objects.equals(origin.archive(), current)) {
+            return;
+        }
+        String what = "the archive " + location + " that the query with checkpoint " + checkpoint + " was reading was"
+                + " replaced: it had the id " + origin.archive() + ", the present one has the id " + current;
+        if (failOnDataLoss) {
+            throw new IllegalStateException(what + ". With option failOnDataLoss = false the query continues with the"
+                    + " present archive, at the same offsets where it holds the same queues");
+        }
+        LOG.warn("{}; the query continues with the present one, as failOnDataLoss is false", what);
+        partitions.values().forEach(StreamPartition::abandon);
+        partitions.clear();
+        origin = new StreamOrigin(origin.parts(), current);
+        checkpoint.write(origin);
+    }
+
     private void replace(StreamPartition former, Optional<UUID> current) {
-        int id = former.directory().id();
-        String what = "partition " + id + " of the queue in " + root + " was replaced while the query with checkpoint "
+        int id = former.records().id();
+        String what = "partition " + id + " of the queue in " + location
+                + " was replaced while the query with checkpoint "
                 + checkpoint + " was reading it: "
                 + current.map(now -> "the present queue has the id " + now).orElse("there is none now")
-                + ", the one that it was reading has the id " + former.id();
+                + ", the one that it was reading has the id " + former.queueId();
         if (failOnDataLoss) {
             throw new IllegalStateException(
                     what + ". With option failOnDataLoss = false the query continues with the present queue");
@@ -95,9 +118,9 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
         if (current.isEmpty()) {
             return;
         }
-        StreamPartition next = open(former.directory());
+        StreamPartition next = source.open(id);
         partitions.put(id, next);
-        if (!next.id().equals(current.get())) {
+        if (!next.queueId().equals(current.get())) {
             throw new IllegalStateException(what + ", and this process still has the former one open, so the"
                     + " present one cannot be opened: close the former one first");
         }
@@ -106,22 +129,19 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
         }
     }
 
-    private StreamPartition open(PartitionDirectory directory) {
-        return new StreamPartition(directory, consumerName, checkpoint.toString());
-    }
-
     /** Opens added partitions. The query reads them from the log start. */
     @SuppressWarnings("ReferenceEquality") // each change makes a new object
     void lookForPartitions() {
         StreamOrigin before = origin;
-        for (PartitionDirectory each : PartitionDirectory.find(root)) {
-            if (!partitions.containsKey(each.id())) {
-                partitions.put(each.id(), open(each));
+        for (int id : source.ids()) {
+            if (!partitions.containsKey(id)) {
+                partitions.put(id, source.open(id));
                 if (origin != null) {
-                    compare(each.id());
+                    compare(id);
                 }
             }
         }
+        source.store();
         if (origin != before) {
             checkpoint.write(origin);
         }
@@ -132,11 +152,11 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
         StreamOrigin.Part known = origin.parts().get(id);
         if (known == null) {
             long first = partition.moveTo(StartAt.EARLIEST);
-            if (first > 0) {
+            if (first > 0 && !partition.mayBeginLate()) {
                 lost(id, 0, first, "they were reclaimed before the query saw the partition, which is new to it");
             }
-            origin = origin.with(id, new StreamOrigin.Part(partition.id(), first));
-        } else if (!known.queue().equals(partition.id())) {
+            origin = origin.with(id, new StreamOrigin.Part(partition.queueId(), first));
+        } else if (!known.queue().equals(partition.queueId())) {
             replaced.add(id);
         }
     }
@@ -149,15 +169,17 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
      */
     PartitionOffsets begin(IntFunction<StartAt> start) {
         if (origin == null) {
-            StreamOrigin begun = new StreamOrigin(new TreeMap<>());
+            StreamOrigin begun =
+                    new StreamOrigin(new TreeMap<>(), source.archiveId().orElse(null));
             for (StreamPartition each : partitions.values()) {
-                int id = each.directory().id();
+                int id = each.records().id();
                 try {
-                    begun = begun.with(id, new StreamOrigin.Part(each.id(), each.moveTo(start.apply(id))));
+                    begun = begun.with(id, new StreamOrigin.Part(each.queueId(), each.moveTo(start.apply(id))));
                 } catch (OutOfRangeException | ConfigException e) {
                     throw new IllegalArgumentException("partition " + id + ": " + e.getMessage(), e);
                 }
             }
+            source.store();
             checkpoint.write(begun);
             origin = begun;
         }
@@ -176,6 +198,12 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
         return partitions;
     }
 
+    /** The open partitions for planning; they stay open. */
+    OpenPartitions records() {
+        return new OpenPartitions(
+                partitions.values().stream().map(StreamPartition::records).toList(), () -> {});
+    }
+
     /** The query's first offset in a partition. */
     long start(int id) {
         StreamOrigin.Part part = origin == null ? null : origin.parts().get(id);
@@ -185,7 +213,7 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
     /** The present log ends. */
     PartitionOffsets ends() {
         SortedMap<Integer, Long> ends = new TreeMap<>();
-        partitions.forEach((id, partition) -> ends.put(id, partition.queue().endOffset()));
+        partitions.forEach((id, partition) -> ends.put(id, partition.records().endOffset()));
         return new PartitionOffsets(ends);
     }
 
@@ -211,7 +239,7 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
     }
 
     private Range available(StreamPartition partition, long from, long most) {
-        int id = partition.directory().id();
+        int id = partition.records().id();
         if (replaced.contains(id)) {
             long first = partition.moveTo(StartAt.EARLIEST);
             lostFormer(id, from);
@@ -220,14 +248,9 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
             }
             adopt(partition, first);
         }
-        long end = partition.queue().endOffset();
+        long end = partition.records().endOffset();
         if (from > end) {
-            lost(
-                    id,
-                    end,
-                    from,
-                    "the queue ends at offset " + end + ", so its last records were not durable when the machine"
-                            + " failed");
+            lost(id, end, from, "the queue ends at offset " + end + ", " + partition.shortEnd());
             return new Range(end, end);
         }
         long first = partition.hold(from);
@@ -239,8 +262,8 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
 
     // Only after Spark has logged the new position: until then a restart must detect the replacement again.
     private void adopt(StreamPartition partition, long first) {
-        int id = partition.directory().id();
-        origin = origin.with(id, new StreamOrigin.Part(partition.id(), first));
+        int id = partition.records().id();
+        origin = origin.with(id, new StreamOrigin.Part(partition.queueId(), first));
         checkpoint.write(origin);
         replaced.remove(id);
     }
@@ -271,21 +294,16 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
         if (first > from) {
             lost(id, from, Math.min(first, to), "they are not retained any more");
         }
-        long end = partition.queue().endOffset();
+        long end = partition.records().endOffset();
         if (to > end) {
-            lost(
-                    id,
-                    Math.max(from, end),
-                    to,
-                    "the queue ends with offset " + end + ", so its last records were not on"
-                            + " the disk when the machine failed");
+            lost(id, Math.max(from, end), to, "the queue ends with offset " + end + ", " + partition.shortEnd());
         }
         return first >= to ? nothing : new Range(first, Math.max(first, Math.min(to, end)));
     }
 
     @Override
     public long of(int partition, long from, long to) {
-        return partitions.get(partition).queue().bytes(from, to);
+        return partitions.get(partition).records().bytes(from, to);
     }
 
     @Override
@@ -301,6 +319,7 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
                 partition.release(offset);
             }
         });
+        source.storeIfPossible();
     }
 
     private void lostFormer(int id, long from) {
@@ -310,14 +329,14 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
                     from,
                     Long.MAX_VALUE,
                     "the queue was replaced by another one: "
-                            + partitions.get(id).id() + " instead of "
+                            + partitions.get(id).queueId() + " instead of "
                             + origin.parts().get(id).queue());
         }
     }
 
     private void lost(int id, long from, long to, String why) {
         String range = to == Long.MAX_VALUE ? "from " + from + " on" : from + ".." + (to - 1);
-        String what = "partition " + id + " of the queue in " + root + " has lost the records with offsets" + " "
+        String what = "partition " + id + " of the queue in " + location + " has lost the records with offsets" + " "
                 + range + ", which the query with checkpoint " + checkpoint + " has to read: " + why;
         if (failOnDataLoss) {
             throw new IllegalStateException(
@@ -332,6 +351,7 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
     void forget() {
         partitions.values().forEach(StreamPartition::forget);
         partitions.clear();
+        source.forget();
     }
 
     /**
@@ -342,5 +362,6 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
     public void close() {
         partitions.values().forEach(StreamPartition::close);
         partitions.clear();
+        source.close();
     }
 }

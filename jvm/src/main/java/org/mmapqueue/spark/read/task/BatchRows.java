@@ -6,10 +6,10 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
-import org.mmapqueue.RecordReader;
 import org.mmapqueue.spark.common.RecordSchema;
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
 import org.mmapqueue.spark.read.pushdown.RowConditions;
+import org.mmapqueue.spark.source.SequentialReader;
 
 /** Collects matching records into a columnar batch. Not thread-safe. */
 public final class BatchRows {
@@ -46,7 +46,7 @@ public final class BatchRows {
                     switch (field.name()) {
                         case RecordSchema.VALUE -> new RecordColumn.Values(values);
                         case RecordSchema.PARTITION ->
-                            new RecordColumn.Partition(input.directory().id());
+                            new RecordColumn.Partition(input.location().id());
                         case RecordSchema.OFFSET -> new RecordColumn.Offsets(offsets);
                         case RecordSchema.TIMESTAMP -> timestampColumn;
                         case RecordSchema.QUEUE_ID -> new RecordColumn.QueueId(input.queueId());
@@ -101,7 +101,7 @@ public final class BatchRows {
      * @param maxBytes the limit of payload bytes
      * @return the number of records read
      */
-    int take(RecordReader reader, long maxBytes) {
+    int take(SequentialReader reader, long maxBytes) {
         return values != null
                 ? reader.read(room(), maxBytes, (offset, timestamp, data) -> take(offset, timestamp, data, data.length))
                 : reader.read(

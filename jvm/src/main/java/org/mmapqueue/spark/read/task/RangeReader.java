@@ -3,22 +3,22 @@ package org.mmapqueue.spark.read.task;
 import java.io.Closeable;
 import java.util.concurrent.TimeUnit;
 import java.util.function.ToIntFunction;
-import org.mmapqueue.MmapQueue;
-import org.mmapqueue.RecordReader;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.spark.read.plan.DataLoss;
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
+import org.mmapqueue.spark.source.PartitionRecords;
+import org.mmapqueue.spark.source.SequentialReader;
 
 /**
- * Reads the records of an input partition in order, in batches and in real-time mode: opens the queue, acquires a
+ * Reads the records of an input partition in order, in batches and in real-time mode: opens the partition, acquires a
  * permit for each read, counts lost records. Between calls no segment is pinned. Not thread-safe.
  */
 final class RangeReader implements Closeable {
     private final QueueInputPartition input;
     private final boolean failOnDataLoss;
-    private final MmapQueue queue;
+    private final PartitionRecords partition;
     private final ReadPermits permits;
-    private RecordReader reader;
+    private SequentialReader reader;
     private long next;
     private long lost;
     /** Figures of closed readers. */
@@ -36,8 +36,8 @@ final class RangeReader implements Closeable {
         this.input = input;
         this.failOnDataLoss = failOnDataLoss;
         this.next = input.from();
-        this.queue = PartitionHandle.open(input);
-        this.permits = ReadPermits.of(queue);
+        this.partition = PartitionHandle.open(input);
+        this.permits = ReadPermits.of(partition);
     }
 
     /**
@@ -47,9 +47,9 @@ final class RangeReader implements Closeable {
      * @return the number that {@code read} has returned
      * @throws OutOfRangeException when the next record is not retained
      */
-    int read(ToIntFunction<RecordReader> read) {
+    int read(ToIntFunction<SequentialReader> read) {
         if (reader == null) {
-            reader = queue.reader(next, input.to(), input.skipsDamage());
+            reader = partition.reader(next, input.to(), input.skipsDamage());
         }
         waitedNanos += permits.acquire();
         try {
@@ -69,7 +69,7 @@ final class RangeReader implements Closeable {
      */
     void lose(long to, String why) {
         closeReader();
-        DataLoss.found(failOnDataLoss, input.directory(), next, to, why);
+        DataLoss.found(failOnDataLoss, input.location().id(), input.location().path(), next, to, why);
         lost += to - next;
         next = to;
     }
@@ -108,6 +108,6 @@ final class RangeReader implements Closeable {
     public void close() {
         closeReader();
         permits.close();
-        queue.close();
+        partition.close();
     }
 }

@@ -5,19 +5,13 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.Semaphore;
-import org.mmapqueue.MmapQueue;
+import org.mmapqueue.spark.source.PartitionRecords;
 
 /**
- * Limits the tasks of this process that read a partition at once. A task pins the segment that it reads, and a second
- * one while a record spans both. If tasks pinned max_in_mem_segments segments and each needed a second one, none could
- * continue. So the permits leave at least one mapping free; a task without a permit waits for another one's batch.
- * Thread-safe.
+ * Limits the tasks of this process that read a partition at once, to {@link PartitionRecords#maxReaders}. A task
+ * without a permit waits for another one's batch. Thread-safe.
  */
 final class ReadPermits implements Closeable {
-    /** Mappings that are not for tasks: two for the writer, two for a consumer, and one spare. */
-    private static final int OTHERS = 5;
-
-    private static final String MAX_IN_MEM_SEGMENTS = "max_in_mem_segments";
     private static final Map<UUID, Shared> IN_USE = new HashMap<>();
 
     private static final class Shared {
@@ -37,12 +31,12 @@ final class ReadPermits implements Closeable {
         this.shared = shared;
     }
 
-    /** The permits of a queue. The caller closes them. */
-    static ReadPermits of(MmapQueue queue) {
-        UUID id = queue.id();
-        int mapped = Integer.parseInt(queue.config().asMap().get(MAX_IN_MEM_SEGMENTS));
+    /** The permits of a partition. The caller closes them. */
+    static ReadPermits of(PartitionRecords partition) {
+        UUID id = partition.queueId();
+        int most = partition.maxReaders();
         synchronized (IN_USE) {
-            Shared shared = IN_USE.computeIfAbsent(id, each -> new Shared(Math.max(1, mapped - OTHERS)));
+            Shared shared = IN_USE.computeIfAbsent(id, each -> new Shared(most));
             shared.users++;
             return new ReadPermits(id, shared);
         }

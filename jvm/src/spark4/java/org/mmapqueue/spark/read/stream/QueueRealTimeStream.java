@@ -1,6 +1,5 @@
 package org.mmapqueue.spark.read.stream;
 
-import java.nio.file.Path;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import org.apache.spark.sql.connector.read.InputPartition;
@@ -13,6 +12,7 @@ import org.mmapqueue.spark.common.PartitionOffsets;
 import org.mmapqueue.spark.read.plan.ReadOptions;
 import org.mmapqueue.spark.read.task.RealTimeOffset;
 import org.mmapqueue.spark.read.task.RealTimeReaderFactory;
+import org.mmapqueue.spark.source.Location;
 
 /**
  * A source with real-time mode: tasks run as long as a batch, and return each record when it is pushed. Their last
@@ -22,8 +22,8 @@ final class QueueRealTimeStream extends QueueMicroBatchStream implements Support
     private volatile boolean realTime;
 
     /** As {@link QueueMicroBatchStream}. Called by reflection: older versions of Spark cannot load this class. */
-    QueueRealTimeStream(Path path, ReadOptions options, StructType columns, String checkpointLocation) {
-        super(path, options, columns, checkpointLocation);
+    QueueRealTimeStream(Location location, ReadOptions options, StructType columns, String checkpointLocation) {
+        super(location, options, columns, checkpointLocation);
     }
 
     @Override

@@ -37,7 +37,7 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
 
         Next(String[] columns, QueueInputPartition input) {
             this.columns = columns;
-            this.partition = input.directory().id();
+            this.partition = input.location().id();
             this.queueId = UTF8String.fromString(input.queueId().toString());
         }
 
@@ -69,7 +69,7 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
      */
     RealTimeReader(QueueInputPartition input, String[] columns, boolean failOnDataLoss) {
         this.reader = new RangeReader(input, failOnDataLoss);
-        this.partition = input.directory().id();
+        this.partition = input.location().id();
         this.record = new Next(columns, input);
     }
 

@@ -9,6 +9,9 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
+import org.mmapqueue.spark.common.PartitionDirectory;
+import org.mmapqueue.spark.source.LocalPartition;
+import org.mmapqueue.spark.source.LocalPartitionLocation;
 
 /** The number of tasks that read a partition at once is limited. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -23,8 +26,8 @@ class ReadPermitsTest {
                         .queueCapacitySegments(16)
                         .maxInMemSegments(7)
                         .build());
-                ReadPermits first = ReadPermits.of(queue);
-                ReadPermits second = ReadPermits.of(queue)) {
+                ReadPermits first = ReadPermits.of(partition(queue));
+                ReadPermits second = ReadPermits.of(partition(queue))) {
             first.acquire();
             first.acquire();
             FutureTask<Long> third = new FutureTask<>(second::acquire);
@@ -42,5 +45,10 @@ class ReadPermitsTest {
             second.release();
             first.release();
         }
+    }
+
+    private LocalPartition partition(MmapQueue queue) {
+        return new LocalPartition(
+                new LocalPartitionLocation(new PartitionDirectory(0, directory.toString()), "here"), queue);
     }
 }

@@ -1,0 +1,36 @@
+package org.mmapqueue.archive;
+
+import java.util.UUID;
+import org.mmapqueue.StoredRecordSink;
+
+/** A queue as its shipper sees it. One thread at a time, except for {@link #committedOffset}. */
+public interface ShipSource {
+    /** The queue's UUID. */
+    UUID queueId();
+
+    /** The number of the partition in the queue's directory. */
+    int localPartition();
+
+    /** The offset of the next record that is pushed. */
+    long endOffset();
+
+    /** The offset after the last durable record. */
+    long durableOffset();
+
+    /** The offset of the first record that is not acked by the shipper's consumer. */
+    long committedOffset();
+
+    /**
+     * Reads durable records.
+     *
+     * @param from the first record's offset
+     * @param to the offset after the last record
+     * @param maxBytes the most bytes of records; a larger first record is read nevertheless
+     * @param sink gets each record
+     * @return the number of records
+     */
+    int read(long from, long to, long maxBytes, StoredRecordSink sink);
+
+    /** Acks the records before an offset, for the shipper's consumer. */
+    void ack(long before);
+}

@@ -1,0 +1,123 @@
+package org.mmapqueue.archive;
+
+import java.io.IOException;
+import java.util.List;
+import org.mmapqueue.archive.run.RunDigest;
+import org.mmapqueue.archive.run.RunName;
+import org.mmapqueue.archive.run.RunWriter;
+import org.mmapqueue.errors.ArchiveException;
+
+/**
+ * Copies durable records into runs, from the archive's end on. First a run is stored, then its records are acked: a
+ * crash in between leaves a run that {@link #resume} finds. One thread.
+ */
+final class Shipment {
+    /** Bytes of records of one call. */
+    private static final long READ_BYTES = 1 << 20;
+
+    private final ShipSource source;
+    private final Archive archive;
+    private final PartitionEntry partition;
+    private final ShipOptions options;
+    /** The offset after the last record that was collected. */
+    private long next;
+
+    private RunWriter run;
+
+    private Shipment(ShipSource source, Archive archive, PartitionEntry partition, ShipOptions options, long next) {
+        this.source = source;
+        this.archive = archive;
+        this.partition = partition;
+        this.options = options;
+        this.next = next;
+        this.run = new RunWriter(source.queueId(), options.codec());
+    }
+
+    /**
+     * A shipment that continues at the archive's end.
+     *
+     * @throws ArchiveException if the archive is not one of this queue, of this host, or has a gap before the records
+     *     that the queue still holds
+     */
+    static Shipment resume(ShipSource source, Archive archive, ShipOptions options) throws IOException {
+        PartitionEntry partition = archive.register(source.queueId(), source.localPartition(), options.host());
+        RunList runs = archive.runs(partition.id());
+        runs.refresh();
+        long committed = source.committedOffset();
+        archive.deleteUnfinished(partition.id());
+        if (runs.endOffset() == 0) {
+            return new Shipment(source, archive, partition, options, committed);
+        }
+        long end = runs.endOffset();
+        String where = archive.files().uri() + " has the records of partition " + partition.id() + " before " + end;
+        if (committed > end) {
+            throw new ArchiveException(where + ", but consumer ship has acked all before " + committed
+                    + ": the records in between were never shipped. Ship into another archive");
+        }
+        if (end > source.endOffset()) {
+            throw new ArchiveException(where + ", but the queue ends at " + source.endOffset()
+                    + ": its directory was replaced by an older copy. Ship into another archive");
+        }
+        checkSame(source, runs.cover(committed, end), committed, where);
+        source.ack(end);
+        return new Shipment(source, archive, partition, options, end);
+    }
+
+    // Runs whose records are not acked: stored before a crash, or before the queue was replaced by an older copy.
+    private static void checkSame(ShipSource source, List<RunName> cover, long committed, String where)
+            throws IOException {
+        for (RunName each : cover) {
+            if (each.first() < committed) {
+                continue; // its first records may be gone
+            }
+            RunDigest stored = new RunDigest();
+            long offset = each.first();
+            int count = 1;
+            while (offset < each.end() && count > 0) {
+                count = source.read(offset, each.end(), READ_BYTES, stored::add);
+                offset += count;
+            }
+            if (offset < each.end() || !stored.name().equals(each)) {
+                throw new ArchiveException(where + ", but run " + each + " has other records than the queue: the"
+                        + " directory was replaced by an older copy. Ship into another archive");
+            }
+        }
+    }
+
+    PartitionEntry partition() {
+        return partition;
+    }
+
+    /** Collects durable records, as many as a run takes; returns whether the run is full. */
+    boolean collect() {
+        long durable = source.durableOffset();
+        while (next < durable && run.bytes() < options.bytes()) {
+            int count = source.read(next, durable, options.bytes() - run.bytes(), run::add);
+            if (count == 0) {
+                break;
+            }
+            next += count;
+        }
+        return run.bytes() >= options.bytes();
+    }
+
+    /** Whether there are records to store. */
+    boolean hasRecords() {
+        return run.count() > 0;
+    }
+
+    /**
+     * Stores the run of the records that were collected. Repeat it after an IOException: the file system may still store
+     * the run of a call that has failed, and another run must not begin with the same record.
+     */
+    RunName store() throws IOException {
+        RunName stored = run.publish(archive.files(), partition.id());
+        run = new RunWriter(source.queueId(), options.codec());
+        return stored;
+    }
+
+    /** Acks the records of a run that was stored. */
+    void ack(RunName stored) {
+        source.ack(stored.end());
+    }
+}

@@ -1,0 +1,235 @@
+package org.mmapqueue.archive;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+import org.mmapqueue.archive.files.ArchiveFiles;
+import org.mmapqueue.archive.run.RunName;
+import org.mmapqueue.errors.ClosedException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Ships one queue into an archive, on a thread of its own: durable records every period, or as soon as there are enough
+ * of them. While the archive cannot be reached the queue keeps the records, and attempts are repeated. Any number of
+ * threads may call it.
+ *
+ * <p>An error of the queue or a contradiction between queue and archive ends the shipping; the queue keeps the records.
+ */
+public final class Shipper implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(Shipper.class);
+    private static final long LEAST_SLICE_MILLIS = 1;
+    private static final long MOST_SLICE_MILLIS = 50;
+    private static final int SLICES = 10;
+    private static final long FIRST_PAUSE_MILLIS = 100;
+    private static final long MOST_PAUSE_MILLIS = 10_000;
+
+    private final ShipSource source;
+    private final ArchiveFiles files;
+    private final ShipOptions options;
+    private final String what;
+    private final Upkeep upkeep;
+    private final Thread thread;
+
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition wake = lock.newCondition();
+    /** Guarded by the lock. */
+    private boolean isEnding;
+
+    private volatile ShipStats stats = new ShipStats(0, 0, 0, 0, Optional.empty(), false, Optional.empty(), false);
+    private volatile @Nullable RuntimeException failure;
+
+    // The thread's own.
+    private @Nullable Shipment shipment;
+    private long lastRunNanos;
+    private long pauseMillis;
+    private long failingSince;
+
+    /**
+     * A shipper that does not run yet.
+     *
+     * @param directory the queue's, for messages and the thread's name
+     * @param files the archive's files, which the shipper closes
+     */
+    public Shipper(String directory, ShipSource source, ArchiveFiles files, ShipOptions options) {
+        this.source = source;
+        this.files = files;
+        this.options = options;
+        this.what = "the queue in " + directory + " into " + files.uri();
+        String name = directory.substring(directory.lastIndexOf('/') + 1);
+        this.upkeep = new Upkeep("mmapqueue-" + name + "-upkeep", what, options);
+        this.thread = new Thread(this::run, "mmapqueue-" + name + "-shipper");
+        thread.setDaemon(true);
+    }
+
+    /** Starts the thread. */
+    public void start() {
+        lastRunNanos = System.nanoTime() - options.period().toNanos();
+        thread.start();
+    }
+
+    /** What it has done so far. */
+    public ShipStats stats() {
+        return stats;
+    }
+
+    /** Why it ships no more; null while it ships. */
+    public @Nullable RuntimeException failure() {
+        return failure;
+    }
+
+    private void run() {
+        boolean goesOn = true;
+        while (goesOn) {
+            goesOn = !isEnding();
+            try {
+                step(!goesOn);
+                succeeded();
+                pauseMillis = sliceMillis();
+            } catch (IOException | UncheckedIOException e) {
+                failed(e);
+            } catch (ClosedException e) {
+                if (!isEnding()) {
+                    end(e); // the consumer was deleted
+                }
+                return;
+            } catch (RuntimeException | Error e) {
+                end(e);
+                return;
+            }
+            pause();
+        }
+    }
+
+    // Stores the runs that are due; all that is durable at the end.
+    private void step(boolean all) throws IOException {
+        if (shipment == null) {
+            Archive archive = Archive.create(files);
+            Shipment resumed = Shipment.resume(source, archive, options);
+            upkeep.start(archive, resumed.partition());
+            shipment = resumed;
+        }
+        while (true) {
+            boolean isFull = shipment.collect();
+            if (!shipment.hasRecords()
+                    || !isFull
+                            && !all
+                            && System.nanoTime() - lastRunNanos
+                                    < options.period().toNanos()) {
+                return;
+            }
+            lastRunNanos = System.nanoTime();
+            RunName stored = shipment.store();
+            ShipStats before = stats;
+            stats = new ShipStats(
+                    before.records() + stored.count(),
+                    before.bytes() + stored.bytes(),
+                    before.runs() + 1,
+                    before.failures(),
+                    Optional.of(Instant.now()),
+                    true,
+                    before.failure(),
+                    false);
+            shipment.ack(stored);
+        }
+    }
+
+    private void succeeded() {
+        if (stats.failure().isPresent()) {
+            LOG.info(
+                    "shipping {} continues after {} s",
+                    what,
+                    TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - failingSince));
+        }
+        if (stats.failure().isPresent() || !stats.hasBegun()) {
+            state(stats.failures(), Optional.empty(), false);
+        }
+    }
+
+    // The queue keeps its records until an attempt succeeds.
+    private void failed(Exception e) {
+        if (stats.failure().isEmpty()) {
+            failingSince = System.nanoTime();
+            pauseMillis = FIRST_PAUSE_MILLIS;
+            LOG.warn("shipping {} has failed and is repeated until it succeeds: {}", what, e.toString());
+        } else {
+            pauseMillis = Math.min(MOST_PAUSE_MILLIS, 2 * Math.max(FIRST_PAUSE_MILLIS, pauseMillis));
+        }
+        state(stats.failures() + 1, Optional.of(line(e)), false);
+    }
+
+    private void end(Throwable e) {
+        failure = e instanceof RuntimeException known ? known : new IllegalStateException(e);
+        LOG.error("shipping {} has ended, and the queue keeps its records: {}", what, e.toString());
+        state(stats.failures() + 1, Optional.of(line(e)), true);
+    }
+
+    private static String line(Throwable e) {
+        return e.toString().replace('\n', ' ');
+    }
+
+    private void state(long failures, Optional<String> why, boolean hasEnded) {
+        ShipStats now = stats;
+        stats = new ShipStats(
+                now.records(), now.bytes(), now.runs(), failures, now.lastRun(), shipment != null, why, hasEnded);
+    }
+
+    private long sliceMillis() {
+        long slice = options.period().toMillis() / SLICES;
+        return Math.max(LEAST_SLICE_MILLIS, Math.min(MOST_SLICE_MILLIS, slice));
+    }
+
+    private boolean isEnding() {
+        lock.lock();
+        try {
+            return isEnding;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void pause() {
+        lock.lock();
+        try {
+            long nanos = TimeUnit.MILLISECONDS.toNanos(pauseMillis);
+            while (!isEnding && nanos > 0) {
+                nanos = wake.awaitNanos(nanos);
+            }
+        } catch (InterruptedException e) {
+            isEnding = true;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Ships what is durable now, and ends the thread.
+     *
+     * @param most how long this may take; a call of the file system that takes longer is interrupted and left alone
+     */
+    public void close(Duration most) {
+        lock.lock();
+        try {
+            isEnding = true;
+            wake.signalAll();
+        } finally {
+            lock.unlock();
+        }
+        boolean hasEnded = upkeep.close(Duration.ZERO);
+        hasEnded &= Ending.join(thread, most);
+        if (hasEnded) {
+            files.close();
+        }
+    }
+
+    @Override
+    public void close() {
+        close(Duration.ofSeconds(5));
+    }
+}

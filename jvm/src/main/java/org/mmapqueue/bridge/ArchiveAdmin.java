@@ -1,0 +1,149 @@
+package org.mmapqueue.bridge;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.UUID;
+import java.util.stream.Stream;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.archive.Archive;
+import org.mmapqueue.archive.ArchiveConsumer;
+import org.mmapqueue.archive.PartitionEntry;
+import org.mmapqueue.archive.RunList;
+import org.mmapqueue.archive.files.ArchiveFiles;
+import org.mmapqueue.archive.files.Archives;
+import org.mmapqueue.archive.run.RunName;
+import org.mmapqueue.config.HostName;
+import org.mmapqueue.config.Locations;
+import org.mmapqueue.errors.MmapQueueException;
+
+/** Looks at archives and changes what no shipper and no query changes, for py4j. Thread-safe. */
+public final class ArchiveAdmin {
+    private static final String KEY = "archive";
+    /** Instead of a time. */
+    private static final long NEVER = -1;
+
+    private ArchiveAdmin() {}
+
+    /**
+     * The state of an archive.
+     *
+     * @param location its path or URI
+     * @return lines of fields, separated by {@link Bridge#SEPARATOR}: {@code archive}, UUID, URI; for each partition
+     *     {@code partition}, number, host, queue's UUID, number in the queue's directory, log start, end, runs, bytes of
+     *     records, time of the last run in ms or -1; for each consumer {@code consumer}, name, label, time of the last
+     *     commit in ms, and each partition and offset
+     * @throws MmapQueueException if there is no archive, or it cannot be read
+     */
+    public static String describe(String location) {
+        return onArchive(location, false, archive -> {
+            List<String> lines = new ArrayList<>();
+            lines.add(line(KEY, archive.id(), archive.files().uri()));
+            for (PartitionEntry each : archive.partitions()) {
+                lines.add(describe(archive, each));
+            }
+            for (ArchiveConsumer each : archive.consumers()) {
+                lines.add(describe(each));
+            }
+            return String.join("\n", lines);
+        });
+    }
+
+    private static String describe(Archive archive, PartitionEntry partition) throws IOException {
+        RunList runs = archive.runs(partition.id());
+        runs.refresh();
+        long first = runs.firstOffset();
+        long end = runs.endOffset();
+        List<RunName> cover = runs.cover(first, end);
+        return line(
+                "partition",
+                partition.id(),
+                partition.host(),
+                partition.queue(),
+                partition.local(),
+                first,
+                end,
+                cover.size(),
+                cover.stream().mapToLong(RunName::bytes).sum(),
+                cover.isEmpty() ? NEVER : storedMillis(archive, partition.id(), cover.get(cover.size() - 1)));
+    }
+
+    private static long storedMillis(Archive archive, int partition, RunName run) throws IOException {
+        return archive.files().list(RunName.directory(partition, run.bucket())).stream()
+                .filter(each -> each.name().equals(run.toString()))
+                .mapToLong(ArchiveFiles.Entry::modifiedMillis)
+                .findFirst()
+                .orElse(NEVER);
+    }
+
+    private static String describe(ArchiveConsumer consumer) {
+        Stream<Object> fields = Stream.of(
+                "consumer",
+                consumer.name(),
+                consumer.label(),
+                consumer.updated().toEpochMilli());
+        Stream<Object> offsets = new TreeMap<>(consumer.offsets())
+                .entrySet().stream()
+                        .flatMap((Map.Entry<Integer, Long> each) -> Stream.of(each.getKey(), each.getValue()));
+        return line(Stream.concat(fields, offsets).toArray());
+    }
+
+    private static String line(Object... fields) {
+        return String.join(
+                        Bridge.SEPARATOR, Stream.of(fields).map(String::valueOf).toList())
+                .replace('\n', ' ');
+    }
+
+    /**
+     * Deletes a consumer of an archive: retention does not look at it any more.
+     *
+     * @param location the archive's path or URI
+     * @param name the consumer's name
+     * @return 1; 0 if there is none of this name
+     * @throws MmapQueueException if there is no archive, or it cannot be written
+     */
+    public static int deleteConsumer(String location, String name) {
+        return onArchive(location, false, archive -> archive.deleteConsumer(name) ? 1 : 0);
+    }
+
+    /**
+     * Makes a host the one that ships a queue.
+     *
+     * @param location the archive's path or URI; it is made if there is none
+     * @param directory the queue's directory
+     * @param local the number of the partition in the directory of queues
+     * @param host the host's name, or empty for this machine's; the one that has shipped the queue until now must never ship it again
+     * @return the number of the partition in the archive
+     * @throws MmapQueueException if there is no queue, or the archive cannot be written
+     */
+    public static int takeOver(String location, String directory, int local, String host) {
+        UUID queue = MmapQueue.idIn(Path.of(directory))
+                .orElseThrow(() -> new MmapQueueException(
+                        "there is no queue in " + directory + " that could be shipped, or one of format version 1"));
+        return onArchive(
+                location,
+                true,
+                archive ->
+                        archive.register(queue, local, HostName.of(host), true).id());
+    }
+
+    private interface Work<T> {
+        T on(Archive archive) throws IOException;
+    }
+
+    private static <T> T onArchive(String location, boolean creates, Work<T> work) {
+        ArchiveFiles files = Archives.files(Locations.of(KEY, location));
+        try {
+            try (Archive archive = creates ? Archive.create(files) : Archive.open(files)) {
+                return work.on(archive);
+            }
+        } catch (IOException e) {
+            throw new MmapQueueException("the archive in " + files.uri() + " could not be used: " + e, e);
+        } finally {
+            files.close();
+        }
+    }
+}

@@ -1,0 +1,156 @@
+package org.mmapqueue.core;
+
+import java.time.Duration;
+import java.util.Locale;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import org.mmapqueue.StartAt;
+import org.mmapqueue.archive.ShipOptions;
+import org.mmapqueue.archive.ShipStats;
+import org.mmapqueue.archive.Shipper;
+import org.mmapqueue.archive.files.Archives;
+import org.mmapqueue.archive.run.ArchiveCodec;
+import org.mmapqueue.archive.run.RunWriter;
+import org.mmapqueue.concurrent.Signal;
+import org.mmapqueue.config.ConfigKey;
+import org.mmapqueue.config.HostName;
+import org.mmapqueue.config.Locations;
+import org.mmapqueue.config.Settings;
+import org.mmapqueue.consume.ConsumerCore;
+import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.errors.OutOfRangeException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The shipping of an open queue into its archive, by this process or another one. Any number of threads. */
+public final class Shipping {
+    /** The consumer that holds the records which are not shipped yet. */
+    public static final String CONSUMER = "ship";
+
+    private static final Logger LOG = LoggerFactory.getLogger(Shipping.class);
+    private static final Duration MOST_AT_CLOSE = Duration.ofSeconds(5);
+
+    private final QueueCore core;
+    private final Settings.Archiving settings;
+    /** Other processes ship, too. */
+    private final Signal shipped;
+
+    private volatile @Nullable Shipper shipper;
+
+    Shipping(QueueCore core) {
+        this.core = core;
+        this.settings = core.settings().archiving();
+        this.shipped = Signal.forProcesses(core.settings().waiting());
+    }
+
+    /** Starts to ship, if the configuration says so. */
+    void start() {
+        if (!settings.isOn()) {
+            return;
+        }
+        ShipOptions options = new ShipOptions(
+                HostName.of(settings.host()),
+                Duration.ofMillis(settings.periodMillis()),
+                settings.bytes(),
+                ArchiveCodec.valueOf(settings.codec().toUpperCase(Locale.ROOT)),
+                Duration.ofMillis(settings.retainMillis()));
+        new RunWriter(core.id(), options.codec()); // throws if the codec's library is missing
+        ConsumerCore consumer = core.consumer(CONSUMER, StartAt.EARLIEST);
+        QueueShipSource source = new QueueShipSource(
+                core.id(),
+                core.directory().toAbsolutePath().getFileName().toString(),
+                core.log(),
+                core::endOffset,
+                before -> {
+                    core.commit(consumer, before);
+                    shipped.signalAll();
+                },
+                consumer);
+        Shipper started = new Shipper(
+                core.directory().toString(),
+                source,
+                Archives.files(Locations.of(ConfigKey.ARCHIVE_URI.keyName(), settings.uri())),
+                options);
+        shipper = started;
+        started.start();
+    }
+
+    /** What this process has shipped; empty if it does not ship. */
+    public Optional<ShipStats> stats() {
+        return Optional.ofNullable(shipper).map(Shipper::stats);
+    }
+
+    /** Throws ConfigException if this process ships: the archive would miss records. */
+    void checkMayPurge() {
+        if (settings.isOn()) {
+            throw new ConfigException(
+                    ConfigKey.ARCHIVE_URI.keyName(),
+                    settings.uri(),
+                    "none for a purge, which would ack records that are not shipped yet");
+        }
+    }
+
+    /** The offset of the first record that the archive does not have yet. */
+    private long shippedOffset() {
+        return core.committedOffset(CONSUMER)
+                .orElseThrow(() -> new ConfigException(
+                        "consumer",
+                        CONSUMER,
+                        "one of " + core.consumerNames() + ": no process has shipped the queue in " + core.directory()
+                                + " (archive_uri, or the command ship)"));
+    }
+
+    /**
+     * Waits until the archive has a record and all before it.
+     *
+     * @param timeoutNanos the longest wait
+     * @return whether it has
+     */
+    public boolean await(long offset, long timeoutNanos) throws InterruptedException {
+        core.log().randomAccess(); // version 1 has none
+        long end = core.endOffset();
+        if (offset < 0 || offset >= end) {
+            throw new OutOfRangeException("waiting for a shipped record", offset, 0, end - 1);
+        }
+        long deadline = System.nanoTime() + timeoutNanos;
+        if (shippedOffset() <= offset
+                && !core.settings().readOnly()
+                && core.log().durableOffset() <= offset) {
+            core.writer().flush();
+        }
+        while (shippedOffset() <= offset) {
+            Shipper own = shipper;
+            RuntimeException failure = own == null ? null : own.failure();
+            if (failure != null) {
+                throw new MmapQueueException(
+                        "the queue in " + core.directory() + " is not shipped any more: " + failure.getMessage(),
+                        failure);
+            }
+            if (deadline - System.nanoTime() <= 0) {
+                return false;
+            }
+            shipped.await(deadline, () -> shippedOffset() > offset);
+        }
+        return true;
+    }
+
+    private void makeDurable() {
+        try {
+            if (!core.settings().readOnly()) {
+                core.writer().flush();
+            }
+        } catch (MmapQueueException e) {
+            LOG.warn("the queue in {} could not be flushed before its close: {}", core.directory(), e.getMessage());
+        }
+    }
+
+    /** Ships what is left, within some seconds, and ends. */
+    void close() {
+        Shipper own = shipper;
+        if (own != null) {
+            makeDurable();
+            own.close(MOST_AT_CLOSE);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+package org.mmapqueue.lookup;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.util.function.Consumer;
+import org.mmapqueue.StoredRecord;
+import org.mmapqueue.StoredRecordSink;
+import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.log.LogReaderV2;
+import org.mmapqueue.log.TruncatedFiles;
+import org.mmapqueue.segment.RecordDescriptor;
+
+/**
+ * Reads records as the log stores them, tombstones included, and checks each. Holds no record, and pins no segment
+ * between calls. Each is for one thread at a time.
+ */
+public final class StoredReader implements Closeable {
+    private static final long NOWHERE = -1;
+
+    private final LogReaderV2 reader;
+    private final RandomAccessReader randomAccess;
+    private final Consumer<Closeable> forget;
+    /** The offset of the record that the log reader is before, or {@link #NOWHERE}. */
+    private long next = NOWHERE;
+
+    private byte[] payload = new byte[0];
+    private boolean closed;
+
+    /** @param forget called when it is closed */
+    StoredReader(LogReaderV2 reader, RandomAccessReader randomAccess, Consumer<Closeable> forget) {
+        this.reader = reader;
+        this.randomAccess = randomAccess;
+        this.forget = forget;
+    }
+
+    /**
+     * Reads records.
+     *
+     * @param from the first record's offset; quickest where the last call has ended
+     * @param to the offset after the last record
+     * @param maxBytes the most bytes of records in the log, headers included; a larger first record is read nevertheless
+     * @param sink called with each record, in order; the array is used again for the next one. It must not wait: a close
+     *     waits for it
+     * @return the number of records; 0 if the first one has not been pushed yet
+     * @throws OutOfRangeException if the first record is not retained, or the first offset is beyond the log end
+     * @throws CorruptException if the first record is damaged
+     * @throws ClosedException if this reader or the queue is closed
+     */
+    public synchronized int read(long from, long to, long maxBytes, StoredRecordSink sink) {
+        if (closed) {
+            throw new ClosedException("the queue is closed");
+        }
+        int count = 0;
+        try {
+            if (next != from) {
+                reader.moveTo(randomAccess.locate(from).position());
+                next = from;
+            }
+            for (long left = maxBytes; next < to && reader.next(); count++) {
+                long bytes = RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(reader.lengthAndFlags());
+                if (count > 0 && bytes > left) {
+                    break;
+                }
+                deliver(sink);
+                left -= bytes;
+                next++;
+            }
+        } catch (CorruptException e) {
+            next = NOWHERE;
+            if (count == 0) {
+                throw lostOr(from, e);
+            }
+        } catch (IOException e) {
+            next = NOWHERE;
+            throw new MmapQueueException("record " + (from + count) + " could not be read: " + e, e);
+        } catch (InternalError e) {
+            throw TruncatedFiles.explain(e, reader.swapper().ring());
+        } finally {
+            reader.leave();
+        }
+        return count;
+    }
+
+    private void deliver(StoredRecordSink sink) throws IOException {
+        long segmentId = reader.segmentId();
+        long epoch = reader.epoch();
+        int at = reader.segmentOffset();
+        int length = reader.length();
+        if (payload.length < length) {
+            payload = new byte[Math.max(length, 2 * payload.length)];
+        }
+        reader.read(payload, 0);
+        sink.take(new StoredRecord(
+                next,
+                segmentId,
+                epoch,
+                at,
+                reader.lengthAndFlags(),
+                reader.checksum(),
+                reader.timestamp(),
+                payload,
+                0,
+                length));
+        reader.advance();
+    }
+
+    // A record that is overwritten while it is read looks damaged.
+    private RuntimeException lostOr(long offset, CorruptException damage) {
+        try {
+            randomAccess.checkRetained(offset);
+        } catch (OutOfRangeException e) {
+            return e;
+        }
+        return damage;
+    }
+
+    /** Waits for the running call; every later one throws ClosedException. A second close does nothing. */
+    @Override
+    public synchronized void close() {
+        closed = true;
+        forget.accept(this);
+    }
+}

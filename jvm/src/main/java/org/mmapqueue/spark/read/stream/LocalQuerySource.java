@@ -1,0 +1,78 @@
+package org.mmapqueue.spark.read.stream;
+
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.UUID;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.spark.common.PartitionDirectory;
+
+/** A local queue; each partition stores the consumer's position itself. Not thread-safe. */
+final class LocalQuerySource implements QuerySource {
+    private final Path root;
+    private final String consumer;
+    private final String user;
+    /** All that were seen. */
+    private final Map<Integer, PartitionDirectory> directories = new HashMap<>();
+
+    /**
+     * Opens nothing yet.
+     *
+     * @param user checkpoint of the query, for error messages of other queries
+     */
+    LocalQuerySource(Path root, String consumer, String user) {
+        this.root = root;
+        this.consumer = consumer;
+        this.user = user;
+    }
+
+    @Override
+    public void refresh() {
+        // an open queue shows new records itself
+    }
+
+    @Override
+    public List<Integer> ids() {
+        List<PartitionDirectory> found = PartitionDirectory.find(root);
+        found.forEach(each -> directories.put(each.id(), each));
+        return found.stream().map(PartitionDirectory::id).toList();
+    }
+
+    @Override
+    public Optional<UUID> queueId(int partition) {
+        PartitionDirectory directory = directories.get(partition);
+        return directory == null ? Optional.empty() : MmapQueue.idIn(directory.directory());
+    }
+
+    @Override
+    public Optional<UUID> archiveId() {
+        return Optional.empty();
+    }
+
+    @Override
+    public StreamPartition open(int partition) {
+        return new LocalStreamPartition(directories.get(partition), consumer, user);
+    }
+
+    @Override
+    public void store() {
+        // each consumer's page has its position
+    }
+
+    @Override
+    public void storeIfPossible() {
+        store();
+    }
+
+    @Override
+    public void forget() {
+        // each partition deletes its consumer
+    }
+
+    @Override
+    public void close() {
+        // nothing is open
+    }
+}

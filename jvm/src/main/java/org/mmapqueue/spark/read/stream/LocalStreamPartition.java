@@ -1,0 +1,214 @@
+package org.mmapqueue.spark.read.stream;
+
+import java.nio.file.Path;
+import java.util.Optional;
+import org.mmapqueue.Consumer;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueStats;
+import org.mmapqueue.StartAt;
+import org.mmapqueue.errors.DroppedException;
+import org.mmapqueue.errors.LockedException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.spark.common.ConsumersOfQueries;
+import org.mmapqueue.spark.common.PartitionDirectory;
+import org.mmapqueue.spark.read.plan.OffsetRanges;
+import org.mmapqueue.spark.source.LocalPartition;
+import org.mmapqueue.spark.source.LocalPartitionLocation;
+import org.mmapqueue.spark.source.ReadablePartition;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A partition in a local directory with a consumer of a query. Not thread-safe.
+ */
+final class LocalStreamPartition implements StreamPartition {
+    private static final Logger LOG = LoggerFactory.getLogger(LocalStreamPartition.class);
+
+    private final PartitionDirectory directory;
+    private final Path real;
+    private final MmapQueue queue;
+    private final LocalPartition records;
+    private final Consumer consumer;
+    private final long mostHeld;
+    private boolean closed;
+
+    /**
+     * Opens a partition and its consumer; a new consumer begins at the log start.
+     *
+     * @param user checkpoint of the query, for error messages of other queries
+     * @throws IllegalStateException if another query or process uses the consumer
+     */
+    LocalStreamPartition(PartitionDirectory directory, String consumerName, String user) {
+        this.directory = directory;
+        real = PartitionDirectory.real(directory.directory());
+        String other = ConsumersOfQueries.take(real.toString(), consumerName, user);
+        if (other != null) {
+            throw inUse(
+                    consumerName,
+                    "the query with checkpoint " + other + " in this process, pid "
+                            + ProcessHandle.current().pid(),
+                    null);
+        }
+        MmapQueue opened = null;
+        Consumer own = null;
+        try {
+            opened = MmapQueue.openToRead(real);
+            own = opened.consumer(consumerName, StartAt.EARLIEST);
+            sayCheckpoint(own, user);
+        } catch (LockedException e) {
+            throw inUse(consumerName, e.pid() < 0 ? "another process of unknown pid" : "process " + e.pid(), e);
+        } finally {
+            if (own == null) {
+                if (opened != null) {
+                    opened.close();
+                }
+                ConsumersOfQueries.release(real.toString(), consumerName);
+            }
+        }
+        queue = opened;
+        records = new LocalPartition(new LocalPartitionLocation(directory), opened);
+        consumer = own;
+        QueueStats stats = queue.stats();
+        mostHeld = Math.max(0, stats.capacitySegments() / 2 - 1) * (long) stats.segmentSize();
+    }
+
+    // The label identifies the query, for operators and drop_orphaned_consumers.
+    private static void sayCheckpoint(Consumer consumer, String user) {
+        if (consumer.name().equals(OffsetRanges.DEFAULT_CONSUMER)) {
+            return; // default has no page, and so no label
+        }
+        try {
+            consumer.label(ConsumersOfQueries.label(user));
+        } catch (MmapQueueException e) {
+            LOG.warn(
+                    "the label of consumer {} could not be set to the query with checkpoint {}: {}",
+                    consumer.name(),
+                    user,
+                    e.getMessage());
+        }
+    }
+
+    private IllegalStateException inUse(String name, String holder, Exception cause) {
+        return new IllegalStateException(
+                "consumer " + name + " of the queue in " + directory.path() + " is in use by " + holder
+                        + "; each query needs a consumer of its own: see option consumer",
+                cause);
+    }
+
+    @Override
+    public ReadablePartition records() {
+        return records;
+    }
+
+    /**
+     * A batch is retained until the next one is logged, which needs new records.
+     * So the batch must leave room for them in the ring, including its partly filled first and last segment.
+     */
+    @Override
+    public long mostHeld() {
+        return mostHeld;
+    }
+
+    @Override
+    public Optional<Holder> slowest() {
+        QueueStats stats = queue.stats();
+        return stats.slowestConsumer().map(name -> new Holder(name, stats.writingPosition() - stats.lowWatermark()));
+    }
+
+    @Override
+    public boolean mayBeginLate() {
+        return false;
+    }
+
+    @Override
+    public String shortEnd() {
+        return "so its last records were not durable when the machine failed";
+    }
+
+    private long held() {
+        return consumer.committedOffset();
+    }
+
+    @Override
+    public long moveTo(StartAt start) {
+        try {
+            consumer.seek(start);
+        } catch (DroppedException e) {
+            consumer.seek(start); // DroppedException is thrown once for each loss
+        }
+        return held();
+    }
+
+    @Override
+    public long hold(long from) {
+        try {
+            consumer.seek(StartAt.COMMITTED); // throws DroppedException if the writer has dropped records
+        } catch (DroppedException e) {
+            LOG.warn("partition {} of the queue in {}: {}", directory.id(), directory.path(), e.getMessage());
+        }
+        if (held() <= from) {
+            return from;
+        }
+        try {
+            return moveTo(StartAt.offset(from));
+        } catch (OutOfRangeException e) {
+            return moveTo(StartAt.EARLIEST);
+        }
+    }
+
+    @Override
+    public void release(long before) {
+        if (before > held() && before <= queue.endOffset()) {
+            try {
+                moveTo(StartAt.offset(before));
+            } catch (OutOfRangeException e) {
+                // Dropped or lost in between: the next batch reports the loss.
+                LOG.warn(
+                        "partition {} of the queue in {} cannot be acked up to offset {}: {}",
+                        directory.id(),
+                        directory.path(),
+                        before,
+                        e.getMessage());
+            }
+        }
+    }
+
+    @Override
+    public void forget() {
+        try {
+            queue.deleteConsumer(consumer.name());
+        } catch (MmapQueueException e) {
+            LOG.warn(
+                    "consumer {} of the queue in {} could not be deleted, and retains records: {}",
+                    consumer.name(),
+                    directory.path(),
+                    e.getMessage());
+        } finally {
+            close();
+        }
+    }
+
+    @Override
+    public void abandon() {
+        try {
+            close();
+        } catch (MmapQueueException e) {
+            LOG.warn("the former queue of {} could not be closed: {}", directory.path(), e.getMessage());
+        }
+    }
+
+    @Override
+    public void close() {
+        if (closed) {
+            return; // another query may own the consumer now
+        }
+        closed = true;
+        try {
+            consumer.close();
+        } finally {
+            queue.close();
+            ConsumersOfQueries.release(real.toString(), consumer.name());
+        }
+    }
+}

@@ -1,0 +1,44 @@
+package org.mmapqueue.spark.read.stream;
+
+import java.util.List;
+import java.util.Optional;
+import java.util.UUID;
+
+/** The queue of a query, and the query's consumer of it. Not thread-safe. */
+interface QuerySource extends AutoCloseable {
+
+    /** Looks for partitions and records. */
+    void refresh();
+
+    /**
+     * The partitions that exist, by number.
+     *
+     * @throws IllegalArgumentException if there is no queue
+     */
+    List<Integer> ids();
+
+    /** The identity of the queue that a partition has now; empty if there is none. */
+    Optional<UUID> queueId(int partition);
+
+    /** The identity of the archive; empty for a local queue. */
+    Optional<UUID> archiveId();
+
+    /**
+     * Opens a partition and the query's consumer of it; a new consumer begins at the log start.
+     *
+     * @throws IllegalStateException if another query or process uses the consumer
+     */
+    StreamPartition open(int partition);
+
+    /** Stores the positions of the consumer, where the partitions themselves do not. */
+    void store();
+
+    /** As {@link #store}; a failure is logged, and the next call tries again. */
+    void storeIfPossible();
+
+    /** Deletes the consumer, where the partitions themselves do not. */
+    void forget();
+
+    @Override
+    void close();
+}

@@ -1,0 +1,161 @@
+package org.mmapqueue.spark.source;
+
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalLong;
+import java.util.UUID;
+import java.util.stream.Collectors;
+import org.mmapqueue.ConsumerStats;
+import org.mmapqueue.MessageHandler;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.RecordReader;
+import org.mmapqueue.RecordSink;
+
+/**
+ * A partition in a local directory, open for reading. Thread-safe.
+ *
+ * @param location where it is
+ * @param queue the partition
+ */
+public record LocalPartition(LocalPartitionLocation location, MmapQueue queue) implements ReadablePartition {
+    /** Mappings that are not for tasks: two for the writer, two for a consumer, and one spare. */
+    private static final int OTHERS = 5;
+
+    private static final String MAX_IN_MEM_SEGMENTS = "max_in_mem_segments";
+
+    private record Reader(RecordReader reader) implements SequentialReader {
+
+        @Override
+        public long offset() {
+            return reader.offset();
+        }
+
+        @Override
+        public long segments() {
+            return reader.segments();
+        }
+
+        @Override
+        public long damagedRecords() {
+            return reader.damagedRecords();
+        }
+
+        @Override
+        public int read(int maxRecords, long maxBytes, RecordSink sink) {
+            return reader.read(maxRecords, maxBytes, sink);
+        }
+
+        @Override
+        public int read(int maxRecords, long maxBytes, MessageHandler handler) {
+            return reader.read(maxRecords, maxBytes, handler);
+        }
+
+        @Override
+        public void close() {
+            reader.close();
+        }
+    }
+
+    @Override
+    public int id() {
+        return location.id();
+    }
+
+    @Override
+    public String path() {
+        return location.path();
+    }
+
+    @Override
+    public PartitionLocation location(long from, long to) {
+        return location;
+    }
+
+    @Override
+    public UUID queueId() {
+        return queue.id();
+    }
+
+    @Override
+    public long firstOffset() {
+        return queue.firstOffset();
+    }
+
+    @Override
+    public long endOffset() {
+        return queue.endOffset();
+    }
+
+    @Override
+    public long bytes(long from, long to) {
+        return queue.bytes(from, to);
+    }
+
+    @Override
+    public long[] split(long from, long to, long bytes) {
+        return queue.split(from, to, bytes);
+    }
+
+    @Override
+    public OptionalLong find(Instant time) {
+        return queue.find(time);
+    }
+
+    /** By a binary search each. */
+    @Override
+    public long[] rangeOf(long lowMicros, long highMicros) {
+        long from = offsetOf(lowMicros);
+        return new long[] {from, highMicros == Long.MAX_VALUE ? Long.MAX_VALUE : offsetOf(highMicros + 1)};
+    }
+
+    private long offsetOf(long micros) {
+        OptionalLong found = queue.find(Instant.EPOCH.plus(Math.max(0, micros), ChronoUnit.MICROS));
+        return found.isPresent() ? found.getAsLong() : Long.MAX_VALUE;
+    }
+
+    @Override
+    public long minTimestampMicros(long from, long to) {
+        return queue.get(from).timestampMicros();
+    }
+
+    @Override
+    public long maxTimestampMicros(long from, long to) {
+        return queue.get(to - 1).timestampMicros();
+    }
+
+    @Override
+    public Map<String, Long> committedOffsets() {
+        return queue.consumerStats().stream()
+                .collect(Collectors.toMap(
+                        ConsumerStats::name, ConsumerStats::committedOffset, (one, other) -> one, LinkedHashMap::new));
+    }
+
+    /** This host alone. */
+    @Override
+    public List<String> hosts(long from, long to) {
+        return List.of(location.host());
+    }
+
+    /**
+     * A task pins the segment that it reads, and a second one while a record spans both. If tasks pinned
+     * max_in_mem_segments segments and each needed a second one, none could continue. So the limit leaves at least one
+     * mapping free.
+     */
+    @Override
+    public int maxReaders() {
+        return Math.max(1, Integer.parseInt(queue.config().asMap().get(MAX_IN_MEM_SEGMENTS)) - OTHERS);
+    }
+
+    @Override
+    public SequentialReader reader(long from, long to, boolean skipsDamage) {
+        return new Reader(queue.reader(from, to, skipsDamage));
+    }
+
+    @Override
+    public void close() {
+        queue.close();
+    }
+}

@@ -1,0 +1,120 @@
+package org.mmapqueue.spark.source;
+
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalLong;
+
+/** An open partition, as the driver plans scans of it. One thread at a time. */
+public interface ReadablePartition extends PartitionRecords {
+
+    /**
+     * The partition's number.
+     *
+     * @return at least 0
+     */
+    int id();
+
+    /**
+     * Where the partition is, for messages.
+     *
+     * @return the directory or URI
+     */
+    String path();
+
+    /**
+     * Where a task finds a range.
+     *
+     * @param from the first offset
+     * @param to the offset after the last one
+     * @return the location
+     */
+    PartitionLocation location(long from, long to);
+
+    /**
+     * The log start.
+     *
+     * @return the first offset that is retained
+     */
+    long firstOffset();
+
+    /**
+     * The log end.
+     *
+     * @return the offset of the next record
+     */
+    long endOffset();
+
+    /**
+     * The size of a range in the log.
+     *
+     * @param from the first offset
+     * @param to the offset after the last one
+     * @return bytes, interpolated within a segment or run
+     */
+    long bytes(long from, long to);
+
+    /**
+     * Splits a range into parts of about equal size.
+     *
+     * @param from the first offset
+     * @param to the offset after the last one
+     * @param bytes the size of a part
+     * @return the bounds of the parts, ascending, from and to included
+     */
+    long[] split(long from, long to, long bytes);
+
+    /**
+     * The first record of a time or later.
+     *
+     * @param time the time of the push
+     * @return its offset; empty if no record is as recent
+     * @throws org.mmapqueue.errors.ConfigException if the partition stores no timestamps
+     */
+    OptionalLong find(Instant time);
+
+    /**
+     * A range that holds all records of a time interval, and maybe others, found without reading more than a search
+     * needs.
+     *
+     * @param lowMicros the first time, µs since 1970
+     * @param highMicros the last time
+     * @return the first offset, and the offset after the last one; {@link Long#MAX_VALUE} stands for the log end
+     * @throws org.mmapqueue.errors.ConfigException if the partition stores no timestamps
+     */
+    long[] rangeOf(long lowMicros, long highMicros);
+
+    /**
+     * The least timestamp in a range.
+     *
+     * @param from the first offset
+     * @param to the offset after the last one, greater than {@code from}
+     * @return µs since 1970; 0 if only reading all records can tell it
+     */
+    long minTimestampMicros(long from, long to);
+
+    /**
+     * The greatest timestamp in a range.
+     *
+     * @param from the first offset
+     * @param to the offset after the last one, greater than {@code from}
+     * @return µs since 1970; 0 if only reading all records can tell it
+     */
+    long maxTimestampMicros(long from, long to);
+
+    /**
+     * The committed offsets of consumers.
+     *
+     * @return offsets by consumer
+     */
+    Map<String, Long> committedOffsets();
+
+    /**
+     * The hosts that read a range best, by their names in Spark's scheduler.
+     *
+     * @param from the first offset
+     * @param to the offset after the last one
+     * @return the hosts, best first; empty if all are equal
+     */
+    List<String> hosts(long from, long to);
+}

@@ -1,0 +1,63 @@
+"""`mmapqueue ship`."""
+
+import signal
+import threading
+from typing import Annotated
+
+import typer
+
+from mmapqueue._cli.arguments import ClassPath, Directory
+from mmapqueue._cli.shipping import Shippers
+from mmapqueue._cli.status import DONE
+from mmapqueue._jvm import archive_jars
+from mmapqueue._values.arguments import location
+from mmapqueue._values.configuration import Configuration
+
+#: New partitions, and shipping that has ended, are seen within this time.
+_LOOK_SECONDS = 1.0
+
+
+def ship(
+    directory: Directory,
+    to: Annotated[
+        str, typer.Option(metavar="URI", help="The archive: a URI, or the path of a directory.", show_default=False)
+    ],
+    period: Annotated[str, typer.Option(metavar="DURATION", help="The time between two files.")] = "1s",
+    size: Annotated[str, typer.Option("--bytes", metavar="SIZE", help="Bytes that are shipped earlier.")] = "8m",
+    codec: Annotated[str, typer.Option(metavar="CODEC", help="Compression: none or zstd.")] = "none",
+    retain: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="Delete records of this age that every query has committed."),
+    ] = None,
+    host: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The name of this host in the archive; by default its own.")
+    ] = None,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Ship although another host has shipped it, which never will again.")
+    ] = False,
+    classpath: ClassPath = None,
+    once: Annotated[bool, typer.Option("--once", help="Ship what is durable now, and end.")] = False,
+) -> int:
+    """Ship durable records of a queue, or of a directory of partitions, into an archive that many hosts share.
+
+    Runs beside the process that writes, until SIGTERM or Ctrl-C. The queue keeps records until the archive has them:
+    while it is away, attempts are repeated.
+    """
+    place = location("--to", to)
+    archive_jars.prepare(place, codec, classpath)
+    options = Configuration(archive_uri=place, ship_period=period, ship_bytes=size, archive_codec=codec)
+    if retain is not None:
+        options["archive_retain"] = retain
+    if host is not None:
+        options["archive_host"] = host
+    stopped = threading.Event()
+    with Shippers(directory, options, takes_over=take_over) as shippers:
+        if once:
+            shippers.ship_all()
+            print(shippers.summary())
+        else:
+            signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+            print(f"ready: {', '.join(shippers.paths)} to {place}", flush=True)
+            while not stopped.wait(_LOOK_SECONDS):
+                shippers.check()
+    return DONE

@@ -1,0 +1,108 @@
+"""Ships queues that other processes write, beside them."""
+
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import mmapqueue
+from mmapqueue._cli.output import size_text
+from mmapqueue._cli.queues import existing, partition_number, queues_in
+from mmapqueue._tools.archives import take_over
+from mmapqueue._values.annotations import Self
+from mmapqueue._values.configuration import Configuration
+from mmapqueue._values.errors import MmapQueueError
+
+_LOOK_SECONDS = 0.2
+_POLL_SECONDS = 0.01
+
+
+class Shippers:
+    """The shipping of a queue, or of the partitions of a directory. A context manager; for one thread.
+
+    Args:
+        directory: The directory of the queue, or of the partitions.
+        options: What each queue is shipped with.
+        takes_over: Whether this host becomes the one that ships them.
+
+    Raises:
+        NotFound: The directory has no queue.
+        Locked: Another process ships a queue.
+        MmapQueueError: A queue cannot be read.
+    """
+
+    def __init__(self, directory: str, options: Configuration, *, takes_over: bool) -> None:
+        self._directory = directory
+        self._options = options
+        self._takes_over = takes_over
+        self._queues: dict[str, mmapqueue.Queue[bytes]] = {}
+        with ExitStack() as opened:
+            opened.callback(self.close)
+            self._open_new()
+            opened.pop_all()
+
+    @property
+    def paths(self) -> list[str]:
+        """The directories of the queues."""
+        return list(self._queues)
+
+    def _open_new(self) -> None:
+        for path in queues_in(self._directory):
+            if path in self._queues:
+                continue
+            absolute = existing(path)
+            if self._takes_over:
+                place, host = str(self._options["archive_uri"]), self._options.get("archive_host", "")
+                take_over(place, absolute, partition_number(absolute), host)
+            options: Any = {"read_only": True, **self._options}
+            self._queues[path] = mmapqueue.Queue(absolute, **options)
+
+    def check(self) -> None:
+        """Ships partitions that were made since.
+
+        Raises:
+            MmapQueueError: The shipping of a queue has ended.
+        """
+        if (Path(self._directory) / "p=0").exists():
+            self._open_new()
+        for path, queue in self._queues.items():
+            stats = queue.ship_stats()
+            if stats is not None and stats.has_ended:
+                raise MmapQueueError(f"{path} is not shipped any more: {stats.failure}")
+
+    def ship_all(self) -> None:
+        """Returns when the archive has what is durable now.
+
+        Raises:
+            MmapQueueError: An attempt has failed.
+        """
+        for path, queue in self._queues.items():
+            durable = queue.durable_offset()
+            while not self._has_begun(path) or (
+                durable and not queue.await_shipped(durable - 1, timeout=_LOOK_SECONDS)
+            ):
+                time.sleep(_POLL_SECONDS)
+
+    def _has_begun(self, path: str) -> bool:
+        stats = self._queues[path].ship_stats()
+        if stats is not None and stats.failure is not None:
+            raise MmapQueueError(f"{path} could not be shipped: {stats.failure}")
+        return stats is not None and stats.has_begun
+
+    def close(self) -> None:
+        """Ships what is durable, as far as the archive can be reached, and closes the queues."""
+        while self._queues:
+            _, queue = self._queues.popitem()
+            queue.close()
+
+    def summary(self) -> str:
+        """What was shipped."""
+        found = [stats for queue in self._queues.values() if (stats := queue.ship_stats()) is not None]
+        records, size, runs = (sum(column) for column in zip(*(each[:3] for each in found), strict=True))
+        return f"shipped {records} records, {size_text(size)}, in {runs} files"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()

@@ -1,0 +1,44 @@
+"""The jars that an archive needs: Hadoop's for its file system, zstd's for its compression."""
+
+import os
+from collections.abc import Iterable
+from importlib.util import find_spec
+from pathlib import Path
+
+from mmapqueue._jvm import standalone
+
+#: Jars and directories of jars, between colons, for JVMs that this process starts.
+VARIABLE = "MMAPQUEUE_CLASSPATH"
+#: What is taken of Spark's jars. Its log libraries would come between the JVM's log and this process.
+_OF_SPARK = ("hadoop-client-api-*.jar", "hadoop-client-runtime-*.jar", "commons-logging-*.jar", "zstd-jni-*.jar")
+#: A run that is collected, and one that is compacted, in MiB of heap.
+_HEAP = 160
+_HEAP_OF_HADOOP = 320
+
+
+def prepare(location: str, codec: str, class_path: str | None = None) -> None:
+    """Makes the JVM of this process start with what an archive needs, if it does not run yet.
+
+    Args:
+        location: The archive's URI or path.
+        codec: How its records are compressed.
+        class_path: Jars, directories and DIR/* between colons; None for those of the environment variable
+            MMAPQUEUE_CLASSPATH, else, as far as the archive needs them, those of an installed PySpark.
+    """
+    is_local = ":" not in location or location.startswith("file:")
+    given = os.environ.get(VARIABLE) if class_path is None else class_path
+    if given:
+        entries = [each for each in given.split(os.pathsep) if each]
+    elif is_local and codec == "none":
+        entries = []
+    else:
+        entries = list(map(str, _of_spark()))
+    standalone.start_with(entries, _HEAP if is_local else _HEAP_OF_HADOOP)
+
+
+def _of_spark() -> Iterable[Path]:
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        return []
+    jars = Path(spec.origin).parent / "jars"
+    return [jar for pattern in _OF_SPARK for jar in sorted(jars.glob(pattern))]

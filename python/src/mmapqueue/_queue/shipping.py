@@ -1,0 +1,131 @@
+"""Shipping: what an archive has of a queue."""
+
+from datetime import datetime, timedelta, timezone
+from typing import NamedTuple
+
+from mmapqueue._queue.deadline import Deadline
+from mmapqueue._queue.handle import QueueHandle
+from mmapqueue._values.durations import Duration
+from mmapqueue._values.offsets import as_long
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+class ShipStats(NamedTuple):
+    """What this process has shipped into the archive since it opened the queue. Immutable.
+
+    The lag is that of the consumer `ship`: see `Queue.consumer_stats`.
+
+    Attributes:
+        records: Records that it has stored in the archive.
+        bytes: Bytes of these records, uncompressed, headers included.
+        runs: Files that it has stored.
+        failures: Attempts that have failed.
+        last_run: When it stored the last file, in UTC; None before the first.
+        has_begun: Whether it has found the archive's end, from which it continues.
+        failure: Why the last attempt has failed, or why the shipping has ended; None after a success.
+        has_ended: Whether it ships no more.
+
+    Example:
+        >>> with mmapqueue.Queue("shipped", archive_uri="archive", ship_period="10ms") as shipped:
+        ...     shipped.push(b"one", shipped=True)
+        ...     shipped.ship_stats().failures
+        0
+        0
+    """
+
+    records: int
+    bytes: int
+    runs: int
+    failures: int
+    last_run: datetime | None
+    has_begun: bool
+    failure: str | None
+    has_ended: bool
+
+
+class Shipping:
+    """The methods of a queue that look at its archive."""
+
+    _handle: QueueHandle
+
+    def durable_offset(self) -> int:
+        """The offset after the last record that is durable here: that survives a loss of power.
+
+        Known also in a process that only reads. Not less than the offset of the oldest retained record.
+
+        Raises:
+            Closed: The queue is closed.
+
+        Example:
+            >>> queue.push(b"one", sync=True)
+            0
+            >>> queue.durable_offset()
+            1
+        """
+        offset: int = self._handle.call("durableOffset")
+        return offset
+
+    def await_shipped(self, offset: int, timeout: Duration | None = None) -> bool:
+        """Waits until the archive has a record and all before it, whichever process ships the queue.
+
+        A record that the archive has survives the loss of this host. In the process that writes, makes the records
+        durable first.
+
+        Args:
+            offset: The record's offset.
+            timeout: The longest to wait: seconds, a timedelta, or a text such as "30s"; None for as long as it takes.
+
+        Returns:
+            Whether the archive has them.
+
+        Raises:
+            ConfigError: There is no consumer `ship`: no process has shipped this queue.
+            OutOfRange: The record was not pushed.
+            Closed: The queue is closed, or was closed during the wait.
+            MmapQueueError: This process ships the queue, and had to end that.
+
+        Example:
+            >>> with mmapqueue.Queue("shipped", archive_uri="archive", ship_period="10ms") as shipped:
+            ...     shipped.await_shipped(shipped.push(b"one"), timeout="60s")
+            True
+        """
+        deadline, number = Deadline(True, timeout), as_long(offset)
+        while not self._handle.call("awaitShipped", number, deadline.call_millis()):
+            if deadline.has_passed():
+                return False
+        return True
+
+    def ship_stats(self) -> ShipStats | None:
+        """What this process has shipped; None for a queue that was opened without archive_uri.
+
+        Raises:
+            Closed: The queue is closed.
+
+        Example:
+            >>> queue.ship_stats() is None
+            True
+        """
+        text: str = self._handle.call("shipStats")
+        if not text:
+            return None
+        values = dict(line.split("=", 1) for line in text.splitlines())
+        last_run = values["lastRun"]
+        return ShipStats(
+            int(values["records"]),
+            int(values["bytes"]),
+            int(values["runs"]),
+            int(values["failures"]),
+            _EPOCH + timedelta(microseconds=int(last_run)) if last_run else None,
+            values["hasBegun"] == "true",
+            values["failure"] or None,
+            values["hasEnded"] == "true",
+        )
+
+    def _await_all_shipped(self, pushed: int) -> None:
+        """Waits until the archive has all records that are in the queue now; errors have the number of pushed ones."""
+        try:
+            self.await_shipped(int(self._handle.call("endOffset")) - 1)
+        except BaseException as error:
+            error.pushed = pushed  # type: ignore[attr-defined]
+            raise

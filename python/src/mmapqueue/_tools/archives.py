@@ -1,0 +1,129 @@
+"""Looks at an archive: its partitions and consumers."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta, timezone
+from typing import NamedTuple
+
+from mmapqueue._jvm import bridge, names
+from mmapqueue._jvm.calls import Call
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+class PartitionState(NamedTuple):
+    """A partition of an archive.
+
+    Attributes:
+        partition: Its number in the archive.
+        host: The host that ships it.
+        queue: The queue's UUID.
+        local: The number of the partition in the queue's directory.
+        first_offset: The log start.
+        end_offset: The log end.
+        runs: Files that a reader of all records opens.
+        bytes: Bytes of the records, uncompressed.
+        last_run: When the last file was stored; None without one.
+    """
+
+    partition: int
+    host: str
+    queue: str
+    local: int
+    first_offset: int
+    end_offset: int
+    runs: int
+    bytes: int
+    last_run: datetime | None
+
+
+class ConsumerState(NamedTuple):
+    """A consumer of an archive.
+
+    Attributes:
+        name: Its name.
+        label: Its owner's description.
+        last_commit: When it committed last.
+        offsets: The committed offset of each partition.
+    """
+
+    name: str
+    label: str
+    last_commit: datetime
+    offsets: dict[int, int]
+
+    def lag(self, partitions: Iterable[PartitionState]) -> int:
+        """Records that it has not committed."""
+        return sum(
+            max(0, each.end_offset - max(each.first_offset, self.offsets.get(each.partition, 0))) for each in partitions
+        )
+
+
+class ArchiveState(NamedTuple):
+    """An archive.
+
+    Attributes:
+        uri: Its directory.
+        id: Its UUID.
+        partitions: By number.
+        consumers: By name.
+    """
+
+    uri: str
+    id: str
+    partitions: list[PartitionState]
+    consumers: list[ConsumerState]
+
+
+def describe(location: str) -> ArchiveState:
+    """The state of an archive.
+
+    Args:
+        location: Its URI, or the absolute path of a local directory.
+
+    Raises:
+        ArchiveError: There is no archive, or no library that reads its file system.
+        MmapQueueError: It cannot be read.
+    """
+    uri = identity = ""
+    partitions, consumers = [], []
+    for line in str(_call("describe")(location)).split("\n"):
+        kind, *fields = line.split(names.SEPARATOR)
+        if kind == "archive":
+            identity, uri = fields
+        elif kind == "partition":
+            number, host, queue, *numbers, last_run = fields
+            local, first, end, runs, size = map(int, numbers)
+            partitions.append(PartitionState(int(number), host, queue, local, first, end, runs, size, _time(last_run)))
+        else:
+            name, label, updated, *pairs = fields
+            offsets = dict(zip(map(int, pairs[::2]), map(int, pairs[1::2]), strict=True))
+            consumers.append(ConsumerState(name, label, _time(updated) or _EPOCH, offsets))
+    return ArchiveState(uri, identity, partitions, consumers)
+
+
+def delete_consumer(location: str, name: str) -> bool:
+    """Deletes a consumer; returns whether there was one. Arguments and errors are those of `describe`."""
+    return bool(_call("deleteConsumer")(location, name))
+
+
+def take_over(location: str, directory: str, local: int, host: str) -> None:
+    """Makes a host the one that ships a queue.
+
+    Args:
+        location: The archive, as for `describe`; it is made if there is none.
+        directory: The queue's directory.
+        local: The number of the partition in the directory of queues.
+        host: The host's name; empty for this machine's.
+
+    Raises:
+        MmapQueueError: There is no queue, or the archive cannot be written.
+    """
+    _call("takeOver")(location, directory, local, host)
+
+
+def _call(name: str) -> Call:
+    return Call(bridge.class_of(None, names.ARCHIVE_ADMIN), name, names.ARCHIVE_CALLS[name])
+
+
+def _time(millis: str) -> datetime | None:
+    return None if int(millis) < 0 else _EPOCH + timedelta(milliseconds=int(millis))

@@ -1,0 +1,118 @@
+"""Kills processes that ship a queue, again and again; compares queue and archive in the end.
+
+    python ship_kills.py <kills> [--seed N] [--directory DIR]
+
+Each kill hits a process that pushes and ships, or `mmapqueue ship` beside a process that pushes. In the end the archive
+has each record of the queue once, at its offset, and no other one; and each record that a shipped push has returned.
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import mmapqueue
+from archive_runs import payloads, runs
+from conftest import children, eventually, is_running
+
+TARGETS = ("writer", "shipper")
+SECONDS = 120.0
+
+
+def run(kills: int, directory: Path, seed: int = 0) -> dict[str, object]:
+    """Runs the loop; returns the counts.
+
+    Raises:
+        AssertionError: Queue and archive differ.
+    """
+    chance = random.Random(seed)
+    killed: Counter[str] = Counter()
+    for number in range(kills):
+        target = TARGETS[number % len(TARGETS)]
+        if target == "writer":
+            _kill_writer(directory, number, chance)
+        else:
+            _kill_shipper(directory, number, chance)
+        killed[target] += 1
+    return {"seed": seed, "kills": dict(killed), **_compare(directory)}
+
+
+def _kill_writer(directory: Path, number: int, chance: random.Random) -> None:
+    file = Path(__file__).with_name("shipping_process.py")
+    words = [directory / "queue", directory / "archive", directory / "journal", number]
+    _kill_soon(directory, [str(file), *map(str, words)], chance)
+
+
+def _kill_shipper(directory: Path, number: int, chance: random.Random) -> None:
+    stopped = threading.Event()
+    with mmapqueue.Queue(directory / "queue", capacity="64m", flush_period="5ms") as queue:
+        queue.create_consumer("audit")
+
+        def push() -> None:
+            for count in range(1_000_000):
+                if stopped.is_set():
+                    return
+                queue.push_many(b"shipped %d %d %d" % (number, count, each) for each in range(20))
+                time.sleep(0.002)
+
+        pushing = threading.Thread(target=push)
+        pushing.start()
+        try:
+            words = ["-m", "mmapqueue", "ship", str(directory / "queue"), "--to", str(directory / "archive")]
+            _kill_soon(directory, [*words, "--period", "20ms", "--bytes", "16k"], chance)
+        finally:
+            stopped.set()
+            pushing.join()
+
+
+def _kill_soon(directory: Path, words: list[str], chance: random.Random) -> None:
+    """Starts a process, and kills it with its JVM at some moment after it is ready."""
+    with (directory / "errors").open("a") as errors:
+        process = subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, stderr=errors, text=True)
+    assert process.stdout is not None
+    with process.stdout:
+        assert process.stdout.readline().startswith("ready"), (directory / "errors").read_text()[-2000:]
+        started = children(process.pid)
+        time.sleep(chance.random() * chance.choice([0.05, 0.3, 1.0]))
+        for pid in (*started, process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.wait()
+    for pid in started:
+        assert eventually(lambda pid=pid: not is_running(pid), SECONDS)
+
+
+def _compare(directory: Path) -> dict[str, object]:
+    archive = directory / "archive"
+    with mmapqueue.Queue(directory / "queue", capacity="64m", archive_uri=archive, ship_period="20ms") as queue:
+        end = queue.end_offset()
+        assert queue.await_shipped(end - 1, timeout=SECONDS)
+        stored: list[bytes] = []
+        while len(stored) < end:
+            stored += [each.data for each in queue.read_many(len(stored), 10_000)]
+    assert payloads(archive) == stored
+    lines = (directory / "journal").read_text().splitlines(keepends=True)
+    journal = [line.split() for line in lines if line.endswith("\n")]
+    for offset, number, count in journal:
+        assert stored[int(offset)] == f"{number} {count}".encode()
+    return {"records": end, "runs": len(runs(archive)), "shipped": len(journal)}
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kills", type=int)
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    parser.add_argument("--directory", type=Path)
+    wanted = parser.parse_args()
+    print(json.dumps(run(wanted.kills, wanted.directory or Path(tempfile.mkdtemp()), wanted.seed)))

@@ -1,0 +1,259 @@
+"""A queue that is shipped by the process that writes it."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mmapqueue
+from archive_runs import payloads, records, runs
+from conftest import SMALL, Open, Script, eventually, fill
+
+#: Ships at once.
+FAST = {"ship_period": "10ms", "flush_period": "10ms"}
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """The directory of an archive."""
+    return tmp_path / "shared" / "archive"
+
+
+def shipped(queue: mmapqueue.Queue[bytes]) -> mmapqueue.ShipStats:
+    """What this process has shipped."""
+    stats = queue.ship_stats()
+    assert stats is not None
+    return stats
+
+
+@pytest.mark.parametrize("keys", [{}, SMALL, {**SMALL, "timestamps": False}], ids=["default", "small", "no timestamps"])
+def test_the_archive_gets_all_records(archive: Path, open_queue: Open, keys: dict[str, Any]) -> None:
+    queue = open_queue(archive_uri=archive, **FAST, **keys)
+    pushed = [b"%d" % number * (number % 700) for number in range(2000)]
+    queue.push_many(pushed, shipped=True)
+    assert payloads(archive) == pushed
+    assert queue.consumer_stats()["ship"].lag_records == 0
+    stats = shipped(queue)
+    assert (stats.records, stats.failures, stats.failure, stats.has_ended) == (2000, 0, None, False)
+    assert stats.runs >= 1
+
+
+def test_records_keep_offset_and_time(archive: Path, open_queue: Open) -> None:
+    queue = open_queue(archive_uri=archive, **FAST)
+    queue.create_consumer("reader")
+    queue.push_many([b"one", b"", b"three"], shipped=True)
+    assert [(each.offset, each.timestamp_micros, each.data) for each in records(archive)] == [
+        (each.offset, each.timestamp_micros, each.data) for each in queue.read_many(0, 3)
+    ]
+
+
+def test_a_shipped_push_returns_when_the_archive_has_the_record(archive: Path, open_queue: Open) -> None:
+    queue = open_queue(archive_uri=archive, **FAST)
+    for number in range(5):
+        assert queue.push(b"%d" % number, shipped=True) == number
+        assert payloads(archive)[number] == b"%d" % number
+
+
+def test_a_close_ships_what_is_left(archive: Path, open_queue: Open) -> None:
+    queue = open_queue(archive_uri=archive, ship_period="1h", flush_period="1h")
+    queue.push_many([b"one", b"two"])
+    queue.close()
+    assert payloads(archive) == [b"one", b"two"]
+
+
+def test_a_queue_continues_where_the_archive_ends(archive: Path, open_queue: Open) -> None:
+    for number in range(4):
+        with open_queue(archive_uri=archive, **FAST) as queue:
+            queue.push(b"%d" % number)
+    assert payloads(archive) == [b"0", b"1", b"2", b"3"]
+    assert [(each.first, each.end) for each in runs(archive)] == [(0, 1), (1, 2), (2, 3), (3, 4)]
+
+
+def test_bytes_end_a_run_before_the_period(archive: Path, open_queue: Open) -> None:
+    queue = open_queue(archive_uri=archive, ship_period="1h", ship_bytes="64k", flush_period="10ms")
+    queue.push_many([b"x" * 1000] * 1000)
+    assert eventually(lambda: len(payloads(archive)) >= 960, 120)
+    assert all(each.end - each.first <= 65 for each in runs(archive))
+
+
+def test_another_process_may_wait(archive: Path, open_queue: Open, script: Script) -> None:
+    queue = open_queue(archive_uri=archive, **FAST)
+    offset = queue.push(b"one")
+    out = script.run(
+        """
+        import sys, mmapqueue
+        with mmapqueue.Queue(sys.argv[1], read_only=True) as queue:
+            print(queue.await_shipped(int(sys.argv[2])), queue.durable_offset(), queue.ship_stats())
+        """,
+        queue.path,
+        offset,
+    )
+    assert out == "True 1 None\n"
+
+
+def test_a_wait_needs_a_shipper(open_queue: Open) -> None:
+    queue = open_queue()
+    with pytest.raises(mmapqueue.ConfigError, match="no process has shipped the queue"):
+        queue.push(b"one", shipped=True)
+    with pytest.raises(mmapqueue.ConfigError, match="no process has shipped the queue") as caught:
+        queue.push_many([b"two", b"three"], shipped=True)
+    assert caught.value.pushed == 2
+    assert queue.stats().records == 3
+    with pytest.raises(mmapqueue.OutOfRange):
+        queue.await_shipped(3)
+
+
+def test_a_wait_ends_in_time(tmp_path: Path, open_queue: Open) -> None:
+    (tmp_path / "file").touch()
+    queue = open_queue(archive_uri=tmp_path / "file" / "archive", **FAST)
+    assert queue.await_shipped(queue.push(b"one"), timeout="50ms") is False
+    assert queue.await_shipped(0, timeout=timedelta(0)) is False
+
+
+def test_a_queue_keeps_its_records_while_the_archive_is_away(tmp_path: Path, open_queue: Open) -> None:
+    away = tmp_path / "mount"
+    away.touch()
+    queue = open_queue(archive_uri=away / "archive", **FAST, **SMALL)
+    pushed = [b"x" * 300] * fill(queue, b"x" * 300)
+    assert eventually(lambda: shipped(queue).failures > 1, 120)
+    stats = shipped(queue)
+    assert stats.failure is not None
+    assert not stats.has_ended
+    away.unlink()
+    pushed.append(b"last")
+    assert queue.push(b"last", timeout="120s", shipped=True) == len(pushed) - 1
+    assert payloads(away / "archive") == pushed
+    assert eventually(lambda: shipped(queue).failure is None, 120)
+
+
+def test_two_queues_share_an_archive(archive: Path, open_queue: Open, tmp_path: Path) -> None:
+    for number in range(3):
+        queue = open_queue(tmp_path / f"p={number}", archive_uri=archive, **FAST)
+        queue.push(b"%d" % number, shipped=True)
+    assert [payloads(archive, partition) for partition in range(3)] == [[b"0"], [b"1"], [b"2"]]
+    for number in range(3):
+        text = (archive / "partitions" / f"{number:05d}.properties").read_text()
+        assert f"partition={number}\n" in text
+
+
+def test_a_queue_is_shipped_by_one_host(archive: Path, open_queue: Open) -> None:
+    with open_queue(archive_uri=archive, archive_host="here", **FAST) as queue:
+        queue.push(b"one", shipped=True)
+    queue = open_queue(archive_uri=archive, archive_host="there", **FAST)
+    with pytest.raises(mmapqueue.MmapQueueError, match="host here ships; this host is there"):
+        queue.push(b"two", shipped=True)
+    stats = shipped(queue)
+    assert stats.has_ended
+    queue.close()
+    with open_queue(archive_uri=archive, archive_host="here", **FAST) as queue:
+        assert queue.await_shipped(1, timeout="120s")
+    assert payloads(archive) == [b"one", b"two"]
+
+
+def test_an_older_copy_of_a_queue_is_not_shipped(archive: Path, open_queue: Open, tmp_path: Path) -> None:
+    with open_queue(archive_uri=archive, **FAST) as queue:
+        queue.push_many([b"one", b"two"], shipped=True)
+    shutil.copytree(tmp_path / "queue", tmp_path / "copy")
+    with open_queue(archive_uri=archive, **FAST) as queue:
+        queue.push_many([b"three", b"four"], shipped=True)
+    shutil.rmtree(tmp_path / "queue")
+    shutil.copytree(tmp_path / "copy", tmp_path / "queue")
+    with (
+        open_queue(archive_uri=archive, **FAST) as queue,
+        pytest.raises(mmapqueue.MmapQueueError, match=r"the queue ends at [23]: its directory was replaced"),
+    ):
+        queue.push(b"other", shipped=True)
+    with open_queue() as queue:
+        queue.push_many([b"records"] * 5)
+    with (
+        open_queue(archive_uri=archive, **FAST) as queue,
+        pytest.raises(mmapqueue.MmapQueueError, match="has other records than the queue"),
+    ):
+        queue.push(b"more", shipped=True)
+    assert payloads(archive) == [b"one", b"two", b"three", b"four"]
+
+
+def test_a_gap_ends_the_shipping(archive: Path, open_queue: Open) -> None:
+    with open_queue(archive_uri=archive, **FAST) as queue:
+        queue.push(b"one", shipped=True)
+    with open_queue() as queue:
+        queue.push_many([b"two", b"three"])
+        queue.consumer("ship").seek(2)
+    with (
+        open_queue(archive_uri=archive, **FAST) as queue,
+        pytest.raises(mmapqueue.MmapQueueError, match="were never shipped"),
+    ):
+        queue.push(b"four", shipped=True)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"ship_period": 5}, "ship_period = 5 is invalid; allowed: nothing without archive_uri"),
+        ({"archive_codec": "zstd"}, "archive_codec = zstd is invalid; allowed: nothing without archive_uri"),
+        ({"archive_uri": "a", "max_age": 5}, "max_age = 5 is invalid; allowed: 0 with archive_uri"),
+        ({"archive_uri": "a", "max_consumer_lag": 5}, "max_consumer_lag = 5 is invalid; allowed: 0 with archive_uri"),
+        ({"archive_uri": "a", "format_version": 1}, "none in format version 1"),
+        ({"archive_uri": "a", "archive_host": "a b"}, "archive_host = a b is invalid"),
+        ({"archive_uri": "file:relative"}, "archive_uri = file:relative is invalid"),
+        ({"archive_uri": "hdfs://a/b?c"}, "archive_uri = hdfs://a/b[?]c is invalid"),
+        ({"archive_uri": "a", "ship_bytes": 1}, "ship_bytes = 1 is invalid; allowed: 4096..268435456"),
+    ],
+    ids=str,
+)
+def test_refused(open_queue: Open, keys: dict[str, Any], message: str) -> None:
+    with pytest.raises(mmapqueue.ConfigError, match=message):
+        open_queue(**keys)
+
+
+def test_the_configuration_in_force(archive: Path, open_queue: Open) -> None:
+    queue = open_queue(archive_uri=archive, archive_retain="7d", ship_bytes="1m", archive_host="a")
+    keys = {key: value for key, value in queue.config.items() if key.startswith(("archive_", "ship_"))}
+    assert keys == {
+        "archive_uri": archive.as_uri(),
+        "archive_host": "a",
+        "archive_codec": "none",
+        "archive_retain": 7 * 86_400_000,
+        "ship_period": 1000,
+        "ship_bytes": 1 << 20,
+    }
+    # Not stored.
+    queue.close()
+    assert open_queue().config["archive_uri"] is None
+
+
+def test_one_process_ships_a_queue(archive: Path, open_queue: Open, script: Script) -> None:
+    queue = open_queue(archive_uri=archive, **FAST)
+    out = script.run(
+        """
+        import sys, mmapqueue
+        try:
+            mmapqueue.Queue(sys.argv[1], read_only=True, archive_uri=sys.argv[2], lock_timeout=0)
+        except mmapqueue.Locked as error:
+            print(error)
+        """,
+        queue.path,
+        archive,
+    )
+    assert "consumer ship" in out
+
+
+def test_a_purge_would_lose_records(archive: Path, open_queue: Open) -> None:
+    queue = open_queue(archive_uri=archive, **FAST)
+    queue.push(b"one", shipped=True)
+    with pytest.raises(mmapqueue.ConfigError, match="none for a purge"):
+        queue.purge()
+
+
+def test_a_deleted_consumer_ends_the_shipping(archive: Path, open_queue: Open) -> None:
+    queue = open_queue(archive_uri=archive, **FAST)
+    queue.push(b"one", shipped=True)
+    queue.delete_consumer("ship")
+    queue.push(b"two")
+    assert eventually(lambda: shipped(queue).has_ended, 120)
+    with pytest.raises(mmapqueue.ConfigError, match="no process has shipped"):
+        queue.await_shipped(1)

@@ -1,0 +1,96 @@
+"""Reads the files of an archive as docs/reference/format.md describes them, without the jar."""
+
+import re
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+_NAME = re.compile(r"(\d{19})-(\d{19})-(\d+)-(\d+)-(\d+)-([0-9a-f]{8})\.run")
+_HEADER = struct.Struct("<8sII16xqq12xI")
+_BLOCK = struct.Struct("<qqqIIIIII")
+_TRAILER = struct.Struct("<qqII8s")
+_LENGTH, _TIMESTAMPED, _CONTROL = (1 << 27) - 1, 1 << 29, 1 << 28
+
+
+class Run(NamedTuple):
+    """A file of records."""
+
+    first: int
+    end: int
+    path: Path
+
+
+class Record(NamedTuple):
+    """A record; `data` is None for a tombstone."""
+
+    offset: int
+    timestamp_micros: int
+    data: bytes | None
+
+
+def runs(archive: Path, partition: int = 0) -> list[Run]:
+    """The longest runs of a partition, in order. Asserts that they follow one another without a gap."""
+    found = []
+    for path in (archive / "data" / f"{partition:05d}").glob("*/*.run"):
+        name = _NAME.fullmatch(path.name)
+        assert name, path
+        found.append(Run(int(name[1]), int(name[2]), path))
+    cover: list[Run] = []
+    for run in sorted(found, key=lambda each: (each.first, -each.end)):
+        if cover and run.end <= cover[-1].end:
+            continue
+        assert not cover or run.first == cover[-1].end, (cover[-1], run)
+        cover.append(run)
+    return cover
+
+
+def records(archive: Path, partition: int = 0) -> list[Record]:
+    """All records of a partition."""
+    return [record for run in runs(archive, partition) for record in _records(run)]
+
+
+def payloads(archive: Path, partition: int = 0) -> list[bytes | None]:
+    """The payloads of all records of a partition, from offset 0 on."""
+    found = records(archive, partition)
+    assert [each.offset for each in found] == list(range(len(found)))
+    return [each.data for each in found]
+
+
+def by_local_number(archive: Path) -> dict[int, int]:
+    """The partitions of an archive, by their number in the directory of the queue."""
+    found = {}
+    for path in (archive / "partitions").glob("*.properties"):
+        values = dict(line.split("=", 1) for line in path.read_text().splitlines())
+        found[int(values["partition"])] = int(path.stem)
+    return found
+
+
+def _records(run: Run) -> Iterator[Record]:
+    content = run.path.read_bytes()
+    magic, version, codec, first, end, _ = _HEADER.unpack_from(content)
+    assert (magic, version, codec, first, end) == (b"MMAPQRN1", 1, 0, run.first, run.end)
+    index, *_, magic = _TRAILER.unpack_from(content, len(content) - _TRAILER.size)
+    assert magic == b"MMAPQRNE"
+    at, offset = _HEADER.size, first
+    while at < index:
+        _, _, block_first, _, count, _, stored, _, _ = _BLOCK.unpack_from(content, at)
+        assert block_first == offset
+        at += _BLOCK.size
+        end_of_block = at + stored
+        for _ in range(count):
+            (header,) = struct.unpack_from("<Q", content, at)
+            at += 8
+            if header & _CONTROL:
+                yield Record(offset, 0, None)
+            else:
+                time = 0
+                if header & _TIMESTAMPED:
+                    (time,) = struct.unpack_from("<q", content, at)
+                    at += 8
+                length = header & _LENGTH
+                yield Record(offset, time, content[at : at + length])
+                at += -(-length // 8) * 8
+            offset += 1
+        assert at == end_of_block
+    assert offset == end

@@ -1,0 +1,178 @@
+"""`mmapqueue ship` and `mmapqueue archive`: queues that other processes write, and the archive that they share."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mmapqueue
+from archive_runs import by_local_number, payloads
+from command_line import CommandLine
+from conftest import SMALL, Open, eventually
+from mmapqueue._tools.archives import describe
+
+#: Ships at once.
+FAST = ("--period", "10ms")
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """The directory of an archive."""
+    return tmp_path / "shared" / "archive"
+
+
+@contextmanager
+def shipping(
+    command_line: CommandLine, *arguments: object, end: signal.Signals = signal.SIGTERM, status: int = 0
+) -> Iterator[subprocess.Popen[Any]]:
+    """Runs it until the block has ended."""
+    process = command_line.start("ship", *arguments, *FAST)
+    assert process.stdout is not None
+    ready = process.stdout.readline().decode()
+    assert ready.startswith("ready: "), process.communicate()
+    yield process
+    process.send_signal(end)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == status, err
+    assert b"Traceback" not in err
+
+
+def test_once_ships_what_is_durable(
+    command_line: CommandLine, closed: Path, archive: Path, records: list[bytes]
+) -> None:
+    ended = command_line.run("ship", closed, "--to", archive, "--once")
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.out == "shipped 100 records, 17K, in 1 files\n"
+    assert payloads(archive) == records
+    ended = command_line.run("ship", closed, "--to", archive, "--once")
+    assert (ended.status, ended.out) == (0, "shipped 0 records, 0B, in 0 files\n")
+
+
+def test_it_ships_beside_the_writer(command_line: CommandLine, open_queue: Open, archive: Path) -> None:
+    queue = open_queue(flush_period="10ms", **SMALL)
+    with shipping(command_line, queue.path, "--to", archive):
+        pushed = [b"%d" % number * 50 for number in range(1000)]
+        for start in range(0, 1000, 100):
+            queue.push_many(pushed[start : start + 100])
+        assert queue.await_shipped(999, timeout="120s")
+        assert payloads(archive) == pushed
+        assert queue.ship_stats() is None
+        queue.push(b"last", sync=True)
+    # The end ships what is durable.
+    assert payloads(archive) == [*pushed, b"last"]
+    assert queue.consumer_stats()["ship"].lag_records == 0
+
+
+def test_ctrl_c_ends_it_too(command_line: CommandLine, closed: Path, archive: Path) -> None:
+    with shipping(command_line, closed, "--to", archive, end=signal.SIGINT, status=130):
+        pass
+    assert len(payloads(archive)) == 100
+
+
+def test_it_ships_partitions_and_new_ones(
+    command_line: CommandLine, open_queue: Open, archive: Path, tmp_path: Path
+) -> None:
+    queues = [open_queue(tmp_path / "topic" / f"p={number}", flush_period="10ms") for number in range(2)]
+    with shipping(command_line, tmp_path / "topic", "--to", archive):
+        queues.append(open_queue(tmp_path / "topic" / "p=2", flush_period="10ms"))
+        for number, queue in enumerate(queues):
+            queue.push(b"%d" % number)
+        assert eventually(lambda: "ship" in queues[2].consumers(), 120)
+        assert all(queue.await_shipped(0, timeout="120s") for queue in queues)
+    numbers = by_local_number(archive)
+    assert [payloads(archive, numbers[local]) for local in range(3)] == [[b"0"], [b"1"], [b"2"]]
+
+
+def test_another_host_takes_over_only_when_asked_to(command_line: CommandLine, closed: Path, archive: Path) -> None:
+    command = ("ship", closed, "--to", archive, "--once")
+    assert command_line.run(*command, "--host", "here").status == 0
+    ended = command_line.run(*command, "--host", "there")
+    assert ended.status == 1
+    assert "which host here ships; this host is there" in ended.err
+    assert command_line.run(*command, "--host", "there", "--take-over").status == 0
+    assert command_line.run(*command, "--host", "here").status == 1
+
+
+def test_failures_end_it_with_one_line(
+    command_line: CommandLine, open_queue: Open, closed: Path, archive: Path, tmp_path: Path
+) -> None:
+    def failed(*arguments: object) -> tuple[int, str]:
+        ended = command_line.run("ship", *arguments, "--to", archive, "--once")
+        assert ended.out == ""
+        return ended.status, ended.err
+
+    assert failed(tmp_path) == (1, f"mmapqueue: there is no queue in {tmp_path}\n")
+    assert failed(closed, "--codec", "lzma") == (
+        2,
+        "mmapqueue: archive_codec = lzma is invalid; allowed: none or zstd\n",
+    )
+    assert failed(closed, "--period", "never")[0] == 2
+    with open_queue(closed, archive_uri=archive):
+        status, text = failed(closed)
+        assert (status, "consumer ship" in text) == (1, True)
+    (tmp_path / "file").touch()
+    ended = command_line.run("ship", closed, "--to", tmp_path / "file" / "archive", "--once")
+    assert ended.status == 1
+    assert f"mmapqueue: {closed} could not be shipped: " in ended.err
+
+
+def test_an_archive_without_its_library_is_refused(command_line: CommandLine, closed: Path) -> None:
+    ended = command_line.run("ship", closed, "--to", "hdfs://nowhere:1/archive", "--classpath", "/none.jar", "--once")
+    assert ended.status == 1
+    assert "needs Hadoop's classes" in ended.err
+
+
+def test_an_archive_is_shown(command_line: CommandLine, closed: Path, archive: Path) -> None:
+    command_line.run("ship", closed, "--to", archive, "--once", "--host", "node-1")
+    found = json.loads(command_line.run("archive", archive, "--json").out)
+    assert found["uri"].rstrip("/") == archive.as_uri()
+    (partition,) = found["partitions"]
+    assert {key: partition[key] for key in ("partition", "host", "local", "first_offset", "end_offset", "runs")} == {
+        "partition": 0,
+        "host": "node-1",
+        "local": 0,
+        "first_offset": 0,
+        "end_offset": 100,
+        "runs": 1,
+    }
+    assert partition["bytes"] == 100 * (16 + 160)
+    assert 0 <= partition["age_seconds"] < 3600
+    assert found["consumers"] == []
+    ended = command_line.run("archive", archive)
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.out.splitlines()[3].split() == (
+        ["PARTITION", "HOST", "QUEUE", "LOG-START", "LOG-END", "RUNS", "BYTES", "LAST-RUN"]
+    )
+    shown = command_line.terminal("archive", archive, columns=160).out
+    assert "node-1" in shown
+
+
+def test_a_consumer_is_shown_and_deleted(command_line: CommandLine, closed: Path, archive: Path) -> None:
+    command_line.run("ship", closed, "--to", archive, "--once")
+    (archive / "consumers").mkdir()
+    (archive / "consumers" / "query.properties").write_text(
+        "label=checkpoint /c\noffset.0=40\nupdated=2026-01-31T12:00:00Z\n"
+    )
+    (consumer,) = json.loads(command_line.run("archive", archive, "--json").out)["consumers"]
+    assert (consumer["name"], consumer["lag_records"], consumer["label"]) == ("query", 60, "checkpoint /c")
+    assert consumer["offsets"] == {"0": 40}
+    assert "query" in command_line.run("archive", archive).out
+    ended = command_line.run("archive", archive, "--delete-consumer", "query", "--json")
+    assert (ended.status, ended.out) == (0, '{"deleted_consumer": "query"}\n')
+    ended = command_line.run("archive", archive, "--delete-consumer", "query")
+    assert (ended.status, ended.err) == (1, f"mmapqueue: the archive in {archive} has no consumer query\n")
+
+
+def test_a_directory_that_is_no_archive(command_line: CommandLine, tmp_path: Path) -> None:
+    ended = command_line.run("archive", tmp_path)
+    assert (ended.status, ended.out) == (1, "")
+    assert str(tmp_path) in ended.err
+    with pytest.raises(mmapqueue.ArchiveError):
+        describe(str(tmp_path))

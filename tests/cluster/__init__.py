@@ -1,0 +1,1 @@
+"""A cluster of hosts on one machine: namespaces with HDFS, Spark and writers in them. See README.md."""
