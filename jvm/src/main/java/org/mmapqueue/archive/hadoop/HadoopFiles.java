@@ -103,7 +103,7 @@ public final class HadoopFiles implements ArchiveFiles {
     }
 
     private Path path(String name) {
-        return new Path(root, name);
+        return name.isEmpty() ? root : new Path(root, name);
     }
 
     private FileStatus[] children(String directory) throws IOException {
@@ -177,7 +177,9 @@ public final class HadoopFiles implements ArchiveFiles {
     @Override
     public boolean deleteDirectory(String directory) throws IOException {
         try {
-            return publication.isHierarchical() && system.delete(path(directory), false);
+            return publication.isHierarchical()
+                    && children(directory).length == 0
+                    && system.delete(path(directory), false);
         } catch (PathIsNotEmptyDirectoryException e) {
             return false;
         }

@@ -4,7 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import java.net.URI;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.mmapqueue.support.ArchiveFilesContract;
 
@@ -12,6 +14,16 @@ class LocalFilesTest extends ArchiveFilesContract {
     @Override
     protected ArchiveFiles files() {
         return new LocalFiles(temp.resolve("archive"));
+    }
+
+    @Test
+    void anEmptyDirectoryIsDeleted() throws IOException {
+        try (ArchiveFiles files = files()) {
+            assertTrue(files.create("a/file", out -> {}));
+            assertTrue(files.delete("a/file"));
+            assertTrue(files.deleteDirectory("a"));
+            assertEquals(List.of(ArchiveFiles.TEMPORARY), files.directories(""));
+        }
     }
 
     @Test
