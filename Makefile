@@ -323,7 +323,7 @@ bench-spark: BENCH ?=
 
 bench-hosts: $(PACKAGE_READY) $(JAR) $(HDFS_CP) ## Measure the archive beside Spark jobs on three test hosts, as root (BENCH="--seconds 20" for less)
 	$(APART)
-	$(call NOTED,hosts,:tests) $(UNSHARE) $(PY) -m hosts_bench $(BENCH)
+	PYTHONPATH=tests:python/benchmarks $(UNSHARE) $(PY) -m hosts_bench $(BENCH)
 bench-hosts: BENCH ?=
 
 bench-events: $(PACKAGE_READY) $(JAR) ## Measure events decoded in Spark (PROTOBUF=jars DESCRIPTOR=file beside from_protobuf; BENCH="--rounds 3")

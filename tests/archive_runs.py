@@ -57,6 +57,15 @@ def payloads(archive: Path, partition: int = 0) -> list[bytes | None]:
     return [each.data for each in found]
 
 
+def by_local_number(archive: Path) -> dict[int, int]:
+    """The partitions of an archive, by their number in the directory of the queue."""
+    found = {}
+    for path in (archive / "partitions").glob("*.properties"):
+        values = dict(line.split("=", 1) for line in path.read_text().splitlines())
+        found[int(values["partition"])] = int(path.stem)
+    return found
+
+
 def _records(run: Run) -> Iterator[Record]:
     content = run.path.read_bytes()
     magic, version, codec, first, end, _ = _HEADER.unpack_from(content)

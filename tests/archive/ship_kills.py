@@ -102,7 +102,8 @@ def _compare(directory: Path) -> dict[str, object]:
         while len(stored) < end:
             stored += [each.data for each in queue.read_many(len(stored), 10_000)]
     assert payloads(archive) == stored
-    journal = [line.split() for line in (directory / "journal").read_text().splitlines(keepends=True) if line[-1] == "\n"]
+    lines = (directory / "journal").read_text().splitlines(keepends=True)
+    journal = [line.split() for line in lines if line.endswith("\n")]
     for offset, number, count in journal:
         assert stored[int(offset)] == f"{number} {count}".encode()
     return {"records": end, "runs": len(runs(archive)), "shipped": len(journal)}

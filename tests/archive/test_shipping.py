@@ -11,7 +11,7 @@ import pytest
 
 import mmapqueue
 from archive_runs import payloads, records, runs
-from conftest import SMALL, Open, Script, eventually
+from conftest import SMALL, Open, Script, eventually, fill
 
 #: Ships at once.
 FAST = {"ship_period": "10ms", "flush_period": "10ms"}
@@ -118,11 +118,7 @@ def test_a_queue_keeps_its_records_while_the_archive_is_away(tmp_path: Path, ope
     away = tmp_path / "mount"
     away.touch()
     queue = open_queue(archive_uri=away / "archive", **FAST, **SMALL)
-    pushed = []
-    with pytest.raises(mmapqueue.Full):
-        while True:
-            queue.push(b"%d" % len(pushed) * 100, timeout=0)
-            pushed.append(b"%d" % len(pushed) * 100)
+    pushed = [b"x" * 300] * fill(queue, b"x" * 300)
     assert eventually(lambda: shipped(queue).failures > 1, 120)
     stats = shipped(queue)
     assert stats.failure is not None
@@ -168,7 +164,7 @@ def test_an_older_copy_of_a_queue_is_not_shipped(archive: Path, open_queue: Open
     shutil.copytree(tmp_path / "copy", tmp_path / "queue")
     with (
         open_queue(archive_uri=archive, **FAST) as queue,
-        pytest.raises(mmapqueue.MmapQueueError, match="the queue ends at [23]: its directory was replaced"),
+        pytest.raises(mmapqueue.MmapQueueError, match=r"the queue ends at [23]: its directory was replaced"),
     ):
         queue.push(b"other", shipped=True)
     with open_queue() as queue:
@@ -244,3 +240,20 @@ def test_one_process_ships_a_queue(archive: Path, open_queue: Open, script: Scri
         archive,
     )
     assert "consumer ship" in out
+
+
+def test_a_purge_would_lose_records(archive: Path, open_queue: Open) -> None:
+    queue = open_queue(archive_uri=archive, **FAST)
+    queue.push(b"one", shipped=True)
+    with pytest.raises(mmapqueue.ConfigError, match="none for a purge"):
+        queue.purge()
+
+
+def test_a_deleted_consumer_ends_the_shipping(archive: Path, open_queue: Open) -> None:
+    queue = open_queue(archive_uri=archive, **FAST)
+    queue.push(b"one", shipped=True)
+    queue.delete_consumer("ship")
+    queue.push(b"two")
+    assert eventually(lambda: shipped(queue).has_ended, 120)
+    with pytest.raises(mmapqueue.ConfigError, match="no process has shipped"):
+        queue.await_shipped(1)

@@ -146,9 +146,7 @@ class Hdfs:
                 return []
             raise
         return [
-            Entry(
-                f"{directory}/{each['pathSuffix']}", each["type"] == "FILE", each["length"], each["modificationTime"]
-            )
+            Entry(f"{directory}/{each['pathSuffix']}", each["type"] == "FILE", each["length"], each["modificationTime"])
             for each in found
         ]
 
@@ -180,5 +178,3 @@ class Entry(NamedTuple):
 def _xml(settings: dict[str, str]) -> str:
     properties = "".join(f"<property><name>{k}</name><value>{v}</value></property>\n" for k, v in settings.items())
     return f"<configuration>\n{properties}</configuration>\n"
-
-

@@ -1,4 +1,4 @@
-"""Hosts made of namespaces: each has a network address, a name and mounts of its own, and cannot see other hosts' files.
+"""Hosts made of namespaces: each has a network address, a name and mounts of its own, and sees no other host's files.
 
 All of it must run in `ENTER`, a net, mount and process namespace of its own: when its first process ends, however it
 does, the kernel ends all others and removes links and mounts.
@@ -256,7 +256,7 @@ def _runs(pid: int) -> bool:
 
 def _namespace(pid: int) -> str | None:
     try:
-        return os.readlink(f"/proc/{pid}/ns/net")
+        return str(Path(f"/proc/{pid}/ns/net").readlink())
     except OSError:
         return None
 

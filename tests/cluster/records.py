@@ -1,4 +1,4 @@
-"""The records of the tests: each says its host, its number and when it was made, and all of its bytes follow from that."""
+"""The records of the tests: each has its host, its number and its time, and all of its bytes follow from these."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def parse(record: bytes) -> tuple[str, int, int]:
     Raises:
         ValueError: A byte of it is not what `make` has made.
     """
-    host, number, nanos, filler = record.split(b" ")
+    host, number, nanos = record.split(b" ")[:3]
     found = host.decode(), int(number), int(nanos)
     if record != make(*found, len(record)):
         raise ValueError(f"a record of {host!r} is not as it was pushed: {record[:60]!r}")

@@ -35,8 +35,10 @@ class Standalone:
         java = ["java", *JVM, "-cp", f"{home}/jars/*"]
         self.master = hub.start(
             # Executors that are killed must not end their application.
-            [*java, "-Xmx192m", "-Dspark.deploy.maxExecutorRetries=-1", "-Dspark.worker.timeout=15"]
-            + ["org.apache.spark.deploy.master.Master", "--host", hub.name, "--port", str(PORT)],
+            [
+                *(*java, "-Xmx192m", "-Dspark.deploy.maxExecutorRetries=-1", "-Dspark.worker.timeout=15"),
+                *("org.apache.spark.deploy.master.Master", "--host", hub.name, "--port", str(PORT)),
+            ],
             root / "logs" / "master.log",
             environment,
         )

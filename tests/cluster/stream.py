@@ -45,9 +45,7 @@ class Stream:
         return self.cluster.writer(host, *self._load, *options, name=self._name)
 
     def _shipper(self, host: Host) -> Process:
-        return self.cluster.shipper(
-            host, self.cluster.queue(host, self._name), self.archive, "--period", "250ms"
-        )
+        return self.cluster.shipper(host, self.cluster.queue(host, self._name), self.archive, "--period", "250ms")
 
     def _driver(self) -> Process:
         properties = {

@@ -29,7 +29,7 @@ servers:
   - {{name: http, type: http, listen: "127.0.0.1:0", max_message_size: 64k}}
 pipes:
   - name: logs
-    queue: {{dir: queue, capacity: {capacity}, segment_size: 64k, max_event_size: 128k}}
+    queue: {{dir: queue, capacity: {capacity}, segment_size: 64k, max_event_size: 128k{keys}}}
     receivers: [{{type: otlp, server: grpc}}, {{type: otlp, server: http}}]
 """
 
@@ -91,10 +91,16 @@ class Gather:
 
 
 @contextlib.contextmanager
-def gathering(directory: Path, capacity: str = "32m") -> Iterator[Gather]:
-    """Starts gather and kills it in the end, its JVM included."""
+def gathering(directory: Path, capacity: str = "32m", keys: str = "") -> Iterator[Gather]:
+    """Starts gather and kills it in the end, its JVM included.
+
+    Args:
+        directory: Where the queue is.
+        capacity: Of the queue.
+        keys: Further keys of the queue.
+    """
     file = directory / "shop.yaml"
-    file.write_text(_CONFIG.format(capacity=capacity))
+    file.write_text(_CONFIG.format(capacity=capacity, keys=f", {keys}" if keys else ""))
     process = subprocess.Popen(
         [sys.executable, "-m", "mmapqueue", "gather", str(file)],
         stdout=subprocess.PIPE,

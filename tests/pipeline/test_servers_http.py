@@ -36,7 +36,7 @@ def test_http_takes_and_returns_bytes() -> None:
         ("gzip", gzip.compress),
         ("GZIP", lambda data: gzip.compress(data[:10]) + gzip.compress(data[10:])),
         ("deflate", zlib.compress),
-        ("deflate", lambda data: zlib.compress(data, wbits=-zlib.MAX_WBITS)),
+        ("deflate", lambda data: zlib.compress(data)[2:-4]),
     ],
     ids=["identity", "gzip", "gzip in two members", "deflate", "deflate without header"],
 )

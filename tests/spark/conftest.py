@@ -40,20 +40,37 @@ def queue_dir(tmp_path: Path) -> Path:
     return tmp_path / "queue"
 
 
-@pytest.fixture
-def fill(spark: SparkSession, queue_dir: Path) -> Fill:
+def pushing(spark: SparkSession, default: Path, **defaults: Any) -> Fill:
     """Pushes records in the driver, and closes the queue again: a number of them, or those given; returns them."""
 
     def push(
-        records: int | Iterable[bytes], *, path: Path = queue_dir, partition: int | None = None, **configuration: Any
+        records: int | Iterable[bytes], *, path: Path = default, partition: int | None = None, **configuration: Any
     ) -> list[bytes]:
         items = [b"record %d" % i for i in range(records)] if isinstance(records, int) else list(records)
         directory = path if partition is None else path / f"p={partition}"
-        with mmapqueue.Queue(directory, spark=spark, **(SMALL | configuration)) as queue:
+        with mmapqueue.Queue(directory, spark=spark, **(SMALL | defaults | configuration)) as queue:
             queue.push_many(items)
         return items
 
     return push
+
+
+@pytest.fixture
+def fill(spark: SparkSession, queue_dir: Path) -> Fill:
+    """Pushes records; see `pushing`."""
+    return pushing(spark, queue_dir)
+
+
+@pytest.fixture
+def archive_dir(tmp_path: Path) -> Path:
+    """The directory of a test's archive; it does not exist yet."""
+    return tmp_path / "shared" / "archive"
+
+
+@pytest.fixture
+def ship(spark: SparkSession, queue_dir: Path, archive_dir: Path) -> Fill:
+    """Pushes records into the local queue and ships them: each call leaves one more run, or several."""
+    return pushing(spark, queue_dir, archive_uri=archive_dir)
 
 
 @pytest.fixture
@@ -78,23 +95,31 @@ def explained(frame: DataFrame) -> str:
 
 
 @pytest.fixture(scope="package")
-def timed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two partitions of 300 records, in bursts of the same time."""
-    path = tmp_path_factory.mktemp("timed") / "queue"
+def bursts(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of a queue and the archive of it: two partitions of 300 records, in bursts of the same time."""
+    path = tmp_path_factory.mktemp("bursts")
+    shipping = {"archive_uri": path / "archive", "ship_period": "10ms", "flush_period": "10ms"}
     for partition in range(2):
-        with mmapqueue.Queue(path / f"p={partition}", spark=spark, **SMALL) as queue:
+        with mmapqueue.Queue(path / "queue" / f"p={partition}", spark=spark, **SMALL, **shipping) as queue:
+            queue.create_consumer("keep")  # what is shipped need not be retained
             for i in range(0, 300, 50):
-                queue.push_many([b"%d" % number for number in range(i, i + 50)])
+                queue.push_many([b"%d" % number for number in range(i, i + 50)], shipped=True)
                 last = queue.read_at(i + 49).timestamp_micros
                 while time.time_ns() // 1000 < last + 2000:
                     pass
     return path
 
 
+@pytest.fixture(scope="package", params=["queue", "archive"])
+def timed(bursts: Path, request: pytest.FixtureRequest) -> Path:
+    """The same records in a queue, and in an archive: tests run with each."""
+    return bursts / str(request.param)
+
+
 @pytest.fixture(scope="package")
-def plain(timed: Path, spark: SparkSession) -> DataFrame:
+def plain(bursts: Path, spark: SparkSession) -> DataFrame:
     """The same rows where nothing can be pushed down."""
-    rows = spark.read.format("mmapqueue").load(str(timed)).collect()
+    rows = spark.read.format("mmapqueue").load(str(bursts / "queue")).collect()
     return spark.createDataFrame(rows, "value binary, partition int, offset long, timestamp timestamp")
 
 

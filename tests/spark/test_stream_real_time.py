@@ -102,11 +102,14 @@ def test_a_restart_continues_after_the_last_batch(
 def semaphore(spark: SparkSession, path: Path) -> Any:
     """What tasks that read a partition, which is open here, take a permit from."""
     jvm, gateway = spark._jvm, spark.sparkContext._gateway
-    queue = jvm.org.mmapqueue.MmapQueue.openToRead(jvm.java.io.File(str(path)).toPath())
+    product = jvm.org.mmapqueue.spark
+    directory = product.common.PartitionDirectory(0, str(path))
+    queue = product.source.LocalPartitionLocation(directory, "here").open()
     try:
-        permits = queue.getClass().getClassLoader().loadClass("org.mmapqueue.spark.read.task.ReadPermits")
+        loader = queue.getClass().getClassLoader()
+        permits = loader.loadClass("org.mmapqueue.spark.read.task.ReadPermits")
         kinds, given = gateway.new_array(jvm.Class, 1), gateway.new_array(jvm.Object, 1)
-        kinds[0], given[0] = queue.getClass(), queue
+        kinds[0], given[0] = loader.loadClass("org.mmapqueue.spark.source.PartitionRecords"), queue
         make = permits.getDeclaredMethod("of", kinds)
         make.setAccessible(True)
         found = make.invoke(None, given)

@@ -21,6 +21,8 @@ FILES = (
     "spark/spark.json",
 )
 JMH = "results"
+#: What hosts_bench keeps: it is no part of a run.
+APART = "hosts.json"
 _COUNTERS = ("records", "allocated", "gc.alloc.rate.norm")
 _DIGITS = 5
 
@@ -38,7 +40,7 @@ def publish(run: Path, raw: Path) -> list[str]:
     done = []
     for path in sorted(raw.rglob("*.json")):
         name = path.relative_to(raw).as_posix()
-        if name not in found:
+        if name not in found and name != APART:
             path.unlink()
             done.append(f"{name}: removed, not part of this run")
     for name, content in sorted(found.items()):

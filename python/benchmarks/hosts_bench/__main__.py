@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import sys
 import time
+from datetime import date
 from pathlib import Path
 from typing import Any
 
+from bench_report import machine
 from cluster.clusters import Cluster, cluster
 from cluster.hosts import Process
 
+from . import throughput
 from .latency import percentiles, pushes
+from .report import tables
 from .subjects import Archive, ParquetJobs, Subject
 from .usage import Usage, usage
 
@@ -46,18 +51,35 @@ def main() -> None:
     parser.add_argument("--warm-up", type=float, default=30, help="seconds that do not count (%(default)s)")
     parser.add_argument("--seconds", type=float, default=60, help="seconds that count (%(default)s)")
     parser.add_argument("--only", default="", help="regular expression of the subjects' names")
+    parser.add_argument(
+        "--megabytes", type=int, default=256, help="MB of a host that are shipped and read (%(default)s)"
+    )
     parser.add_argument("--json", type=Path, default=_JSON, help="file of the results (%(default)s)")
     options = parser.parse_args()
-    results = []
+    results, rates = [], []
+    load = os.getloadavg()[0]
     with cluster("bench", spark=False) as made:
         for subject in subjects():
             if re.search(options.only, subject.name):
                 print(subject.name, file=sys.stderr, flush=True)
                 results.append(measure(made, subject, options))
                 print(json.dumps(results[-1]), file=sys.stderr, flush=True)
-    content = {"hosts": len(results and made.hosts), "rate": options.rate, "bytes": options.size, "results": results}
+    if re.search(options.only, "throughput"):
+        with cluster("bench", spark=True) as made:
+            rates = throughput.measure(made, options.megabytes)
+    content = {
+        "machine": machine.facts(made.root),
+        "date": date.today().isoformat(),
+        "load": [round(load, 2), round(os.getloadavg()[0], 2)],
+        "hosts": len(made.hosts),
+        "rate": options.rate,
+        "bytes": options.size,
+        "results": results,
+        "throughput": rates,
+    }
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    print(tables(content))
 
 
 def measure(made: Cluster, subject: Subject, options: argparse.Namespace) -> dict[str, Any]:
@@ -96,9 +118,7 @@ def measure(made: Cluster, subject: Subject, options: argparse.Namespace) -> dic
         "job_cpu_percent": [round(100 * taken[name].cpu_seconds / seconds, 1) for name in jobs],
         "job_pss_mib": [round(max(taken[name].pss, peaks[name].pss) / 2**20) for name in jobs],
         "job_rss_mib": [round(max(taken[name].rss, peaks[name].rss) / 2**20) for name in jobs],
-        "writer_cpu_percent": [
-            round(100 * taken[f"writer {name}"].cpu_seconds / seconds, 1) for name in writers
-        ],
+        "writer_cpu_percent": [round(100 * taken[f"writer {name}"].cpu_seconds / seconds, 1) for name in writers],
         "writer_pss_mib": [round(peaks[f"writer {name}"].pss / 2**20) for name in writers],
         "files": len(files),
         "file_bytes": sum(entry.length for entry in files),
@@ -120,7 +140,9 @@ def pause(made: Cluster, subject: Subject, seconds: float, processes: dict[str, 
     return peaks
 
 
-def await_visible(made: Cluster, subject: Subject, start: int, end: int, seconds: float = 120) -> list[dict[str, float]]:
+def await_visible(
+    made: Cluster, subject: Subject, start: int, end: int, seconds: float = 120
+) -> list[dict[str, float]]:
     """Latencies of each host's records that were pushed in a time, once all of them are visible."""
     deadline = time.monotonic() + seconds
     while True:

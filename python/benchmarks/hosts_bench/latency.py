@@ -51,12 +51,13 @@ def percentiles(
             at = upto
     taken.sort()
     total = sum(count for _, count in taken)
-    found = {}
-    for point in points:
-        left = total * point / 100
-        for latency, count in taken:
-            left -= count
-            if left <= 0:
-                break
-        found[f"p{point:g}"] = round(latency, 1)
-    return found
+    return {f"p{point:g}": round(_at(taken, total * point / 100), 1) for point in points}
+
+
+def _at(taken: Sequence[tuple[float, int]], records: float) -> float:
+    """The latency that this many records have at most."""
+    for latency, count in taken:
+        records -= count
+        if records <= 0:
+            return latency
+    return taken[-1][0]

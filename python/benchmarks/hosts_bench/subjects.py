@@ -30,17 +30,16 @@ class Subject(ABC):
     def start(self, cluster: Cluster, host: Host) -> Process | None:
         """Starts what a host runs beside its writer; None if that is a thread of the writer."""
 
-    @abstractmethod
-    def look(self, cluster: Cluster) -> None:
+    def look(self, cluster: Cluster) -> None:  # noqa: B027
         """Notes what is visible by now, in a subject whose files are replaced later."""
 
     @abstractmethod
     def visible(self, cluster: Cluster, host: Host) -> list[Visible]:
         """What became visible of a host's records, and when."""
 
-    @abstractmethod
     def directory(self) -> str:
         """The directory on the shared file system."""
+        return "/" + self.name.replace(" ", "-")
 
 
 class ParquetJobs(Subject):
@@ -50,14 +49,13 @@ class ParquetJobs(Subject):
         self.name = f"parquet {trigger}"
         self._trigger = trigger
 
-    def directory(self) -> str:
-        return "/" + self.name.replace(" ", "-")
-
-    def options(self, cluster: Cluster) -> tuple[str, ...]:
+    def options(self, cluster: Cluster) -> tuple[str, ...]:  # noqa: ARG002
+        """A consumer that retains what the query has not read yet."""
         # The query's own consumer is made later than the first push.
         return ("--consumer=hold",)
 
     def start(self, cluster: Cluster, host: Host) -> Process:
+        """Starts the host's job."""
         job = cluster.python(
             host,
             f"job-{host.name}-{self.name.replace(' ', '-')}",
@@ -75,10 +73,8 @@ class ParquetJobs(Subject):
         job.await_word("started")
         return job
 
-    def look(self, cluster: Cluster) -> None:
-        pass
-
     def visible(self, cluster: Cluster, host: Host) -> list[Visible]:
+        """By the times of the files of Spark's log."""
         top = f"{self.directory()}/host={host.name}"
         log = [entry for entry in cluster.hdfs.list(f"{top}/_spark_metadata") if re.search(r"/\d+", entry.path)]
         log.sort(key=lambda entry: int(Path(entry.path).name.partition(".")[0]))
@@ -113,10 +109,8 @@ class Archive(Subject):
         self._flush = flush
         self._seen: dict[str, dict[int, Visible]] = {}
 
-    def directory(self) -> str:
-        return "/" + self.name.replace(" ", "-")
-
     def options(self, cluster: Cluster) -> tuple[str, ...]:
+        """The period of flushes, and what a thread ships to."""
         flush = f"--option=flush_period={self._flush}"
         if not self._thread:
             return (flush, "--consumer=ship")
@@ -124,6 +118,7 @@ class Archive(Subject):
         return (flush, f"--option=archive_uri={archive}", f"--option=ship_period={self._period}")
 
     def start(self, cluster: Cluster, host: Host) -> Process | None:
+        """Starts the host's `mmapqueue ship`, unless a thread ships."""
         if self._thread:
             return None
         shipper = cluster.shipper(
@@ -133,6 +128,7 @@ class Archive(Subject):
         return shipper
 
     def look(self, cluster: Cluster) -> None:
+        """Notes new runs."""
         # A compacted run is newer than those that it replaces, which are deleted later.
         hosts = {}
         for entry in cluster.hdfs.list(f"{self.directory()}/partitions"):
@@ -146,5 +142,6 @@ class Archive(Subject):
                     if first not in seen or end < seen[first].end:
                         seen[first] = Visible(first, end, entry.modified_millis)
 
-    def visible(self, cluster: Cluster, host: Host) -> list[Visible]:
+    def visible(self, cluster: Cluster, host: Host) -> list[Visible]:  # noqa: ARG002
+        """By the times of the runs."""
         return list(self._seen.get(host.name, {}).values())

@@ -29,9 +29,7 @@ def usage(pids: Iterable[int]) -> Usage:
     for pid in pids:
         try:
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            memory = dict(
-                line.split(":", 1) for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
-            )
+            memory = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:])
         except OSError:
             continue
         total.cpu_seconds += (int(fields[11]) + int(fields[12])) / _TICKS

@@ -1,5 +1,6 @@
 """Ships queues that other processes write, beside them."""
 
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from mmapqueue._values.configuration import Configuration
 from mmapqueue._values.errors import MmapQueueError
 
 _LOOK_SECONDS = 0.2
+_POLL_SECONDS = 0.01
 
 
 class Shippers:
@@ -76,10 +78,16 @@ class Shippers:
         """
         for path, queue in self._queues.items():
             durable = queue.durable_offset()
-            while durable and not queue.await_shipped(durable - 1, timeout=_LOOK_SECONDS):
-                stats = queue.ship_stats()
-                if stats is not None and stats.failure is not None:
-                    raise MmapQueueError(f"{path} could not be shipped: {stats.failure}")
+            while not self._has_begun(path) or (
+                durable and not queue.await_shipped(durable - 1, timeout=_LOOK_SECONDS)
+            ):
+                time.sleep(_POLL_SECONDS)
+
+    def _has_begun(self, path: str) -> bool:
+        stats = self._queues[path].ship_stats()
+        if stats is not None and stats.failure is not None:
+            raise MmapQueueError(f"{path} could not be shipped: {stats.failure}")
+        return stats is not None and stats.has_begun
 
     def close(self) -> None:
         """Ships what is durable, as far as the archive can be reached, and closes the queues."""

@@ -49,6 +49,7 @@ class Maintenance:
 
         Raises:
             Locked: Another process owns a consumer. Nothing was acked.
+            ConfigError: This process ships the queue into an archive, which would miss records.
             ReadOnly: The queue was opened with read_only.
             Closed: The queue is closed.
 

@@ -22,6 +22,7 @@ class ShipStats(NamedTuple):
         runs: Files that it has stored.
         failures: Attempts that have failed.
         last_run: When it stored the last file, in UTC; None before the first.
+        has_begun: Whether it has found the archive's end, from which it continues.
         failure: Why the last attempt has failed, or why the shipping has ended; None after a success.
         has_ended: Whether it ships no more.
 
@@ -38,6 +39,7 @@ class ShipStats(NamedTuple):
     runs: int
     failures: int
     last_run: datetime | None
+    has_begun: bool
     failure: str | None
     has_ended: bool
 
@@ -115,6 +117,7 @@ class Shipping:
             int(values["runs"]),
             int(values["failures"]),
             _EPOCH + timedelta(microseconds=int(last_run)) if last_run else None,
+            values["hasBegun"] == "true",
             values["failure"] or None,
             values["hasEnded"] == "true",
         )

@@ -93,9 +93,7 @@ def describe(location: str) -> ArchiveState:
         elif kind == "partition":
             number, host, queue, *numbers, last_run = fields
             local, first, end, runs, size = map(int, numbers)
-            partitions.append(
-                PartitionState(int(number), host, queue, local, first, end, runs, size, _time(last_run))
-            )
+            partitions.append(PartitionState(int(number), host, queue, local, first, end, runs, size, _time(last_run)))
         else:
             name, label, updated, *pairs = fields
             offsets = dict(zip(map(int, pairs[::2]), map(int, pairs[1::2]), strict=True))

@@ -84,7 +84,12 @@ def location(key: str, place: str | os.PathLike[str]) -> str:
 
     Arguments and errors are those of `absolute`.
     """
-    return place if isinstance(place, str) and _URI.match(place) else absolute(key, place)
+    return place if isinstance(place, str) and is_uri(place) else absolute(key, place)
+
+
+def is_uri(text: str) -> bool:
+    """Whether a text is a URI, and not a path."""
+    return _URI.match(text) is not None
 
 
 def absolute(key: str, path: str | os.PathLike[str]) -> str:

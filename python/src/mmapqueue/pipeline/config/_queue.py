@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
+from mmapqueue._values.arguments import is_uri
 from mmapqueue.pipeline.config._refused import Refused
 from mmapqueue.pipeline.plugins import Options, Size
 
@@ -20,6 +21,11 @@ _MODES = Literal["600", "640", "644", "660", "664", "666"]
 
 def _not_here(key: str, why: str) -> str:
     return f"{key} has no effect in a pipeline: {why}"
+
+
+def _path_or_uri(value: object) -> object:
+    """A text without a scheme as a path, which is relative to the file."""
+    return Path(value) if isinstance(value, str) and value and not is_uri(value) else value
 
 
 #: Keys of `mmapqueue.Queue` that a pipeline does not pass on.
@@ -56,6 +62,12 @@ class QueueKeys(Options):
         gc_on_idle: ms without a push after which free files are deleted; 0 for never.
         wait_strategy: How threads wait for room.
         file_mode: Rights of new files, in octal digits.
+        archive_uri: The archive to which the queue is shipped: a URI, or the path of a directory.
+        archive_host: The name of this host in the archive.
+        archive_codec: How records are compressed in the archive.
+        archive_retain: ms after which records that every query has committed are deleted from the archive; 0 for never.
+        ship_period: ms between two files while there are records.
+        ship_bytes: Bytes of records that are shipped before the period is over.
     """
 
     dir: Path
@@ -74,6 +86,12 @@ class QueueKeys(Options):
     gc_on_idle: Annotated[int, Field(ge=0, le=_INT)] | None = None
     wait_strategy: Literal["backoff", "park", "spin"] | None = None
     file_mode: _MODES | None = None
+    archive_uri: Annotated[str | Path, BeforeValidator(_path_or_uri)] | None = None
+    archive_host: str | None = None
+    archive_codec: Literal["none", "zstd"] | None = None
+    archive_retain: Annotated[int, Field(ge=0, le=_LONG // 1_000_000)] | None = None
+    ship_period: Annotated[int, Field(ge=1, le=_INT)] | None = None
+    ship_bytes: Annotated[Size, Field(ge=4096, le=1 << 28)] | None = None
 
     def keys(self) -> dict[str, Any]:
         """What `mmapqueue.Queue` is opened with, apart from its directory."""
@@ -87,6 +105,16 @@ class QueueKeys(Options):
                 if key in data:
                     raise Refused(_not_here(key, why), key)
         return data
+
+    @model_validator(mode="after")
+    def _check_archive(self) -> QueueKeys:
+        of_archives = ("archive_host", "archive_codec", "archive_retain", "ship_period", "ship_bytes")
+        keys = of_archives if self.archive_uri is None else ("max_consumer_lag", "max_age")
+        for key in keys:
+            if getattr(self, key):
+                why = "without archive_uri" if self.archive_uri is None else "with archive_uri"
+                raise Refused(f"{key} is not allowed {why}", key)
+        return self
 
     @model_validator(mode="after")
     def _check_sizes(self) -> QueueKeys:

@@ -297,6 +297,7 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
      *
      * @return the number of records, from the first one that some consumer had not acked
      * @throws org.mmapqueue.errors.LockedException if another process owns a consumer; nothing was acked
+     * @throws org.mmapqueue.errors.ConfigException if this process ships the queue into an archive
      * @throws MmapQueueException if this handle cannot write
      */
     public long purge() {

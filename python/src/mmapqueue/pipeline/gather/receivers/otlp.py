@@ -19,7 +19,7 @@ _JSON = "application/json"
 
 
 class _Signal(NamedTuple):
-    type: EventType
+    type: "EventType"  # quoted: protobuf's enums are no classes, which Python 3.10 asks for
     content_type: str
     method: str
     path: str

@@ -24,8 +24,7 @@ final class Shipment {
 
     private RunWriter run;
 
-    private Shipment(
-            ShipSource source, Archive archive, PartitionEntry partition, ShipOptions options, long next) {
+    private Shipment(ShipSource source, Archive archive, PartitionEntry partition, ShipOptions options, long next) {
         this.source = source;
         this.archive = archive;
         this.partition = partition;
@@ -108,13 +107,17 @@ final class Shipment {
     }
 
     /**
-     * Stores the run of the records that were collected, then acks them. Repeat it after an IOException: the file system
-     * may still store the run of a call that has failed, and another run must not begin with the same record.
+     * Stores the run of the records that were collected. Repeat it after an IOException: the file system may still store
+     * the run of a call that has failed, and another run must not begin with the same record.
      */
-    RunName publish() throws IOException {
+    RunName store() throws IOException {
         RunName stored = run.publish(archive.files(), partition.id());
-        source.ack(stored.end());
         run = new RunWriter(source.queueId(), options.codec());
         return stored;
+    }
+
+    /** Acks the records of a run that was stored. */
+    void ack(RunName stored) {
+        source.ack(stored.end());
     }
 }

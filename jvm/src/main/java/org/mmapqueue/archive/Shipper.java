@@ -42,8 +42,7 @@ public final class Shipper implements AutoCloseable {
     /** Guarded by the lock. */
     private boolean isEnding;
 
-    private volatile ShipStats stats =
-            new ShipStats(0, 0, 0, 0, Optional.empty(), Optional.empty(), false);
+    private volatile ShipStats stats = new ShipStats(0, 0, 0, 0, Optional.empty(), false, Optional.empty(), false);
     private volatile @Nullable RuntimeException failure;
 
     // The thread's own.
@@ -96,6 +95,9 @@ public final class Shipper implements AutoCloseable {
             } catch (IOException | UncheckedIOException e) {
                 failed(e);
             } catch (ClosedException e) {
+                if (!isEnding()) {
+                    end(e); // the consumer was deleted
+                }
                 return;
             } catch (RuntimeException | Error e) {
                 end(e);
@@ -116,11 +118,14 @@ public final class Shipper implements AutoCloseable {
         while (true) {
             boolean isFull = shipment.collect();
             if (!shipment.hasRecords()
-                    || !isFull && !all && System.nanoTime() - lastRunNanos < options.period().toNanos()) {
+                    || !isFull
+                            && !all
+                            && System.nanoTime() - lastRunNanos
+                                    < options.period().toNanos()) {
                 return;
             }
             lastRunNanos = System.nanoTime();
-            RunName stored = shipment.publish();
+            RunName stored = shipment.store();
             ShipStats before = stats;
             stats = new ShipStats(
                     before.records() + stored.count(),
@@ -128,8 +133,10 @@ public final class Shipper implements AutoCloseable {
                     before.runs() + 1,
                     before.failures(),
                     Optional.of(Instant.now()),
-                    Optional.empty(),
+                    true,
+                    before.failure(),
                     false);
+            shipment.ack(stored);
         }
     }
 
@@ -139,6 +146,8 @@ public final class Shipper implements AutoCloseable {
                     "shipping {} continues after {} s",
                     what,
                     TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - failingSince));
+        }
+        if (stats.failure().isPresent() || !stats.hasBegun()) {
             state(stats.failures(), Optional.empty(), false);
         }
     }
@@ -167,7 +176,8 @@ public final class Shipper implements AutoCloseable {
 
     private void state(long failures, Optional<String> why, boolean hasEnded) {
         ShipStats now = stats;
-        stats = new ShipStats(now.records(), now.bytes(), now.runs(), failures, now.lastRun(), why, hasEnded);
+        stats = new ShipStats(
+                now.records(), now.bytes(), now.runs(), failures, now.lastRun(), shipment != null, why, hasEnded);
     }
 
     private long sliceMillis() {

@@ -61,7 +61,8 @@ final class Upkeep {
             }
             try {
                 if (!more) {
-                    Thread.sleep(Math.min(MOST_REST_MILLIS, PERIODS * options.period().toMillis()));
+                    Thread.sleep(Math.min(
+                            MOST_REST_MILLIS, PERIODS * options.period().toMillis()));
                 }
             } catch (InterruptedException e) {
                 return;

@@ -81,9 +81,13 @@ public final class ArchiveAdmin {
 
     private static String describe(ArchiveConsumer consumer) {
         Stream<Object> fields = Stream.of(
-                "consumer", consumer.name(), consumer.label(), consumer.updated().toEpochMilli());
+                "consumer",
+                consumer.name(),
+                consumer.label(),
+                consumer.updated().toEpochMilli());
         Stream<Object> offsets = new TreeMap<>(consumer.offsets())
-                .entrySet().stream().flatMap((Map.Entry<Integer, Long> each) -> Stream.of(each.getKey(), each.getValue()));
+                .entrySet().stream()
+                        .flatMap((Map.Entry<Integer, Long> each) -> Stream.of(each.getKey(), each.getValue()));
         return line(Stream.concat(fields, offsets).toArray());
     }
 
@@ -120,7 +124,10 @@ public final class ArchiveAdmin {
                 .orElseThrow(() -> new MmapQueueException(
                         "there is no queue in " + directory + " that could be shipped, or one of format version 1"));
         return onArchive(
-                location, true, archive -> archive.register(queue, local, HostName.of(host), true).id());
+                location,
+                true,
+                archive ->
+                        archive.register(queue, local, HostName.of(host), true).id());
     }
 
     private interface Work<T> {

@@ -117,8 +117,7 @@ public record Settings(
      * @param periodMillis ms between two runs while there are records
      * @param bytes of records that are shipped before the period is over
      */
-    public record Archiving(
-            String uri, String host, String codec, long retainMillis, long periodMillis, int bytes) {
+    public record Archiving(String uri, String host, String codec, long retainMillis, long periodMillis, int bytes) {
         private static final List<ConfigKey> OPTIONS = List.of(
                 ConfigKey.ARCHIVE_HOST,
                 ConfigKey.ARCHIVE_CODEC,

@@ -313,6 +313,7 @@ public final class QueueCore {
     /** As {@code MmapQueue.purge}. */
     public long purge() {
         writer(); // throws in a process that only reads
+        shipping.checkMayPurge();
         return onConsumer("*", () -> {
             try {
                 return consumers.purge(log, endOffset());

@@ -30,8 +30,7 @@ final class QueueShipSource implements ShipSource {
      * @param ack acks the records before an offset
      * @param consumer of the shipper
      */
-    QueueShipSource(
-            UUID id, String directoryName, Log log, LongSupplier end, LongConsumer ack, ConsumerCore consumer) {
+    QueueShipSource(UUID id, String directoryName, Log log, LongSupplier end, LongConsumer ack, ConsumerCore consumer) {
         Matcher name = PARTITION.matcher(directoryName);
         this.id = id;
         this.partition = name.matches() ? Integer.parseInt(name.group(1)) : 0;

@@ -81,14 +81,24 @@ public final class Shipping {
         return Optional.ofNullable(shipper).map(Shipper::stats);
     }
 
+    /** Throws ConfigException if this process ships: the archive would miss records. */
+    void checkMayPurge() {
+        if (settings.isOn()) {
+            throw new ConfigException(
+                    ConfigKey.ARCHIVE_URI.keyName(),
+                    settings.uri(),
+                    "none for a purge, which would ack records that are not shipped yet");
+        }
+    }
+
     /** The offset of the first record that the archive does not have yet. */
     private long shippedOffset() {
         return core.committedOffset(CONSUMER)
                 .orElseThrow(() -> new ConfigException(
                         "consumer",
                         CONSUMER,
-                        "one of " + core.consumerNames() + ": no process has shipped the queue in "
-                                + core.directory() + " (archive_uri, or the command ship)"));
+                        "one of " + core.consumerNames() + ": no process has shipped the queue in " + core.directory()
+                                + " (archive_uri, or the command ship)"));
     }
 
     /**
@@ -104,7 +114,9 @@ public final class Shipping {
             throw new OutOfRangeException("waiting for a shipped record", offset, 0, end - 1);
         }
         long deadline = System.nanoTime() + timeoutNanos;
-        if (shippedOffset() <= offset && !core.settings().readOnly() && core.log().durableOffset() <= offset) {
+        if (shippedOffset() <= offset
+                && !core.settings().readOnly()
+                && core.log().durableOffset() <= offset) {
             core.writer().flush();
         }
         while (shippedOffset() <= offset) {

@@ -1,11 +1,8 @@
 package org.mmapqueue.spark;
 
-import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
-import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
@@ -23,8 +20,8 @@ import org.mmapqueue.MmapQueue;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.spark.common.KnownOptions;
 import org.mmapqueue.spark.common.Options;
-import org.mmapqueue.spark.common.PartitionDirectory;
 import org.mmapqueue.spark.common.RecordSchema;
+import org.mmapqueue.spark.source.Location;
 import org.mmapqueue.spark.write.sink.WritablePartitions;
 
 /**
@@ -35,15 +32,15 @@ import org.mmapqueue.spark.write.sink.WritablePartitions;
  * spark.sql.catalog.q.path = /data/queues
  * </pre>
  *
- * <p>{@code q.events} is the queue in {@code /data/queues/events}, and {@code q.`/data/other`} a queue elsewhere.
+ * <p>{@code q.events} is the queue, or archive, in {@code /data/queues/events}, and {@code q.`/data/other`} a queue elsewhere.
  * A catalog called mmapqueue needs no path; without one, tables are named by absolute paths only: {@code SELECT * FROM
  * mmapqueue.`/data/events`}. There are no namespaces. Other options of the catalog apply to all tables. Thread-safe.
  */
 public class QueueCatalog implements StagingTableCatalog {
     private String name;
     private Options options;
-    /** Null if tables are named by absolute paths only. */
-    private Path root;
+    /** The directory of the tables; null if tables are named by absolute paths only. */
+    private Location root;
 
     /** Called by Spark, by reflection; {@link #initialize} follows. */
     public QueueCatalog() {}
@@ -54,7 +51,7 @@ public class QueueCatalog implements StagingTableCatalog {
         options = new Options(values);
         KnownOptions.refuseOthers(options, KnownOptions.ALL);
         boolean byPath = catalog.equals(MmapQueueProvider.NAME) && !options.isSet(Options.PATH);
-        root = byPath ? null : options.path();
+        root = byPath ? null : Location.of(options);
     }
 
     @Override
@@ -68,15 +65,14 @@ public class QueueCatalog implements StagingTableCatalog {
         if (root == null) {
             return new Identifier[0];
         }
-        try (Stream<Path> entries = Files.list(root)) {
-            return entries.filter(PartitionDirectory::isQueue)
-                    .map(each -> each.getFileName().toString())
-                    .sorted()
+        try {
+            return root.names().stream()
                     .map(each -> Identifier.of(namespace, each))
                     .toArray(Identifier[]::new);
-        } catch (IOException e) {
+        } catch (UncheckedIOException e) {
             throw new UncheckedIOException(
-                    "the directory of catalog " + name + ", " + root + ", cannot be read: " + e, e);
+                    "the directory of catalog " + name + ", " + root + ", cannot be read: " + e.getCause(),
+                    e.getCause());
         }
     }
 
@@ -143,7 +139,7 @@ public class QueueCatalog implements StagingTableCatalog {
             throw new IllegalArgumentException("table " + queue + ": " + TableOptions.NOT_PARTITIONED);
         }
         Options given = CreateOptions.of(queue, properties);
-        if (PartitionDirectory.isQueue(path(queue))) {
+        if (location(queue).exists()) {
             throw new TableAlreadyExistsException(table);
         }
         return table(queue, given);
@@ -163,7 +159,7 @@ public class QueueCatalog implements StagingTableCatalog {
     @Override
     public Table alterTable(Identifier table, TableChange... changes) {
         throw new UnsupportedOperationException("a queue cannot be altered by ALTER TABLE: its columns are fixed and"
-                + " the configuration of " + path(table.name()) + " does not change");
+                + " the configuration of " + location(table.name()) + " does not change");
     }
 
     /** Deletes the queue with its records, unless it is open. There is no trash: Spark throws for PURGE. */
@@ -172,24 +168,27 @@ public class QueueCatalog implements StagingTableCatalog {
         if (!exists(table)) {
             return false;
         }
-        Options keys = new Options(Map.of(Options.PATH, path(table.name()).toString())).over(options);
-        WritablePartitions.destroy(path(table.name()), keys);
+        Path directory = location(table.name()).directory("DROP TABLE");
+        Options keys = new Options(Map.of(Options.PATH, directory.toString())).over(options);
+        WritablePartitions.destroy(directory, keys);
         return true;
     }
 
     private UnsupportedOperationException notReplaced(String table) {
         return new UnsupportedOperationException(
-                "a queue cannot be replaced in SQL: DROP TABLE deletes the one in " + path(table));
+                "a queue cannot be replaced in SQL: DROP TABLE deletes the one in " + location(table));
     }
 
     private boolean exists(Identifier table) {
-        return table.namespace().length == 0 && isName(table.name()) && PartitionDirectory.isQueue(path(table.name()));
+        return table.namespace().length == 0
+                && isName(table.name())
+                && location(table.name()).exists();
     }
 
     @Override
     public void renameTable(Identifier from, Identifier to) {
         throw new UnsupportedOperationException("a queue cannot be renamed by ALTER TABLE, as other processes may"
-                + " have it open: rename its directory " + path(from.name()));
+                + " have it open: rename its directory " + location(from.name()));
     }
 
     /**
@@ -200,23 +199,27 @@ public class QueueCatalog implements StagingTableCatalog {
      * @throws IllegalArgumentException if there is no such queue
      */
     final QueueAdmin admin(String table) {
-        if (!isName(table) || !PartitionDirectory.isQueue(path(table))) {
+        if (!isName(table) || !location(table).exists()) {
             throw new IllegalArgumentException("table " + table + ": there is no such"
                     + " queue"
                     + (root == null
                             ? ", and catalog " + name + " has no path: use an absolute" + " path"
                             : " in " + root));
         }
-        return new QueueAdmin(path(table), options);
+        return new QueueAdmin(location(table).directory("CALL"), options);
     }
 
     // An absolute name is a path.
-    private Path path(String table) {
-        return root == null ? Path.of(table).normalize() : root.resolve(table).normalize();
+    private Location location(String table) {
+        return root == null || isAbsolute(table) ? Location.of(table) : root.child(table);
+    }
+
+    private static boolean isAbsolute(String table) {
+        return table.startsWith("/") || Options.isUri(table);
     }
 
     private QueueTable table(String table, Options given) {
-        return new QueueTable(new Options(Map.of(Options.PATH, path(table).toString()))
+        return new QueueTable(new Options(Map.of(Options.PATH, location(table).toString()))
                 .over(given)
                 .over(options));
     }
@@ -225,7 +228,7 @@ public class QueueCatalog implements StagingTableCatalog {
         if (table.indexOf('\0') >= 0) {
             return false;
         }
-        return table.startsWith("/")
+        return isAbsolute(table)
                 || root != null
                         && !table.isEmpty()
                         && !table.contains("/")

@@ -111,7 +111,7 @@ final class QueueTable
             }
         });
         all.put(TableCatalog.PROP_PROVIDER, MmapQueueProvider.NAME);
-        all.put(TableCatalog.PROP_LOCATION, location.uri());
+        all.put(TableCatalog.PROP_LOCATION, location.asUri());
         if (given != null) {
             all.put(TableCatalog.PROP_EXTERNAL, "true"); // Spark's own catalog does not delete the queue
         }

@@ -281,8 +281,7 @@ public final class Writer implements Closeable {
         return new FullException("the queue in " + directory + " is full: its " + geometry.capacity()
                 + " segments of " + geometry.segmentSize() + " bytes hold records that are not acked; "
                 + QueueStats.heldBy(
-                        Optional.ofNullable(lowWatermark).map(Registry.Named::name),
-                        meta.writing() - lowWatermark()));
+                        Optional.ofNullable(lowWatermark).map(Registry.Named::name), meta.writing() - lowWatermark()));
     }
 
     private long lowWatermark() {

@@ -7,8 +7,8 @@ import java.util.List;
 import org.mmapqueue.archive.files.ArchiveFiles;
 
 /**
- * The files of an archive that fail at a call: the n-th change throws, before it happened, after it, or with half of the
- * content written; every later call throws, too, as after a kill, until {@link #repair}.
+ * The files of an archive that fail at a call: the n-th change throws, before it happened, after it, or with an
+ * unfinished file left; every later call throws, too, as after a kill, until {@link #repair}.
  */
 public final class FailingArchive implements ArchiveFiles {
     /** Where a change fails. */
@@ -147,7 +147,7 @@ public final class FailingArchive implements ArchiveFiles {
         files.close();
     }
 
-    /** Throws away every second write. */
+    /** Omits every second write. */
     private static final class HalfStream extends OutputStream {
         private final OutputStream out;
         private boolean even;

@@ -45,7 +45,7 @@ public interface ArchiveFiles extends AutoCloseable {
         void close() throws IOException;
     }
 
-    /** The archive's directory, absolute. */
+    /** The archive's directory, absolute, with a slash at the end. */
     URI uri();
 
     /** The files of a directory, sorted by name; none if the directory does not exist. */

@@ -37,7 +37,8 @@ public final class LocalFiles implements ArchiveFiles {
 
     @Override
     public URI uri() {
-        return root.toUri();
+        String text = root.toUri().toString();
+        return URI.create(text.endsWith("/") ? text : text + "/"); // the JDK adds it if the directory exists
     }
 
     @Override

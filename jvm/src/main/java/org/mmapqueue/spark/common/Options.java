@@ -103,7 +103,17 @@ public final class Options {
     }
 
     /**
-     * The queue's directory.
+     * Whether a path is a URI.
+     *
+     * @param path as given
+     * @return whether it begins with a scheme
+     */
+    public static boolean isUri(String path) {
+        return path.matches("[A-Za-z][A-Za-z0-9+.-]*:.*");
+    }
+
+    /**
+     * The directory of a local queue.
      *
      * @return an absolute path
      * @throws IllegalArgumentException if the path is missing, or not on a local file system
@@ -114,7 +124,7 @@ public final class Options {
             throw bad(PATH, String.valueOf(text), "the directory of a queue");
         }
         try {
-            Path path = text.matches("[A-Za-z][A-Za-z0-9+.-]*:.*") ? Path.of(URI.create(text)) : Path.of(text);
+            Path path = isUri(text) ? Path.of(URI.create(text)) : Path.of(text);
             return path.toAbsolutePath().normalize();
         } catch (FileSystemNotFoundException | IllegalArgumentException e) {
             throw bad(PATH, text, "a directory of a local file system, as a path or a file: URI");

@@ -1,7 +1,12 @@
 package org.mmapqueue.spark.source;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import org.mmapqueue.spark.common.PartitionDirectory;
 
 /**
@@ -16,17 +21,20 @@ public record LocalLocation(Path root) implements Location {
         return PartitionDirectory.isQueue(root);
     }
 
-    @Override
-    public List<PartitionLocation> partitions() {
-        return PartitionDirectory.find(root).stream()
-                .<PartitionLocation>map(LocalPartitionLocation::new)
-                .toList();
-    }
-
     /** Shares the queues that this process has open. */
     @Override
     public OpenPartitions open() {
-        return OpenPartitions.of(partitions());
+        List<LocalPartition> opened = new ArrayList<>();
+        boolean done = false;
+        try {
+            PartitionDirectory.find(root).forEach(each -> opened.add(new LocalPartitionLocation(each).open()));
+            done = true;
+        } finally {
+            if (!done) {
+                opened.forEach(LocalPartition::close);
+            }
+        }
+        return new OpenPartitions(opened, () -> opened.forEach(LocalPartition::close));
     }
 
     @Override
@@ -35,7 +43,24 @@ public record LocalLocation(Path root) implements Location {
     }
 
     @Override
-    public String uri() {
+    public List<String> names() {
+        try (Stream<Path> entries = Files.list(root)) {
+            return entries.map(each -> each.getFileName().toString())
+                    .filter(each -> child(each).exists())
+                    .sorted()
+                    .toList();
+        } catch (IOException e) {
+            throw new UncheckedIOException("the directory " + root + " cannot be read: " + e, e);
+        }
+    }
+
+    @Override
+    public Location child(String name) {
+        return Location.of(root.resolve(name).toString());
+    }
+
+    @Override
+    public String asUri() {
         return root.toUri().toString();
     }
 

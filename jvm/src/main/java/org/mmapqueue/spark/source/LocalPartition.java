@@ -1,6 +1,7 @@
 package org.mmapqueue.spark.source;
 
 import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -64,6 +65,16 @@ public record LocalPartition(LocalPartitionLocation location, MmapQueue queue) i
     }
 
     @Override
+    public String path() {
+        return location.path();
+    }
+
+    @Override
+    public PartitionLocation location(long from, long to) {
+        return location;
+    }
+
+    @Override
     public UUID queueId() {
         return queue.id();
     }
@@ -91,6 +102,18 @@ public record LocalPartition(LocalPartitionLocation location, MmapQueue queue) i
     @Override
     public OptionalLong find(Instant time) {
         return queue.find(time);
+    }
+
+    /** By a binary search each. */
+    @Override
+    public long[] rangeOf(long lowMicros, long highMicros) {
+        long from = offsetOf(lowMicros);
+        return new long[] {from, highMicros == Long.MAX_VALUE ? Long.MAX_VALUE : offsetOf(highMicros + 1)};
+    }
+
+    private long offsetOf(long micros) {
+        OptionalLong found = queue.find(Instant.EPOCH.plus(Math.max(0, micros), ChronoUnit.MICROS));
+        return found.isPresent() ? found.getAsLong() : Long.MAX_VALUE;
     }
 
     @Override

@@ -1,21 +1,42 @@
 package org.mmapqueue.spark.source;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
+import org.mmapqueue.config.Locations;
 import org.mmapqueue.spark.common.Options;
 
 /** Where the partitions of a queue are: what the option path names. Immutable. */
 public interface Location {
 
     /**
-     * The location that options name; the queue need not exist yet.
+     * The location that options name; the queue need not exist yet. A directory with the file archive.properties, and
+     * any URI but {@code file:}, is an archive.
      *
      * @param options of a table or a query
      * @return the location
      * @throws IllegalArgumentException if the path is missing or invalid
      */
     static Location of(Options options) {
-        return new LocalLocation(options.path());
+        String text = options.text(Options.PATH, "");
+        if (Options.isUri(text) && !text.regionMatches(true, 0, "file:", 0, "file:".length())) {
+            return new ArchiveLocation(Locations.of(Options.PATH, text), text);
+        }
+        Path path = options.path();
+        return Files.exists(path.resolve(ArchiveLocation.FILE))
+                ? new ArchiveLocation(Locations.of(Options.PATH, path.toString()), path.toString())
+                : new LocalLocation(path);
+    }
+
+    /**
+     * The location of a path.
+     *
+     * @param path a local path, or a URI
+     * @return the location
+     */
+    static Location of(String path) {
+        return of(new Options(Map.of(Options.PATH, path)));
     }
 
     /**
@@ -26,14 +47,6 @@ public interface Location {
     boolean exists();
 
     /**
-     * The existing partitions.
-     *
-     * @return the partitions, by number
-     * @throws IllegalArgumentException if there is no queue
-     */
-    List<PartitionLocation> partitions();
-
-    /**
      * Opens all existing partitions for planning.
      *
      * @return the partitions, which the caller closes
@@ -42,19 +55,36 @@ public interface Location {
     OpenPartitions open();
 
     /**
-     * The directory of a local queue.
+     * The directory of a local queue; only that can be written.
      *
      * @param action what the caller is about to do, for the message of an error: "TRUNCATE TABLE"
      * @return the directory
+     * @throws UnsupportedOperationException for an archive
      */
     Path directory(String action);
+
+    /**
+     * The queues and archives in the directory.
+     *
+     * @return the names of their directories, sorted
+     * @throws java.io.UncheckedIOException if the directory cannot be read
+     */
+    List<String> names();
+
+    /**
+     * A queue or archive in the directory.
+     *
+     * @param name the name of its directory
+     * @return the location
+     */
+    Location child(String name);
 
     /**
      * The location as a URI.
      *
      * @return the URI as text
      */
-    String uri();
+    String asUri();
 
     /** The path, for messages. */
     @Override

@@ -1,6 +1,5 @@
 package org.mmapqueue.spark.source;
 
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.List;
@@ -8,95 +7,103 @@ import java.util.SortedMap;
 import java.util.SortedSet;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.IntPredicate;
 import java.util.function.ToLongFunction;
 import org.mmapqueue.spark.common.PartitionOffsets;
 
-/** The partitions of a queue, open for reading. Partitions that are added later are not seen. Thread-safe. */
+/** The partitions of a queue, open for reading. Partitions that are added later are not seen. Not thread-safe. */
 public final class OpenPartitions implements AutoCloseable {
-    private final SortedMap<Integer, ReadablePartition> byId = new TreeMap<>();
+    private final SortedSet<Integer> ids;
+    private final SortedMap<Integer, ReadablePartition> selected = new TreeMap<>();
+    private final Runnable atClose;
 
     /**
      * Holds open partitions.
      *
-     * @param partitions closed together with this object
+     * @param partitions all partitions
+     * @param atClose closes them
      */
-    public OpenPartitions(Collection<? extends ReadablePartition> partitions) {
-        partitions.forEach(each -> byId.put(each.id(), each));
+    public OpenPartitions(Collection<? extends ReadablePartition> partitions, Runnable atClose) {
+        partitions.forEach(each -> selected.put(each.id(), each));
+        ids = Collections.unmodifiableSortedSet(new TreeSet<>(selected.keySet()));
+        this.atClose = atClose;
     }
 
-    /**
-     * Opens partitions.
-     *
-     * @param locations their locations
-     * @return all of them
-     */
-    static OpenPartitions of(List<PartitionLocation> locations) {
-        List<ReadablePartition> opened = new ArrayList<>();
-        boolean done = false;
-        try {
-            locations.forEach(each -> opened.add(each.open()));
-            done = true;
-        } finally {
-            if (!done) {
-                opened.forEach(ReadablePartition::close);
+    private OpenPartitions(OpenPartitions all, IntPredicate isSelected) {
+        ids = all.ids;
+        all.selected.forEach((id, partition) -> {
+            if (isSelected.test(id)) {
+                selected.put(id, partition);
             }
-        }
-        return new OpenPartitions(opened);
+        });
+        atClose = () -> {};
     }
 
     /**
-     * The partitions' numbers.
+     * Selects the partitions that will be read; archives list no others.
+     *
+     * @param isSelected whether a partition of a number is selected
+     * @return the same open partitions, with all numbers; its close does nothing
+     */
+    public OpenPartitions select(IntPredicate isSelected) {
+        OpenPartitions some = new OpenPartitions(this, isSelected);
+        ArchivedPartition.list(some.selected.values());
+        return some;
+    }
+
+    /**
+     * The numbers of all partitions.
      *
      * @return the numbers, ascending
      */
     public SortedSet<Integer> ids() {
-        return Collections.unmodifiableSortedSet(new TreeSet<>(byId.keySet()));
+        return ids;
     }
 
     /**
-     * The partitions.
+     * The selected partitions.
      *
      * @return by number, open until this object is closed
      */
     public Collection<ReadablePartition> all() {
-        return Collections.unmodifiableCollection(byId.values());
+        return List.copyOf(selected.values());
     }
 
     /**
-     * The number of partitions.
+     * The number of all partitions.
      *
-     * @return at least 1
+     * @return at least 0
      */
     public int count() {
-        return byId.size();
+        return ids.size();
     }
 
     /**
-     * One partition.
+     * One of the selected partitions.
      *
      * @param id its number
      * @return the partition, open until this object is closed
      */
     public ReadablePartition partition(int id) {
-        return byId.get(id);
+        return selected.get(id);
     }
 
     /**
-     * Computes a value for each partition.
+     * Computes a value for each selected partition.
      *
      * @param value the function
      * @return values by partition
      */
     public PartitionOffsets offsets(ToLongFunction<ReadablePartition> value) {
         SortedMap<Integer, Long> map = new TreeMap<>();
-        byId.forEach((id, partition) -> map.put(id, value.applyAsLong(partition)));
+        selected.forEach((id, partition) -> map.put(id, value.applyAsLong(partition)));
         return new PartitionOffsets(map);
     }
 
     /**
      * The log starts.
      *
-     * @return the log start of each partition
+     * @return the log start of each selected partition
      */
     public PartitionOffsets earliest() {
         return offsets(ReadablePartition::firstOffset);
@@ -105,7 +112,7 @@ public final class OpenPartitions implements AutoCloseable {
     /**
      * The log ends.
      *
-     * @return the offset of the next record of each partition
+     * @return the offset of the next record of each selected partition
      */
     public PartitionOffsets latest() {
         return offsets(ReadablePartition::endOffset);
@@ -113,6 +120,6 @@ public final class OpenPartitions implements AutoCloseable {
 
     @Override
     public void close() {
-        byId.values().forEach(ReadablePartition::close);
+        atClose.run();
     }
 }

@@ -22,11 +22,11 @@ public interface PartitionLocation extends Serializable {
     /**
      * Opens the partition.
      *
-     * @return the partition, which the caller closes
+     * @return its records, which the caller closes
      * @throws IllegalStateException if there is no such partition
      * @throws org.mmapqueue.errors.MmapQueueException if it cannot be read
      */
-    ReadablePartition open();
+    PartitionRecords open();
 
     /**
      * What a host needs to open it, for the message of an error.

@@ -4,10 +4,9 @@ import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
-import java.util.UUID;
 
-/** An open partition, as scans plan with it and read it. Moves no consumer. Thread-safe. */
-public interface ReadablePartition extends AutoCloseable {
+/** An open partition, as the driver plans scans of it. One thread at a time. */
+public interface ReadablePartition extends PartitionRecords {
 
     /**
      * The partition's number.
@@ -17,11 +16,11 @@ public interface ReadablePartition extends AutoCloseable {
     int id();
 
     /**
-     * Where it is.
+     * Where the partition is, for messages.
      *
-     * @return the location
+     * @return the directory or URI
      */
-    PartitionLocation location();
+    String path();
 
     /**
      * Where a task finds a range.
@@ -30,16 +29,7 @@ public interface ReadablePartition extends AutoCloseable {
      * @param to the offset after the last one
      * @return the location
      */
-    default PartitionLocation location(long from, long to) {
-        return location();
-    }
-
-    /**
-     * The identity of the partition's queue.
-     *
-     * @return the queue's id
-     */
-    UUID queueId();
+    PartitionLocation location(long from, long to);
 
     /**
      * The log start.
@@ -84,20 +74,31 @@ public interface ReadablePartition extends AutoCloseable {
     OptionalLong find(Instant time);
 
     /**
-     * The least timestamp in a range, as far as its first record tells it.
+     * A range that holds all records of a time interval, and maybe others, found without reading more than a search
+     * needs.
+     *
+     * @param lowMicros the first time, µs since 1970
+     * @param highMicros the last time
+     * @return the first offset, and the offset after the last one; {@link Long#MAX_VALUE} stands for the log end
+     * @throws org.mmapqueue.errors.ConfigException if the partition stores no timestamps
+     */
+    long[] rangeOf(long lowMicros, long highMicros);
+
+    /**
+     * The least timestamp in a range.
      *
      * @param from the first offset
      * @param to the offset after the last one, greater than {@code from}
-     * @return µs since 1970; 0 if unknown
+     * @return µs since 1970; 0 if only reading all records can tell it
      */
     long minTimestampMicros(long from, long to);
 
     /**
-     * The greatest timestamp in a range, as far as its last record tells it.
+     * The greatest timestamp in a range.
      *
      * @param from the first offset
      * @param to the offset after the last one, greater than {@code from}
-     * @return µs since 1970; 0 if unknown
+     * @return µs since 1970; 0 if only reading all records can tell it
      */
     long maxTimestampMicros(long from, long to);
 
@@ -116,24 +117,4 @@ public interface ReadablePartition extends AutoCloseable {
      * @return the hosts, best first; empty if all are equal
      */
     List<String> hosts(long from, long to);
-
-    /**
-     * The limit of threads of this process that read at once.
-     *
-     * @return at least 1
-     */
-    int maxReaders();
-
-    /**
-     * Begins to read a range.
-     *
-     * @param from the first offset
-     * @param to the offset after the last one
-     * @param skipsDamage whether damaged records are skipped; else they are an error
-     * @return the reader, which the caller closes
-     */
-    SequentialReader reader(long from, long to, boolean skipsDamage);
-
-    @Override
-    void close();
 }

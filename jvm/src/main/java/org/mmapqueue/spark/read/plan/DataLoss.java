@@ -1,6 +1,5 @@
 package org.mmapqueue.spark.read.plan;
 
-import org.mmapqueue.spark.source.PartitionLocation;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -14,15 +13,16 @@ public final class DataLoss {
      * Reports a loss.
      *
      * @param fail true to throw, false to log a warning
-     * @param partition the partition of the records
+     * @param partition the number of the partition
+     * @param path where it is
      * @param from the first lost offset
      * @param to the offset after the last lost one
      * @param why the reason of the loss
      * @throws IllegalStateException if {@code fail} is true
      */
-    public static void found(boolean fail, PartitionLocation partition, long from, long to, String why) {
-        String what = "partition " + partition.id() + " of the queue in " + partition.path() + ": the records"
-                + " with offsets " + from + ".." + (to - 1) + " were requested, but " + why;
+    public static void found(boolean fail, int partition, String path, long from, long to, String why) {
+        String what = "partition " + partition + " of the queue in " + path + ": the records" + " with offsets " + from
+                + ".." + (to - 1) + " were requested, but " + why;
         if (fail) {
             throw new IllegalStateException(what + "; with the option " + ReadOptions.FAIL_ON_DATA_LOSS
                     + " = false reading continues without them");

@@ -106,7 +106,8 @@ public final class OffsetRanges {
         if (offset > end && !failOnDataLoss) {
             DataLoss.found(
                     false,
-                    partition.location(),
+                    partition.id(),
+                    partition.path(),
                     end,
                     offset,
                     "the log ends with offset " + end + " (option " + spec.option() + ")");
@@ -117,7 +118,7 @@ public final class OffsetRanges {
                     spec.option(),
                     spec.text(),
                     "at most " + end + " in partition " + partition.id() + ", which ends there, in "
-                            + partition.location().path());
+                            + partition.path());
         }
         return offset;
     }
@@ -133,8 +134,8 @@ public final class OffsetRanges {
         throw Options.bad(
                 ReadOptions.CONSUMER,
                 consumer,
-                "a consumer that partition " + partition.id() + " has, in "
-                        + partition.location().path() + ": " + String.join(", ", all.keySet()));
+                "a consumer that partition " + partition.id() + " has, in " + partition.path() + ": "
+                        + String.join(", ", all.keySet()));
     }
 
     private static PartitionOffsets at(OpenPartitions partitions, String option, long micros) {
@@ -146,7 +147,7 @@ public final class OffsetRanges {
                 throw new IllegalArgumentException(
                         "option " + option + ": partition " + partition.id() + " stores no timestamps"
                                 + " (timestamps = false), in "
-                                + partition.location().path(),
+                                + partition.path(),
                         e);
             }
         });

@@ -1,10 +1,7 @@
 package org.mmapqueue.spark.read.plan;
 
-import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.OptionalLong;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionOffsets;
@@ -21,7 +18,7 @@ public final class RangeFinder {
 
     /** Makes a finder for an open queue. */
     public RangeFinder(OpenPartitions partitions, ReadOptions options, Selection selection) {
-        this.partitions = partitions;
+        this.partitions = partitions.select(id -> selection.partitions().contains(id));
         this.options = options;
         this.selection = selection;
     }
@@ -42,7 +39,7 @@ public final class RangeFinder {
             long from = starts.of(id, 0);
             long to = ends.of(id, 0);
             refuseTurned(from, to);
-            if (from < to && selection.partitions().contains(id)) {
+            if (from < to) {
                 add(partition, LongSet.between(from, to - 1).and(selection.offsets()), ranges);
             }
         }
@@ -71,7 +68,8 @@ public final class RangeFinder {
             if (each.low() < first && isNamed(id)) {
                 DataLoss.found(
                         options.failOnDataLoss(),
-                        partition.location(),
+                        id,
+                        partition.path(),
                         each.low(),
                         Math.min(first, to),
                         "the log starts at offset " + first);
@@ -94,18 +92,13 @@ public final class RangeFinder {
         LongSet offsets = LongSet.NONE;
         try {
             for (LongSet.Interval each : selection.timestamps().intervals()) {
-                long from = offsetOf(partition, each.low());
-                long to = each.high() == Long.MAX_VALUE ? Long.MAX_VALUE : offsetOf(partition, each.high() + 1);
-                offsets = offsets.or(LongSet.between(from, to == Long.MAX_VALUE ? to : to - 1));
+                long[] range = partition.rangeOf(each.low(), each.high());
+                long to = range[1];
+                offsets = offsets.or(LongSet.between(range[0], to == Long.MAX_VALUE ? to : to - 1));
             }
             return offsets;
         } catch (ConfigException e) {
             return LongSet.ALL; // stores no timestamps now, but earlier records may have some
         }
-    }
-
-    private static long offsetOf(ReadablePartition partition, long micros) {
-        OptionalLong found = partition.find(Instant.EPOCH.plus(Math.max(0, micros), ChronoUnit.MICROS));
-        return found.isPresent() ? found.getAsLong() : Long.MAX_VALUE;
     }
 }

@@ -31,6 +31,7 @@ final class CheckpointFile {
 
     private final Path directory;
     private final FileSystem files;
+    private final Configuration configuration;
 
     /**
      * Reads nothing yet.
@@ -39,6 +40,7 @@ final class CheckpointFile {
      * @param configuration Hadoop's configuration of the file systems
      */
     CheckpointFile(String location, Configuration configuration) {
+        this.configuration = configuration;
         Path path = new Path(location);
         try {
             files = path.getFileSystem(configuration);
@@ -87,6 +89,20 @@ final class CheckpointFile {
                         .toUri()
                         .getPath()
                         .equals(checkpoint.getParent().toUri().getPath());
+    }
+
+    /**
+     * Whether the directory of a source exists.
+     *
+     * @param source the directory in a checkpoint, as {@link #toString} gives it
+     */
+    boolean isThere(String source) {
+        Path path = new Path(source);
+        try {
+            return path.getFileSystem(configuration).exists(path);
+        } catch (IOException e) {
+            throw new UncheckedIOException("the checkpoint " + source + " cannot be reached: " + e, e);
+        }
     }
 
     /** The last state written; empty before the query's first batch. */

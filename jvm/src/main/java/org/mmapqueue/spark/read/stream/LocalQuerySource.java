@@ -62,6 +62,11 @@ final class LocalQuerySource implements QuerySource {
     }
 
     @Override
+    public void storeIfPossible() {
+        store();
+    }
+
+    @Override
     public void forget() {
         // each partition deletes its consumer
     }

@@ -117,6 +117,11 @@ final class LocalStreamPartition implements StreamPartition {
     }
 
     @Override
+    public boolean mayBeginLate() {
+        return false;
+    }
+
+    @Override
     public String shortEnd() {
         return "so its last records were not durable when the machine failed";
     }

@@ -33,6 +33,9 @@ interface QuerySource extends AutoCloseable {
     /** Stores the positions of the consumer, where the partitions themselves do not. */
     void store();
 
+    /** As {@link #store}; a failure is logged, and the next call tries again. */
+    void storeIfPossible();
+
     /** Deletes the consumer, where the partitions themselves do not. */
     void forget();
 

@@ -35,6 +35,7 @@ import org.mmapqueue.spark.read.plan.ReadRange;
 import org.mmapqueue.spark.read.stream.StreamLimits.Range;
 import org.mmapqueue.spark.read.task.BatchRows;
 import org.mmapqueue.spark.read.task.QueueReaderFactory;
+import org.mmapqueue.spark.source.ArchiveLocation;
 import org.mmapqueue.spark.source.Location;
 import org.mmapqueue.spark.source.ReadablePartition;
 import org.slf4j.Logger;
@@ -135,7 +136,9 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
     }
 
     private QuerySource source() {
-        return new LocalQuerySource(location.directory("a stream"), consumer(), checkpoint.toString());
+        return location instanceof ArchiveLocation archive
+                ? new ArchiveQuerySource(archive, consumer(), checkpoint)
+                : new LocalQuerySource(location.directory("a stream"), consumer(), checkpoint.toString());
     }
 
     // Each start leaves a consumer that retains records for no query.
@@ -160,8 +163,9 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         return options.failOnDataLoss();
     }
 
-    /** Raises an error for options of the query that have no effect in real-time mode. */
+    /** Raises an error for an archive, and for options of the query that have no effect in real-time mode. */
     final void refuseForRealTime() {
+        location.directory("real-time mode");
         KnownOptions.refuseOthers(options.given(), Set.of(OptionUse.REAL_TIME_READ));
     }
 
@@ -227,7 +231,8 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         }
         DataLoss.found(
                 false,
-                found.location(),
+                partition,
+                found.records().path(),
                 Math.min(offset, end),
                 Math.max(offset, first),
                 "the log holds " + first + ".." + (end - 1));
@@ -328,7 +333,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
                             queue().partitions().get(each.getKey()).records();
                     long first = each.getValue().from();
                     return new QueueInputPartition(
-                            partition.location(),
+                            partition.location(first, Long.MAX_VALUE),
                             partition.queueId(),
                             partition.hosts(first, partition.endOffset()),
                             first,

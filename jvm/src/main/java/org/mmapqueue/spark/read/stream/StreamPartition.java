@@ -5,7 +5,6 @@ import java.util.UUID;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.OutOfRangeException;
-import org.mmapqueue.spark.source.PartitionLocation;
 import org.mmapqueue.spark.source.ReadablePartition;
 
 /**
@@ -25,11 +24,6 @@ interface StreamPartition extends AutoCloseable {
     /** The partition. */
     ReadablePartition records();
 
-    /** Where it is. */
-    default PartitionLocation location() {
-        return records().location();
-    }
-
     /** The identity of the partition's queue. */
     default UUID queueId() {
         return records().queueId();
@@ -40,6 +34,9 @@ interface StreamPartition extends AutoCloseable {
 
     /** The slowest consumer; empty where producers wait for none. */
     Optional<Holder> slowest();
+
+    /** Whether a partition that is new to the query may begin after offset 0 without a loss. */
+    boolean mayBeginLate();
 
     /** What it means that the log ends before the query's position, for messages: "so …". */
     String shortEnd();

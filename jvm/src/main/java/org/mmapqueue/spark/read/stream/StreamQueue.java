@@ -152,7 +152,7 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
         StreamOrigin.Part known = origin.parts().get(id);
         if (known == null) {
             long first = partition.moveTo(StartAt.EARLIEST);
-            if (first > 0) {
+            if (first > 0 && !partition.mayBeginLate()) {
                 lost(id, 0, first, "they were reclaimed before the query saw the partition, which is new to it");
             }
             origin = origin.with(id, new StreamOrigin.Part(partition.queueId(), first));
@@ -201,7 +201,7 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
     /** The open partitions for planning; they stay open. */
     OpenPartitions records() {
         return new OpenPartitions(
-                partitions.values().stream().map(StreamPartition::records).toList());
+                partitions.values().stream().map(StreamPartition::records).toList(), () -> {});
     }
 
     /** The query's first offset in a partition. */
@@ -319,7 +319,7 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
                 partition.release(offset);
             }
         });
-        source.store();
+        source.storeIfPossible();
     }
 
     private void lostFormer(int id, long from) {

@@ -3,7 +3,7 @@ package org.mmapqueue.spark.read.task;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.spark.common.Hosts;
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
-import org.mmapqueue.spark.source.ReadablePartition;
+import org.mmapqueue.spark.source.PartitionRecords;
 
 /** Opens partitions in tasks, which may run in another process, or on another host, than the planning. */
 final class PartitionHandle {
@@ -15,8 +15,8 @@ final class PartitionHandle {
      * @return the partition, which the caller closes
      * @throws IllegalStateException if the location holds no queue, or another one
      */
-    static ReadablePartition open(QueueInputPartition input) {
-        ReadablePartition partition;
+    static PartitionRecords open(QueueInputPartition input) {
+        PartitionRecords partition;
         try {
             partition = input.location().open();
         } catch (MmapQueueException | IllegalStateException e) {

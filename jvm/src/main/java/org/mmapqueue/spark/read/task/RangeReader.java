@@ -6,7 +6,7 @@ import java.util.function.ToIntFunction;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.spark.read.plan.DataLoss;
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
-import org.mmapqueue.spark.source.ReadablePartition;
+import org.mmapqueue.spark.source.PartitionRecords;
 import org.mmapqueue.spark.source.SequentialReader;
 
 /**
@@ -16,7 +16,7 @@ import org.mmapqueue.spark.source.SequentialReader;
 final class RangeReader implements Closeable {
     private final QueueInputPartition input;
     private final boolean failOnDataLoss;
-    private final ReadablePartition partition;
+    private final PartitionRecords partition;
     private final ReadPermits permits;
     private SequentialReader reader;
     private long next;
@@ -69,7 +69,7 @@ final class RangeReader implements Closeable {
      */
     void lose(long to, String why) {
         closeReader();
-        DataLoss.found(failOnDataLoss, input.location(), next, to, why);
+        DataLoss.found(failOnDataLoss, input.location().id(), input.location().path(), next, to, why);
         lost += to - next;
         next = to;
     }

@@ -5,10 +5,10 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.Semaphore;
-import org.mmapqueue.spark.source.ReadablePartition;
+import org.mmapqueue.spark.source.PartitionRecords;
 
 /**
- * Limits the tasks of this process that read a partition at once, to {@link ReadablePartition#maxReaders}. A task
+ * Limits the tasks of this process that read a partition at once, to {@link PartitionRecords#maxReaders}. A task
  * without a permit waits for another one's batch. Thread-safe.
  */
 final class ReadPermits implements Closeable {
@@ -32,7 +32,7 @@ final class ReadPermits implements Closeable {
     }
 
     /** The permits of a partition. The caller closes them. */
-    static ReadPermits of(ReadablePartition partition) {
+    static ReadPermits of(PartitionRecords partition) {
         UUID id = partition.queueId();
         int most = partition.maxReaders();
         synchronized (IN_USE) {

@@ -31,7 +31,8 @@ public record WriteOptions(Path path, SinkConfig config, Push push, String key) 
     private static final Set<String> NOT_WRITERS = Set.of("read_only", "v1_recover", FORMAT_VERSION);
 
     /** Keys that are durations, in ms. */
-    private static final Set<String> TIMES = Set.of("flush_period", "visibility_timeout", "retain_ms", "gc_on_idle");
+    private static final Set<String> TIMES =
+            Set.of("flush_period", "visibility_timeout", "retain_ms", "gc_on_idle", "archive_retain", "ship_period");
 
     /**
      * Parses and validates options.

@@ -1,0 +1,78 @@
+package org.mmapqueue.archive.hadoop;
+
+import java.io.IOException;
+import java.util.UUID;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileAlreadyExistsException;
+import org.apache.hadoop.fs.FileContext;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Options.Rename;
+import org.apache.hadoop.fs.Path;
+import org.mmapqueue.archive.files.ArchiveFiles;
+import org.mmapqueue.archive.files.TemporaryNames;
+
+/** Files that are written under another name, synced, and renamed, as HDFS does it: atomically. */
+final class RenamedFiles implements HadoopFiles.Publication {
+    private final FileSystem system;
+    /** Its rename, unlike that of {@link FileSystem}, states what happens if the new name exists. */
+    private final FileContext context;
+
+    private final Path root;
+
+    RenamedFiles(FileSystem system, Configuration configuration, Path root) throws IOException {
+        this.system = system;
+        this.root = root;
+        this.context = FileContext.getFileContext(root.toUri(), configuration);
+    }
+
+    @Override
+    public boolean create(String name, Path target, ArchiveFiles.Content content) throws IOException {
+        if (system.exists(target)) {
+            return false;
+        }
+        try {
+            publish(name, target, content, Rename.NONE);
+            return true;
+        } catch (FileAlreadyExistsException e) {
+            return false;
+        }
+    }
+
+    @Override
+    public void replace(String name, Path target, byte[] content) throws IOException {
+        publish(name, target, out -> out.write(content), Rename.OVERWRITE);
+    }
+
+    private void publish(String name, Path target, ArchiveFiles.Content content, Rename how) throws IOException {
+        Path written = new Path(new Path(root, ArchiveFiles.TEMPORARY), TemporaryNames.of(name, UUID.randomUUID()));
+        boolean published = false;
+        try {
+            try (FSDataOutputStream out = system.create(written, false)) {
+                content.writeTo(out);
+                out.hsync();
+            }
+            system.mkdirs(target.getParent());
+            context.rename(written, target, how);
+            published = true;
+        } finally {
+            if (!published) {
+                discard(written);
+            }
+        }
+    }
+
+    // What a failure leaves here is deleted when the partition is shipped again.
+    private void discard(Path written) {
+        try {
+            system.delete(written, false);
+        } catch (IOException e) {
+            // the failure of the write says more
+        }
+    }
+
+    @Override
+    public boolean isHierarchical() {
+        return true;
+    }
+}

@@ -1,0 +1,196 @@
+package org.mmapqueue.spark.read.stream;
+
+import java.io.IOException;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.UUID;
+import org.mmapqueue.archive.Archive;
+import org.mmapqueue.archive.ArchiveConsumer;
+import org.mmapqueue.spark.common.ConsumersOfQueries;
+import org.mmapqueue.spark.source.ArchiveLocation;
+import org.mmapqueue.spark.source.ArchiveView;
+import org.mmapqueue.spark.source.ArchivedPartition;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * An archive. The query's consumer is one file in it, with the positions in all partitions; retention deletes no run
+ * that it needs. Not thread-safe.
+ */
+final class ArchiveQuerySource implements QuerySource {
+    private static final Logger LOG = LoggerFactory.getLogger(ArchiveQuerySource.class);
+
+    private final ArchiveLocation location;
+    private final String consumer;
+    private final CheckpointFile checkpoint;
+    private final String label;
+    private Archive archive;
+    private SortedMap<Integer, ArchivedPartition> partitions = new TreeMap<>();
+    /** The consumer's positions by partition. */
+    private final Map<Integer, Long> positions = new TreeMap<>();
+
+    private boolean isStored = true;
+
+    /**
+     * Opens nothing yet.
+     *
+     * @param consumer the consumer's name
+     * @param checkpoint of the query
+     */
+    ArchiveQuerySource(ArchiveLocation location, String consumer, CheckpointFile checkpoint) {
+        this.location = location;
+        this.consumer = consumer;
+        this.checkpoint = checkpoint;
+        this.label = ConsumersOfQueries.label(checkpoint.toString());
+    }
+
+    /** Lists the registry and the new runs of all partitions. */
+    @Override
+    public void refresh() {
+        Archive current = location.openArchive();
+        if (archive != null && archive.id().equals(current.id())) {
+            current.close();
+        } else {
+            closeArchive();
+            begin(current);
+        }
+        SortedMap<Integer, ArchivedPartition> found = new TreeMap<>();
+        for (ArchivedPartition each : new ArchiveView(location, archive).partitions()) {
+            ArchivedPartition known = partitions.get(each.id());
+            found.put(each.id(), known == null || !known.queueId().equals(each.queueId()) ? each : known);
+        }
+        partitions = found;
+        ArchivedPartition.list(found.values());
+    }
+
+    private void begin(Archive opened) {
+        String other = ConsumersOfQueries.take(opened.id().toString(), consumer, checkpoint.toString());
+        if (other != null) {
+            opened.close();
+            throw inUse("the query with checkpoint " + other + " in this process, pid "
+                    + ProcessHandle.current().pid());
+        }
+        archive = opened;
+        partitions.clear();
+        positions.clear();
+        try {
+            for (ArchiveConsumer each : archive.consumers()) {
+                if (each.name().equals(consumer)) {
+                    refuseOther(each.label());
+                    positions.putAll(each.offsets());
+                }
+            }
+        } catch (IOException e) {
+            throw location.unreadable(e);
+        }
+        isStored = true;
+    }
+
+    // No lock reaches over hosts. A query whose checkpoint is deleted cannot be running.
+    private void refuseOther(String holder) {
+        Optional<String> source = ConsumersOfQueries.sourceOf(holder);
+        if (!holder.equals(label) && source.isPresent() && checkpoint.isThere(source.get())) {
+            throw inUse("the query with checkpoint " + source.get() + ", which exists");
+        }
+    }
+
+    private IllegalStateException inUse(String holder) {
+        return new IllegalStateException("consumer " + consumer + " of the archive " + location + " is in use by "
+                + holder + "; each query needs a consumer of its own: see option consumer");
+    }
+
+    /** A partition has no records, and no log start, until its first run exists. */
+    @Override
+    public List<Integer> ids() {
+        return partitions.values().stream()
+                .filter(ArchivedPartition::hasRuns)
+                .map(ArchivedPartition::id)
+                .toList();
+    }
+
+    @Override
+    public Optional<UUID> queueId(int partition) {
+        return Optional.ofNullable(partitions.get(partition)).map(ArchivedPartition::queueId);
+    }
+
+    @Override
+    public Optional<UUID> archiveId() {
+        return Optional.of(archive.id());
+    }
+
+    @Override
+    public StreamPartition open(int partition) {
+        ArchivedPartition opened = partitions.get(partition);
+        if (!positions.containsKey(partition)) {
+            move(partition, opened.firstOffset());
+        }
+        return new ArchiveStreamPartition(this, opened);
+    }
+
+    /** The consumer's position in a partition that is open. */
+    long position(int partition) {
+        return positions.get(partition);
+    }
+
+    /** Moves the consumer; {@link #store} makes it durable. */
+    void move(int partition, long offset) {
+        Long before = positions.put(partition, offset);
+        isStored &= before != null && before == offset;
+    }
+
+    @Override
+    public void store() {
+        if (!isStored) {
+            try {
+                archive.commit(consumer, label, positions);
+            } catch (IOException e) {
+                throw location.unreadable(e);
+            }
+            isStored = true;
+        }
+    }
+
+    @Override
+    public void storeIfPossible() {
+        try {
+            store();
+        } catch (RuntimeException e) {
+            LOG.warn(
+                    "consumer {} of the archive {} could not be stored, and retains more records than needed: {}",
+                    consumer,
+                    location,
+                    e.getMessage());
+        }
+    }
+
+    @Override
+    public void forget() {
+        positions.clear();
+        isStored = true;
+        try {
+            archive.deleteConsumer(consumer);
+        } catch (IOException e) {
+            LOG.warn(
+                    "consumer {} of the archive {} could not be deleted, and retains records: {}",
+                    consumer,
+                    location,
+                    e.getMessage());
+        }
+    }
+
+    private void closeArchive() {
+        if (archive != null) {
+            ConsumersOfQueries.release(archive.id().toString(), consumer);
+            archive.close();
+            archive = null;
+        }
+    }
+
+    @Override
+    public void close() {
+        closeArchive();
+    }
+}

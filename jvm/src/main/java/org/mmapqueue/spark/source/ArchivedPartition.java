@@ -1,0 +1,230 @@
+package org.mmapqueue.spark.source;
+
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalLong;
+import java.util.UUID;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.mmapqueue.archive.ArchivePartition;
+import org.mmapqueue.archive.PartitionEntry;
+import org.mmapqueue.archive.run.RunName;
+import org.mmapqueue.errors.ConfigException;
+
+/** A partition of an archive, planned by the names of its runs. One thread at a time. */
+public final class ArchivedPartition implements ReadablePartition {
+    /** The most directories that are listed at once: a listing waits for a server, not for a processor. */
+    private static final int LISTINGS = 16;
+
+    private static final String THIS_HOST = "localhost";
+
+    private final ArchiveView view;
+    private final PartitionEntry entry;
+    private final ArchivePartition runs;
+    private boolean isListed;
+
+    ArchivedPartition(ArchiveView view, PartitionEntry entry, ArchivePartition runs) {
+        this.view = view;
+        this.entry = entry;
+        this.runs = runs;
+    }
+
+    /**
+     * Lists the new runs of partitions, of several at once.
+     *
+     * @param partitions the partitions; those of local queues list nothing
+     */
+    public static void list(Collection<? extends ReadablePartition> partitions) {
+        List<ArchivedPartition> archived = new ArrayList<>();
+        partitions.forEach(each -> {
+            if (each instanceof ArchivedPartition one) {
+                archived.add(one);
+            }
+        });
+        if (archived.size() < 2) {
+            archived.forEach(ArchivedPartition::list);
+            return;
+        }
+        ExecutorService threads = Executors.newFixedThreadPool(Math.min(LISTINGS, archived.size()), task -> {
+            Thread thread = new Thread(task, "mmapqueue-list");
+            thread.setDaemon(true);
+            return thread;
+        });
+        try {
+            List<Future<?>> listings = new ArrayList<>();
+            archived.forEach(each -> listings.add(threads.submit((Runnable) each::list)));
+            for (Future<?> each : listings) {
+                each.get();
+            }
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof RuntimeException failure) {
+                throw failure;
+            }
+            throw new IllegalStateException("a listing failed: " + e.getCause(), e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException("interrupted while listing an archive", e);
+        } finally {
+            threads.shutdownNow();
+        }
+    }
+
+    private void list() {
+        runs.refresh();
+        isListed = true;
+    }
+
+    private ArchivePartition listed() {
+        if (!isListed) {
+            list();
+        }
+        return runs;
+    }
+
+    @Override
+    public int id() {
+        return entry.id();
+    }
+
+    @Override
+    public UUID queueId() {
+        return entry.queue();
+    }
+
+    @Override
+    public String path() {
+        return view.location().path();
+    }
+
+    @Override
+    public PartitionLocation location(long from, long to) {
+        return new ArchivePartitionLocation(
+                id(), path(), queueId(), List.copyOf(listed().runs(from, to)), view.taskFiles());
+    }
+
+    /**
+     * Whether any run exists.
+     *
+     * @return false from the registration of the partition to its first run
+     */
+    public boolean hasRuns() {
+        return firstOffset() < endOffset();
+    }
+
+    @Override
+    public long firstOffset() {
+        return listed().firstOffset();
+    }
+
+    @Override
+    public long endOffset() {
+        return listed().endOffset();
+    }
+
+    @Override
+    public long bytes(long from, long to) {
+        return listed().bytes(from, to);
+    }
+
+    @Override
+    public long[] split(long from, long to, long bytes) {
+        return listed().split(from, to, bytes);
+    }
+
+    @Override
+    public OptionalLong find(Instant time) {
+        refuseWithoutTimes();
+        return runs.find(time);
+    }
+
+    private void refuseWithoutTimes() {
+        if (hasRuns() && names().stream().noneMatch(each -> each.maxMicros() > 0)) {
+            throw new ConfigException("timestamps", "false", "true");
+        }
+    }
+
+    private List<RunName> names() {
+        return runs.runs(firstOffset(), endOffset());
+    }
+
+    /** Whole runs: names alone tell it. */
+    @Override
+    public long[] rangeOf(long lowMicros, long highMicros) {
+        refuseWithoutTimes();
+        long from = Long.MAX_VALUE;
+        long to = Long.MAX_VALUE;
+        for (RunName each : names()) {
+            if (from == Long.MAX_VALUE && each.maxMicros() > 0 && each.maxMicros() >= lowMicros) {
+                from = each.first();
+            }
+            if (each.minMicros() > highMicros) {
+                to = each.first();
+                break;
+            }
+        }
+        return new long[] {from, to};
+    }
+
+    /** The name of the first run with timestamps, or a record where the range begins within it. */
+    @Override
+    public long minTimestampMicros(long from, long to) {
+        for (RunName each : listed().runs(from, to)) {
+            if (each.maxMicros() > 0) {
+                return each.first() >= from && each.end() <= to
+                        ? each.minMicros()
+                        : timestampMicros(from, each.first());
+            }
+        }
+        return 0;
+    }
+
+    /** The name of the last run with timestamps, or a record where the range ends within it. */
+    @Override
+    public long maxTimestampMicros(long from, long to) {
+        List<RunName> names = listed().runs(from, to);
+        for (int i = names.size() - 1; i >= 0; i--) {
+            RunName each = names.get(i);
+            if (each.maxMicros() > 0) {
+                return each.first() >= from && each.end() <= to
+                        ? each.maxMicros()
+                        : runs.timestampMicros(Math.min(to, each.end()) - 1);
+            }
+        }
+        return 0;
+    }
+
+    private long timestampMicros(long from, long first) {
+        return runs.timestampMicros(Math.max(from, first));
+    }
+
+    @Override
+    public Map<String, Long> committedOffsets() {
+        return view.committedOffsets(id());
+    }
+
+    @Override
+    public List<String> hosts(long from, long to) {
+        return listed().hosts(from, to).stream()
+                .filter(each -> !each.equals(THIS_HOST))
+                .toList();
+    }
+
+    @Override
+    public int maxReaders() {
+        return Integer.MAX_VALUE;
+    }
+
+    @Override
+    public SequentialReader reader(long from, long to, boolean skipsDamage) {
+        return new RunRecords(listed().reader(from, to, skipsDamage));
+    }
+
+    /** Does nothing: the archive is closed as a whole. */
+    @Override
+    public void close() {}
+}

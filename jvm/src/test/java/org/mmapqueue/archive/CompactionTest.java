@@ -1,0 +1,205 @@
+package org.mmapqueue.archive;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.mmapqueue.archive.files.ArchiveFiles;
+import org.mmapqueue.archive.run.ArchiveCodec;
+import org.mmapqueue.archive.run.RunName;
+import org.mmapqueue.errors.ArchiveException;
+import org.mmapqueue.support.ArchiveRuns;
+import org.mmapqueue.support.FailingArchive;
+import org.mmapqueue.support.MemoryFiles;
+import org.mmapqueue.support.StoredLog;
+
+class CompactionTest {
+    private static final int RECORDS = 500;
+
+    private final MemoryFiles files = new MemoryFiles();
+    /** Half of the records are in one bucket, half in the next one. */
+    private final StoredLog log = StoredLog.random(new Random(3), RECORDS, 200, RunName.BUCKET - RECORDS / 2);
+
+    private final AtomicLong nanos = new AtomicLong();
+
+    @BeforeEach
+    void makeArchive() throws IOException {
+        Archive archive = Archive.create(files);
+        archive.register(log.queue, 0, "a");
+    }
+
+    private Compaction compaction(ArchiveFiles of, Duration grace) throws IOException {
+        Archive archive = Archive.open(of);
+        return new Compaction(archive, archive.partitions().get(0), ArchiveCodec.NONE, grace, nanos::get);
+    }
+
+    private static List<RunName> runs(MemoryFiles of) {
+        List<RunName> runs = new ArrayList<>();
+        for (String name : of.names()) {
+            RunName.parse(name.substring(name.lastIndexOf('/') + 1)).ifPresent(runs::add);
+        }
+        return runs;
+    }
+
+    private void assertReadable(ArchiveFiles of) throws IOException {
+        Archive archive = Archive.open(of);
+        ArchivePartition partition = archive.partition(archive.partitions().get(0));
+        partition.refresh();
+        assertEquals(log.first(), partition.firstOffset());
+        assertEquals(log.end(), partition.endOffset());
+        try (ArchiveReader reader = partition.reader(log.first(), log.end(), false)) {
+            ArchiveRuns.assertReads(reader, log, 50);
+            assertEquals(log.end(), reader.offset());
+        }
+    }
+
+    @Test
+    void smallRunsBecomeLargerOnes() throws IOException {
+        ArchiveRuns.publishAll(files, log, 3, new Random(1), ArchiveCodec.NONE);
+        Compaction compaction = compaction(files, Duration.ZERO);
+        int before = runs(files).size();
+        while (compaction.step()) {
+            assertReadable(files);
+        }
+        // The first bucket is complete: one run, or one more that continues in the next bucket.
+        assertTrue(
+                before > 100 && runs(files).size() < 60,
+                before + " runs became " + runs(files).size());
+        assertEquals(1, runs(files).stream().filter(run -> run.bucket() == 0).count());
+        assertFalse(compaction.step());
+    }
+
+    @Test
+    void replacedRunsAreKeptForTheGrace() throws IOException {
+        List<RunName> small = ArchiveRuns.publishAll(files, log, 3, new Random(1), ArchiveCodec.NONE);
+        Compaction compaction = compaction(files, Duration.ofSeconds(10));
+        while (compaction.step()) {
+            // until there is nothing to merge
+        }
+        assertTrue(runs(files).containsAll(small));
+        nanos.addAndGet(Duration.ofSeconds(10).toNanos() - 1);
+        assertFalse(compaction.step());
+        nanos.addAndGet(1);
+        while (compaction.step()) {
+            // deletes
+        }
+        assertTrue(runs(files).size() < small.size() / 2);
+        assertReadable(files);
+    }
+
+    @Test
+    void aReaderThatPlannedWithReplacedRunsContinuesInTheLongOne() throws IOException {
+        List<RunName> small = ArchiveRuns.publishAll(files, log, 3, new Random(1), ArchiveCodec.NONE);
+        try (ArchiveReader reader = ArchiveReader.of(files, 0, log.queue, small, log.first(), log.end(), false);
+                ArchiveReader inside = ArchiveReader.of(files, 0, log.queue, small, log.first(), log.end(), false)) {
+            inside.read(1, 1, (offset, timestamp, data) -> {});
+            Compaction compaction = compaction(files, Duration.ZERO);
+            while (compaction.step()) {
+                // merges and deletes
+            }
+            ArchiveRuns.assertReads(reader, log, 7);
+            assertEquals(log.end(), reader.offset());
+            ArchiveRuns.assertReads(inside, log, 7);
+            assertEquals(log.end(), inside.offset());
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(FailingArchive.Failure.class)
+    void aKillAtAnyChangeLosesNothing(FailingArchive.Failure how) throws IOException {
+        ArchiveRuns.publishAll(files, log, 8, new Random(1), ArchiveCodec.NONE);
+        int kills = 0;
+        for (int step = 0; ; step++) {
+            MemoryFiles copy = new MemoryFiles(files);
+            FailingArchive failing = new FailingArchive(copy);
+            failing.failAfter(step, how);
+            boolean done = false;
+            try {
+                Compaction compaction = compaction(failing, Duration.ZERO);
+                while (compaction.step()) {
+                    // until it fails
+                }
+                done = true;
+            } catch (IOException e) {
+                kills++;
+            }
+            assertReadable(copy);
+            Archive archive = Archive.open(copy);
+            archive.deleteUnfinished(0);
+            assertEquals(List.of(), copy.list(ArchiveFiles.TEMPORARY));
+            Compaction next = compaction(copy, Duration.ZERO);
+            while (next.step()) {
+                // what the killed one has left
+            }
+            assertReadable(copy);
+            assertEquals(1, runs(copy).stream().filter(run -> run.bucket() == 0).count());
+            assertTrue(
+                    runs(copy).size() <= 1 + CompactionPlan.FAN * 3, runs(copy).size() + " runs");
+            if (done) {
+                assertTrue(kills > 50, kills + " kills");
+                return;
+            }
+        }
+    }
+
+    @Test
+    void aDamagedRunIsLeftAlone() throws IOException {
+        List<RunName> small = ArchiveRuns.publishAll(files, log, 3, new Random(1), ArchiveCodec.NONE);
+        RunName damaged = small.get(5);
+        byte[] bytes = new byte[300];
+        files.replace(damaged.file(0), bytes);
+        Compaction compaction = compaction(files, Duration.ZERO);
+        while (compaction.step()) {
+            // merges the others
+        }
+        assertTrue(runs(files).contains(damaged));
+        assertEquals(3, runs(files).stream().filter(run -> run.bucket() == 0).count());
+    }
+
+    @Test
+    void aRunWithOtherRecordsThanItsNameSaysIsNotMerged() throws IOException {
+        List<RunName> small = ArchiveRuns.publishAll(files, log, 3, new Random(1), ArchiveCodec.NONE);
+        RunName run = small.get(0);
+        RunName wrong =
+                new RunName(run.first(), run.end(), run.minMicros(), run.maxMicros(), run.bytes(), run.crc() ^ 1);
+        byte[] bytes;
+        try (ArchiveFiles.Input input = files.open(run.file(0))) {
+            bytes = new byte[(int) input.length()];
+            input.readFully(0, bytes, 0, bytes.length);
+        }
+        files.delete(run.file(0));
+        files.replace(wrong.file(0), bytes);
+        Compaction compaction = compaction(files, Duration.ZERO);
+        assertThrows(ArchiveException.class, () -> {
+            while (compaction.step()) {
+                // until it finds this run
+            }
+        });
+        assertTrue(runs(files).containsAll(small.subList(1, small.size())));
+    }
+
+    @Test
+    void completeBucketsAreNotListedAgain() throws IOException {
+        ArchiveRuns.publishAll(files, log, 30, new Random(1), ArchiveCodec.NONE);
+        FailingArchive counting = new FailingArchive(files);
+        Compaction compaction = compaction(counting, Duration.ZERO);
+        while (compaction.step()) {
+            // until nothing is left to do
+        }
+        compaction.step();
+        long before = counting.listings();
+        compaction.step();
+        assertEquals(1, counting.listings() - before);
+    }
+}

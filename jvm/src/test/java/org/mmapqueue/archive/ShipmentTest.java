@@ -1,0 +1,188 @@
+package org.mmapqueue.archive;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.mmapqueue.archive.files.LocalFiles;
+import org.mmapqueue.archive.run.ArchiveCodec;
+import org.mmapqueue.archive.run.RunName;
+import org.mmapqueue.errors.ArchiveException;
+
+/** Records go into the archive once, whatever call of its file system fails. */
+class ShipmentTest {
+    private static final ShipOptions OPTIONS =
+            new ShipOptions("here", Duration.ofMillis(10), 1 << 20, ArchiveCodec.NONE, Duration.ZERO);
+
+    private enum Fault {
+        BEFORE,
+        AFTER,
+        CRASH_BEFORE,
+        CRASH_AFTER;
+
+        boolean isCrash() {
+            return this == CRASH_BEFORE || this == CRASH_AFTER;
+        }
+
+        boolean isBefore() {
+            return this == BEFORE || this == CRASH_BEFORE;
+        }
+    }
+
+    @TempDir
+    private Path temp;
+
+    private MemorySource source = new MemorySource();
+
+    private LocalFiles local() {
+        return new LocalFiles(temp.resolve("archive"));
+    }
+
+    private List<RunName> shipped() throws IOException {
+        RunList runs = Archive.open(local()).runs(0);
+        runs.refresh();
+        return runs.cover(runs.firstOffset(), runs.endOffset());
+    }
+
+    private Shipment resume() throws IOException {
+        return Shipment.resume(source, Archive.create(local()), OPTIONS);
+    }
+
+    private void ship(long to) throws IOException {
+        Shipment shipment = resume();
+        source.pushTo(to);
+        shipment.collect();
+        shipment.ack(shipment.store());
+    }
+
+    @Test
+    void aRunHasWhatWasCollectedAndIsAckedThen() throws IOException {
+        Shipment shipment = resume();
+        source.pushTo(5);
+        assertFalse(shipment.collect());
+        source.pushTo(7);
+        assertFalse(shipment.collect());
+        assertEquals(0, source.committedOffset());
+        RunName stored = shipment.store();
+        assertEquals(source.run(0, 7), stored);
+        assertEquals(0, source.committedOffset());
+        shipment.ack(stored);
+        assertEquals(7, source.committedOffset());
+        assertFalse(shipment.hasRecords());
+        assertEquals(List.of(source.run(0, 7)), shipped());
+    }
+
+    @Test
+    void aRunEndsAtItsBytes() throws IOException {
+        Shipment shipment = Shipment.resume(
+                source,
+                Archive.create(local()),
+                new ShipOptions("here", Duration.ofMillis(10), 100, ArchiveCodec.NONE, Duration.ZERO));
+        source.pushTo(1000);
+        assertTrue(shipment.collect());
+        assertTrue(shipment.collect());
+        RunName run = shipment.store();
+        assertTrue(run.bytes() >= 100 && run.bytes() < 130, run.toString());
+    }
+
+    @ParameterizedTest
+    @EnumSource(Fault.class)
+    void anyCallOfTheFileSystemMayFail(Fault fault) throws IOException {
+        int calls = 0;
+        boolean wasHit = true;
+        while (wasHit) {
+            calls++;
+            source = new MemorySource();
+            temp = temp.resolveSibling(temp.getFileName() + "-" + fault + calls);
+            wasHit = shipWithFault(fault, calls);
+            assertEquals(source.committedOffset(), 30);
+            List<RunName> runs = shipped();
+            long next = 0;
+            for (RunName run : runs) {
+                assertEquals(source.run(next, run.end()), run);
+                next = run.end();
+            }
+            assertEquals(30, next);
+        }
+        assertTrue(calls > 8, () -> "expected some calls to fail");
+    }
+
+    // Ships three times ten records; the call of this number fails, or is the last one of a process. False if there was
+    // none.
+    private boolean shipWithFault(Fault fault, int number) throws IOException {
+        FailingFiles files = new FailingFiles(local());
+        AtomicInteger left = new AtomicInteger(number);
+        files.fail(
+                () -> fault.isBefore() && left.decrementAndGet() == 0,
+                () -> !fault.isBefore() && left.decrementAndGet() == 0);
+        Shipment shipment = null;
+        for (int batch = 1; batch <= 3; ) {
+            try {
+                if (shipment == null) {
+                    shipment = Shipment.resume(source, Archive.create(files), OPTIONS);
+                }
+                source.pushTo(10L * batch);
+                shipment.collect();
+                if (shipment.hasRecords()) {
+                    shipment.ack(shipment.store());
+                }
+                batch++;
+            } catch (IOException e) {
+                shipment = fault.isCrash() ? null : shipment;
+            }
+        }
+        return left.get() <= 0;
+    }
+
+    @Test
+    void aLostAckIsRepeated() throws IOException {
+        ship(5);
+        ship(9);
+        source.committed(0); // as after a loss of power
+        ship(12);
+        assertEquals(List.of(source.run(0, 5), source.run(5, 9), source.run(9, 12)), shipped());
+    }
+
+    @Test
+    void recordsThatWereNeverShippedAreAnError() throws IOException {
+        ship(5);
+        source.pushTo(9);
+        source.ack(8);
+        String text = assertThrows(ArchiveException.class, this::resume).getMessage();
+        assertTrue(text.contains("before 5") && text.contains("before 8"), text);
+    }
+
+    @Test
+    void anOlderCopyOfTheQueueIsAnError() throws IOException {
+        ship(5);
+        ship(9);
+        source = new MemorySource();
+        source.pushTo(5);
+        source.ack(5);
+        String text = assertThrows(ArchiveException.class, this::resume).getMessage();
+        assertTrue(text.contains("before 9") && text.contains("ends at 5"), text);
+        source = new MemorySource("other ");
+        source.pushTo(20);
+        source.ack(5);
+        text = assertThrows(ArchiveException.class, this::resume).getMessage();
+        assertTrue(text.contains("other records"), text);
+    }
+
+    @Test
+    void aNewArchiveBeginsAtTheFirstRecordThatIsNotAcked() throws IOException {
+        source.pushTo(7);
+        source.ack(3);
+        ship(7);
+        assertEquals(List.of(source.run(3, 7)), shipped());
+    }
+}

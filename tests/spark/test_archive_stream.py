@@ -1,0 +1,259 @@
+"""Streams of an archive: hosts that come, the consumer's file, restarts, losses, replaced archives."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+
+import mmapqueue
+
+from .archives import compact, consumers, drop_partition, run_files
+from .conftest import Fill, pushing
+from .streams import Streams, progresses
+
+Hosts = dict[str, Fill]
+
+
+@pytest.fixture
+def streams(spark: SparkSession, archive_dir: Path, tmp_path: Path) -> Streams:
+    return Streams(spark, archive_dir, tmp_path / "checkpoint")
+
+
+@pytest.fixture
+def hosts(spark: SparkSession, archive_dir: Path, tmp_path: Path) -> Hosts:
+    """Pushes on three hosts, each of which ships its own queue."""
+    return {
+        name: pushing(spark, tmp_path / name, archive_uri=archive_dir, archive_host=name) for name in ("w1", "w2", "w3")
+    }
+
+
+def position(archive: Path) -> dict[str, str]:
+    """The only consumer's offsets by partition."""
+    ((_, file),) = consumers(archive).items()
+    return {key.removeprefix("offset."): value for key, value in file.items() if key.startswith("offset.")}
+
+
+def test_hosts_that_come_while_a_query_runs(streams: Streams, hosts: Hosts) -> None:
+    first = hosts["w1"]([b"w1 %d" % i for i in range(10)])
+    query = streams.start(startingOffsets="latest")
+    query.processAllAvailable()
+    assert streams.batches.all() == []
+    second = hosts["w2"]([b"w2 %d" % i for i in range(5)])
+    query.processAllAvailable()
+    more = hosts["w1"]([b"more"])
+    query.processAllAvailable()
+    query.stop()
+    assert streams.batches.all() == [(1, i, value) for i, value in enumerate(second)] + [(0, len(first), more[0])]
+    third = hosts["w3"]([b"w3 %d" % i for i in range(5)])
+    streams.run(startingOffsets="latest")
+    assert streams.batches.all()[6:] == [(2, i, value) for i, value in enumerate(third)]
+
+
+def test_an_archive_without_runs_is_waited_for(streams: Streams, hosts: Hosts) -> None:
+    hosts["w1"]([])
+    query = streams.start()
+    query.processAllAvailable()
+    records = hosts["w1"]([b"one", b"two"])
+    query.processAllAvailable()
+    query.stop()
+    assert streams.batches.values() == records
+
+
+def test_a_host_that_began_to_ship_late(streams: Streams, hosts: Hosts, spark: SparkSession, tmp_path: Path) -> None:
+    hosts["w1"](3)
+    query = streams.start()
+    query.processAllAvailable()
+    local = pushing(spark, tmp_path / "w2", queue_capacity_segments=8)
+    for _ in range(40):
+        local([b"x" * 300] * 10)
+        with mmapqueue.Queue(tmp_path / "w2", spark=spark) as queue:
+            queue.ack(queue.pop_many(10)[-1])
+    hosts["w2"]([b"new"], queue_capacity_segments=8)
+    query.processAllAvailable()
+    query.stop()
+    assert query.exception() is None
+    seen = [offset for partition, offset, _ in streams.batches.all() if partition == 1]
+    assert seen[0] > 0
+    assert seen == list(range(seen[0], 401))
+
+
+def test_the_consumer_is_a_file_in_the_archive(streams: Streams, hosts: Hosts, archive_dir: Path) -> None:
+    hosts["w1"](10)
+    hosts["w2"](4)
+    streams.run(maxOffsetsPerTrigger=7)
+    ((name, file),) = consumers(archive_dir).items()
+    assert name.startswith("spark-")
+    assert file["label"].replace("\\", "") == f"checkpoint file:{streams.checkpoint}/sources/0"
+    assert position(archive_dir) == {"0": "5", "1": "2"}  # the last batch may be asked for again
+    streams.run()
+    assert position(archive_dir) == {"0": "10", "1": "4"}
+    streams.run(consumer="mine")
+    assert set(consumers(archive_dir)) == {name, "mine"}
+
+
+def test_a_query_that_cannot_be_restarted_leaves_no_consumer(
+    spark: SparkSession, hosts: Hosts, archive_dir: Path
+) -> None:
+    hosts["w1"](10)
+    frame = spark.readStream.format("mmapqueue").load(str(archive_dir))
+    query = frame.writeStream.format("noop").start()
+    query.processAllAvailable()
+    assert len(consumers(archive_dir)) == 1
+    query.stop()
+    assert consumers(archive_dir) == {}
+
+
+def test_a_consumer_belongs_to_one_checkpoint(spark: SparkSession, streams: Streams, hosts: Hosts) -> None:
+    hosts["w1"](10)
+    query = streams.start(consumer="one")
+    query.processAllAvailable()
+    other = Streams(spark, streams.queue_dir, streams.checkpoint.with_name("other"))
+    with pytest.raises(StreamingQueryException, match="consumer one of the archive .* is in use by the query with"):
+        other.run(consumer="one")
+    query.stop()
+    with pytest.raises(StreamingQueryException, match="which exists; each query needs a consumer of its own"):
+        other.run(consumer="one")
+    shutil.rmtree(streams.checkpoint)
+    new = hosts["w1"]([b"new"])
+    other.run(consumer="one", startingOffsets="committed")
+    assert other.batches.values()[-1:] == new
+
+
+@pytest.mark.parametrize(
+    ("starting", "first"),
+    [("earliest", 0), ("latest", 10), ("4", 4), ('{"0":7}', 7), ('{"0":-2}', 0), ('{"0":-1}', 10)],
+)
+def test_where_a_new_query_begins(streams: Streams, hosts: Hosts, starting: str, first: int) -> None:
+    hosts["w1"](10)
+    query = streams.start(startingOffsets=starting)
+    query.processAllAvailable()
+    hosts["w1"]([b"new"])
+    query.processAllAvailable()
+    query.stop()
+    assert [offset for _, offset, _ in streams.batches.all()] == list(range(first, 11))
+
+
+def test_a_new_query_begins_at_a_time(spark: SparkSession, streams: Streams, bursts: Path, tmp_path: Path) -> None:
+    rows = spark.read.format("mmapqueue").load(str(bursts / "queue")).where("partition = 0 and offset = 120")
+    ((_, time),) = rows.selectExpr("offset", "date_format(timestamp, \"yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX\")").collect()
+    at = Streams(spark, bursts / "archive", streams.checkpoint)
+    at.run(startingTimestamp=time)
+    local = Streams(spark, bursts / "queue", tmp_path / "local")
+    local.run(startingTimestamp=time)
+    assert at.batches.all() == local.batches.all()
+    assert (0, 100) == at.batches.all()[0][:2]
+
+
+def test_runs_that_are_compacted_while_a_query_is_stopped(
+    spark: SparkSession, streams: Streams, hosts: Hosts, archive_dir: Path
+) -> None:
+    records = [item for burst in range(20) for item in hosts["w1"]([b"%d.%d" % (burst, i) for i in range(10)])]
+    streams.run(maxOffsetsPerTrigger=60)
+    first = dict(streams.batches.rows)
+    streams.forget_last_commit()
+    compact(spark, archive_dir)
+    streams.batches.rows.clear()
+    records += hosts["w1"]([b"more"])
+    streams.run()
+    assert streams.batches.rows[3] == first[3]
+    assert first[0] + first[1] + first[2] + streams.batches.all() == [
+        (0, i, value) for i, value in enumerate(records)
+    ]
+
+
+def test_progress_reports_the_lag(streams: Streams, hosts: Hosts) -> None:
+    hosts["w1"]([b"x" * 1000] * 90)
+    hosts["w2"]([b"x" * 1000] * 30)
+    query = streams.run(maxOffsetsPerTrigger=60)
+    said = [each["sources"][0] for each in progresses(query) if each["numInputRows"] > 0]
+    lagging, read = (each["metrics"] for each in said)
+    assert (lagging["minOffsetsBehindLatest"], lagging["maxOffsetsBehindLatest"]) == ("15", "45")
+    assert lagging["lag_records"] == "60"
+    assert 55_000 <= int(lagging["lag_bytes"]) <= 80_000
+    assert float(lagging["oldest_unacked_age_seconds"]) > 0
+    assert read == {
+        "minOffsetsBehindLatest": "0",
+        "maxOffsetsBehindLatest": "0",
+        "avgOffsetsBehindLatest": "0.0",
+        "lag_records": "0",
+        "lag_bytes": "0",
+        "oldest_unacked_age_seconds": "0.0",
+    }
+    assert said[-1]["description"].startswith(f"mmapqueue {streams.queue_dir} (consumer spark-")
+
+
+def test_runs_that_are_gone_are_an_error(streams: Streams, hosts: Hosts, archive_dir: Path) -> None:
+    hosts["w1"](3)
+    streams.run()
+    streams.run()
+    for _ in range(3):
+        hosts["w1"](10)
+    for run in run_files(archive_dir)[:2]:
+        run.unlink()
+    with pytest.raises(StreamingQueryException, match=r"lost the records with offsets 3\.\.12, ") as caught:
+        streams.run()
+    assert "failOnDataLoss = false" in str(caught.value)
+    streams.run(failOnDataLoss=False)
+    assert [offset for _, offset, _ in streams.batches.all()] == [0, 1, 2, *range(13, 33)]
+
+
+def test_a_partition_that_is_gone_is_an_error(streams: Streams, hosts: Hosts, archive_dir: Path) -> None:
+    hosts["w1"](3)
+    hosts["w2"](3)
+    streams.run()
+    drop_partition(archive_dir, 0)
+    with pytest.raises(StreamingQueryException, match="the partition does not exist any more"):
+        streams.run()
+    hosts["w2"]([b"new"])
+    streams.run(failOnDataLoss=False)
+    assert streams.batches.all()[6:] == [(1, 3, b"new")]
+
+
+def test_an_archive_that_was_made_again(streams: Streams, hosts: Hosts, archive_dir: Path, tmp_path: Path) -> None:
+    hosts["w1"](3)
+    streams.run()
+    archive_dir.rename(archive_dir.with_name("away"))
+    shutil.rmtree(tmp_path / "w1")
+    again = hosts["w1"]([b"again %d" % i for i in range(5)])
+    with pytest.raises(StreamingQueryException, match="was reading was replaced: it had the id .*, the present one"):
+        streams.run()
+    streams.run(failOnDataLoss=False)
+    assert streams.batches.all()[3:] == [(0, i, value) for i, value in enumerate(again)]
+    hosts["w1"]([b"new"])
+    streams.run()
+    assert streams.batches.values()[-1] == b"new"
+
+
+def test_an_archive_that_is_replaced_while_a_query_runs(streams: Streams, hosts: Hosts, archive_dir: Path) -> None:
+    hosts["w1"](3)
+    hosts["w2"](3, archive_uri=archive_dir.with_name("other"))
+    query = streams.start()
+    query.processAllAvailable()
+    away = archive_dir.with_name("away")
+    archive_dir.rename(away)
+    archive_dir.with_name("other").rename(archive_dir)
+    with pytest.raises(StreamingQueryException) as caught:
+        query.processAllAvailable()
+        query.awaitTermination(180)
+    assert "archive" in str(caught.value)
+    query.stop()
+
+
+def test_the_same_queues_in_a_new_archive_are_read_on(streams: Streams, hosts: Hosts, archive_dir: Path) -> None:
+    hosts["w1"](3)
+    streams.run()
+    shutil.copytree(archive_dir, archive_dir.with_name("copy"))
+    text = (archive_dir / "archive.properties").read_text()
+    number = next(line for line in text.splitlines() if line.startswith("id="))
+    (archive_dir / "archive.properties").chmod(0o644)
+    (archive_dir / "archive.properties").write_text(text.replace(number, "id=00000000-0000-4000-8000-000000000001"))
+    hosts["w1"]([b"new"])
+    with pytest.raises(StreamingQueryException, match="the present one has the id 00000000-0000-4000-8000-000000000001"):
+        streams.run()
+    streams.run(failOnDataLoss=False)
+    assert streams.batches.all()[3:] == [(0, 3, b"new")]
