@@ -1,5 +1,6 @@
 package org.mmapqueue.core;
 
+import java.net.URI;
 import java.time.Duration;
 import java.util.Locale;
 import java.util.Optional;
@@ -67,11 +68,9 @@ public final class Shipping {
                     shipped.signalAll();
                 },
                 consumer);
-        Shipper started = new Shipper(
-                core.directory().toString(),
-                source,
-                Archives.files(Locations.of(ConfigKey.ARCHIVE_URI.keyName(), settings.uri())),
-                options);
+        URI archive = Locations.of(ConfigKey.ARCHIVE_URI.keyName(), settings.uri());
+        Shipper started =
+                new Shipper(core.directory().toString(), source, archive, () -> Archives.files(archive), options);
         shipper = started;
         started.start();
     }
