@@ -27,7 +27,9 @@ def prepare(location: str, codec: str, class_path: str | None = None) -> None:
     """
     is_local = ":" not in location or location.startswith("file:")
     given = os.environ.get(VARIABLE) if class_path is None else class_path
-    if given:
+    if class_path is None and standalone.has_further_jars():
+        entries = []
+    elif given:
         entries = [each for each in given.split(os.pathsep) if each]
     elif is_local and codec == "none":
         entries = []
