@@ -210,6 +210,13 @@ def test_refused(open_queue: Open, keys: dict[str, Any], message: str) -> None:
         open_queue(**keys)
 
 
+def test_an_archive_does_not_lie_in_its_queue(open_queue: Open, tmp_path: Path) -> None:
+    for place in (tmp_path / "queue", tmp_path / "queue" / "archive"):
+        with pytest.raises(mmapqueue.ConfigError, match="neither is nor lies in"):
+            open_queue(archive_uri=place)
+    open_queue(archive_uri=tmp_path / "queue-archive")
+
+
 def test_the_configuration_in_force(archive: Path, open_queue: Open) -> None:
     queue = open_queue(archive_uri=archive, archive_retain="7d", ship_bytes="1m", archive_host="a")
     keys = {key: value for key, value in queue.config.items() if key.startswith(("archive_", "ship_"))}

@@ -116,7 +116,7 @@ public final class Shipping {
         if (shippedOffset() <= offset
                 && !core.settings().readOnly()
                 && core.log().durableOffset() <= offset) {
-            core.writer().flush();
+            core.writer().awaitDurable();
         }
         while (shippedOffset() <= offset) {
             Shipper own = shipper;
