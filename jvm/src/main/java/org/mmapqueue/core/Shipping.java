@@ -21,6 +21,7 @@ import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.registry.Registry;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -33,14 +34,16 @@ public final class Shipping {
     private static final Duration MOST_AT_CLOSE = Duration.ofSeconds(5);
 
     private final QueueCore core;
+    private final Registry registry;
     private final Settings.Archiving settings;
     /** Other processes ship, too. */
     private final Signal shipped;
 
     private volatile @Nullable Shipper shipper;
 
-    Shipping(QueueCore core) {
+    Shipping(QueueCore core, Registry registry) {
         this.core = core;
+        this.registry = registry;
         this.settings = core.settings().archiving();
         this.shipped = Signal.forProcesses(core.settings().waiting());
     }
@@ -64,7 +67,8 @@ public final class Shipping {
                 core.log(),
                 core::endOffset,
                 before -> {
-                    core.commit(consumer, before);
+                    consumer.commit(core.log().locate(StartAt.offset(before)), registry);
+                    core.signalRoom();
                     shipped.signalAll();
                 },
                 consumer);
