@@ -92,12 +92,12 @@ def test_it_ships_partitions_and_new_ones(
 
 def test_another_host_takes_over_only_when_asked_to(command_line: CommandLine, closed: Path, archive: Path) -> None:
     command = ("ship", closed, "--to", archive, "--once")
-    assert command_line.run(*command, "--host", "here").status == 0
-    ended = command_line.run(*command, "--host", "there")
+    assert command_line.run(*command, "--host", "node-1").status == 0
+    ended = command_line.run(*command, "--host", "node-2")
     assert ended.status == 1
-    assert "which host here ships; this host is there" in ended.err
-    assert command_line.run(*command, "--host", "there", "--take-over").status == 0
-    assert command_line.run(*command, "--host", "here").status == 1
+    assert "which host node-1 ships; this host is node-2" in ended.err
+    assert command_line.run(*command, "--host", "node-2", "--take-over").status == 0
+    assert command_line.run(*command, "--host", "node-1").status == 1
 
 
 def test_failures_end_it_with_one_line(

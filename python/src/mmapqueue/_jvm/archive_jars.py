@@ -16,7 +16,7 @@ _HEAP = 160
 _HEAP_OF_HADOOP = 320
 
 
-def prepare(location: str, codec: str, class_path: str | None = None) -> None:
+def add(location: str, codec: str, class_path: str | None = None) -> None:
     """Makes the JVM of this process start with what an archive needs, if it does not run yet.
 
     Args:

@@ -44,7 +44,7 @@ def archive(
     """Show the partitions of an archive, the hosts that ship them, and the lag of its consumers."""
     place = location("URI", uri)
     standalone.start_quickly()
-    archive_jars.prepare(place, "none", classpath)
+    archive_jars.add(place, "none", classpath)
     if delete is not None:
         if not delete_consumer(place, delete):
             raise MmapQueueError(f"the archive in {place} has no consumer {delete}")

@@ -44,7 +44,7 @@ def ship(
     while it is away, attempts are repeated.
     """
     place = location("--to", to)
-    archive_jars.prepare(place, codec, classpath)
+    archive_jars.add(place, codec, classpath)
     options = Configuration(archive_uri=place, ship_period=period, ship_bytes=size, archive_codec=codec)
     if retain is not None:
         options["archive_retain"] = retain
