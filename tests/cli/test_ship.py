@@ -129,6 +129,21 @@ def test_an_archive_without_its_library_is_refused(command_line: CommandLine, cl
     assert "needs Hadoop's classes" in ended.err
 
 
+def test_zstd_of_an_installed_pyspark(command_line: CommandLine, closed: Path, archive: Path) -> None:
+    pytest.importorskip("pyspark")
+    ended = command_line.run("ship", closed, "--to", archive, "--once", "--codec", "zstd")
+    assert (ended.status, ended.err) == (0, "")
+    (partition,) = json.loads(command_line.run("archive", archive, "--json").out)["partitions"]
+    assert (partition["end_offset"], partition["bytes"]) == (100, 100 * (16 + 160))
+    (run,) = archive.glob("data/*/*/*.run")
+    assert run.stat().st_size < 8000
+    ended = command_line.run(
+        "ship", closed, "--to", archive, "--once", "--codec", "zstd", MMAPQUEUE_CLASSPATH="/no.jar"
+    )
+    assert ended.status == 1
+    assert "zstd" in ended.err
+
+
 def test_an_archive_is_shown(command_line: CommandLine, closed: Path, archive: Path) -> None:
     command_line.run("ship", closed, "--to", archive, "--once", "--host", "node-1")
     found = json.loads(command_line.run("archive", archive, "--json").out)
