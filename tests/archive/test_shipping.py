@@ -11,7 +11,7 @@ import pytest
 
 import mmapqueue
 from archive_runs import payloads, records, runs
-from conftest import SMALL, Open, Script, eventually, fill
+from conftest import SMALL, Open, Script, eventually, fill, flip
 
 #: Ships at once.
 FAST = {"ship_period": "10ms", "flush_period": "10ms"}
@@ -257,3 +257,32 @@ def test_a_deleted_consumer_ends_the_shipping(archive: Path, open_queue: Open) -
     assert eventually(lambda: shipped(queue).has_ended, 120)
     with pytest.raises(mmapqueue.ConfigError, match="no process has shipped"):
         queue.await_shipped(1)
+
+
+def test_a_lost_record_stays_a_tombstone(archive: Path, open_queue: Open, closed: Path, records: list[bytes]) -> None:
+    flip(closed / "1_segment.dat", 1000)
+    report = mmapqueue.repair(closed, in_place=True)
+    (lost,) = report.lost
+    assert lost.first_lost == lost.last_lost
+    with open_queue(closed, archive_uri=archive, **FAST) as queue:
+        queue.push(b"last", shipped=True)
+    assert payloads(archive) == [
+        None if each == lost.first_lost else data for each, data in enumerate([*records, b"last"])
+    ]
+
+
+def test_a_damaged_record_ends_the_shipping(archive: Path, open_queue: Open, closed: Path) -> None:
+    flip(closed / "1_segment.dat", 1000)
+    with (
+        open_queue(closed, archive_uri=archive, **FAST) as queue,
+        pytest.raises(mmapqueue.MmapQueueError, match="is not shipped any more"),
+    ):
+        queue.push(b"last", shipped=True)
+    # What is before the damage is in the archive.
+    found = payloads(archive)
+    assert found
+    assert found == [b"%04d" % number * 40 for number in range(len(found))]
+    mmapqueue.repair(closed, in_place=True)
+    with open_queue(closed, archive_uri=archive, **FAST) as queue:
+        queue.push(b"more", shipped=True)
+    assert payloads(archive)[-2:] == [b"last", b"more"]

@@ -67,7 +67,9 @@ def test_a_range_opens_no_other_run(ship: Fill, load: Load, archive_dir: Path) -
         spoil(run)
     frame = load(archive_dir).where("offset between 23 and 37")
     assert [bytes(row.value) for row in frame.collect()] == items[23:38]
-    assert [bytes(row.value) for row in load(archive_dir, startingOffsets=20, endingOffsets=40).collect()] == items[20:40]
+    assert [bytes(row.value) for row in load(archive_dir, startingOffsets=20, endingOffsets=40).collect()] == items[
+        20:40
+    ]
     with pytest.raises(QueryFailed):
         load(archive_dir).collect()
 

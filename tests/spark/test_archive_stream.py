@@ -161,9 +161,7 @@ def test_runs_that_are_compacted_while_a_query_is_stopped(
     records += hosts["w1"]([b"more"])
     streams.run()
     assert streams.batches.rows[3] == first[3]
-    assert first[0] + first[1] + first[2] + streams.batches.all() == [
-        (0, i, value) for i, value in enumerate(records)
-    ]
+    assert first[0] + first[1] + first[2] + streams.batches.all() == [(0, i, value) for i, value in enumerate(records)]
 
 
 def test_progress_reports_the_lag(streams: Streams, hosts: Hosts) -> None:
@@ -253,7 +251,9 @@ def test_the_same_queues_in_a_new_archive_are_read_on(streams: Streams, hosts: H
     (archive_dir / "archive.properties").chmod(0o644)
     (archive_dir / "archive.properties").write_text(text.replace(number, "id=00000000-0000-4000-8000-000000000001"))
     hosts["w1"]([b"new"])
-    with pytest.raises(StreamingQueryException, match="the present one has the id 00000000-0000-4000-8000-000000000001"):
+    with pytest.raises(
+        StreamingQueryException, match="the present one has the id 00000000-0000-4000-8000-000000000001"
+    ):
         streams.run()
     streams.run(failOnDataLoss=False)
     assert streams.batches.all()[3:] == [(0, 3, b"new")]

@@ -6,6 +6,7 @@ import org.mmapqueue.archive.run.RunDigest;
 import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.archive.run.RunWriter;
 import org.mmapqueue.errors.ArchiveException;
+import org.mmapqueue.errors.CorruptException;
 
 /**
  * Copies durable records into runs, from the archive's end on. First a run is stored, then its records are acked: a
@@ -88,8 +89,19 @@ final class Shipment {
         return partition;
     }
 
-    /** Collects durable records, as many as a run takes; returns whether the run is full. */
+    /** Collects durable records, as many as a run takes; returns whether it takes no more. */
     boolean collect() {
+        try {
+            return fill();
+        } catch (CorruptException e) {
+            if (hasRecords()) {
+                return true; // those before the damage first
+            }
+            throw e;
+        }
+    }
+
+    private boolean fill() {
         long durable = source.durableOffset();
         while (next < durable && run.bytes() < options.bytes()) {
             int count = source.read(next, durable, options.bytes() - run.bytes(), run::add);

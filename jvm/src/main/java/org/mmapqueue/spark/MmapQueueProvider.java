@@ -8,6 +8,7 @@ import org.apache.spark.sql.sources.DataSourceRegister;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.mmapqueue.spark.common.RecordSchema;
+import org.mmapqueue.spark.source.Location;
 
 /** The provider of {@code format("mmapqueue")}. Spark creates an instance whenever it needs one. */
 public final class MmapQueueProvider implements TableProvider, DataSourceRegister {
@@ -30,7 +31,7 @@ public final class MmapQueueProvider implements TableProvider, DataSourceRegiste
 
     @Override
     public StructType inferSchema(CaseInsensitiveStringMap options) {
-        TableOptions.of(options.asCaseSensitiveMap()).path();
+        Location.of(TableOptions.of(options.asCaseSensitiveMap()));
         return RecordSchema.READ;
     }
 
