@@ -127,7 +127,7 @@ class S3aFilesTest extends ArchiveFilesContract {
         configuration.setBoolean("fs.s3a.impl.disable.cache", true);
         URI uri = uri(System.getProperty("archive.bucket"));
         ArchiveException e = assertThrows(ArchiveException.class, () -> new HadoopFiles(uri, configuration));
-        assertTrue(e.getMessage().contains("create conditionally"), e.getMessage());
+        assertTrue(e.getMessage().contains("creates conditionally"), e.getMessage());
         assertTrue(e.getMessage().contains("fs.s3a.create.conditional.enabled"), e.getMessage());
     }
 
