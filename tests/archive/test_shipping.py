@@ -141,15 +141,15 @@ def test_two_queues_share_an_archive(archive: Path, open_queue: Open, tmp_path: 
 
 
 def test_a_queue_is_shipped_by_one_host(archive: Path, open_queue: Open) -> None:
-    with open_queue(archive_uri=archive, archive_host="here", **FAST) as queue:
+    with open_queue(archive_uri=archive, archive_host="node-1", **FAST) as queue:
         queue.push(b"one", shipped=True)
-    queue = open_queue(archive_uri=archive, archive_host="there", **FAST)
-    with pytest.raises(mmapqueue.MmapQueueError, match="host here ships; this host is there"):
+    queue = open_queue(archive_uri=archive, archive_host="node-2", **FAST)
+    with pytest.raises(mmapqueue.MmapQueueError, match="host node-1 ships; this host is node-2"):
         queue.push(b"two", shipped=True)
     stats = shipped(queue)
     assert stats.has_ended
     queue.close()
-    with open_queue(archive_uri=archive, archive_host="here", **FAST) as queue:
+    with open_queue(archive_uri=archive, archive_host="node-1", **FAST) as queue:
         assert queue.await_shipped(1, timeout="120s")
     assert payloads(archive) == [b"one", b"two"]
 
@@ -210,7 +210,14 @@ def test_refused(open_queue: Open, keys: dict[str, Any], message: str) -> None:
         open_queue(**keys)
 
 
-def test_the_configuration_in_force(archive: Path, open_queue: Open) -> None:
+def test_an_archive_does_not_lie_in_its_queue(open_queue: Open, tmp_path: Path) -> None:
+    for target in (tmp_path / "queue", tmp_path / "queue" / "archive"):
+        with pytest.raises(mmapqueue.ConfigError, match="neither is nor lies in"):
+            open_queue(archive_uri=target)
+    open_queue(archive_uri=tmp_path / "queue-archive")
+
+
+def test_the_effective_configuration(archive: Path, open_queue: Open) -> None:
     queue = open_queue(archive_uri=archive, archive_retain="7d", ship_bytes="1m", archive_host="a")
     keys = {key: value for key, value in queue.config.items() if key.startswith(("archive_", "ship_"))}
     assert keys == {
@@ -278,7 +285,7 @@ def test_a_damaged_record_ends_the_shipping(archive: Path, open_queue: Open, clo
         pytest.raises(mmapqueue.MmapQueueError, match="is not shipped any more"),
     ):
         queue.push(b"last", shipped=True)
-    # What is before the damage is in the archive.
+    # The archive has what is before the damage.
     found = payloads(archive)
     assert found
     assert found == [b"%04d" % number * 40 for number in range(len(found))]

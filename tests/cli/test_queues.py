@@ -39,7 +39,8 @@ VALUES = {
 
 def test_create_takes_every_key(command_line: CommandLine, tmp_path: Path) -> None:
     values = {**VALUES, "dead_letter_dir": str(tmp_path / "dead")}
-    assert {*values, "read_only"} == set(Configuration.__annotations__)
+    of_archives = {key for key in Configuration.__annotations__ if key.startswith(("archive_", "ship_"))}
+    assert {*values, *of_archives, "read_only"} == set(Configuration.__annotations__)
     settings = [word for key, value in values.items() for word in ("--set", f"{key}={value}")]
     ended = command_line.run("create", tmp_path / "events", *settings, "--json")
     assert ended.status == 0
@@ -51,6 +52,16 @@ def test_create_takes_every_key(command_line: CommandLine, tmp_path: Path) -> No
     )
     assert "retain" not in ended.err
     assert (tmp_path / "events" / "meta.dat").stat().st_mode & 0o777 == 0o640
+
+
+def test_create_takes_the_keys_of_an_archive(command_line: CommandLine, tmp_path: Path) -> None:
+    values = {"archive_uri": tmp_path / "archive", "archive_host": "a", "archive_retain": "1d", "ship_period": "1s"}
+    settings = [word for key, value in values.items() for word in ("--set", f"{key}={value}")]
+    ended = command_line.run("create", tmp_path / "events", *settings, "--json")
+    assert ended.status == 0
+    found = json.loads(ended.out)
+    assert (found["archive_uri"], found["archive_retain"]) == ((tmp_path / "archive").as_uri(), 86_400_000)
+    assert ended.err.endswith(f"set at each open: {', '.join(values)}\n")
 
 
 def test_create_says_what_it_made(command_line: CommandLine, tmp_path: Path) -> None:

@@ -92,12 +92,12 @@ def test_it_ships_partitions_and_new_ones(
 
 def test_another_host_takes_over_only_when_asked_to(command_line: CommandLine, closed: Path, archive: Path) -> None:
     command = ("ship", closed, "--to", archive, "--once")
-    assert command_line.run(*command, "--host", "here").status == 0
-    ended = command_line.run(*command, "--host", "there")
+    assert command_line.run(*command, "--host", "node-1").status == 0
+    ended = command_line.run(*command, "--host", "node-2")
     assert ended.status == 1
-    assert "which host here ships; this host is there" in ended.err
-    assert command_line.run(*command, "--host", "there", "--take-over").status == 0
-    assert command_line.run(*command, "--host", "here").status == 1
+    assert "which host node-1 ships; this host is node-2" in ended.err
+    assert command_line.run(*command, "--host", "node-2", "--take-over").status == 0
+    assert command_line.run(*command, "--host", "node-1").status == 1
 
 
 def test_failures_end_it_with_one_line(
@@ -127,6 +127,21 @@ def test_an_archive_without_its_library_is_refused(command_line: CommandLine, cl
     ended = command_line.run("ship", closed, "--to", "hdfs://nowhere:1/archive", "--classpath", "/none.jar", "--once")
     assert ended.status == 1
     assert "needs Hadoop's classes" in ended.err
+
+
+def test_zstd_of_an_installed_pyspark(command_line: CommandLine, closed: Path, archive: Path) -> None:
+    pytest.importorskip("pyspark")
+    ended = command_line.run("ship", closed, "--to", archive, "--once", "--codec", "zstd")
+    assert (ended.status, ended.err) == (0, "")
+    (partition,) = json.loads(command_line.run("archive", archive, "--json").out)["partitions"]
+    assert (partition["end_offset"], partition["bytes"]) == (100, 100 * (16 + 160))
+    (run,) = archive.glob("data/*/*/*.run")
+    assert run.stat().st_size < 8000
+    ended = command_line.run(
+        "ship", closed, "--to", archive, "--once", "--codec", "zstd", MMAPQUEUE_CLASSPATH="/no.jar"
+    )
+    assert ended.status == 1
+    assert "zstd" in ended.err
 
 
 def test_an_archive_is_shown(command_line: CommandLine, closed: Path, archive: Path) -> None:

@@ -21,7 +21,7 @@ def test_the_tree() -> None:
     assert {kind.__name__ for kind in errors} == {
         "MmapQueueError", "Full", "Empty", "Closed", "TooLarge", "Locked", "Corrupt", "ConfigError", "Poisoned",
         "OutOfRange", "JarNotFound", "Dropped", "UnackedLimit", "FileError", "NotFound", "NotPermitted",
-        "NotADirectory", "Foreign", "ReadOnly", "Undecodable",
+        "NotADirectory", "Foreign", "ReadOnly", "Undecodable", "ArchiveError",
     }  # fmt: skip
     assert all(issubclass(kind, mmapqueue.MmapQueueError) for kind in errors)
     assert issubclass(mmapqueue.Full, standard.Full)

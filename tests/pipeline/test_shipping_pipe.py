@@ -1,4 +1,4 @@
-"""A pipe whose queue is shipped by a key of its configuration."""
+"""A pipe with a queue that is shipped by a key of its configuration."""
 
 from pathlib import Path
 

@@ -91,7 +91,11 @@ def _operation(environment: Environment) -> str:
     upload = "uploadId" in query
     names = {
         "PUT": "UploadPart" if upload else "CopyObject" if "HTTP_X_AMZ_COPY_SOURCE" in environment else "PutObject",
-        "POST": "CompleteMultipartUpload" if upload else "DeleteObjects" if "delete" in query else "CreateMultipartUpload",
+        "POST": "CompleteMultipartUpload"
+        if upload
+        else "DeleteObjects"
+        if "delete" in query
+        else "CreateMultipartUpload",
         "DELETE": "AbortMultipartUpload" if upload else "DeleteObject",
         "GET": "GetObject" if is_object else "ListMultipartUploads" if "uploads" in query else "ListObjectsV2",
         "HEAD": "HeadObject" if is_object else "HeadBucket",

@@ -110,7 +110,9 @@ class Store:
         found: list[Object] = []
         token = ""
         while True:
-            query = f"?list-type=2&prefix={quote(prefix, safe='')}/" + (f"&continuation-token={quote(token)}" if token else "")
+            query = f"?list-type=2&prefix={quote(prefix, safe='')}/" + (
+                f"&continuation-token={quote(token)}" if token else ""
+            )
             page = ElementTree.fromstring(self._request("GET", f"/{bucket}{query}"))
             for each in page.iter(f"{_XML}Contents"):
                 key, length = (each.findtext(f"{_XML}{name}") or "" for name in ("Key", "Size"))

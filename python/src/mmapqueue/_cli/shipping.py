@@ -52,8 +52,8 @@ class Shippers:
                 continue
             absolute = existing(path)
             if self._takes_over:
-                place, host = str(self._options["archive_uri"]), self._options.get("archive_host", "")
-                take_over(place, absolute, partition_number(absolute), host)
+                archive, host = str(self._options["archive_uri"]), self._options.get("archive_host", "")
+                take_over(archive, absolute, partition_number(absolute), host)
             options: Any = {"read_only": True, **self._options}
             self._queues[path] = mmapqueue.Queue(absolute, **options)
 

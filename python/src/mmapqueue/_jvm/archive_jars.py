@@ -16,7 +16,7 @@ _HEAP = 160
 _HEAP_OF_HADOOP = 320
 
 
-def prepare(location: str, codec: str, class_path: str | None = None) -> None:
+def add(location: str, codec: str, class_path: str | None = None) -> None:
     """Makes the JVM of this process start with what an archive needs, if it does not run yet.
 
     Args:
@@ -27,7 +27,9 @@ def prepare(location: str, codec: str, class_path: str | None = None) -> None:
     """
     is_local = ":" not in location or location.startswith("file:")
     given = os.environ.get(VARIABLE) if class_path is None else class_path
-    if given:
+    if class_path is None and standalone.has_further_jars():
+        entries = []
+    elif given:
         entries = [each for each in given.split(os.pathsep) if each]
     elif is_local and codec == "none":
         entries = []

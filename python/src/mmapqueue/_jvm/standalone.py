@@ -67,6 +67,11 @@ def start_with(class_path: list[str], heap: int) -> None:
         _heap = max(_heap, heap)
 
 
+def has_further_jars() -> bool:
+    """Whether `start_with` was given jars."""
+    return bool(_further)
+
+
 def jvm() -> Any:
     """The classes of the JVM. Starts the JVM if it does not run.
 

@@ -166,7 +166,7 @@ class Queue(
         patience = seconds("lock_timeout", lock_timeout)
         archive = configuration.get("archive_uri")
         if archive and spark is None:
-            archive_jars.prepare(str(archive), configuration.get("archive_codec", "none"))
+            archive_jars.add(str(archive), configuration.get("archive_codec", "none"))
 
         def open_now() -> QueueHandle:
             with Shield():

@@ -79,12 +79,12 @@ def size_in_bytes(key: str, value: Size) -> int:
     return size
 
 
-def location(key: str, place: str | os.PathLike[str]) -> str:
+def location(key: str, target: str | os.PathLike[str]) -> str:
     """A URI such as "hdfs://nodes/archive" as it is; else the absolute path of a local directory.
 
     Arguments and errors are those of `absolute`.
     """
-    return place if isinstance(place, str) and is_uri(place) else absolute(key, place)
+    return target if isinstance(target, str) and is_uri(target) else absolute(key, target)
 
 
 def is_uri(text: str) -> bool:

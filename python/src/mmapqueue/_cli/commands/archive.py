@@ -42,16 +42,16 @@ def archive(
     as_json: AsJson = False,
 ) -> None:
     """Show the partitions of an archive, the hosts that ship them, and the lag of its consumers."""
-    place = location("URI", uri)
+    target = location("URI", uri)
     standalone.start_quickly()
-    archive_jars.prepare(place, "none", classpath)
+    archive_jars.add(target, "none", classpath)
     if delete is not None:
-        if not delete_consumer(place, delete):
-            raise MmapQueueError(f"the archive in {place} has no consumer {delete}")
+        if not delete_consumer(target, delete):
+            raise MmapQueueError(f"the archive in {target} has no consumer {delete}")
         if as_json:
             print_object({"deleted_consumer": delete})
         return
-    found = describe(place)
+    found = describe(target)
     if as_json:
         print_object(_as_object(found))
     else:

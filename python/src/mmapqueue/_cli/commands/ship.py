@@ -43,9 +43,9 @@ def ship(
     Runs beside the process that writes, until SIGTERM or Ctrl-C. The queue keeps records until the archive has them:
     while it is away, attempts are repeated.
     """
-    place = location("--to", to)
-    archive_jars.prepare(place, codec, classpath)
-    options = Configuration(archive_uri=place, ship_period=period, ship_bytes=size, archive_codec=codec)
+    archive = location("--to", to)
+    archive_jars.add(archive, codec, classpath)
+    options = Configuration(archive_uri=archive, ship_period=period, ship_bytes=size, archive_codec=codec)
     if retain is not None:
         options["archive_retain"] = retain
     if host is not None:
@@ -57,7 +57,7 @@ def ship(
             print(shippers.summary())
         else:
             signal.signal(signal.SIGTERM, lambda *_: stopped.set())
-            print(f"ready: {', '.join(shippers.paths)} to {place}", flush=True)
+            print(f"ready: {', '.join(shippers.paths)} to {archive}", flush=True)
             while not stopped.wait(_LOOK_SECONDS):
                 shippers.check()
     return DONE

@@ -62,7 +62,7 @@ class ShippedQueueTest {
             assertEquals(2, queue.durableOffset());
             queue.push(payload(3));
             assertEquals(2, queue.durableOffset());
-            queue.pushSync(payload(4));
+            queue.pushSync(payload(4), LONG);
             assertEquals(4, queue.durableOffset());
         }
         try (MmapQueue queue = MmapQueue.openToRead(temp.resolve("queue"))) {
@@ -120,17 +120,17 @@ class ShippedQueueTest {
 
     @Test
     void storedRecordsThatAreNotRetainedAreOutOfRange() throws Exception {
+        StoredReader reader;
         try (MmapQueue queue = MmapQueue.open(config().build())) {
-            StoredReader reader = queue.core().log().storedReader();
+            reader = queue.core().log().storedReader();
             Consumer consumer = queue.consumer();
             for (int i = 0; i < 100; i++) {
                 queue.push(payload(i), Duration.ofMinutes(1));
                 consumer.ack(consumer.pop().offset());
             }
             assertThrows(OutOfRangeException.class, () -> reader.read(0, 5, 1000, record -> {}));
-            queue.close();
-            assertThrows(ClosedException.class, () -> reader.read(100, 101, 1000, record -> {}));
         }
+        assertThrows(ClosedException.class, () -> reader.read(100, 101, 1000, record -> {}));
     }
 
     @Test

@@ -64,7 +64,7 @@ final class Shipment {
         return new Shipment(source, archive, partition, options, end);
     }
 
-    // Runs whose records are not acked: stored before a crash, or before the queue was replaced by an older copy.
+    // Runs of records that are not acked: stored before a crash, or before the queue was replaced by an older copy.
     private static void checkSame(ShipSource source, List<RunName> cover, long committed, String where)
             throws IOException {
         for (RunName each : cover) {

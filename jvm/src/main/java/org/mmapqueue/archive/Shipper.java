@@ -2,12 +2,14 @@ package org.mmapqueue.archive;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.net.URI;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.run.RunName;
@@ -31,7 +33,7 @@ public final class Shipper implements AutoCloseable {
     private static final long MOST_PAUSE_MILLIS = 10_000;
 
     private final ShipSource source;
-    private final ArchiveFiles files;
+    private final Supplier<ArchiveFiles> connection;
     private final ShipOptions options;
     private final String what;
     private final Upkeep upkeep;
@@ -45,7 +47,8 @@ public final class Shipper implements AutoCloseable {
     private volatile ShipStats stats = new ShipStats(0, 0, 0, 0, Optional.empty(), false, Optional.empty(), false);
     private volatile @Nullable RuntimeException failure;
 
-    // The thread's own.
+    // The thread's own, while it runs.
+    private @Nullable ArchiveFiles files;
     private @Nullable Shipment shipment;
     private long lastRunNanos;
     private long pauseMillis;
@@ -55,13 +58,25 @@ public final class Shipper implements AutoCloseable {
      * A shipper that does not run yet.
      *
      * @param directory the queue's, for messages and the thread's name
-     * @param files the archive's files, which the shipper closes
+     * @param archive the archive's directory, for messages
+     * @param connection gives the archive's files, which the shipper closes; called here, and again after an
+     *     UncheckedIOException: the file system cannot be reached now
      */
-    public Shipper(String directory, ShipSource source, ArchiveFiles files, ShipOptions options) {
+    public Shipper(
+            String directory,
+            ShipSource source,
+            URI archive,
+            Supplier<ArchiveFiles> connection,
+            ShipOptions options) {
         this.source = source;
-        this.files = files;
+        this.connection = connection;
         this.options = options;
-        this.what = "the queue in " + directory + " into " + files.uri();
+        this.what = "the queue in " + directory + " into " + archive;
+        try {
+            files = connection.get();
+        } catch (UncheckedIOException e) {
+            files = null; // the thread tries again
+        }
         String name = directory.substring(directory.lastIndexOf('/') + 1);
         this.upkeep = new Upkeep("mmapqueue-" + name + "-upkeep", what, options);
         this.thread = new Thread(this::run, "mmapqueue-" + name + "-shipper");
@@ -109,6 +124,9 @@ public final class Shipper implements AutoCloseable {
 
     // Stores the runs that are due; all that is durable at the end.
     private void step(boolean all) throws IOException {
+        if (files == null) {
+            files = connection.get();
+        }
         if (shipment == null) {
             Archive archive = Archive.create(files);
             Shipment resumed = Shipment.resume(source, archive, options);
@@ -223,7 +241,7 @@ public final class Shipper implements AutoCloseable {
         }
         boolean hasEnded = upkeep.close(Duration.ZERO);
         hasEnded &= Ending.join(thread, most);
-        if (hasEnded) {
+        if (hasEnded && files != null) {
             files.close();
         }
     }

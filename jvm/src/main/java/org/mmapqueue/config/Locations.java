@@ -23,6 +23,13 @@ public final class Locations {
         return URI.create(normal);
     }
 
+    /** Whether a location is a local directory that another one holds, or is it. */
+    static boolean isIn(String normal, Path directory) {
+        URI uri = URI.create(normal);
+        return "file".equals(uri.getScheme())
+                && Path.of(uri).startsWith(directory.toAbsolutePath().normalize());
+    }
+
     /** As {@link #of}, as text without a slash at its end; empty for an empty text. */
     static String normal(String key, String text) {
         try {

@@ -147,6 +147,12 @@ public record Settings(
                         config.text(ConfigKey.ARCHIVE_URI),
                         "none in format version 1, which stores no offsets");
             }
+            if (isOn && Locations.isIn(config.text(ConfigKey.ARCHIVE_URI), config.queueDir())) {
+                throw new ConfigException(
+                        "archive_uri",
+                        config.text(ConfigKey.ARCHIVE_URI),
+                        "a directory that neither is nor lies in the queue's");
+            }
             return new Archiving(
                     config.text(ConfigKey.ARCHIVE_URI),
                     config.text(ConfigKey.ARCHIVE_HOST),

@@ -8,9 +8,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntConsumer;
+import org.mmapqueue.DamagedRange;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.config.Names;
 import org.mmapqueue.config.Settings;
@@ -327,6 +329,18 @@ public final class Consumers implements Closeable {
     /** The consumers that this process owns now. */
     public List<ConsumerCore> owned() {
         return new ArrayList<>(open.values());
+    }
+
+    /** The damaged ranges that these consumers have skipped, by name. */
+    public Map<String, List<DamagedRange>> damagedRanges() {
+        Map<String, List<DamagedRange>> all = new TreeMap<>();
+        for (ConsumerCore each : owned()) {
+            List<DamagedRange> ranges = each.damage().ranges();
+            if (!ranges.isEmpty()) {
+                all.put(each.name(), ranges);
+            }
+        }
+        return all;
     }
 
     /** The greatest read offset of the consumers that this process owns; 0 without one. Takes no lock. */

@@ -5,7 +5,6 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
-import java.util.TreeMap;
 import java.util.UUID;
 import java.util.concurrent.Callable;
 import org.mmapqueue.ConsumerStats;
@@ -99,7 +98,7 @@ public final class QueueCore {
         this.meter = new QueueMeter(registry, consumers, writer, tail, recovered);
         this.shutdown = new Shutdown(
                 directory, writer, consumers, deadLetters, log, lock, this::signalAll, producers, swapper, meta);
-        this.shipping = new Shipping(this);
+        this.shipping = new Shipping(this, registry);
     }
 
     /** Wakes the waiting calls: each looks again whether it may continue. */
@@ -221,12 +220,6 @@ public final class QueueCore {
         }
     }
 
-    /** Acks the records before an offset, popped or not. */
-    void commit(ConsumerCore consumer, long before) {
-        consumer.commit(log.locate(StartAt.offset(before)), registry);
-        signalRoom();
-    }
-
     public void ack(ConsumerCore consumer, long offset) {
         if (consumer.ack(offset)) {
             signalRoom();
@@ -257,7 +250,7 @@ public final class QueueCore {
     }
 
     // Producers may find space in the ring now, and consumers room in the window.
-    private void signalRoom() {
+    void signalRoom() {
         signalAll();
         if (writer != null) {
             writer.spaceMayBeFree();
@@ -344,14 +337,7 @@ public final class QueueCore {
 
     /** The damaged ranges that consumers of this process have skipped, by name. */
     public Map<String, List<DamagedRange>> damagedRanges() {
-        Map<String, List<DamagedRange>> all = new TreeMap<>();
-        for (ConsumerCore each : consumers.owned()) {
-            List<DamagedRange> ranges = each.damage().ranges();
-            if (!ranges.isEmpty()) {
-                all.put(each.name(), ranges);
-            }
-        }
-        return all;
+        return consumers.damagedRanges();
     }
 
     /** The shipping into an archive. */

@@ -1,5 +1,6 @@
 package org.mmapqueue.core;
 
+import java.net.URI;
 import java.time.Duration;
 import java.util.Locale;
 import java.util.Optional;
@@ -20,6 +21,7 @@ import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.registry.Registry;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -32,14 +34,16 @@ public final class Shipping {
     private static final Duration MOST_AT_CLOSE = Duration.ofSeconds(5);
 
     private final QueueCore core;
+    private final Registry registry;
     private final Settings.Archiving settings;
     /** Other processes ship, too. */
     private final Signal shipped;
 
     private volatile @Nullable Shipper shipper;
 
-    Shipping(QueueCore core) {
+    Shipping(QueueCore core, Registry registry) {
         this.core = core;
+        this.registry = registry;
         this.settings = core.settings().archiving();
         this.shipped = Signal.forProcesses(core.settings().waiting());
     }
@@ -63,15 +67,14 @@ public final class Shipping {
                 core.log(),
                 core::endOffset,
                 before -> {
-                    core.commit(consumer, before);
+                    consumer.commit(core.log().locate(StartAt.offset(before)), registry);
+                    core.signalRoom();
                     shipped.signalAll();
                 },
                 consumer);
-        Shipper started = new Shipper(
-                core.directory().toString(),
-                source,
-                Archives.files(Locations.of(ConfigKey.ARCHIVE_URI.keyName(), settings.uri())),
-                options);
+        URI archive = Locations.of(ConfigKey.ARCHIVE_URI.keyName(), settings.uri());
+        Shipper started =
+                new Shipper(core.directory().toString(), source, archive, () -> Archives.files(archive), options);
         shipper = started;
         started.start();
     }
@@ -117,7 +120,7 @@ public final class Shipping {
         if (shippedOffset() <= offset
                 && !core.settings().readOnly()
                 && core.log().durableOffset() <= offset) {
-            core.writer().flush();
+            core.writer().awaitDurable();
         }
         while (shippedOffset() <= offset) {
             Shipper own = shipper;

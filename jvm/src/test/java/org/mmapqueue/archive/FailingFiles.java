@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.function.BooleanSupplier;
 import org.mmapqueue.archive.files.ArchiveFiles;
 
-/** Files of an archive whose calls fail as a test says. */
+/** Files of an archive with calls that fail as a test says. */
 class FailingFiles implements ArchiveFiles {
     private final ArchiveFiles files;
     private BooleanSupplier failsBefore = () -> false;

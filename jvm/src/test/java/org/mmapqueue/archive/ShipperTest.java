@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
@@ -30,7 +31,11 @@ class ShipperTest {
 
     private Shipper shipper(ArchiveFiles files, Duration period, int bytes, String host) {
         Shipper shipper = new Shipper(
-                "/queues/one", source, files, new ShipOptions(host, period, bytes, ArchiveCodec.NONE, Duration.ZERO));
+                "/queues/one",
+                source,
+                files.uri(),
+                () -> files,
+                new ShipOptions(host, period, bytes, ArchiveCodec.NONE, Duration.ZERO));
         shipper.start();
         return shipper;
     }
@@ -94,6 +99,28 @@ class ShipperTest {
             Waiting.until("the others are shipped", () -> source.committedOffset() == 20);
         }
         assertEquals(20, archived());
+    }
+
+    @Test
+    void itConnectsWhenTheFileSystemCanBeReached() throws Exception {
+        AtomicInteger calls = new AtomicInteger();
+        FailingFiles files = files();
+        Shipper shipper = new Shipper(
+                "/queues/one",
+                source,
+                files.uri(),
+                () -> {
+                    if (calls.incrementAndGet() < 4) {
+                        throw new UncheckedIOException(new IOException("no route"));
+                    }
+                    return files;
+                },
+                new ShipOptions("here", Duration.ofMillis(10), 1 << 20, ArchiveCodec.NONE, Duration.ZERO));
+        source.pushTo(10);
+        shipper.start();
+        Waiting.until("the records are shipped", () -> source.committedOffset() == 10);
+        assertEquals(2, shipper.stats().failures());
+        shipper.close();
     }
 
     @Test
