@@ -26,7 +26,7 @@ import org.mmapqueue.support.MemoryFiles;
 class RunListTest {
     private static final int MOST = 80;
 
-    /** A random archive whose offsets cross a bucket's end: runs, longer ones over them, and some deleted. */
+    /** A random archive with offsets that cross a bucket's end: runs, longer ones over them, and some deleted. */
     private static final class Model {
         final MemoryFiles files = new MemoryFiles();
         final Set<RunName> runs = new LinkedHashSet<>();

@@ -57,7 +57,9 @@ public final class ArchiveFigures {
             figures.read(100, ArchiveCodec.NONE);
             figures.read(1024, ArchiveCodec.ZSTD);
         } finally {
-            Directories.delete(figures.directory);
+            if (Files.exists(figures.directory)) {
+                Directories.delete(figures.directory);
+            }
             if (arguments.length == 0) {
                 Files.delete(parent);
             }
@@ -187,11 +189,11 @@ public final class ArchiveFigures {
     private static void fill(MmapQueue queue, int payload, long records) throws InterruptedException {
         SplittableRandom random = new SplittableRandom(1);
         byte[][] batch = new byte[256][payload];
-        for (byte[] each : batch) {
-            random.nextBytes(each);
-            Arrays.fill(each, payload / 2, payload, (byte) ' ');
-        }
         for (long number = 0; number < records; number += batch.length) {
+            for (byte[] each : batch) {
+                random.nextBytes(each);
+                Arrays.fill(each, payload / 2, payload, (byte) ' ');
+            }
             List<byte[]> next = Arrays.asList(batch).subList(0, (int) Math.min(batch.length, records - number));
             queue.pushBatch(next, Duration.ofSeconds(60));
         }
