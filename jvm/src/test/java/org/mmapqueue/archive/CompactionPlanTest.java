@@ -14,7 +14,7 @@ import org.mmapqueue.archive.run.RunMerger;
 import org.mmapqueue.archive.run.RunName;
 
 /** Whatever the sizes of the runs that come, few small ones are left, and each byte is rewritten a few times. */
-class CompactionPlanProperties {
+class CompactionPlanTest {
     private static final int RUNS = 3000;
 
     /** Tiers below {@link CompactionPlan#LARGE}. */
