@@ -22,7 +22,7 @@ _XML = "{http://s3.amazonaws.com/doc/2006-03-01/}"
 PART = 5 << 20
 
 #: What a client needs of PySpark's jars.
-_OF_SPARK = ("hadoop-client-*.jar", "zstd-jni-*.jar")
+_OF_SPARK = ("hadoop-client-*.jar", "commons-lang3-*.jar", "zstd-jni-*.jar")
 
 
 class Object(NamedTuple):

@@ -70,9 +70,12 @@ public final class Archive implements AutoCloseable {
      * Opens an archive; makes it if there is none.
      *
      * @param files its files; closed by {@link #close}
+     * @throws ArchiveException if it is one of another version, or on a store that replaces a file instead of refusing to
+     *     create it again
      */
     public static Archive create(ArchiveFiles files) throws IOException {
-        if (!isArchive(files)) {
+        Optional<ArchiveText> text = ArchiveText.read(files, FILE);
+        if (text.isEmpty()) {
             byte[] content = ArchiveText.encode(Map.of(
                     "format",
                     Integer.toString(FORMAT),
@@ -81,8 +84,24 @@ public final class Archive implements AutoCloseable {
                     "created",
                     now().toString()));
             files.create(FILE, out -> out.write(content));
+            text = ArchiveText.read(files, FILE);
+            if (text.isEmpty()) {
+                throw new IOException(files.uri() + FILE + " was deleted when it had just been created");
+            }
         }
-        return open(files);
+        Archive archive = opened(files, text.get());
+        checkCreation(files, text.get());
+        return archive;
+    }
+
+    // Some object stores ignore the condition of a creation. With the same content nothing is lost by the attempt.
+    private static void checkCreation(ArchiveFiles files, ArchiveText text) throws IOException {
+        byte[] same = text.encode();
+        if (files.create(FILE, out -> out.write(same))) {
+            throw new ArchiveException(files.uri() + ": this store ignores the condition that a new file must not"
+                    + " exist, so that two hosts could overwrite each other's records; an archive needs a store with"
+                    + " conditional requests (If-None-Match)");
+        }
     }
 
     /** Whether these are the files of an archive. */

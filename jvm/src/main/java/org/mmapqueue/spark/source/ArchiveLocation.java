@@ -11,6 +11,7 @@ import org.apache.spark.sql.internal.SQLConf;
 import org.mmapqueue.archive.Archive;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.files.Archives;
+import org.mmapqueue.archive.hadoop.HadoopFiles;
 import org.mmapqueue.errors.ArchiveException;
 import org.mmapqueue.spark.common.Options;
 
@@ -25,12 +26,7 @@ public record ArchiveLocation(URI uri, String path) implements Location {
     static final String FILE = "archive.properties";
 
     private static ArchiveFiles files(URI uri) {
-        return Archives.isLocal(uri) ? Archives.files(uri) : files(uri, configuration());
-    }
-
-    /** The files of an archive on one of Hadoop's file systems. */
-    static ArchiveFiles files(URI uri, Configuration configuration) {
-        return Archives.files(uri);
+        return Archives.isLocal(uri) ? Archives.files(uri) : new HadoopFiles(uri, configuration());
     }
 
     /** Hadoop's configuration of the session, as Spark's file sources have it. */
