@@ -32,8 +32,8 @@ for number, host in enumerate(("w1", "w2", "w3")):
         queue.push_many([text.encode() for text in records[number]])
 
 # The mount table is in the session alone: executors get it from the driver.
-spark.conf.set("fs.viewfs.mounttable.shared.link./archive", Path(root, "archive").as_uri())
-uri = "viewfs://shared/archive"
+spark.conf.set("fs.viewfs.mounttable.shared.link./data", Path(root).as_uri())
+uri = "viewfs://shared/data/archive"
 
 
 def texts(rows):
@@ -50,9 +50,13 @@ query = writer.trigger(availableNow=True).start()
 ended = query.awaitTermination(240)
 streamed = texts(spark.read.parquet(root + "/out").collect())
 spark.sql(f"CREATE TEMPORARY VIEW v USING mmapqueue OPTIONS (path '{uri}')")
-print(json.dumps([read == records, ended, streamed == records,
+spark.conf.set("spark.sql.catalog.q", "org.mmapqueue.spark.QueueCatalog")
+spark.conf.set("spark.sql.catalog.q.path", "viewfs://shared/data")
+tables = [row.tableName for row in spark.sql("SHOW TABLES IN q").collect()]
+print(json.dumps([tables, spark.sql("SELECT count(*) FROM q.archive").collect()[0][0],
+                  read == records, ended, streamed == records,
                   spark.sql("SELECT count(*) FROM v").collect()[0][0],
-                  len(list(Path(root, "archive", "consumers").iterdir()))]))
+                  len(list(Path(root, "archive", "consumers").glob("*.properties")))]))
 spark.stop()
 """
 
@@ -62,4 +66,4 @@ def test_executors_read_an_archive(script: Script, tmp_path: Path) -> None:
     process = script.start(EXECUTORS, tmp_path)
     out, err = process.communicate(timeout=540)
     assert process.returncode == 0, err
-    assert json.loads(out.splitlines()[-1]) == [True, True, True, 300, 1]
+    assert json.loads(out.splitlines()[-1]) == [["archive"], 300, True, True, True, 300, 1]
