@@ -74,8 +74,7 @@ public final class Archive implements AutoCloseable {
      *     create it again
      */
     public static Archive create(ArchiveFiles files) throws IOException {
-        Optional<ArchiveText> text = ArchiveText.read(files, FILE);
-        if (text.isEmpty()) {
+        if (!isArchive(files)) {
             byte[] content = ArchiveText.encode(Map.of(
                     "format",
                     Integer.toString(FORMAT),
@@ -83,21 +82,17 @@ public final class Archive implements AutoCloseable {
                     UUID.randomUUID().toString(),
                     "created",
                     now().toString()));
-            files.create(FILE, out -> out.write(content));
-            text = ArchiveText.read(files, FILE);
-            if (text.isEmpty()) {
-                throw new IOException(files.uri() + FILE + " was deleted when it had just been created");
+            if (files.create(FILE, out -> out.write(content))) {
+                checkCreation(files, content);
             }
         }
-        Archive archive = opened(files, text.get());
-        checkCreation(files, text.get());
-        return archive;
+        return open(files);
     }
 
-    // Some object stores ignore the condition of a creation. With the same content nothing is lost by the attempt.
-    private static void checkCreation(ArchiveFiles files, ArchiveText text) throws IOException {
-        byte[] same = text.encode();
+    // Some object stores ignore the condition of a creation; the first shipper must find out.
+    private static void checkCreation(ArchiveFiles files, byte[] same) throws IOException {
         if (files.create(FILE, out -> out.write(same))) {
+            files.delete(FILE);
             throw new ArchiveException(files.uri() + ": this store ignores the condition that a new file must not"
                     + " exist, so that two hosts could overwrite each other's records; an archive needs a store with"
                     + " conditional requests (If-None-Match)");

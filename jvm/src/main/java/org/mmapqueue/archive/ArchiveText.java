@@ -6,7 +6,6 @@ import java.io.StringWriter;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.NoSuchFileException;
-import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
@@ -66,13 +65,6 @@ final class ArchiveText {
             throw new ArchiveException(files.uri() + file + " is no file of properties: " + e.getMessage(), e);
         }
         return Optional.of(new ArchiveText(files.uri() + file, values));
-    }
-
-    /** The bytes of a file of these values. */
-    byte[] encode() {
-        Map<String, String> pairs = new HashMap<>();
-        values.stringPropertyNames().forEach(key -> pairs.put(key, values.getProperty(key)));
-        return encode(pairs);
     }
 
     /** The file, for messages. */
