@@ -95,7 +95,7 @@ class CompactionPlanTest {
         long bytes = 1L << Math.floorMod(seed, 24);
         Outcome outcome = ship(run -> bytes);
         assertTrue(outcome.amplification() <= TIERS, bytes + " bytes: " + outcome.amplification() + " times");
-        assertEquals(outcome.shipped() >= 2 * CompactionPlan.LARGE, outcome.large() > 0);
+        assertTrue(outcome.large() > 0 || outcome.shipped() < 2 * CompactionPlan.LARGE);
     }
 
     @Property(tries = 50)
