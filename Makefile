@@ -21,6 +21,7 @@ JMH_CP  := jmh/build/bench.classpath
 JCS_CP  := jcstress/build/stress.classpath
 KAFKA_CP := python/benchmarks/kafka/build/connector.classpath
 HDFS_CP := tests/cluster/build/hdfs.classpath
+S3A_CP := tests/s3/build/s3a.classpath
 
 # What the data source is tested with, one of each minor.
 SPARKS      := 3.5.7 4.0.1 4.1.1 4.2.0 4.3.0
@@ -31,6 +32,9 @@ SPARK_READY := $(SPARK_VENV)/.ready
 
 DOCS_VENV  := build/docs/venv
 DOCS_READY := $(DOCS_VENV)/.ready
+
+S3_VENV  := build/s3
+S3_READY := $(S3_VENV)/.ready
 
 RELEASE_VENV  := build/release-venv
 RELEASE_READY := $(RELEASE_VENV)/.ready
@@ -148,6 +152,9 @@ test-cluster: $(PACKAGE_READY) $(JAR) $(HDFS_CP) ## Run many queues and one stre
 	$(APART)
 	MMAPQUEUE_CLUSTER=$(N) SEED=$(SEED) $(UNSHARE) $(PY) -m pytest $(or $(PYTEST),-s tests/cluster)
 test-cluster: N ?= 12
+
+test-s3: $(PACKAGE_READY) $(JAR) $(TEST_CP) $(S3A_CP) $(S3_READY) ## Run the tests of archives on S3, on a server on loopback (730 MB to download: S3A with its SDK, moto)
+	MMAPQUEUE_S3=1 $(if $(LONG),MMAPQUEUE_TESTS=long) $(PY) -m pytest $(or $(PYTEST),-s tests/s3)
 
 dashboard: $(PACKAGE_READY) $(JAR) $(PROMETHEUS) ## Draw the dashboard's panels under load: docs/images/dashboard.png, two minutes
 	PYTHONPATH=tests PROMETHEUS=$(dir $(PROMETHEUS)) $(PY) -m monitoring.plot docs/images/dashboard.png
@@ -365,13 +372,13 @@ proto: ## Generate the Python code of event.proto
 
 lock: ## Lock the libraries and requirements anew (needs uv)
 	$(GRADLE) lockLibraries
-	for name in build dev connect frames peers docs release; do \
+	for name in build dev connect frames peers docs release s3; do \
 	    uv pip compile --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header \
 	        --quiet --upgrade --output-file requirements/$$name.lock requirements/$$name.in || exit 1; \
 	done
 
 clean: ## Remove what was built
-	rm -rf build dist jvm/build jmh/build jcstress/build lint/build python/benchmarks/kafka/build tests/cluster/build python/src/mmapqueue/jars $(PACKAGE_READY)
+	rm -rf build dist jvm/build jmh/build jcstress/build lint/build python/benchmarks/kafka/build tests/cluster/build tests/s3/build python/src/mmapqueue/jars $(PACKAGE_READY)
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find python examples tests -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
@@ -416,6 +423,10 @@ $(KAFKA_CP): $(BUILD_FILES) $(addprefix python/benchmarks/kafka/,build.gradle li
 
 $(HDFS_CP): $(BUILD_FILES) $(addprefix tests/cluster/,build.gradle libraries.lock)
 	$(GRADLE) :mmapqueue-cluster:hdfsClasspath
+	@touch $@
+
+$(S3A_CP): $(BUILD_FILES) $(addprefix tests/s3/,build.gradle libraries.lock)
+	$(GRADLE) :mmapqueue-s3:s3aClasspath
 	@touch $@
 
 # What a rule installs, from where and why: printed before it does.
@@ -475,6 +486,13 @@ $(RELEASE_READY): requirements/release.lock
 	$(call INSTALLING,$(RELEASE_VENV),twine for a check of what PyPI will show)
 	$(PYTHON) -m venv $(RELEASE_VENV)
 	$(RELEASE_VENV)/bin/python -m pip install --quiet --require-hashes -r requirements/release.lock
+	@touch $@
+
+$(S3_READY): requirements/s3.lock
+	rm -rf $(S3_VENV)
+	$(call INSTALLING,$(S3_VENV),moto for the tests of archives on S3)
+	$(PYTHON) -m venv $(S3_VENV)
+	$(S3_VENV)/bin/python -m pip install --quiet --require-hashes --no-deps -r requirements/s3.lock
 	@touch $@
 
 $(WHEEL): $(JAR) $(VENV_READY) $(PY_BUILD) $(PY_MAIN)

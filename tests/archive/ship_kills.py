@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -30,31 +31,45 @@ TARGETS = ("writer", "shipper")
 SECONDS = 120.0
 
 
-def run(kills: int, directory: Path, seed: int = 0) -> dict[str, object]:
+def run(
+    kills: int,
+    directory: Path,
+    seed: int = 0,
+    archive: str | None = None,
+    fetch: Callable[[], Path] | None = None,
+) -> dict[str, object]:
     """Runs the loop; returns the counts.
+
+    Args:
+        kills: How many processes are killed.
+        directory: For the queue and, without another one, the archive.
+        seed: Of the moments.
+        archive: The URI of another archive, which `fetch` copies into a local directory.
+        fetch: See there.
 
     Raises:
         AssertionError: Queue and archive differ.
     """
+    place = archive or str(directory / "archive")
     chance = random.Random(seed)
     killed: Counter[str] = Counter()
     for number in range(kills):
         target = TARGETS[number % len(TARGETS)]
         if target == "writer":
-            _kill_writer(directory, number, chance)
+            _kill_writer(directory, place, number, chance)
         else:
-            _kill_shipper(directory, number, chance)
+            _kill_shipper(directory, place, number, chance)
         killed[target] += 1
-    return {"seed": seed, "kills": dict(killed), **_compare(directory)}
+    return {"seed": seed, "kills": dict(killed), **_compare(directory, place, fetch)}
 
 
-def _kill_writer(directory: Path, number: int, chance: random.Random) -> None:
+def _kill_writer(directory: Path, place: str, number: int, chance: random.Random) -> None:
     file = Path(__file__).with_name("shipping_process.py")
-    words = [directory / "queue", directory / "archive", directory / "journal", number]
+    words = [directory / "queue", place, directory / "journal", number]
     _kill_soon(directory, [str(file), *map(str, words)], chance)
 
 
-def _kill_shipper(directory: Path, number: int, chance: random.Random) -> None:
+def _kill_shipper(directory: Path, place: str, number: int, chance: random.Random) -> None:
     stopped = threading.Event()
     with mmapqueue.Queue(directory / "queue", capacity="64m", flush_period="5ms") as queue:
         queue.create_consumer("audit")
@@ -69,7 +84,7 @@ def _kill_shipper(directory: Path, number: int, chance: random.Random) -> None:
         pushing = threading.Thread(target=push)
         pushing.start()
         try:
-            words = ["-m", "mmapqueue", "ship", str(directory / "queue"), "--to", str(directory / "archive")]
+            words = ["-m", "mmapqueue", "ship", str(directory / "queue"), "--to", place]
             _kill_soon(directory, [*words, "--period", "20ms", "--bytes", "16k"], chance)
         finally:
             stopped.set()
@@ -93,14 +108,14 @@ def _kill_soon(directory: Path, words: list[str], chance: random.Random) -> None
         assert eventually(lambda pid=pid: not is_running(pid), SECONDS)
 
 
-def _compare(directory: Path) -> dict[str, object]:
-    archive = directory / "archive"
-    with mmapqueue.Queue(directory / "queue", capacity="64m", archive_uri=archive, ship_period="20ms") as queue:
+def _compare(directory: Path, place: str, fetch: Callable[[], Path] | None) -> dict[str, object]:
+    with mmapqueue.Queue(directory / "queue", capacity="64m", archive_uri=place, ship_period="20ms") as queue:
         end = queue.end_offset()
         assert queue.await_shipped(end - 1, timeout=SECONDS)
         stored: list[bytes] = []
         while len(stored) < end:
             stored += [each.data for each in queue.read_many(len(stored), 10_000)]
+    archive = fetch() if fetch else Path(place)
     assert payloads(archive) == stored
     lines = (directory / "journal").read_text().splitlines(keepends=True)
     journal = [line.split() for line in lines if line.endswith("\n")]

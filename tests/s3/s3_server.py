@@ -27,8 +27,8 @@ from werkzeug.serving import make_server
 Environment = dict[str, Any]
 Start = Callable[..., Any]
 
-#: In the User-Agent of the clients that count; the tests' own requests have another one.
-_CLIENT = "aws-sdk"
+#: Begins the User-Agent of the tests' own requests, which do not count.
+_TESTS = "Python-urllib"
 _UNCONDITIONAL = "/unconditional"
 
 
@@ -49,7 +49,7 @@ class Server:
         # Read before the lock: a client may stop amid its request.
         content = _content(environment)
         environment["wsgi.input"] = io.BytesIO(content)
-        if _CLIENT in environment.get("HTTP_USER_AGENT", ""):
+        if not environment.get("HTTP_USER_AGENT", "").startswith(_TESTS):
             with self._counting:
                 self._counts[_operation(environment)] += 1
                 self._counts["bytes sent"] += len(content)

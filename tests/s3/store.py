@@ -22,7 +22,7 @@ _XML = "{http://s3.amazonaws.com/doc/2006-03-01/}"
 PART = 5 << 20
 
 #: What a client needs of PySpark's jars.
-_OF_SPARK = ("hadoop-client-*.jar", "zstd-jni-*.jar")
+_OF_SPARK = ("hadoop-client-*.jar", "commons-lang3-*.jar", "jcl-over-slf4j-*.jar", "zstd-jni-*.jar")
 
 
 class Object(NamedTuple):
@@ -154,7 +154,7 @@ class Store:
         self._request("DELETE", "/-/away")
 
     def _request(self, method: str, path: str) -> bytes:
-        request = urllib.request.Request(self._url + path, method=method)
+        request = urllib.request.Request(self._url + path, method=method, headers={"Authorization": "AWS name:word"})
         with urllib.request.urlopen(request, timeout=120) as answer:
             content: bytes = answer.read()
         return content

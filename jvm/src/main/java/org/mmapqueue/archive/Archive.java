@@ -70,6 +70,8 @@ public final class Archive implements AutoCloseable {
      * Opens an archive; makes it if there is none.
      *
      * @param files its files; closed by {@link #close}
+     * @throws ArchiveException if it is one of another version, or on a store that replaces a file instead of refusing to
+     *     create it again
      */
     public static Archive create(ArchiveFiles files) throws IOException {
         if (!isArchive(files)) {
@@ -80,9 +82,21 @@ public final class Archive implements AutoCloseable {
                     UUID.randomUUID().toString(),
                     "created",
                     now().toString()));
-            files.create(FILE, out -> out.write(content));
+            if (files.create(FILE, out -> out.write(content))) {
+                checkCreation(files, content);
+            }
         }
         return open(files);
+    }
+
+    // Some object stores ignore the condition of a creation; the first shipper must find out.
+    private static void checkCreation(ArchiveFiles files, byte[] same) throws IOException {
+        if (files.create(FILE, out -> out.write(same))) {
+            files.delete(FILE);
+            throw new ArchiveException(files.uri() + ": this store ignores the condition that a new file must not"
+                    + " exist, so that two hosts could overwrite each other's records; an archive needs a store with"
+                    + " conditional requests (If-None-Match)");
+        }
     }
 
     /** Whether these are the files of an archive. */

@@ -78,7 +78,8 @@ public final class HadoopFiles implements ArchiveFiles {
             } else {
                 throw new ArchiveException(uri + ": an archive cannot be on a file system with the scheme "
                         + uri.getScheme() + ": it neither renames exclusively, as hdfs and viewfs do, nor creates"
-                        + " conditionally (" + CONDITIONAL + "), as s3a does from Hadoop 3.4.2 on");
+                        + " conditionally (" + CONDITIONAL + "), as s3a does from Hadoop 3.4.2 on, unless"
+                        + " fs.s3a.create.conditional.enabled is false");
             }
         } catch (IOException e) {
             throw new UncheckedIOException(uri + ": no connection to this file system: " + e, e);
@@ -142,10 +143,11 @@ public final class HadoopFiles implements ArchiveFiles {
     public Input open(String name) throws IOException {
         try {
             FileStatus status = system.getFileStatus(path(name));
-            // Ranges are read, not the whole file: an object store must not fetch up to the end.
+            // Ranges are read, not the whole file: an object store must not fetch up to the end. The status names the
+            // version of the object; without it S3A may return what it has read of a version that was replaced.
             FSDataInputStream in = FutureIO.awaitFuture(system.openFile(path(name))
                     .opt("fs.option.openfile.read.policy", "random")
-                    .opt("fs.option.openfile.length", Long.toString(status.getLen()))
+                    .withFileStatus(status)
                     .build());
             return new HadoopInput(in, status.getLen(), uri + name);
         } catch (FileNotFoundException e) {
