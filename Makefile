@@ -202,6 +202,10 @@ gets: $(TEST_CP) ## Measure reads at random in a queue of SIZE=2g of 1 KiB recor
 gets: SIZE ?= 2g
 gets: SEGMENT ?= 64m
 
+archive: $(TEST_CP) ## Measure an archive on file: planning over many runs, reading, compaction (DIR=…)
+	java -Xmx256m -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
+	    @$(TEST_CP) org.mmapqueue.soak.ArchiveFigures $(DIR)
+
 consumer-race: $(TEST_CP) ## Race processes over consumers and space (N=10 rounds; SEED=… to repeat one)
 	java -Xmx256m -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
 	    @$(TEST_CP) org.mmapqueue.soak.ConsumerRace $(N) $(SEED)

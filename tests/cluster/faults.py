@@ -67,6 +67,8 @@ class Faults:
             deadline = time.monotonic() + pause
             while (now := time.monotonic()) < deadline:
                 self._mend(now)
+                if self._free("driver", ["hub"]):
+                    self._stream.supervise()
                 time.sleep(0.05)
         self._mend(float("inf"))
 

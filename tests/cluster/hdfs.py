@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -140,14 +141,12 @@ class Hdfs:
     def list(self, directory: str) -> list[Entry]:
         """Files and directories in a directory; empty if it does not exist."""
         try:
-            found = self._get(f"/webhdfs/v1{quote(directory)}?op=LISTSTATUS")["FileStatuses"]["FileStatus"]
-        except urllib.error.HTTPError as error:
-            if error.code == 404:
-                return []
-            raise
+            found = self._patiently(f"/webhdfs/v1{quote(directory)}?op=LISTSTATUS", json.load)
+        except FileNotFoundError:
+            return []
         return [
             Entry(f"{directory}/{each['pathSuffix']}", each["type"] == "FILE", each["length"], each["modificationTime"])
-            for each in found
+            for each in found["FileStatuses"]["FileStatus"]
         ]
 
     def files(self, directory: str) -> Iterator[Entry]:
@@ -160,10 +159,26 @@ class Hdfs:
 
     def read(self, path: str) -> bytes:
         """Content of a file."""
-        url = f"http://{self.name_node.host.name}:{_HTTP}/webhdfs/v1{quote(path)}?op=OPEN"
-        with urllib.request.urlopen(url, timeout=60) as answer:
-            content: bytes = answer.read()
+        content: bytes = self._patiently(f"/webhdfs/v1{quote(path)}?op=OPEN", lambda answer: answer.read())
         return content
+
+    def _patiently(self, path: str, read: Callable[[Any], Any], seconds: float = 180) -> Any:
+        """An answer of the name node, or of a data node: repeated while either is away.
+
+        Raises:
+            FileNotFoundError: There is no such file.
+        """
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                with urllib.request.urlopen(f"http://{self.name_node.host.name}:{_HTTP}{path}", timeout=10) as answer:
+                    return read(answer)
+            except (OSError, http.client.HTTPException) as error:
+                if isinstance(error, urllib.error.HTTPError) and error.code == 404:
+                    raise FileNotFoundError(path) from None
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(0.5)
 
 
 class Entry(NamedTuple):

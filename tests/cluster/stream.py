@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from cluster.clusters import Cluster
@@ -11,6 +12,9 @@ from cluster.hosts import Host, Process
 from cluster.sink import Sink
 
 _HERE = Path(__file__).parent
+
+#: Queries that may end by themselves.
+_RESTARTS = 20
 
 
 class Stream:
@@ -40,6 +44,8 @@ class Stream:
                 self.writers[host.name] = self._writer(host, "--consumer=ship")
                 self.shippers[host.name] = self._shipper(host)
         self.driver = self._driver()
+        #: How often the query has ended by itself: a file system that is away ends it.
+        self.restarts = 0
 
     def _writer(self, host: Host, *options: str) -> Process:
         return self.cluster.writer(host, *self._load, *options, name=self._name)
@@ -73,7 +79,7 @@ class Stream:
 
         Raises:
             TimeoutError: It has not.
-            RuntimeError: The query has ended.
+            RuntimeError: The query ends too often.
         """
         deadline = time.monotonic() + seconds
         while True:
@@ -81,11 +87,35 @@ class Stream:
             counts = self.sink.counts()
             if all(counts.get(host, 0) >= count for host, count in expected.items()):
                 return
-            if self.driver.status is not None:
-                raise RuntimeError(self.driver.tail())
+            self.supervise()
             if time.monotonic() > deadline:
                 raise TimeoutError(f"the sink has {counts}, expected are {expected}: {self.driver.tail()}")
             time.sleep(0.5)
+
+    def await_(self, condition: Callable[[], bool], seconds: float = 240) -> None:
+        """Waits until something is true.
+
+        Raises:
+            TimeoutError: It is not.
+        """
+        deadline = time.monotonic() + seconds
+        while not condition():
+            self.supervise()
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"pushed are {self.pushed()}: {self.driver.tail()}")
+            time.sleep(0.2)
+
+    def supervise(self) -> None:
+        """Starts the query again if it has ended, as what runs a driver does.
+
+        Raises:
+            RuntimeError: It ends too often.
+        """
+        if self.driver.status is not None:
+            self.restarts += 1
+            if self.restarts > _RESTARTS:
+                raise RuntimeError(self.driver.tail())
+            self.driver.restart()
 
     def end(self) -> dict[str, int]:
         """Ends the writers, and returns how many records each host's queue has had."""

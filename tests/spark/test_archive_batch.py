@@ -229,6 +229,18 @@ def test_equal_scans_are_equal(ship: Fill, load: Load, archive_dir: Path) -> Non
     assert not before.equals(batch())
 
 
+def test_rows_with_the_names_of_their_hosts(
+    hosts: dict[str, list[bytes]], spark: SparkSession, load: Load, archive_dir: Path
+) -> None:
+    """As docs/howto/read-archive.md has it."""
+    names = spark.read.text(f"{archive_dir}/partitions").selectExpr(
+        "int(regexp_extract(_metadata.file_name, '^([0-9]+)', 1)) AS partition",
+        "regexp_extract(value, '^host=(.*)', 1) AS host",
+    )
+    rows = load(archive_dir).join(names.where("host <> ''"), "partition")
+    assert sorted(rows.groupBy("host").count().collect()) == [(name, len(values)) for name, values in hosts.items()]
+
+
 def test_the_state_of_an_archive(hosts: dict[str, list[bytes]], spark: SparkSession, archive_dir: Path) -> None:
     own = spark.newSession()
     own.conf.set("spark.sql.catalog.q", "org.mmapqueue.spark.QueueCatalog")

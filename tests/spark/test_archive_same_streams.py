@@ -7,6 +7,7 @@ from pyspark.sql import SparkSession
 
 from .conftest import Fill
 from .streams import Streams
+from .test_stream_consumers import test_a_driver_that_is_killed as test_a_driver_that_is_killed
 from .test_stream_consumers import test_two_queries_with_a_consumer_each as test_two_queries_with_a_consumer_each
 from .test_stream_read import (
     test_a_batch_that_was_not_committed_is_the_same_again as test_a_batch_that_was_not_committed_is_the_same_again,

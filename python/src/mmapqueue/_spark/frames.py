@@ -44,10 +44,11 @@ def read(
     max_partition_bytes: Size | None = None,
     fail_on_data_loss: bool | None = None,
 ) -> DataFrame:
-    """The records of a queue as a DataFrame: value, partition, offset, timestamp. Moves no consumer.
+    """The records of a queue or an archive as a DataFrame: value, partition, offset, timestamp. Moves no consumer.
 
     Args:
-        path: The queue's directory, as Spark's driver and executors see it.
+        path: The queue's directory, as Spark's driver and executors see it; or an archive, to which many hosts ship:
+            its directory, or a URI such as "hdfs://nodes/archive".
         spark: A session, classic or Connect.
         starting_offsets: The first record; by default the oldest that is retained.
         ending_offsets: The offset after the last record; by default the log end when the job begins.
@@ -94,13 +95,13 @@ def read_stream(
     max_partition_bytes: Size | None = None,
     fail_on_data_loss: bool | None = None,
 ) -> DataFrame:
-    """The records of a queue, and those that are pushed later, as a streaming DataFrame.
+    """The records of a queue or an archive, and those that come later, as a streaming DataFrame.
 
-    The query is a consumer of the queue: it retains every record that its checkpoint may replay, and acks committed
-    ones.
+    The query is a consumer: it retains every record that its checkpoint may replay, and acks committed ones.
 
     Args:
-        path: The queue's directory, as Spark's driver and executors see it.
+        path: The queue's directory, as Spark's driver and executors see it; or an archive, to which many hosts ship:
+            its directory, or a URI such as "hdfs://nodes/archive".
         spark: A session, classic or Connect.
         starting_offsets: The first record of a new query; by default the oldest that is retained. A restarted query
             continues from its checkpoint.

@@ -168,6 +168,7 @@ class LayerTest {
                     "archive",
                     "archive.run",
                     "archive.files",
+                    "archive.hadoop",
                     "config",
                     "errors"),
             room("spark.read.plan", "spark.source", "spark.read.pushdown", "spark.common", "errors"),

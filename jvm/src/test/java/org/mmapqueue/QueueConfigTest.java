@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -18,6 +19,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.mmapqueue.config.ConfigKey;
 import org.mmapqueue.errors.ConfigException;
 
@@ -255,6 +257,58 @@ class QueueConfigTest extends ConfigFixture {
                 without(built.asMap(), "read_only").entrySet());
         assertEquals(Path.of("dir"), built.queueDir());
         assertEquals(built.asMap().toString(), built.toString());
+    }
+
+    @Test
+    void theBuilderAndTheMapAreEquivalentForArchives() {
+        Map<String, String> built = QueueConfig.builder(Path.of("dir"))
+                .archiveUri(URI.create("hdfs://nodes/archive/"))
+                .archiveHost("node-1")
+                .archiveCodec("zstd")
+                .archiveRetain(Duration.ofDays(7))
+                .shipPeriod(Duration.ofMillis(250))
+                .shipBytes(1 << 20)
+                .build()
+                .asMap();
+        assertEquals(
+                QueueConfig.of(Map.of(
+                                "queue_dir", "dir",
+                                "archive_uri", "hdfs://nodes/archive",
+                                "archive_host", "node-1",
+                                "archive_codec", "zstd",
+                                "archive_retain", "604800000",
+                                "ship_period", "250",
+                                "ship_bytes", "1m"))
+                        .asMap(),
+                built);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "/a/b, file:///a/b",
+        "/a/../b/, file:///b",
+        "'/a b', file:///a%20b",
+        "file:/a, file:///a",
+        "s3a://bucket, s3a://bucket",
+        "s3a://user@bucket/a/b/, s3a://user@bucket/a/b"
+    })
+    void locationsAreUris(String text, String expected) {
+        assertEquals(
+                expected, QueueConfig.of(Map.of("archive_uri", text)).asMap().get("archive_uri"));
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "hdfs:a",
+                "file://host/a",
+                "s3a://user:secret@bucket/a",
+                "hdfs://a/b?c",
+                "hdfs://a/b#c",
+                "hdfs:// a"
+            })
+    void otherLocationsThrow(String text) {
+        assertThrows(ConfigException.class, () -> QueueConfig.of(Map.of("archive_uri", text)));
     }
 
     @Test

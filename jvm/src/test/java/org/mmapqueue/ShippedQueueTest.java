@@ -197,7 +197,8 @@ class ShippedQueueTest {
         QueueConfig shipped = QueueConfig.builder(temp.resolve("v1"))
                 .archiveUri(temp.resolve("archive").toUri())
                 .build();
-        String text = assertThrows(ConfigException.class, () -> MmapQueue.open(shipped)).getMessage();
+        String text = assertThrows(ConfigException.class, () -> MmapQueue.open(shipped))
+                .getMessage();
         assertTrue(text.contains("format version 1"), text);
     }
 }

@@ -10,8 +10,8 @@ import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.run.RunName;
 
 /**
- * Deletes the oldest runs of one partition: those that every consumer of the archive has committed, and whose newest
- * record is old enough. A consumer that has no offset for the partition keeps everything. The last run stays: it says
+ * Deletes the oldest runs of one partition: those that every consumer of the archive has committed, if their
+ * newest record is old enough. A consumer that has no offset for the partition keeps everything. The last run stays: it says
  * where shipping continues.
  *
  * <p>One thread at a time, and at most one process for each partition: the one that ships it.

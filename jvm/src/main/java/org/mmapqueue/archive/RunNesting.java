@@ -17,16 +17,14 @@ final class RunNesting {
     /** A run, and the run that those in it make so far; null once they have a gap. */
     private static final class Open {
         final RunName run;
-        final Open outer;
 
         @Nullable
         RunName inner;
 
         boolean hasInner;
 
-        Open(RunName run, Open outer) {
+        Open(RunName run) {
             this.run = run;
-            this.outer = outer;
         }
     }
 
@@ -51,7 +49,7 @@ final class RunNesting {
             } else {
                 nest(outer, run);
             }
-            open.push(new Open(run, outer));
+            open.push(new Open(run));
         }
         while (!open.isEmpty()) {
             close(open.pop());

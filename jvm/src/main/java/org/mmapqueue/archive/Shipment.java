@@ -24,6 +24,8 @@ final class Shipment {
     private long next;
 
     private RunWriter run;
+    /** Whether the run may be stored already. */
+    private boolean isStoring;
 
     private Shipment(ShipSource source, Archive archive, PartitionEntry partition, ShipOptions options, long next) {
         this.source = source;
@@ -91,6 +93,9 @@ final class Shipment {
 
     /** Collects durable records, as many as a run takes; returns whether it takes no more. */
     boolean collect() {
+        if (isStoring) {
+            return true; // the run is complete, and not stored for certain
+        }
         try {
             return fill();
         } catch (CorruptException e) {
@@ -123,7 +128,9 @@ final class Shipment {
      * the run of a call that has failed, and another run must not begin with the same record.
      */
     RunName store() throws IOException {
+        isStoring = true;
         RunName stored = run.publish(archive.files(), partition.id());
+        isStoring = false;
         run = new RunWriter(source.queueId(), options.codec());
         return stored;
     }

@@ -63,11 +63,7 @@ public final class Shipper implements AutoCloseable {
      *     UncheckedIOException: the file system cannot be reached now
      */
     public Shipper(
-            String directory,
-            ShipSource source,
-            URI archive,
-            Supplier<ArchiveFiles> connection,
-            ShipOptions options) {
+            String directory, ShipSource source, URI archive, Supplier<ArchiveFiles> connection, ShipOptions options) {
         this.source = source;
         this.connection = connection;
         this.options = options;

@@ -60,7 +60,7 @@ public final class StoredReader implements Closeable {
                 next = from;
             }
             for (long left = maxBytes; next < to && reader.next(); count++) {
-                long bytes = RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(reader.lengthAndFlags());
+                long bytes = (long) RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(reader.lengthAndFlags());
                 if (count > 0 && bytes > left) {
                     break;
                 }

@@ -31,7 +31,7 @@ public final class MmapQueueProvider implements TableProvider, DataSourceRegiste
 
     @Override
     public StructType inferSchema(CaseInsensitiveStringMap options) {
-        Location.of(TableOptions.of(options.asCaseSensitiveMap()));
+        Location unused = Location.of(TableOptions.of(options.asCaseSensitiveMap())); // throws if it is invalid
         return RecordSchema.READ;
     }
 

@@ -29,7 +29,7 @@ public final class FailingArchive implements ArchiveFiles {
         this.files = files;
     }
 
-    /** The change after so many others fails. */
+    /** The change after this number of others fails. */
     public void failAfter(long others, Failure how) {
         changesLeft = others;
         failure = how;

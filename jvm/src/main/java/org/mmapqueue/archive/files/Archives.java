@@ -22,8 +22,10 @@ public final class Archives {
             return new LocalFiles(Path.of(uri.getScheme() == null ? uri.getPath() : localPath(uri)));
         }
         try {
-            return (ArchiveFiles)
-                    Class.forName(HADOOP).getConstructor(URI.class).newInstance(uri);
+            return Class.forName(HADOOP)
+                    .asSubclass(ArchiveFiles.class)
+                    .getConstructor(URI.class)
+                    .newInstance(uri);
         } catch (InvocationTargetException e) {
             if (e.getCause() instanceof RuntimeException failure) {
                 throw failure;

@@ -33,7 +33,7 @@ public final class HadoopFiles implements ArchiveFiles {
     /** Exclusive creation: Options.CreateFileOptionKeys of Hadoop 3.4.2 and later. */
     static final String CONDITIONAL = "fs.option.create.conditional.overwrite";
 
-    /** File systems whose rename fails, atomically, if the new name exists. */
+    /** File systems with a rename that fails, atomically, if the new name exists. */
     private static final Set<String> RENAMING = Set.of("hdfs", "viewfs");
 
     /** What a file system says of itself when it has no locations. */
@@ -64,7 +64,7 @@ public final class HadoopFiles implements ArchiveFiles {
         this(uri, configuration, RENAMING);
     }
 
-    /** @param renaming the schemes of file systems whose rename is exclusive */
+    /** @param renaming the schemes of file systems with an exclusive rename */
     HadoopFiles(URI uri, Configuration configuration, Set<String> renaming) {
         try {
             this.system = FileSystem.get(uri, configuration);

@@ -9,6 +9,7 @@ import org.apache.hadoop.fs.FileContext;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Options.Rename;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.io.IOUtils;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.files.TemporaryNames;
 
@@ -48,10 +49,7 @@ final class RenamedFiles implements HadoopFiles.Publication {
         Path written = new Path(new Path(root, ArchiveFiles.TEMPORARY), TemporaryNames.of(name, UUID.randomUUID()));
         boolean published = false;
         try {
-            try (FSDataOutputStream out = system.create(written, false)) {
-                content.writeTo(out);
-                out.hsync();
-            }
+            write(system.create(written, false), content);
             system.mkdirs(target.getParent());
             context.rename(written, target, how);
             published = true;
@@ -60,6 +58,21 @@ final class RenamedFiles implements HadoopFiles.Publication {
                 discard(written);
             }
         }
+    }
+
+    // Not by try-with-resources: HDFS throws the same exception from a write and from the close after it.
+    private static void write(FSDataOutputStream out, ArchiveFiles.Content content) throws IOException {
+        boolean isWritten = false;
+        try {
+            content.writeTo(out);
+            out.hsync();
+            isWritten = true;
+        } finally {
+            if (!isWritten) {
+                IOUtils.closeStream(out);
+            }
+        }
+        out.close();
     }
 
     // What a failure leaves here is deleted when the partition is shipped again.

@@ -23,7 +23,6 @@ import org.apache.spark.sql.types.StructType;
 import org.mmapqueue.spark.common.RecordSchema;
 import org.mmapqueue.spark.read.plan.InputPlanner;
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
-import org.mmapqueue.spark.read.plan.RangeFinder;
 import org.mmapqueue.spark.read.plan.ReadRange;
 import org.mmapqueue.spark.read.stream.QueueMicroBatchStream;
 import org.mmapqueue.spark.read.task.ScanMetrics;
@@ -155,8 +154,7 @@ final class QueueScan implements SupportsReportStatistics, SupportsReportPartiti
         if (plan == null) {
             request.options().refuseForBatch();
             try (OpenPartitions partitions = request.location().open()) {
-                List<ReadRange> ranges = request.cut(
-                        partitions, new RangeFinder(partitions, request.options(), request.selection()).find());
+                List<ReadRange> ranges = request.ranges(partitions);
                 InputPlanner planner = new InputPlanner(
                         request.options(), SparkContext.getOrCreate().defaultParallelism());
                 plan = plan(partitions, ranges, planner);

@@ -140,7 +140,7 @@ public final class QueueScanBuilder
             aggregateRows = null;
             options.refuseForBatch();
             try (OpenPartitions partitions = location.open()) {
-                List<ReadRange> ranges = new RangeFinder(partitions, options, selection).find();
+                List<ReadRange> ranges = new RangeFinder(partitions, options, selection, true).find();
                 aggregates
                         .rows(partitions, ranges, selection.isByTime())
                         .ifPresent(rows -> aggregateRows = new AggregateRows(aggregates, rows));

@@ -3,6 +3,7 @@ package org.mmapqueue.spark.read;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.types.StructType;
+import org.mmapqueue.spark.read.plan.RangeFinder;
 import org.mmapqueue.spark.read.plan.ReadOptions;
 import org.mmapqueue.spark.read.plan.ReadRange;
 import org.mmapqueue.spark.read.plan.TopRanges;
@@ -50,8 +51,9 @@ record ScanRequest(
         return selection.isByTime() ? new RowConditions(selection.timestamps(), limit) : RowConditions.NONE;
     }
 
-    /** Applies limit, skip and order to ranges of an open queue. */
-    List<ReadRange> cut(OpenPartitions partitions, List<ReadRange> ranges) {
+    /** The ranges to read of an open queue: those that match, within limit, skip and order. */
+    List<ReadRange> ranges(OpenPartitions partitions) {
+        List<ReadRange> ranges = new RangeFinder(partitions, options, selection, top != null).find();
         if (top != null) {
             return new TopRanges(partitions, top, selection).cut(ranges);
         }

@@ -11,6 +11,7 @@ import org.apache.spark.sql.internal.SQLConf;
 import org.mmapqueue.archive.Archive;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.files.Archives;
+import org.mmapqueue.archive.hadoop.HadoopFiles;
 import org.mmapqueue.errors.ArchiveException;
 import org.mmapqueue.spark.common.Options;
 
@@ -24,13 +25,16 @@ public record ArchiveLocation(URI uri, String path) implements Location {
     /** The file that makes a directory an archive. */
     static final String FILE = "archive.properties";
 
-    private static ArchiveFiles files(URI uri) {
-        return Archives.isLocal(uri) ? Archives.files(uri) : files(uri, configuration());
-    }
-
-    /** The files of an archive on one of Hadoop's file systems. */
-    static ArchiveFiles files(URI uri, Configuration configuration) {
-        return Archives.files(uri);
+    private ArchiveFiles files() {
+        if (Archives.isLocal(uri)) {
+            return Archives.files(uri);
+        }
+        try {
+            return new HadoopFiles(uri, configuration());
+        } catch (IllegalArgumentException e) { // an unknown host
+            throw Options.bad(
+                    Options.PATH, path, "an archive on a file system that this host reaches; " + e.getMessage());
+        }
     }
 
     /** Hadoop's configuration of the session, as Spark's file sources have it. */
@@ -47,7 +51,7 @@ public record ArchiveLocation(URI uri, String path) implements Location {
      * @throws IllegalArgumentException if there is none
      */
     public Archive openArchive() {
-        ArchiveFiles files = files(uri);
+        ArchiveFiles files = files();
         boolean done = false;
         try {
             Archive archive = Archive.open(files);
@@ -76,7 +80,7 @@ public record ArchiveLocation(URI uri, String path) implements Location {
 
     @Override
     public boolean exists() {
-        try (ArchiveFiles files = files(uri)) {
+        try (ArchiveFiles files = files()) {
             return Archive.isArchive(files);
         } catch (IOException e) {
             throw unreadable(e);
@@ -100,8 +104,8 @@ public record ArchiveLocation(URI uri, String path) implements Location {
 
     @Override
     public List<String> names() {
-        try (ArchiveFiles files = files(uri)) {
-            return files.directories("").stream()
+        try (ArchiveFiles files = files()) {
+            return files.directories(".").stream()
                     .filter(each -> child(each).exists())
                     .toList();
         } catch (IOException e) {

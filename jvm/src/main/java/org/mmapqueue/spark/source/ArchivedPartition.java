@@ -152,9 +152,12 @@ public final class ArchivedPartition implements ReadablePartition {
         return runs.runs(firstOffset(), endOffset());
     }
 
-    /** Whole runs: names alone tell it. */
+    /** Whole runs, by names alone, unless it must be exact. */
     @Override
-    public long[] rangeOf(long lowMicros, long highMicros) {
+    public long[] rangeOf(long lowMicros, long highMicros, boolean isExact) {
+        if (isExact) {
+            return exactRange(lowMicros, highMicros);
+        }
         refuseWithoutTimes();
         long from = Long.MAX_VALUE;
         long to = Long.MAX_VALUE;

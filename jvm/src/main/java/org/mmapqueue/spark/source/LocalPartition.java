@@ -1,7 +1,6 @@
 package org.mmapqueue.spark.source;
 
 import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -104,16 +103,10 @@ public record LocalPartition(LocalPartitionLocation location, MmapQueue queue) i
         return queue.find(time);
     }
 
-    /** By a binary search each. */
+    /** Always exact. */
     @Override
-    public long[] rangeOf(long lowMicros, long highMicros) {
-        long from = offsetOf(lowMicros);
-        return new long[] {from, highMicros == Long.MAX_VALUE ? Long.MAX_VALUE : offsetOf(highMicros + 1)};
-    }
-
-    private long offsetOf(long micros) {
-        OptionalLong found = queue.find(Instant.EPOCH.plus(Math.max(0, micros), ChronoUnit.MICROS));
-        return found.isPresent() ? found.getAsLong() : Long.MAX_VALUE;
+    public long[] rangeOf(long lowMicros, long highMicros, boolean isExact) {
+        return exactRange(lowMicros, highMicros);
     }
 
     @Override

@@ -1,10 +1,12 @@
 package org.mmapqueue.spark.source;
 
+import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import org.mmapqueue.config.Locations;
+import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.spark.common.Options;
 
 /** Where the partitions of a queue are: what the option path names. Immutable. */
@@ -21,12 +23,20 @@ public interface Location {
     static Location of(Options options) {
         String text = options.text(Options.PATH, "");
         if (Options.isUri(text) && !text.regionMatches(true, 0, "file:", 0, "file:".length())) {
-            return new ArchiveLocation(Locations.of(Options.PATH, text), text);
+            return new ArchiveLocation(uriOf(text), text);
         }
         Path path = options.path();
         return Files.exists(path.resolve(ArchiveLocation.FILE))
-                ? new ArchiveLocation(Locations.of(Options.PATH, path.toString()), path.toString())
+                ? new ArchiveLocation(uriOf(path.toString()), path.toString())
                 : new LocalLocation(path);
+    }
+
+    private static URI uriOf(String path) {
+        try {
+            return Locations.of(Options.PATH, path);
+        } catch (ConfigException e) {
+            throw Options.bad(Options.PATH, path, e.allowed());
+        }
     }
 
     /**

@@ -1,6 +1,7 @@
 package org.mmapqueue.spark.source;
 
 import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
@@ -74,15 +75,32 @@ public interface ReadablePartition extends PartitionRecords {
     OptionalLong find(Instant time);
 
     /**
-     * A range that holds all records of a time interval, and maybe others, found without reading more than a search
-     * needs.
+     * A range that holds all records of a time interval.
      *
      * @param lowMicros the first time, µs since 1970
      * @param highMicros the last time
+     * @param isExact whether the first and the last record that have timestamps must lie in the interval; else the
+     *     range may begin earlier and end later, if that saves reading
      * @return the first offset, and the offset after the last one; {@link Long#MAX_VALUE} stands for the log end
      * @throws org.mmapqueue.errors.ConfigException if the partition stores no timestamps
      */
-    long[] rangeOf(long lowMicros, long highMicros);
+    long[] rangeOf(long lowMicros, long highMicros, boolean isExact);
+
+    /**
+     * The exact range of {@link #rangeOf}, by two searches.
+     *
+     * @param lowMicros the first time, µs since 1970
+     * @param highMicros the last time
+     * @return the first offset, and the offset after the last one
+     */
+    default long[] exactRange(long lowMicros, long highMicros) {
+        long to = highMicros == Long.MAX_VALUE ? Long.MAX_VALUE : firstAt(highMicros + 1);
+        return new long[] {firstAt(lowMicros), to};
+    }
+
+    private long firstAt(long micros) {
+        return find(Instant.EPOCH.plus(Math.max(0, micros), ChronoUnit.MICROS)).orElse(Long.MAX_VALUE);
+    }
 
     /**
      * The least timestamp in a range.

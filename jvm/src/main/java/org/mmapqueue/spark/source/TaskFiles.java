@@ -8,6 +8,7 @@ import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.util.SerializableConfiguration;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.files.Archives;
+import org.mmapqueue.archive.hadoop.HadoopFiles;
 
 /**
  * The files of an archive for tasks. Spark sends Hadoop's configuration once to each executor. Immutable; equal if the
@@ -38,7 +39,7 @@ final class TaskFiles implements Serializable {
     ArchiveFiles open() {
         return configuration == null
                 ? Archives.files(uri)
-                : ArchiveLocation.files(uri, configuration.value().value());
+                : new HadoopFiles(uri, configuration.value().value());
     }
 
     @Override

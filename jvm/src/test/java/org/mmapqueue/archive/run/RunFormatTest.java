@@ -22,7 +22,7 @@ import org.mmapqueue.support.ArchiveRuns;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.StoredLog;
 
-/** What is written is what is read, record by record, with all that a checksum covers. */
+/** Runs are read as they were written, record by record, with all that a checksum covers. */
 class RunFormatTest {
     @TempDir(factory = QuickDirectory.class)
     Path temp;

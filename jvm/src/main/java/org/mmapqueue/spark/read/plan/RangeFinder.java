@@ -15,9 +15,15 @@ public final class RangeFinder {
     private final OpenPartitions partitions;
     private final ReadOptions options;
     private final Selection selection;
+    private final boolean isExact;
 
-    /** Makes a finder for an open queue. */
-    public RangeFinder(OpenPartitions partitions, ReadOptions options, Selection selection) {
+    /**
+     * Makes a finder for an open queue.
+     *
+     * @param isExact whether ranges of times begin and end with records of these times
+     */
+    public RangeFinder(OpenPartitions partitions, ReadOptions options, Selection selection, boolean isExact) {
+        this.isExact = isExact;
         this.partitions = partitions.select(id -> selection.partitions().contains(id));
         this.options = options;
         this.selection = selection;
@@ -92,7 +98,7 @@ public final class RangeFinder {
         LongSet offsets = LongSet.NONE;
         try {
             for (LongSet.Interval each : selection.timestamps().intervals()) {
-                long[] range = partition.rangeOf(each.low(), each.high());
+                long[] range = partition.rangeOf(each.low(), each.high(), isExact);
                 long to = range[1];
                 offsets = offsets.or(LongSet.between(range[0], to == Long.MAX_VALUE ? to : to - 1));
             }

@@ -28,6 +28,7 @@ final class ArchiveQuerySource implements QuerySource {
     private final CheckpointFile checkpoint;
     private final String label;
     private Archive archive;
+    private ArchiveView view;
     private SortedMap<Integer, ArchivedPartition> partitions = new TreeMap<>();
     /** The consumer's positions by partition. */
     private final Map<Integer, Long> positions = new TreeMap<>();
@@ -58,7 +59,7 @@ final class ArchiveQuerySource implements QuerySource {
             begin(current);
         }
         SortedMap<Integer, ArchivedPartition> found = new TreeMap<>();
-        for (ArchivedPartition each : new ArchiveView(location, archive).partitions()) {
+        for (ArchivedPartition each : view.partitions()) {
             ArchivedPartition known = partitions.get(each.id());
             found.put(each.id(), known == null || !known.queueId().equals(each.queueId()) ? each : known);
         }
@@ -74,6 +75,7 @@ final class ArchiveQuerySource implements QuerySource {
                     + ProcessHandle.current().pid());
         }
         archive = opened;
+        view = new ArchiveView(location, opened);
         partitions.clear();
         positions.clear();
         try {

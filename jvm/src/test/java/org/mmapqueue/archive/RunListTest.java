@@ -23,10 +23,10 @@ import org.mmapqueue.support.MemoryFiles;
  * Any set of nested runs is read through the longest ones; sets that overlap otherwise, differ, or leave a gap are
  * errors. The model looks at each offset by itself.
  */
-class RunListProperties {
+class RunListTest {
     private static final int MOST = 80;
 
-    /** A random archive whose offsets cross a bucket's end: runs, longer ones over them, and some deleted. */
+    /** A random archive with offsets that cross a bucket's end: runs, longer ones over them, and some deleted. */
     private static final class Model {
         final MemoryFiles files = new MemoryFiles();
         final Set<RunName> runs = new LinkedHashSet<>();

@@ -7,7 +7,7 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 
 /** The CRC of two parts together is that of their concatenation. */
-class CrcCombinationProperties {
+class CrcCombinationTest {
     @Property
     void combinesAsIfRead(@ForAll byte[] left, @ForAll byte[] right) {
         assertEquals(crc(left, right), CrcCombination.of(crc(left), crc(right), right.length));
