@@ -154,7 +154,7 @@ test-cluster: $(PACKAGE_READY) $(JAR) $(HDFS_CP) ## Run many queues and one stre
 test-cluster: N ?= 12
 
 test-s3: $(PACKAGE_READY) $(JAR) $(TEST_CP) $(S3A_CP) $(S3_READY) ## Run the tests of archives on S3, on a server on loopback (730 MB to download: S3A with its SDK, moto)
-	MMAPQUEUE_S3=1 $(if $(LONG),MMAPQUEUE_TESTS=long) $(PY) -m pytest $(or $(PYTEST),-s tests/s3)
+	PYTHONPATH=tests/archive MMAPQUEUE_S3=1 $(if $(LONG),MMAPQUEUE_TESTS=long) $(PY) -m pytest $(or $(PYTEST),-s tests/s3)
 
 dashboard: $(PACKAGE_READY) $(JAR) $(PROMETHEUS) ## Draw the dashboard's panels under load: docs/images/dashboard.png, two minutes
 	PYTHONPATH=tests PROMETHEUS=$(dir $(PROMETHEUS)) $(PY) -m monitoring.plot docs/images/dashboard.png

@@ -10,7 +10,11 @@ from mmapqueue._jvm import standalone
 #: Jars and directories of jars, between colons, for JVMs that this process starts.
 VARIABLE = "MMAPQUEUE_CLASSPATH"
 #: What is taken of Spark's jars. Its log libraries would come between the JVM's log and this process.
-_OF_SPARK = ("hadoop-client-api-*.jar", "hadoop-client-runtime-*.jar", "commons-logging-*.jar", "zstd-jni-*.jar")
+_OF_SPARK = (
+    *("hadoop-client-api-*.jar", "hadoop-client-runtime-*.jar", "zstd-jni-*.jar"),
+    # S3A needs these, too; PySpark has one of the two last ones.
+    *("commons-lang3-*.jar", "commons-logging-*.jar", "jcl-over-slf4j-*.jar"),
+)
 #: A run that is collected, and one that is compacted, in MiB of heap.
 _HEAP = 160
 _HEAP_OF_HADOOP = 320
