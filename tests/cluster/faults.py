@@ -41,13 +41,13 @@ class Faults:
         #: How often each kind has struck.
         self.struck: Counter[str] = Counter()
         self._kinds: dict[str, tuple[int, Callable[[], tuple[str, Callable[[], object]] | None]]] = {
-            "shipper killed": (4, lambda: self._killed(self._stream.shippers)),
+            "shipper killed": (4, lambda: self._killed("shipper", self._stream.shippers)),
             "shipper stopped": (3, self._stopped_shipper),
-            "writer killed": (2, lambda: self._killed(self._stream.writers)),
+            "writer killed": (2, lambda: self._killed("writer", self._stream.writers)),
             "executor killed": (4, self._killed_executor),
-            "worker killed": (2, lambda: self._killed(self._stream.cluster.spark.workers)),
+            "worker killed": (2, lambda: self._killed("worker", self._stream.cluster.spark.workers)),
             "driver killed": (2, self._killed_driver),
-            "data node killed": (3, lambda: self._killed(self._stream.cluster.hdfs.data_nodes)),
+            "data node killed": (3, lambda: self._killed("data node", self._stream.cluster.hdfs.data_nodes)),
             "name node killed": (1, self._killed_name_node),
             "link down": (3, self._link_down),
         }
@@ -83,8 +83,7 @@ class Faults:
         left = [name for name in names if f"{kind} {name}" not in broken]
         return self._chance.choice(left) if left else None
 
-    def _killed(self, processes: dict[str, Process]) -> tuple[str, Callable[[], object]] | None:
-        kind = next(process.log.stem.partition("-")[0] for process in processes.values()) if processes else ""
+    def _killed(self, kind: str, processes: dict[str, Process]) -> tuple[str, Callable[[], object]] | None:
         name = self._free(kind, list(processes))
         if name is None:
             return None

@@ -128,7 +128,7 @@ def test_a_copy_with_the_same_host_name_is_found(
 def test_a_client_without_conditional_creation_is_refused(
     store: Store, archive: str, command_line: CommandLine, closed: Path
 ) -> None:
-    without = store.configure("without", **{"fs_s3a_create_conditional_enabled": "false"})
+    without = store.configure("without", fs_s3a_create_conditional_enabled="false")
     words = ("ship", closed, "--to", archive, "--once", "--classpath", store.class_path(without))
     ended = command_line.run(*words)
     assert ended.status != 0

@@ -52,7 +52,7 @@ def test_a_batch_read(spark: SparkSession, store: Store, archive: str, open_queu
 
 
 def test_runs_above_the_size_of_a_part_are_read(
-    spark: SparkSession, store: Store, archive: str, open_queue: Open, tmp_path: Path
+    spark: SparkSession, store: Store, archive: str, open_queue: Open
 ) -> None:
     with open_queue(capacity="128m", flush_period="10ms") as queue:
         queue.create_consumer("ship")

@@ -200,6 +200,22 @@ def test_runs_that_are_gone_are_an_error(streams: Streams, hosts: Hosts, archive
     assert [offset for _, offset, _ in streams.batches.all()] == [0, 1, 2, *range(13, 33)]
 
 
+def test_the_last_runs_are_waited_for(streams: Streams, hosts: Hosts, archive_dir: Path) -> None:
+    """What is shipped again has the same offsets, so it is not read again."""
+    hosts["w1"](10)
+    hosts["w1"](5)
+    streams.run()
+    run = run_files(archive_dir)[-1]
+    run.rename(archive_dir / "away")
+    with pytest.raises(StreamingQueryException, match=r"offsets 10\.\.14, .* the queue ends at offset 10, so runs were"):
+        streams.run()
+    streams.run(failOnDataLoss=False)
+    (archive_dir / "away").rename(run)
+    hosts["w1"]([b"new"])
+    streams.run()
+    assert [offset for _, offset, _ in streams.batches.all()] == list(range(16))
+
+
 def test_a_partition_that_is_gone_is_an_error(streams: Streams, hosts: Hosts, archive_dir: Path) -> None:
     hosts["w1"](3)
     hosts["w2"](3)

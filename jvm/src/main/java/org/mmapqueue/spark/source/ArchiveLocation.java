@@ -31,7 +31,7 @@ public record ArchiveLocation(URI uri, String path) implements Location {
         }
         try {
             return new HadoopFiles(uri, configuration());
-        } catch (IllegalArgumentException e) { // an unknown host
+        } catch (IllegalArgumentException | UncheckedIOException e) { // an unknown host
             throw Options.bad(
                     Options.PATH, path, "an archive on a file system that this host reaches; " + e.getMessage());
         }

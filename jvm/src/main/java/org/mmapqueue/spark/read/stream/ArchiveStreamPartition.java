@@ -44,6 +44,12 @@ record ArchiveStreamPartition(ArchiveQuerySource source, ArchivedPartition parti
         return "so runs were deleted by hand";
     }
 
+    /** The same: what is shipped again has the same offsets. */
+    @Override
+    public long continuation(long position, long end) {
+        return position;
+    }
+
     @Override
     public long moveTo(StartAt start) {
         long offset = switch (start.kind()) {

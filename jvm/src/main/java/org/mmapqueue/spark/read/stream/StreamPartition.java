@@ -41,6 +41,9 @@ interface StreamPartition extends AutoCloseable {
     /** What it means that the log ends before the query's position, for messages: "so …". */
     String shortEnd();
 
+    /** Where a query continues whose position is beyond the log end, which is {@code end}. */
+    long continuation(long position, long end);
+
     /**
      * Seeks the consumer.
      *

@@ -251,7 +251,8 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
         long end = partition.records().endOffset();
         if (from > end) {
             lost(id, end, from, "the queue ends at offset " + end + ", " + partition.shortEnd());
-            return new Range(end, end);
+            long next = partition.continuation(from, end);
+            return new Range(next, next);
         }
         long first = partition.hold(from);
         if (first > from) {
