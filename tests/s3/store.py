@@ -9,6 +9,7 @@ import urllib.error
 import urllib.request
 import uuid
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -163,3 +164,11 @@ class Store:
 def s3a_jars() -> list[str]:
     """The jars of S3A that come beside those of PySpark."""
     return _CLASS_PATH.read_text().strip().split(os.pathsep)
+
+
+def report(what: str, counts: dict[str, int], count: int = 1) -> Counter[str]:
+    """Prints requests for each of `count`, and returns all of them."""
+    found = Counter(counts)
+    del found["bytes sent"]
+    print(f"\n{what}:", {name: round(number / count, 2) for name, number in sorted(found.items())})
+    return found

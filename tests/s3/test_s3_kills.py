@@ -12,7 +12,13 @@ from s3.store import Store
 @pytest.mark.long_form
 def test_kills_of_shippers_into_a_bucket(store: Store, archive: str, tmp_path: Path) -> None:
     result = ship_kills.run(
-        40 if LONG else 6, tmp_path, seed=7, archive=archive, fetch=lambda: store.copy(archive, tmp_path / "copy")
+        40 if LONG else 8,
+        tmp_path,
+        seed=7,
+        archive=archive,
+        fetch=lambda: store.copy(archive, tmp_path / "copy"),
+        slowness=10,
     )
+    print(result)
     assert result["records"]
     assert result["shipped"]

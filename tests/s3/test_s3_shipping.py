@@ -57,13 +57,13 @@ def test_runs_above_the_size_of_a_part(
 def test_compaction_makes_runs_above_the_size_of_a_part(
     store: Store, archive: str, open_queue: Open, tmp_path: Path
 ) -> None:
-    queue = open_queue(archive_uri=archive, capacity="128m", ship_bytes="256k", **FAST)
-    pushed = [b"%09d" % number + b"x" * 10_000 for number in range(2000)]
-    for first in range(0, len(pushed), 20):
-        queue.push_many(pushed[first : first + 20], shipped=True)
+    queue = open_queue(archive_uri=archive, capacity="128m", ship_bytes="512k", **FAST)
+    pushed = [b"%09d" % number + b"x" * 10_000 for number in range(2400)]
+    for first in range(0, len(pushed), 60):
+        queue.push_many(pushed[first : first + 60], shipped=True)
     assert eventually(lambda: max(lengths(store, archive)) > PART, SECONDS)
     assert shipped(store, archive, tmp_path / "copy") == pushed
-    assert len(runs(tmp_path / "copy")) < 80
+    assert len(runs(tmp_path / "copy")) < 30
 
 
 def test_a_queue_keeps_its_records_while_the_bucket_is_away(
@@ -128,7 +128,7 @@ def test_a_copy_with_the_same_host_name_is_found(
 def test_a_client_without_conditional_creation_is_refused(
     store: Store, archive: str, command_line: CommandLine, closed: Path
 ) -> None:
-    without = store.configure("without", **{"fs_s3a_create_conditional_enabled": "false"})
+    without = store.configure("without", fs_s3a_create_conditional_enabled="false")
     words = ("ship", closed, "--to", archive, "--once", "--classpath", store.class_path(without))
     ended = command_line.run(*words)
     assert ended.status != 0

@@ -12,7 +12,7 @@ pytest.importorskip("pyspark")
 from pyspark.sql import SparkSession
 
 from conftest import Open
-from s3.store import Store, s3a_jars
+from s3.store import Store, report, s3a_jars
 from sessions import spark_session
 
 FAST = {"ship_period": "10ms", "flush_period": "10ms"}
@@ -33,21 +33,26 @@ def rows(spark: SparkSession, archive: str) -> list[tuple[int, int, bytes]]:
     return [(row.partition, row.offset, bytes(row.value)) for row in frame.collect()]
 
 
-def test_a_batch_read(spark: SparkSession, archive: str, open_queue: Open, tmp_path: Path) -> None:
+def test_a_batch_read(spark: SparkSession, store: Store, archive: str, open_queue: Open, tmp_path: Path) -> None:
     expected = []
     for host in range(3):
         queue = open_queue(tmp_path / f"queue-{host}", archive_uri=archive, archive_host=f"host-{host}", **FAST)
         for burst in range(4):
             queue.push_many([b"%d %d %d" % (host, burst, number) for number in range(100)], shipped=True)
         expected += [(host, 100 * burst + i, b"%d %d %d" % (host, burst, i)) for burst in range(4) for i in range(100)]
+        queue.close()
+    store.counts()
     assert rows(spark, archive) == expected
+    report("a read of 3 partitions with 4 runs each", store.counts())
     frame = spark.read.format("mmapqueue").load(archive)
     assert frame.where("partition = 1 and offset between 90 and 109").count() == 20
+    report("a read of a range in one partition", store.counts())
     assert frame.count() == 1200
+    report("a count by names", store.counts())
 
 
 def test_runs_above_the_size_of_a_part_are_read(
-    spark: SparkSession, archive: str, open_queue: Open, tmp_path: Path
+    spark: SparkSession, store: Store, archive: str, open_queue: Open
 ) -> None:
     with open_queue(capacity="128m", flush_period="10ms") as queue:
         queue.create_consumer("ship")
@@ -55,7 +60,9 @@ def test_runs_above_the_size_of_a_part_are_read(
         queue.push_many(pushed)
     queue = open_queue(archive_uri=archive, ship_bytes="32m", **FAST)
     assert queue.await_shipped(len(pushed) - 1, timeout=240)
+    store.counts()
     assert rows(spark, archive) == [(0, offset, value) for offset, value in enumerate(pushed)]
+    report("a read of 20 MB in one run", store.counts())
 
 
 def test_a_stream_into_an_exactly_once_sink(
@@ -64,7 +71,9 @@ def test_a_stream_into_an_exactly_once_sink(
     def run() -> None:
         frame = spark.readStream.format("mmapqueue").option("maxOffsetsPerTrigger", 150).load(archive)
         writer = frame.select("partition", "offset", "value").writeStream.format("parquet")
-        writer = writer.option("path", str(tmp_path / "sink")).option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer = writer.option("path", str(tmp_path / "sink")).option(
+            "checkpointLocation", str(tmp_path / "checkpoint")
+        )
         query = writer.trigger(availableNow=True).start()
         assert query.awaitTermination(240)
 
