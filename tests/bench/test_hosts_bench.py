@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "python" / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "python" / "benchmarks"))
 
 from hosts_bench.latency import Push, Visible, percentiles
 from hosts_bench.report import KEPT, PAGE, filled

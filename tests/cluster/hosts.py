@@ -184,9 +184,9 @@ class Process:
 
     def kill(self) -> None:
         """Kills all of them, and returns when they are gone."""
-        victims: set[int] = set()
-        while running := [pid for pid in victims.union(self.members()) if _runs(pid)]:
-            victims.update(running)
+        found: set[int] = set()
+        while running := [pid for pid in found.union(self.members()) if _runs(pid)]:
+            found.update(running)
             for pid in running:
                 _send(pid, signal.SIGKILL)
             self._popen.poll()
