@@ -52,26 +52,26 @@ def run(
     Raises:
         AssertionError: Queue and archive differ.
     """
-    place = archive or str(directory / "archive")
+    location = archive or str(directory / "archive")
     chance = random.Random(seed)
     killed: Counter[str] = Counter()
     for number in range(kills):
         target = TARGETS[number % len(TARGETS)]
         if target == "writer":
-            _kill_writer(directory, place, number, chance, slowness)
+            _kill_writer(directory, location, number, chance, slowness)
         else:
-            _kill_shipper(directory, place, number, chance, slowness)
+            _kill_shipper(directory, location, number, chance, slowness)
         killed[target] += 1
-    return {"seed": seed, "kills": dict(killed), **_compare(directory, place, fetch)}
+    return {"seed": seed, "kills": dict(killed), **_compare(directory, location, fetch)}
 
 
-def _kill_writer(directory: Path, place: str, number: int, chance: random.Random, slowness: float) -> None:
+def _kill_writer(directory: Path, location: str, number: int, chance: random.Random, slowness: float) -> None:
     file = Path(__file__).with_name("shipping_process.py")
-    words = [directory / "queue", place, directory / "journal", number]
+    words = [directory / "queue", location, directory / "journal", number]
     _kill_soon(directory, [str(file), *map(str, words)], chance, slowness)
 
 
-def _kill_shipper(directory: Path, place: str, number: int, chance: random.Random, slowness: float) -> None:
+def _kill_shipper(directory: Path, location: str, number: int, chance: random.Random, slowness: float) -> None:
     stopped = threading.Event()
     with mmapqueue.Queue(directory / "queue", capacity="64m", flush_period="5ms") as queue:
         queue.create_consumer("audit")
@@ -86,7 +86,7 @@ def _kill_shipper(directory: Path, place: str, number: int, chance: random.Rando
         pushing = threading.Thread(target=push)
         pushing.start()
         try:
-            words = ["-m", "mmapqueue", "ship", str(directory / "queue"), "--to", place]
+            words = ["-m", "mmapqueue", "ship", str(directory / "queue"), "--to", location]
             _kill_soon(directory, [*words, "--period", "20ms", "--bytes", "16k"], chance, slowness)
         finally:
             stopped.set()
@@ -110,14 +110,14 @@ def _kill_soon(directory: Path, words: list[str], chance: random.Random, slownes
         assert eventually(lambda pid=pid: not is_running(pid), SECONDS)
 
 
-def _compare(directory: Path, place: str, fetch: Callable[[], Path] | None) -> dict[str, object]:
-    with mmapqueue.Queue(directory / "queue", capacity="64m", archive_uri=place, ship_period="20ms") as queue:
+def _compare(directory: Path, location: str, fetch: Callable[[], Path] | None) -> dict[str, object]:
+    with mmapqueue.Queue(directory / "queue", capacity="64m", archive_uri=location, ship_period="20ms") as queue:
         end = queue.end_offset()
         assert queue.await_shipped(end - 1, timeout=SECONDS)
         stored: list[bytes] = []
         while len(stored) < end:
             stored += [each.data for each in queue.read_many(len(stored), 10_000)]
-    archive = fetch() if fetch else Path(place)
+    archive = fetch() if fetch else Path(location)
     assert payloads(archive) == stored
     lines = (directory / "journal").read_text().splitlines(keepends=True)
     journal = [line.split() for line in lines if line.endswith("\n")]
