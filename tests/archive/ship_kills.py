@@ -52,29 +52,29 @@ def run(
     Raises:
         AssertionError: Queue and archive differ.
     """
-    place = archive or str(directory / "archive")
+    location = archive or str(directory / "archive")
     chance = random.Random(seed)
     killed: Counter[str] = Counter()
     for number in range(kills):
         target = TARGETS[number % len(TARGETS)]
         if target == "writer":
-            _kill_writer(directory, place, number, chance, await_shipping)
+            _kill_writer(directory, location, number, chance, await_shipping)
         else:
-            _kill_shipper(directory, place, number, chance, await_shipping)
+            _kill_shipper(directory, location, number, chance, await_shipping)
         killed[target] += 1
-    return {"seed": seed, "kills": dict(killed), **_compare(directory, place, fetch)}
+    return {"seed": seed, "kills": dict(killed), **_compare(directory, location, fetch)}
 
 
 def _kill_writer(
-    directory: Path, place: str, number: int, chance: random.Random, await_shipping: Callable[[], None]
+    directory: Path, location: str, number: int, chance: random.Random, await_shipping: Callable[[], None]
 ) -> None:
     file = Path(__file__).with_name("shipping_process.py")
-    words = [directory / "queue", place, directory / "journal", number]
+    words = [directory / "queue", location, directory / "journal", number]
     _kill_soon(directory, [str(file), *map(str, words)], chance, await_shipping)
 
 
 def _kill_shipper(
-    directory: Path, place: str, number: int, chance: random.Random, await_shipping: Callable[[], None]
+    directory: Path, location: str, number: int, chance: random.Random, await_shipping: Callable[[], None]
 ) -> None:
     stopped = threading.Event()
     with mmapqueue.Queue(directory / "queue", capacity="64m", flush_period="5ms") as queue:
@@ -90,7 +90,7 @@ def _kill_shipper(
         pushing = threading.Thread(target=push)
         pushing.start()
         try:
-            words = ["-m", "mmapqueue", "ship", str(directory / "queue"), "--to", place]
+            words = ["-m", "mmapqueue", "ship", str(directory / "queue"), "--to", location]
             _kill_soon(directory, [*words, "--period", "20ms", "--bytes", "16k"], chance, await_shipping)
         finally:
             stopped.set()
@@ -115,14 +115,14 @@ def _kill_soon(directory: Path, words: list[str], chance: random.Random, await_s
         assert eventually(lambda pid=pid: not is_running(pid), SECONDS)
 
 
-def _compare(directory: Path, place: str, fetch: Callable[[], Path] | None) -> dict[str, object]:
-    with mmapqueue.Queue(directory / "queue", capacity="64m", archive_uri=place, ship_period="20ms") as queue:
+def _compare(directory: Path, location: str, fetch: Callable[[], Path] | None) -> dict[str, object]:
+    with mmapqueue.Queue(directory / "queue", capacity="64m", archive_uri=location, ship_period="20ms") as queue:
         end = queue.end_offset()
         assert queue.await_shipped(end - 1, timeout=SECONDS)
         stored: list[bytes] = []
         while len(stored) < end:
             stored += [each.data for each in queue.read_many(len(stored), 10_000)]
-    archive = fetch() if fetch else Path(place)
+    archive = fetch() if fetch else Path(location)
     assert payloads(archive) == stored
     lines = (directory / "journal").read_text().splitlines(keepends=True)
     journal = [line.split() for line in lines if line.endswith("\n")]

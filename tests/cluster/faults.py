@@ -24,10 +24,10 @@ class _Fault(NamedTuple):
 
 
 class Faults:
-    """Breaks what a stream stands on, and mends it after a while; several things may be broken at once."""
+    """Breaks what a stream needs, and mends it after a while; several things may be broken at once."""
 
     def __init__(self, stream: Stream, seed: int, longest: float = 6.0) -> None:
-        """Prepares them.
+        """Readies them.
 
         Args:
             stream: What it strikes.

@@ -121,8 +121,8 @@ class Host:
 
     def lose(self) -> None:
         """Ends it as a loss of power does: at once, with all that runs in it."""
-        with contextlib.suppress(subprocess.CalledProcessError):
-            self.link(up=False)
+        # The kernel would remove it later, with the last trace of the namespace.
+        subprocess.run(["ip", "link", "delete", self._link], check=False, stderr=subprocess.DEVNULL)
         while running := [pid for pid in self.processes() if pid != self._holder.pid]:
             for pid in running:
                 _send(pid, signal.SIGKILL)
@@ -184,9 +184,9 @@ class Process:
 
     def kill(self) -> None:
         """Kills all of them, and returns when they are gone."""
-        victims: set[int] = set()
-        while running := [pid for pid in victims.union(self.members()) if _runs(pid)]:
-            victims.update(running)
+        found: set[int] = set()
+        while running := [pid for pid in found.union(self.members()) if _runs(pid)]:
+            found.update(running)
             for pid in running:
                 _send(pid, signal.SIGKILL)
             self._popen.poll()

@@ -88,7 +88,7 @@ class Sink:
         for host, numbers in seen.items():
             first_missing = next(number for number in range(len(numbers) + 1) if number not in numbers)
             if first_missing < len(numbers):
-                found.append(f"{host}: record {first_missing} is missing, {max(numbers)} is there")
+                found.append(f"{host}: record {first_missing} is missing, {max(numbers)} exists")
             if first_missing < least.get(host, 0):
                 found.append(f"{host}: {first_missing} records of at least {least[host]}")
             if len(numbers) > most.get(host, 0):

@@ -20,6 +20,6 @@ def test_what_returned_as_shipped_is_read_after_its_host_is_lost() -> None:
             writer.stop(120)
         pushed = stream.pushed()
         stream.await_rows(pushed)
-        # The batch that was under way may have been shipped, too.
+        # The batch in progress may have been shipped, too.
         most = {**pushed, lost.name: promised[lost.name] + 5000}
         assert stream.sink.faults(pushed, most) == []

@@ -3,7 +3,7 @@
     python writer.py QUEUE HOST [--rate 1000] [--size 200] [--count N] [--capacity 64m] [--shipped]
         [--consumer NAME]… [--option KEY=VALUE]…
 
-The number of records that are in the queue stands in QUEUE/../pushed, which is replaced after each push that returned;
+The number of records that are in the queue is in QUEUE/../pushed, which is replaced after each push that returned;
 QUEUE/../batches has a line for each push: the number of records before it and after it, its time in ns.
 """
 

@@ -110,7 +110,8 @@ def test_the_configuration_has_all_keys_in_their_types(open_queue: Open, tmp_pat
     found = queue.config
     words = queue._handle._calls["config"]().split("\0")
     assert list(found) == words[::2]
-    assert ["" if value is None else str(value).lower() for value in found.values()] == [word.lower() for word in words[1::2]]
+    texts = ["" if value is None else str(value).lower() for value in found.values()]
+    assert texts == [word.lower() for word in words[1::2]]
     assert (found["timestamps"], found["max_attempts"], found["dead_letter_dir"]) == (True, 3, str(tmp_path / "dead"))
     assert open_queue(tmp_path / "other").config["dead_letter_dir"] is None
     assert set(found) == {"queue_dir", *mmapqueue.Configuration.__annotations__}

@@ -3,7 +3,7 @@
     python s3_server.py
 
 It prints its port. Changes are made one after the other: a condition and the change that it allows are one step, as S3
-promises. In buckets whose names begin with `unconditional` conditions are ignored, as other stores may do.
+promises. In buckets with names that begin with `unconditional` conditions are ignored, as other stores may do.
 
 `/-/counts` returns the requests of S3's clients by operation since the last `DELETE /-/counts`; a `PUT /-/away` has all
 requests of clients fail with 503 until `DELETE /-/away`.

@@ -47,7 +47,8 @@ def test_the_path_may_be_a_uri(hosts: dict[str, list[bytes]], spark: SparkSessio
     assert len(mmapqueue.read(archive_dir, spark=spark, starting_offsets={0: 18, 1: 0, 2: 0}).collect()) == count - 18
 
 
-def test_numbers_of_partitions_may_have_gaps(hosts: dict[str, list[bytes]], load: Load, archive_dir: Path) -> None:
+@pytest.mark.usefixtures("hosts")
+def test_numbers_of_partitions_may_have_gaps(load: Load, archive_dir: Path) -> None:
     drop_partition(archive_dir, 1)
     frame = load(archive_dir)
     assert sorted(frame.groupBy("partition").count().collect()) == [(0, 20), (2, 22)]
@@ -125,9 +126,8 @@ def test_a_range_within_runs_has_the_times_of_its_records(bursts: Path, load: Lo
     assert "PushedAggregates" in explained(load(bursts / "archive").agg(f.max("timestamp")))
 
 
-def test_positions_of_consumers(
-    hosts: dict[str, list[bytes]], spark: SparkSession, load: Load, archive_dir: Path, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("hosts")
+def test_positions_of_consumers(spark: SparkSession, load: Load, archive_dir: Path, tmp_path: Path) -> None:
     stream = spark.readStream.format("mmapqueue").option("consumer", "one").load(str(archive_dir))
     for _ in range(2):  # the second run commits the batch of the first one
         query = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "cp"))
@@ -136,7 +136,7 @@ def test_positions_of_consumers(
     rows = load(archive_dir, startingOffsets="committed", consumer="one").collect()
     assert [(row.partition, row.offset, bytes(row.value)) for row in rows] == [(1, 21, b"new")]
     assert load(archive_dir, startingOffsets="committed").count() == 64  # default has no position here
-    with pytest.raises(IllegalArgumentException, match="option consumer = nobody; allowed: a consumer that .*: one"):
+    with pytest.raises(IllegalArgumentException, match=r"option consumer = nobody; allowed: a consumer that .*: one"):
         load(archive_dir, startingOffsets="committed", consumer="nobody").collect()
 
 
@@ -241,7 +241,8 @@ def test_rows_with_the_names_of_their_hosts(
     assert sorted(rows.groupBy("host").count().collect()) == [(name, len(values)) for name, values in hosts.items()]
 
 
-def test_the_state_of_an_archive(hosts: dict[str, list[bytes]], spark: SparkSession, archive_dir: Path) -> None:
+@pytest.mark.usefixtures("hosts")
+def test_the_state_of_an_archive(spark: SparkSession, archive_dir: Path) -> None:
     own = spark.newSession()
     own.conf.set("spark.sql.catalog.q", "org.mmapqueue.spark.QueueCatalog")
     own.conf.set("spark.sql.catalog.q.path", str(archive_dir.parent))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark import __version__ as spark_version
@@ -11,7 +12,7 @@ import mmapqueue
 
 from .archives import run_files
 from .conftest import Fill, QueryFailed
-from .streams import Streams
+from .streams import SECONDS, Streams
 
 Sql = Callable[[str], list[Row]]
 
@@ -33,6 +34,11 @@ def sql(spark: SparkSession, archive: Path) -> Sql:
     own.conf.set("spark.sql.catalog.q", f"org.mmapqueue.spark.{CATALOG}")
     own.conf.set("spark.sql.catalog.q.path", str(archive.parent))
     return lambda text: own.sql(text).collect()
+
+
+def run(writer: Any) -> None:
+    """Runs a query to its end; raises its failure, also one at the start."""
+    writer.start().awaitTermination(SECONDS)
 
 
 def refusal(archive: Path, action: str) -> str:
@@ -64,8 +70,7 @@ def test_writes_of_frames(spark: SparkSession, archive: Path, tmp_path: Path) ->
     assert refusal(archive, "a write") in str(caught.value)
     rows = spark.readStream.format("mmapqueue").load(str(archive))
     with pytest.raises(QueryFailed) as caught:
-        query = mmapqueue.write_stream(rows, archive, checkpoint=tmp_path / "cp").start()
-        query.awaitTermination(180)
+        run(mmapqueue.write_stream(rows, archive, checkpoint=tmp_path / "cp"))
     assert refusal(archive, "a write") in str(caught.value)
 
 
@@ -75,13 +80,12 @@ def test_real_time_mode(spark: SparkSession, archive: Path, tmp_path: Path) -> N
     frame = mmapqueue.read_stream(archive, spark=spark)
     writer = mmapqueue.real_time(frame.writeStream.foreach(print).outputMode("update"), "5 seconds")
     with pytest.raises(QueryFailed) as caught:
-        query = writer.option("checkpointLocation", str(tmp_path / "cp")).start()
-        query.awaitTermination(180)
+        run(writer.option("checkpointLocation", str(tmp_path / "cp")))
     assert refusal(archive, "real-time mode") in str(caught.value)
 
 
 @needs_four
-def test_a_table_of_an_archive(spark: SparkSession, archive: Path, tmp_path: Path, ship: Fill) -> None:
+def test_a_table_of_an_archive(spark: SparkSession, archive: Path, tmp_path: Path) -> None:
     spark.sql(f"CREATE TABLE shared USING mmapqueue LOCATION '{archive.as_uri()}'")
     try:
         assert spark.sql("SELECT count(*), max(offset) FROM shared").collect() == [(10, 9)]

@@ -7,7 +7,6 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from .conftest import Fill, Load
-from .conftest import SMALL as SMALL
 from .test_batch_read import test_a_record_is_as_large_as_it_may_be as test_a_record_is_as_large_as_it_may_be
 from .test_batch_read import test_an_empty_queue as test_an_empty_queue
 from .test_batch_read import test_any_columns_in_any_order as test_any_columns_in_any_order

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from . import test_stream_read
 from .conftest import Fill
 from .streams import Streams
 from .test_stream_consumers import test_a_driver_that_is_killed as test_a_driver_that_is_killed
@@ -24,12 +25,11 @@ from .test_stream_read import test_limits_in_bytes_are_kept_about as test_limits
 from .test_stream_read import test_once_takes_everything as test_once_takes_everything
 from .test_stream_read import test_one_column as test_one_column
 from .test_stream_read import (
-    test_partitions_that_are_added_are_read_from_their_beginning as test_partitions_that_are_added_are_read_fully,
-)
-from .test_stream_read import (
     test_the_first_batch_begins_again_where_it_began as test_the_first_batch_begins_again_where_it_began,
 )
 from .test_stream_read import test_wrong_options_are_named as test_wrong_options_are_named
+
+test_partitions_that_are_added = test_stream_read.test_partitions_that_are_added_are_read_from_their_beginning
 
 
 @pytest.fixture

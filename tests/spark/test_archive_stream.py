@@ -14,7 +14,7 @@ import mmapqueue
 
 from .archives import compact, consumers, drop_partition, run_files
 from .conftest import Fill, pushing
-from .streams import Streams, progresses
+from .streams import SECONDS, Streams, progresses
 
 Hosts = dict[str, Fill]
 
@@ -113,7 +113,7 @@ def test_a_consumer_belongs_to_one_checkpoint(spark: SparkSession, streams: Stre
     query = streams.start(consumer="one")
     query.processAllAvailable()
     other = Streams(spark, streams.queue_dir, streams.checkpoint.with_name("other"))
-    with pytest.raises(StreamingQueryException, match="consumer one of the archive .* is in use by the query with"):
+    with pytest.raises(StreamingQueryException, match=r"consumer one of the archive .* is in use by the query with"):
         other.run(consumer="one")
     query.stop()
     with pytest.raises(StreamingQueryException, match="which exists; each query needs a consumer of its own"):
@@ -146,7 +146,7 @@ def test_a_new_query_begins_at_a_time(spark: SparkSession, streams: Streams, bur
     local = Streams(spark, bursts / "queue", tmp_path / "local")
     local.run(startingTimestamp=time)
     assert at.batches.all() == local.batches.all()
-    assert (0, 100) == at.batches.all()[0][:2]
+    assert at.batches.all()[0][:2] == (0, 100)
 
 
 def test_runs_that_are_compacted_while_a_query_is_stopped(
@@ -207,7 +207,7 @@ def test_the_last_runs_are_waited_for(streams: Streams, hosts: Hosts, archive_di
     streams.run()
     run = run_files(archive_dir)[-1]
     run.rename(archive_dir / "away")
-    with pytest.raises(StreamingQueryException, match=r"offsets 10\.\.14, .* the queue ends at offset 10, so runs were"):
+    with pytest.raises(StreamingQueryException, match=r"offsets 10\.\.14, .* the queue ends at offset 10, so runs"):
         streams.run()
     streams.run(failOnDataLoss=False)
     (archive_dir / "away").rename(run)
@@ -234,7 +234,7 @@ def test_an_archive_that_was_made_again(streams: Streams, hosts: Hosts, archive_
     archive_dir.rename(archive_dir.with_name("away"))
     shutil.rmtree(tmp_path / "w1")
     again = hosts["w1"]([b"again %d" % i for i in range(5)])
-    with pytest.raises(StreamingQueryException, match="was reading was replaced: it had the id .*, the present one"):
+    with pytest.raises(StreamingQueryException, match=r"was reading was replaced: it had the id .*, the present one"):
         streams.run()
     streams.run(failOnDataLoss=False)
     assert streams.batches.all()[3:] == [(0, i, value) for i, value in enumerate(again)]
@@ -251,11 +251,8 @@ def test_an_archive_that_is_replaced_while_a_query_runs(streams: Streams, hosts:
     away = archive_dir.with_name("away")
     archive_dir.rename(away)
     archive_dir.with_name("other").rename(archive_dir)
-    with pytest.raises(StreamingQueryException) as caught:
-        query.processAllAvailable()
-        query.awaitTermination(180)
-    assert "archive" in str(caught.value)
-    query.stop()
+    with pytest.raises(StreamingQueryException, match="was replaced: it had the id"):
+        query.awaitTermination(SECONDS)
 
 
 def test_the_same_queues_in_a_new_archive_are_read_on(streams: Streams, hosts: Hosts, archive_dir: Path) -> None:

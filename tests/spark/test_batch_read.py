@@ -197,7 +197,7 @@ def test_no_queue(load: Load, spark: SparkSession, tmp_path: Path) -> None:
         load(tmp_path).collect()
     with pytest.raises(IllegalArgumentException, match="option path = null"):
         spark.read.format("mmapqueue").load().collect()
-    with pytest.raises(IllegalArgumentException, match="option path = hdfs://host/queue; allowed: an archive on a file"):
+    with pytest.raises(IllegalArgumentException, match="option path = hdfs://host/queue; allowed: an archive"):
         load("hdfs://host/queue").collect()
 
 

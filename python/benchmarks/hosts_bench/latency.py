@@ -43,11 +43,11 @@ def percentiles(
     for push in pushed:
         at = push.first
         while at < push.end:
-            place = bisect_right(starts, at) - 1
-            if place < 0 or shown[place].end <= at:
+            location = bisect_right(starts, at) - 1
+            if location < 0 or shown[location].end <= at:
                 raise ValueError(f"record {at} did not become visible")
-            upto = min(push.end, shown[place].end)
-            taken.append((shown[place].millis - push.nanos / 1e6, upto - at))
+            upto = min(push.end, shown[location].end)
+            taken.append((shown[location].millis - push.nanos / 1e6, upto - at))
             at = upto
     taken.sort()
     total = sum(count for _, count in taken)

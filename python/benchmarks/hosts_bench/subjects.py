@@ -31,7 +31,7 @@ class Subject(ABC):
         """Starts what a host runs beside its writer; None if that is a thread of the writer."""
 
     def look(self, cluster: Cluster) -> None:  # noqa: B027
-        """Notes what is visible by now, in a subject whose files are replaced later."""
+        """Notes what is visible by now, in a subject that replaces its files later."""
 
     @abstractmethod
     def visible(self, cluster: Cluster, host: Host) -> list[Visible]:

@@ -61,7 +61,7 @@ def _read(made: Cluster, archives: list[str]) -> list[dict[str, Any]]:
         "spark.driver.extraClassPath": str(made.hdfs.configuration),
         "spark.executor.extraClassPath": str(made.hdfs.configuration),
     }
-    places = [made.hdfs.uri + archive for archive in archives]
-    job = made.python(made.hub, "read", Path(__file__).with_name("read_job.py"), json.dumps(properties), *places)
+    uris = [made.hdfs.uri + archive for archive in archives]
+    job = made.python(made.hub, "read", Path(__file__).with_name("read_job.py"), json.dumps(properties), *uris)
     assert job.wait(600) == 0, job.tail()
     return [json.loads(line) for line in job.said().splitlines() if line.startswith('{"records"')]

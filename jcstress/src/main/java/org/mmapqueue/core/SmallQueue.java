@@ -128,7 +128,8 @@ final class SmallQueue {
                 SETTINGS.retention(),
                 0,
                 SETTINGS.waiting(),
-                SETTINGS.fileMode());
+                SETTINGS.fileMode(),
+                SETTINGS.archiving());
     }
 
     private static byte[] emptyMeta() {

@@ -74,8 +74,8 @@ class ArchivePartitionTest {
             ArchiveRuns.publishAll(files, log, 1 + random.nextInt(200), random, ArchiveCodec.NONE);
             ArchivePartition partition = partition(log);
             long from = random.nextInt(300);
-            long to = 700 + random.nextInt(300);
-            long bytes = 1000 + random.nextInt(30_000);
+            long to = 700L + random.nextInt(300);
+            long bytes = 1000L + random.nextInt(30_000);
             long[] starts = partition.split(from, to, bytes);
             assertEquals(from, starts[0]);
             assertEquals(to, starts[starts.length - 1]);

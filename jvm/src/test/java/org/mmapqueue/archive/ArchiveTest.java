@@ -88,7 +88,7 @@ class ArchiveTest {
         UUID queue = new UUID(1, 1);
         PartitionEntry here = archive.register(queue, 0, "host-a");
         fails(() -> archive.register(queue, 0, "host-b"), "host-a", "host-b", queue.toString());
-        files.nowMillis++;
+        files.nowMillis = 2_000_000;
         PartitionEntry moved = archive.register(queue, 0, "host-b", true);
         assertEquals(here.id(), moved.id());
         assertEquals("host-b", moved.host());

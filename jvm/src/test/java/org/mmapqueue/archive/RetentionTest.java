@@ -40,7 +40,7 @@ class RetentionTest {
             log.add(new byte[10], true);
         }
         for (int i = 0; i < RUNS; i++) {
-            long from = log.first() + i * PER_RUN;
+            long from = log.first() + (long) i * PER_RUN;
             ArchiveRuns.publish(files, log, from, from + PER_RUN, ArchiveCodec.NONE);
         }
         now = Instant.EPOCH.plusNanos(1000 * log.record(log.end() - 1).timestampMicros());
@@ -97,7 +97,7 @@ class RetentionTest {
             unstamped.add(new byte[10], false);
         }
         for (int i = 0; i < 10; i++) {
-            plain.nowMillis = 1_000_000 + i;
+            plain.nowMillis = 1_000_000L + i;
             ArchiveRuns.publish(plain, unstamped, i, i + 1, ArchiveCodec.NONE);
         }
         now = Instant.ofEpochMilli(1_000_009);

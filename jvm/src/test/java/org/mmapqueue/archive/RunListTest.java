@@ -227,7 +227,8 @@ class RunListTest {
         RunName wrong = null;
         for (RunName run : model.cover(0, Long.MAX_VALUE)) {
             if (model.runs.stream()
-                            .noneMatch(each -> each != run && each.first() >= run.first() && each.end() <= run.end())
+                            .noneMatch(
+                                    each -> !each.equals(run) && each.first() >= run.first() && each.end() <= run.end())
                     && run.count() > 1) {
                 long middle = run.first() + 1 + random.nextInt((int) run.count() - 1);
                 if (RunName.bucketOf(run.first()) != RunName.bucketOf(middle)) {

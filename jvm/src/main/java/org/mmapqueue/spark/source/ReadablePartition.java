@@ -81,7 +81,7 @@ public interface ReadablePartition extends PartitionRecords {
      * @param highMicros the last time
      * @param isExact whether the first and the last record that have timestamps must lie in the interval; else the
      *     range may begin earlier and end later, if that saves reading
-     * @return the first offset, and the offset after the last one; {@link Long#MAX_VALUE} stands for the log end
+     * @return the first offset, and the offset after the last one; {@link Long#MAX_VALUE} means the log end
      * @throws org.mmapqueue.errors.ConfigException if the partition stores no timestamps
      */
     long[] rangeOf(long lowMicros, long highMicros, boolean isExact);

@@ -26,7 +26,7 @@ final class TaskFiles implements Serializable {
         this.configuration = configuration;
     }
 
-    /** Prepares tasks of the active session; called on the driver. */
+    /** The files for tasks of the active session; called on the driver. */
     static TaskFiles of(URI uri) {
         if (Archives.isLocal(uri)) {
             return new TaskFiles(uri, null);

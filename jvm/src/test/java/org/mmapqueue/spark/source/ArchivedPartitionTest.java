@@ -28,12 +28,13 @@ import org.mmapqueue.support.StoredLog;
 
 /** Planning by the names of runs, compared with the records of the log. */
 class ArchivedPartitionTest {
-    private static final ArchiveLocation PLACE = new ArchiveLocation(URI.create("memory:/archive"), "memory:/archive");
+    private static final ArchiveLocation ARCHIVE =
+            new ArchiveLocation(URI.create("memory:/archive"), "memory:/archive");
 
     private final MemoryFiles files = new MemoryFiles();
 
     private List<ArchivedPartition> partitions(ArchiveFiles from) throws IOException {
-        return new ArchiveView(PLACE, Archive.open(from)).partitions();
+        return new ArchiveView(ARCHIVE, Archive.open(from)).partitions();
     }
 
     private interface Check {

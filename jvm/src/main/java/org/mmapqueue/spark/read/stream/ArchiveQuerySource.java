@@ -91,7 +91,7 @@ final class ArchiveQuerySource implements QuerySource {
         isStored = true;
     }
 
-    // No lock reaches over hosts. A query whose checkpoint is deleted cannot be running.
+    // No lock reaches over hosts. Without its checkpoint, a query cannot be running.
     private void refuseOther(String holder) {
         Optional<String> source = ConsumersOfQueries.sourceOf(holder);
         if (!holder.equals(label) && source.isPresent() && checkpoint.isThere(source.get())) {

@@ -29,7 +29,7 @@ record ArchiveStreamPartition(ArchiveQuerySource source, ArchivedPartition parti
 
     /** None: no producer waits for a consumer of an archive. */
     @Override
-    public Optional<Holder> slowest() {
+    public Optional<Holder> holder() {
         return Optional.empty();
     }
 

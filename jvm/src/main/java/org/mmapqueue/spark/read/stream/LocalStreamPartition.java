@@ -111,7 +111,7 @@ final class LocalStreamPartition implements StreamPartition {
     }
 
     @Override
-    public Optional<Holder> slowest() {
+    public Optional<Holder> holder() {
         QueueStats stats = queue.stats();
         return stats.slowestConsumer().map(name -> new Holder(name, stats.writingPosition() - stats.lowWatermark()));
     }

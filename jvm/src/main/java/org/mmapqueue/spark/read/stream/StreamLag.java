@@ -34,7 +34,7 @@ final class StreamLag {
     }
 
     private void add(StreamPartition partition, long consumed) {
-        partition.slowest().ifPresent(each -> {
+        partition.holder().ifPresent(each -> {
             holders.add(each.name());
             heldBytes = Math.max(heldBytes, each.lagBytes());
         });

@@ -33,7 +33,7 @@ interface StreamPartition extends AutoCloseable {
     long mostHeld();
 
     /** The slowest consumer; empty where producers wait for none. */
-    Optional<Holder> slowest();
+    Optional<Holder> holder();
 
     /** Whether a partition that is new to the query may begin after offset 0 without a loss. */
     boolean mayBeginLate();
@@ -41,7 +41,7 @@ interface StreamPartition extends AutoCloseable {
     /** What it means that the log ends before the query's position, for messages: "so …". */
     String shortEnd();
 
-    /** Where a query continues whose position is beyond the log end, which is {@code end}. */
+    /** Where a query continues that is beyond the log end, which is {@code end}. */
     long continuation(long position, long end);
 
     /**

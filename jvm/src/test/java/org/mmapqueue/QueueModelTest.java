@@ -21,7 +21,7 @@ import org.mmapqueue.support.QuickDirectory;
  * the number of sequences.
  */
 @Tag("long-form")
-class QueueModelProperties {
+class QueueModelTest {
     private interface Step {
         void on(QueueModel model) throws InterruptedException;
     }

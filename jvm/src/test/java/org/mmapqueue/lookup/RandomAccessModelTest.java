@@ -18,7 +18,7 @@ import org.mmapqueue.support.QuickDirectory;
 
 /** After any sequence of calls, random access returns the records that a list has. */
 @Tag("long-form")
-class RandomAccessProperties {
+class RandomAccessModelTest {
     private interface Step {
         void on(RandomReadQueue queue);
     }
