@@ -37,7 +37,7 @@ def run(
     seed: int = 0,
     archive: str | None = None,
     fetch: Callable[[], Path] | None = None,
-    slowness: float = 1,
+    await_shipping: Callable[[], None] = lambda: None,
 ) -> dict[str, object]:
     """Runs the loop; returns the counts.
 
@@ -47,7 +47,7 @@ def run(
         seed: Of the moments.
         archive: The URI of another archive, which `fetch` copies into a local directory.
         fetch: See there.
-        slowness: Of that archive, by which processes live longer.
+        await_shipping: Returns when a process that was just started has shipped; it is killed some time later.
 
     Raises:
         AssertionError: Queue and archive differ.
@@ -58,20 +58,24 @@ def run(
     for number in range(kills):
         target = TARGETS[number % len(TARGETS)]
         if target == "writer":
-            _kill_writer(directory, location, number, chance, slowness)
+            _kill_writer(directory, location, number, chance, await_shipping)
         else:
-            _kill_shipper(directory, location, number, chance, slowness)
+            _kill_shipper(directory, location, number, chance, await_shipping)
         killed[target] += 1
     return {"seed": seed, "kills": dict(killed), **_compare(directory, location, fetch)}
 
 
-def _kill_writer(directory: Path, location: str, number: int, chance: random.Random, slowness: float) -> None:
+def _kill_writer(
+    directory: Path, location: str, number: int, chance: random.Random, await_shipping: Callable[[], None]
+) -> None:
     file = Path(__file__).with_name("shipping_process.py")
     words = [directory / "queue", location, directory / "journal", number]
-    _kill_soon(directory, [str(file), *map(str, words)], chance, slowness)
+    _kill_soon(directory, [str(file), *map(str, words)], chance, await_shipping)
 
 
-def _kill_shipper(directory: Path, location: str, number: int, chance: random.Random, slowness: float) -> None:
+def _kill_shipper(
+    directory: Path, location: str, number: int, chance: random.Random, await_shipping: Callable[[], None]
+) -> None:
     stopped = threading.Event()
     with mmapqueue.Queue(directory / "queue", capacity="64m", flush_period="5ms") as queue:
         queue.create_consumer("audit")
@@ -87,13 +91,13 @@ def _kill_shipper(directory: Path, location: str, number: int, chance: random.Ra
         pushing.start()
         try:
             words = ["-m", "mmapqueue", "ship", str(directory / "queue"), "--to", location]
-            _kill_soon(directory, [*words, "--period", "20ms", "--bytes", "16k"], chance, slowness)
+            _kill_soon(directory, [*words, "--period", "20ms", "--bytes", "16k"], chance, await_shipping)
         finally:
             stopped.set()
             pushing.join()
 
 
-def _kill_soon(directory: Path, words: list[str], chance: random.Random, slowness: float) -> None:
+def _kill_soon(directory: Path, words: list[str], chance: random.Random, await_shipping: Callable[[], None]) -> None:
     """Starts a process, and kills it with its JVM at some moment after it is ready."""
     with (directory / "errors").open("a") as errors:
         process = subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, stderr=errors, text=True)
@@ -101,7 +105,8 @@ def _kill_soon(directory: Path, words: list[str], chance: random.Random, slownes
     with process.stdout:
         assert process.stdout.readline().startswith("ready"), (directory / "errors").read_text()[-2000:]
         started = children(process.pid)
-        time.sleep(slowness * chance.random() * chance.choice([0.05, 0.3, 1.0]))
+        await_shipping()
+        time.sleep(chance.random() * chance.choice([0.05, 0.3, 1.0]))
         for pid in (*started, process.pid):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 import urllib.error
 import urllib.request
 import uuid
@@ -121,6 +122,19 @@ class Store:
             token = page.findtext(f"{_XML}NextContinuationToken") or ""
             if not token:
                 return found
+
+    def await_run(self, uri: str, seconds: float = 240) -> None:
+        """Waits until an archive has a run that it does not have now.
+
+        Raises:
+            TimeoutError: It has none.
+        """
+        before = set(self.objects(uri))
+        deadline = time.monotonic() + seconds
+        while not any(each.key.endswith(".run") for each in set(self.objects(uri)) - before):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"no new run in {uri} within {seconds} s")
+            time.sleep(0.05)
 
     def uploads(self) -> int:
         """The number of uploads in parts that are neither complete nor aborted."""

@@ -17,7 +17,7 @@ def test_kills_of_shippers_into_a_bucket(store: Store, archive: str, tmp_path: P
         seed=7,
         archive=archive,
         fetch=lambda: store.copy(archive, tmp_path / "copy"),
-        slowness=10,
+        await_shipping=lambda: store.await_run(archive),
     )
     print(result)
     assert result["records"]

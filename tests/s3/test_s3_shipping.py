@@ -24,6 +24,11 @@ def shipped(store: Store, archive: str, directory: Path, partition: int = 0) -> 
     return payloads(store.copy(archive, directory), partition)
 
 
+def files(store: Store, archive: str) -> list[str]:
+    """The names of the files; S3A stores empty objects for empty directories."""
+    return [each.key for each in store.objects(archive) if each.length]
+
+
 def lengths(store: Store, archive: str) -> list[int]:
     """The lengths of the runs."""
     return [each.length for each in store.objects(archive) if each.key.endswith(".run")]
@@ -63,7 +68,7 @@ def test_compaction_makes_runs_above_the_size_of_a_part(
         queue.push_many(pushed[first : first + 60], shipped=True)
     assert eventually(lambda: max(lengths(store, archive)) > PART, SECONDS)
     assert shipped(store, archive, tmp_path / "copy") == pushed
-    assert len(runs(tmp_path / "copy")) < 30
+    assert runs(tmp_path / "copy")[0].end > 60
 
 
 def test_a_queue_keeps_its_records_while_the_bucket_is_away(
@@ -104,25 +109,22 @@ def test_a_copy_on_another_host_is_not_shipped(
     assert "two copies of one directory" in ended.err
 
 
-def test_a_copy_with_the_same_host_name_is_found(
-    archive: str, open_queue: Open, command_line: CommandLine, tmp_path: Path
+def test_a_copy_with_the_same_host_name_is_not_shipped(
+    store: Store, archive: str, open_queue: Open, tmp_path: Path
 ) -> None:
     options: dict[str, Any] = {"archive_uri": archive, "archive_host": "one", **FAST}
     with open_queue(tmp_path / "queue", **options) as queue:
         queue.push(b"of both", shipped=True)
     shutil.copytree(tmp_path / "queue", tmp_path / "copy")
-    queue, copy = (open_queue(tmp_path / name, **options) for name in ("queue", "copy"))
+    queue = open_queue(tmp_path / "queue", **options)
     queue.push(b"of the queue", shipped=True)
-    copy.push(b"of its copy", shipped=True)
-    ended = command_line.run("archive", archive)
-    assert ended.status != 0
-    assert ended.err.count("0000000000000000001-0000000000000000002-") == 2, ended.err
-    queue.close()
-    with (
-        open_queue(tmp_path / "queue", **options) as queue,
-        pytest.raises(mmapqueue.MmapQueueError, match="0000000000000000001-0000000000000000002-"),
-    ):
-        queue.push(b"after a restart", shipped=True)
+    with open_queue(tmp_path / "copy") as copy:
+        copy.push(b"of its copy")
+    copy = open_queue(tmp_path / "copy", **options)
+    with pytest.raises(mmapqueue.MmapQueueError, match="has other records than the queue"):
+        copy.push(b"later", shipped=True)
+    queue.push(b"later", shipped=True)
+    assert shipped(store, archive, tmp_path / "bucket") == [b"of both", b"of the queue", b"later"]
 
 
 def test_a_client_without_conditional_creation_is_refused(
@@ -133,7 +135,7 @@ def test_a_client_without_conditional_creation_is_refused(
     ended = command_line.run(*words)
     assert ended.status != 0
     assert "fs.s3a.create.conditional.enabled" in ended.err
-    assert store.objects(archive) == []
+    assert files(store, archive) == []
 
 
 def test_a_store_that_ignores_conditions_is_refused(store: Store, command_line: CommandLine, closed: Path) -> None:
@@ -141,4 +143,4 @@ def test_a_store_that_ignores_conditions_is_refused(store: Store, command_line: 
     ended = command_line.run("ship", closed, "--to", archive, "--once")
     assert ended.status != 0
     assert "ignores the condition" in ended.err
-    assert store.objects(archive) == []
+    assert files(store, archive) == []
