@@ -322,8 +322,6 @@ class Queue(
         """
         self._handle.call("flush")
 
-    # ---- the queue as a whole
-
     def full(self) -> bool:
         """Whether a record of max_event_size has no room now. While False, no push raises Full.
 

@@ -148,8 +148,6 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
         }
     }
 
-    // ---- consumers
-
     /**
      * Returns the consumer {@code default}. If it does not exist, the first pop, seek or label creates it, at the log
      * start; other calls create nothing, so an ack cannot make the queue retain records. Stop its readers before you
@@ -246,8 +244,6 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
     public Map<String, List<DamagedRange>> damagedRanges() {
         return core().damagedRanges();
     }
-
-    // ---- the queue
 
     /**
      * Returns the queue's identity, which is generated with the queue and never changes.

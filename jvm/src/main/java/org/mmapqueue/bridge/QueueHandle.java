@@ -18,12 +18,13 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.metrics.PrometheusText;
 
 /** An open queue for py4j. Its consumers are numbers. Thread-safe. */
-public final class QueueHandle {
+public final class QueueHandle extends ShippingCalls {
     private final MmapQueue queue;
     private final java.util.function.Consumer<QueueHandle> onClose;
     private final ConsumerNumbers consumers = new ConsumerNumbers();
 
     QueueHandle(MmapQueue queue, java.util.function.Consumer<QueueHandle> onClose) {
+        super(queue);
         this.queue = queue;
         this.onClose = onClose;
     }
@@ -245,37 +246,6 @@ public final class QueueHandle {
      */
     public long endOffset() {
         return queue.endOffset();
-    }
-
-    /**
-     * The recovery point.
-     *
-     * @return the offset after the last durable record
-     */
-    public long durableOffset() {
-        return queue.durableOffset();
-    }
-
-    /**
-     * Waits until the archive has a record and all before it.
-     *
-     * @param offset the record's offset
-     * @param millis the longest wait, in ms
-     * @return 1 when it has, else 0
-     * @throws MmapQueueException as {@link MmapQueue#awaitShipped} does
-     * @throws InterruptedException if the thread is interrupted
-     */
-    public int awaitShipped(long offset, int millis) throws InterruptedException {
-        return queue.awaitShipped(offset, Duration.ofMillis(millis)) ? 1 : 0;
-    }
-
-    /**
-     * What this process has shipped.
-     *
-     * @return the components of {@link org.mmapqueue.archive.ShipStats} as lines of name=value; nothing if it does not ship
-     */
-    public String shipStats() {
-        return queue.shipStats().map(stats -> StatsText.of(stats, "\n")).orElse("");
     }
 
     /**

@@ -161,8 +161,6 @@ public final class QueueCore {
         return writer;
     }
 
-    // ---- consumers
-
     public ConsumerCore consumer(String name, StartAt start) {
         boolean isKnown = consumers.owns(name);
         ConsumerCore consumer = onConsumer(name, () -> consumers.get(name, start, log));
@@ -193,7 +191,6 @@ public final class QueueCore {
     public void seek(ConsumerCore consumer, StartAt target) {
         change(consumer.name(), () -> consumers.seek(consumer, target, log));
         moveAnyDeadLetters(consumer);
-        notEmpty.signalAll();
         signalRoom();
     }
 
@@ -321,18 +318,17 @@ public final class QueueCore {
     }
 
     public List<ConsumerStats> consumerStats() {
-        return onConsumer("*", () -> {
-            registry.refresh();
-            return new Statistics(log, endOffset(), registry, consumers, writer).ofConsumers();
-        });
+        return onConsumer("*", () -> statistics().ofConsumers());
     }
 
     /** The committed offset of a consumer of any process; empty if there is none of this name. */
     OptionalLong committedOffset(String name) {
-        return onConsumer(name, () -> {
-            registry.refresh();
-            return new Statistics(log, endOffset(), registry, consumers, writer).committedOffset(name);
-        });
+        return onConsumer(name, () -> statistics().committedOffset(name));
+    }
+
+    private Statistics statistics() throws IOException {
+        registry.refresh();
+        return new Statistics(log, endOffset(), registry, consumers, writer);
     }
 
     /** The damaged ranges that consumers of this process have skipped, by name. */
@@ -344,8 +340,6 @@ public final class QueueCore {
     public Shipping shipping() {
         return shipping;
     }
-
-    // ---- reading
 
     /** The records, for readers. */
     public Log log() {
@@ -382,8 +376,6 @@ public final class QueueCore {
         return meter.samples(this::stats, this::consumerStats);
     }
 
-    // ---- the end
-
     /** Flushes and closes. Running calls end first; waiting calls throw ClosedException. */
     public void close() {
         shipping.close();
@@ -400,10 +392,8 @@ public final class QueueCore {
         return shutdown.isClosed();
     }
 
-    /** Throws LockedException if another process owns a consumer. */
-    void checkOwnsAllConsumers() {
-        for (String name : consumerNames()) {
-            change(name, () -> consumers.checkFree(name));
-        }
+    /** Throws LockedException if another process owns the consumer. */
+    void checkFree(String consumer) {
+        change(consumer, () -> consumers.checkFree(consumer));
     }
 }
