@@ -1,0 +1,45 @@
+package org.mmapqueue.bridge;
+
+import java.time.Duration;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.errors.MmapQueueException;
+
+/** The calls of an open queue that are about its archive. Thread-safe. */
+public abstract sealed class ShippingCalls permits QueueHandle {
+    private final MmapQueue queue;
+
+    ShippingCalls(MmapQueue queue) {
+        this.queue = queue;
+    }
+
+    /**
+     * The recovery point.
+     *
+     * @return the offset after the last durable record
+     */
+    public long durableOffset() {
+        return queue.durableOffset();
+    }
+
+    /**
+     * Waits until the archive has a record and all before it.
+     *
+     * @param offset the record's offset
+     * @param millis the longest wait, in ms
+     * @return 1 when it has, else 0
+     * @throws MmapQueueException as {@link MmapQueue#awaitShipped} does
+     * @throws InterruptedException if the thread is interrupted
+     */
+    public int awaitShipped(long offset, int millis) throws InterruptedException {
+        return queue.awaitShipped(offset, Duration.ofMillis(millis)) ? 1 : 0;
+    }
+
+    /**
+     * What this process has shipped.
+     *
+     * @return the components of {@link org.mmapqueue.archive.ShipStats} as lines of name=value; nothing if it does not ship
+     */
+    public String shipStats() {
+        return queue.shipStats().map(stats -> StatsText.of(stats, "\n")).orElse("");
+    }
+}
