@@ -97,7 +97,7 @@ def _load(run: Mapping[str, Any]) -> str:
         f"{run['hosts']} hosts, each {number(run['rate'])} records/s of {run['bytes']} B; {machine['cpu']}, "
         f"{machine['cores']} cores for all hosts, HDFS included; {run['date']}, load {run['load'][0]} at the "
         f"beginning, {run['load'][1]} at the end. Files, bytes and requests are those of one host; p50, CPU and memory "
-        "of the middle host, p99 of the slowest."
+        "of the middle host, p99 of the host with the highest one." + (f" {run['note']}" if "note" in run else "")
     )
 
 
