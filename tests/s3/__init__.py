@@ -1,1 +1,1 @@
-"""Archives on S3: a server on loopback, and Hadoop's S3A as its client. See README.md."""
+"""Archives on S3: a server on loopback, and Hadoop's S3A as its client. `make test-s3` runs them."""
