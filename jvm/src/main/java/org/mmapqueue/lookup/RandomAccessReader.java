@@ -247,6 +247,16 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
         return call(() -> Math.max(0, log.startSegment()));
     }
 
+    /** The error for a record that looks damaged: it may have been overwritten while it was read. */
+    RuntimeException lostOr(long offset, CorruptException damage) {
+        try {
+            checkRetained(offset);
+        } catch (OutOfRangeException e) {
+            return e;
+        }
+        return damage;
+    }
+
     /**
      * Returns if a record is retained, or is the next one.
      *

@@ -149,7 +149,7 @@ public final class RangeReader extends BatchSource implements Closeable {
             fetched = true;
             return batch;
         } catch (CorruptException e) {
-            throw lostOr(e);
+            throw randomAccess.lostOr(offset, e);
         } catch (IOException e) {
             throw new MmapQueueException("record " + offset + " could not be read: " + e, e);
         } catch (InternalError e) {
@@ -220,16 +220,6 @@ public final class RangeReader extends BatchSource implements Closeable {
     private void countSegments(long first, long last) {
         segments += last - Math.max(first, lastSegment + 1) + 1;
         lastSegment = last;
-    }
-
-    // A record that is overwritten while it is read looks damaged.
-    private RuntimeException lostOr(CorruptException damage) {
-        try {
-            randomAccess.checkRetained(offset);
-        } catch (OutOfRangeException e) {
-            return e;
-        }
-        return damage;
     }
 
     /** Waits for the running call; every later one throws ClosedException. A second close does nothing. */

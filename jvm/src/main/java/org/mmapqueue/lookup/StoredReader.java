@@ -71,7 +71,7 @@ public final class StoredReader implements Closeable {
         } catch (CorruptException e) {
             next = NOWHERE;
             if (count == 0) {
-                throw lostOr(from, e);
+                throw randomAccess.lostOr(from, e);
             }
         } catch (IOException e) {
             next = NOWHERE;
@@ -105,16 +105,6 @@ public final class StoredReader implements Closeable {
                 0,
                 length));
         reader.advance();
-    }
-
-    // A record that is overwritten while it is read looks damaged.
-    private RuntimeException lostOr(long offset, CorruptException damage) {
-        try {
-            randomAccess.checkRetained(offset);
-        } catch (OutOfRangeException e) {
-            return e;
-        }
-        return damage;
     }
 
     /** Waits for the running call; every later one throws ClosedException. A second close does nothing. */
