@@ -29,6 +29,7 @@ class ConsumerModel:
         requeued: Records to redeliver.
         front: Records that an iterator had popped underneath and has not given.
         attempts: How often each of these was popped.
+        was_released: Whether the JVM may hold records that were prefetched and released: it takes an ack of them.
     """
 
     def __init__(self) -> None:
@@ -42,6 +43,7 @@ class ConsumerModel:
         self.requeued: set[int] = set()
         self.front: list[int] = []
         self.attempts: dict[int, int] = {}
+        self.was_released = False
 
     def to_come(self, end: int) -> list[int]:
         new = (offset for offset in range(self.new, end) if offset not in self.acked)
@@ -64,9 +66,9 @@ class ConsumerModel:
     def is_popped(self, offset: int) -> bool:
         return 0 <= offset < self.new and offset not in self.front
 
-    def is_to_be_found(self, offset: int) -> bool:
-        """Whether it depends on what the consumer has found anew if this is popped."""
-        return self.new <= offset and self.acked_ahead.issuperset(range(self.new, offset + 1))
+    def is_undecided(self, offset: int) -> bool:
+        """Whether it depends on what the consumer has found anew, or prefetched, if this is popped."""
+        return self.new <= offset and (self.was_released or self.acked_ahead.issuperset(range(self.new, offset + 1)))
 
     def ack(self, offsets: set[int]) -> None:
         self.acked |= {offset for offset in offsets if offset >= self.committed}
@@ -78,19 +80,27 @@ class ConsumerModel:
         """What was not given counts as not popped."""
         for offset in self.front:
             self.attempts[offset] -= 1
+        self.requeued |= {*self.front}
+        self.front.clear()
+        self.was_released = True
+
+    def nack(self, offset: int) -> None:
+        if offset in self.out:
+            self.out.remove(offset)
+            self.requeued.add(offset)
+        self.release()
 
     def give_all_back(self) -> None:
         self.release()
-        self.requeued |= self.out | {*self.front}
+        self.requeued |= self.out
         self.out.clear()
-        self.front.clear()
 
     def begin_anew(self) -> None:
         """After a close: records that were not acked are redelivered, in order."""
         self.release()
         self.out.clear()
         self.requeued.clear()
-        self.front.clear()
+        self.was_released = False
         self.acked_ahead = set(self.acked)
         self.new = self.committed
 
@@ -219,7 +229,7 @@ class QueueModel(RuleBasedStateMachine):
 
     def try_ack(self, name: str, offsets: list[int], acked: set[int], call: Any, *arguments: Any) -> None:
         model = self.models[name]
-        if not any(map(model.is_to_be_found, offsets)):
+        if not any(map(model.is_undecided, offsets)):
             allowed = all(map(model.is_popped, offsets))
             self.raises_unless(allowed, call, *arguments)
             if allowed:
@@ -258,11 +268,11 @@ class QueueModel(RuleBasedStateMachine):
     @rule(name=names, number=numbers)
     def nack(self, name: str, number: int) -> None:
         offset, model = self.somewhere(name, number), self.models[name]
-        allowed = model.is_popped(offset) and offset >= model.committed and offset not in model.acked
-        self.raises_unless(allowed, self.consumers[name].nack, offset)
-        if allowed and offset in model.out:
-            model.out.remove(offset)
-            model.requeued.add(offset)
+        if not model.is_undecided(offset):
+            allowed = model.is_popped(offset) and offset >= model.committed and offset not in model.acked
+            self.raises_unless(allowed, self.consumers[name].nack, offset)
+            if allowed:
+                model.nack(offset)
 
     @precondition(lambda self: any(model.front for model in self.models.values()))
     @rule(name=names, number=st.integers(0, 7))
@@ -348,7 +358,7 @@ class QueueModel(RuleBasedStateMachine):
                 model = self.models[name]
                 model.check_committed(len(self.log) - consumer.lag())
                 assert consumer.qsize() == len(model.to_come(len(self.log)))
-                assert consumer.unacked() == len(model.out) + len(model.requeued)
+                assert consumer.unacked() == len(model.out)
             assert self.queue.end_offset() == self.queue.stats().end_offset == len(self.log)
             assert self.queue.first_offset() == self.first()
 

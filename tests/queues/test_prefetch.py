@@ -105,6 +105,24 @@ def test_requeued_records_come_before_prefetched_ones(open_queue: Open) -> None:
     assert (following.offset, following.attempts) == (len(popped), 1)
 
 
+def test_requeued_records_come_before_prefetched_ones_that_an_ack_has_moved(open_queue: Open) -> None:
+    queue = open_queue()
+    popped = prefetched(queue)
+    with pytest.raises(mmapqueue.OutOfRange):
+        queue.ack_many([1000])
+    queue.nack(popped[0])
+    assert [(message.offset, message.attempts) for message in queue.pop_many(2)] == [(0, 2), (len(popped), 1)]
+
+
+def test_released_records_count_as_not_popped(open_queue: Open) -> None:
+    queue = open_queue()
+    popped = prefetched(queue)
+    queue.nack(popped[0])
+    assert ready(queue) == 0
+    assert queue.unacked() == in_jvm(queue, "unacked") == len(popped) - 1
+    assert queue.qsize() == 100 - len(popped) + 1
+
+
 def test_a_delayed_redelivery_comes_before_prefetched_records(open_queue: Open) -> None:
     queue = open_queue(capacity="64m")
     popped = prefetched(queue, 10_000)

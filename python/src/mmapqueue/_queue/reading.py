@@ -336,7 +336,7 @@ class Reading(ABC, Generic[Value]):
         return records
 
     def unacked(self) -> int:
-        """How many records have been popped and not acked. Makes no consumer.
+        """How many records have been popped, and neither acked nor requeued. Makes no consumer.
 
         Example:
             >>> queue.push_many([b"one", b"two", b"three"])

@@ -90,8 +90,9 @@ class ConsumerStats(NamedTuple):
         read_offset: The offset of the next record that is popped for the first time, also by an owner in another
             process; after prefetched records and the batches of `consume`.
         read_position: The position in the log, in bytes, after the last record that was popped.
-        unacked: Records in flight, prefetched ones included. Unless this process owns the consumer, all from
-            committed_offset to read_offset, also those acked out of order, and those that a killed process had popped.
+        unacked: Records popped, and neither acked nor requeued, prefetched ones included. Unless this process owns the
+            consumer, all from committed_offset to read_offset, also those acked out of order, and those that a killed
+            process had popped.
         dropped_records: Records that this process, which writes, has dropped for it since it opened the queue, by
             max_consumer_lag or max_age; 0 if another process writes.
         damaged_records: Damaged records that it has skipped (`on_damage="skip"`); 0 unless this process owns the

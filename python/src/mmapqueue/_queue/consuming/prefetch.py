@@ -99,24 +99,23 @@ class Prefetch(Acks):
             self.undelivered.drop(offsets[0], offsets[-1])
 
     def requeued(self, delay: float) -> None:
-        """After a nack: prefetched records are released when the requeued one is due, and so come after it."""
+        """After a nack: undelivered records are released when the requeued one is due, and so come after it."""
         self.pace.restart()
-        if self.pace.most <= 1:
-            return
-        if delay:
+        if not delay:
+            if self.ahead():
+                with Shield():
+                    self.release_undelivered()
+        elif self.pace.most > 1:
             heappush(self._due, monotonic() + delay)
             self.ring()
-        elif length_hint(self.ready):
-            with Shield():
-                self.release_undelivered()
 
     def release_due(self) -> None:
-        """Releases prefetched records when a requeued one is due. For the thread that sends acks."""
+        """Releases undelivered records when a requeued one is due. For the thread that sends acks."""
         now = monotonic()
         if self._due and self._due[0] <= now:
             while self._due and self._due[0] <= now:
                 heappop(self._due)
-            if length_hint(self.ready):
+            if self.ahead():
                 with Shield(), self.paused():
                     self.release_undelivered()
 

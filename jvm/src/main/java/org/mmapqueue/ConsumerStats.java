@@ -13,7 +13,7 @@ import java.util.Optional;
  * @param lagTime the age of the first record that is not acked; empty without such a record or timestamps
  * @param readOffset the offset of the next record that is popped for the first time, also by an owner in another process
  * @param readPosition the position after the last record that was popped for the first time
- * @param unacked records in flight; unless this process owns the consumer, all from committedOffset to readOffset, also
+ * @param unacked records popped, and neither acked nor requeued; unless this process owns the consumer, all from committedOffset to readOffset, also
  *     those acked out of order, and those that a killed process had popped
  * @param droppedRecords records that this process, which writes, has dropped for the consumer since it opened the queue,
  *     by max_consumer_lag or max_age; 0 if another process writes

@@ -68,7 +68,7 @@ final class ConsumerModel {
 
     int unacked() {
         return (int) window.values().stream()
-                .filter(each -> each.state != State.ACKED)
+                .filter(each -> each.state == State.IN_FLIGHT || each.state == State.EXHAUSTED)
                 .count();
     }
 

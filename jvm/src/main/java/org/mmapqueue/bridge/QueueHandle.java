@@ -221,7 +221,7 @@ public final class QueueHandle extends ShippingCalls {
     }
 
     /**
-     * The number of records that a consumer has popped and not acked.
+     * The number of records that a consumer has popped, and has neither acked nor requeued.
      *
      * @param consumer the consumer's number
      * @return the number of records

@@ -58,9 +58,9 @@ final class Window {
         return next - first >= most;
     }
 
-    /** Records that were popped and not acked. */
+    /** Records that were popped, and neither acked nor requeued. */
     int unacked() {
-        return (int) (next - first) - acked;
+        return (int) (next - first) - acked - requeued;
     }
 
     /** Requeued records. */

@@ -181,7 +181,7 @@ public enum Metric {
             Unit.RECORDS,
             KnownTo.ALL_OF_CONSUMER,
             "in_flight_records",
-            "Records popped and not acked, prefetched ones included.");
+            "Records popped, and neither acked nor requeued, prefetched ones included.");
 
     /** What each name begins with, except where its surroundings say so already: MBeans and Spark's gauges. */
     public static final String PREFIX = "mmapqueue_";

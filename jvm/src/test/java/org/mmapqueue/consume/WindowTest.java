@@ -51,6 +51,25 @@ class WindowTest {
     }
 
     @Test
+    void requeuedRecordsAreNotUnacked() {
+        Window window = new Window(10);
+        window.reset(0);
+        for (int i = 0; i < 4; i++) {
+            window.add(Window.IN_FLIGHT, 1);
+        }
+        window.mark(0, Window.REQUEUED);
+        window.released(1);
+        assertEquals(2, window.requeued());
+        assertEquals(2, window.unacked());
+        window.redelivered(0);
+        assertEquals(3, window.unacked());
+        window.mark(1, Window.ACKED);
+        assertEquals(3, window.unacked());
+        assertEquals(4, window.advance(4));
+        assertEquals(0, window.unacked());
+    }
+
+    @Test
     void theWindowStartsAtTheFirstUnackedRecord() {
         Window window = new Window(3);
         window.reset(7);
@@ -173,7 +192,10 @@ class WindowTest {
         // Acked records at the head stay until the next advance.
         assertEquals(map.isEmpty() ? next : map.firstKey(), window.first());
         assertEquals(
-                map.values().stream().filter(each -> each.state != Window.ACKED).count(), window.unacked());
+                map.values().stream()
+                        .filter(each -> each.state != Window.ACKED && each.state != Window.REQUEUED)
+                        .count(),
+                window.unacked());
         assertEquals(
                 map.values().stream()
                         .filter(each -> each.state == Window.REQUEUED)
