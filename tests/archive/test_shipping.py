@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from datetime import timedelta
 from pathlib import Path
@@ -112,6 +113,42 @@ def test_a_wait_ends_in_time(tmp_path: Path, open_queue: Open) -> None:
     queue = open_queue(archive_uri=tmp_path / "file" / "archive", **FAST)
     assert queue.await_shipped(queue.push(b"one"), timeout="50ms") is False
     assert queue.await_shipped(0, timeout=timedelta(0)) is False
+
+
+def test_pushes_of_tasks_wait_for_the_archive(archive: Path, open_queue: Open) -> None:
+    queue = open_queue(archive_uri=archive, **FAST)
+
+    async def push_all() -> list[int]:
+        one_by_one = await asyncio.gather(*(queue.apush(b"one", shipped=True) for _ in range(50)))
+        assert payloads(archive) == [b"one"] * 50
+        assert await queue.apush_many([b"two", b"three"], shipped=True) == 2
+        assert await queue.aawait_shipped(51, timeout=0)
+        return one_by_one
+
+    assert sorted(asyncio.run(push_all())) == list(range(50))
+    assert payloads(archive) == [b"one"] * 50 + [b"two", b"three"]
+
+
+def test_a_task_that_waits_for_the_archive_can_be_cancelled(tmp_path: Path, open_queue: Open) -> None:
+    (tmp_path / "file").touch()
+    queue = open_queue(archive_uri=tmp_path / "file" / "archive", **FAST)
+
+    async def push_in_vain() -> None:
+        assert await queue.aawait_shipped(await queue.apush(b"one"), timeout="50ms") is False
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(queue.apush(b"two", shipped=True), 0.3)
+
+    asyncio.run(push_in_vain())
+    assert queue.stats().records == 2
+
+
+def test_a_task_cannot_wait_without_a_shipper(open_queue: Open) -> None:
+    queue = open_queue()
+    with pytest.raises(mmapqueue.ConfigError, match="no process has shipped the queue"):
+        asyncio.run(queue.apush(b"one", shipped=True))
+    with pytest.raises(mmapqueue.ConfigError, match="no process has shipped the queue") as caught:
+        asyncio.run(queue.apush_many([b"two", b"three"], shipped=True))
+    assert caught.value.pushed == 2
 
 
 def test_a_queue_keeps_its_records_while_the_archive_is_away(tmp_path: Path, open_queue: Open) -> None:

@@ -9,10 +9,10 @@ from typing import Generic
 from mmapqueue._jvm import names
 from mmapqueue._queue.async_closing import AsyncClosing
 from mmapqueue._queue.deadline import Deadline
-from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.iteration import Iteration
 from mmapqueue._queue.producer import Producer, Record
 from mmapqueue._queue.reading import bounds
+from mmapqueue._queue.shipping import Shipping
 from mmapqueue._values.annotations import Value
 from mmapqueue._values.arguments import Size
 from mmapqueue._values.durations import Duration
@@ -130,13 +130,19 @@ class AsyncReading(AsyncClosing, Iteration[Value]):
         await self._required("release").in_thread(partial(self.release, messages))
 
 
-class AsyncWriting(Generic[Value]):
+class AsyncWriting(Shipping, Generic[Value]):
     """The methods of a queue that write under asyncio."""
 
-    _handle: QueueHandle
     _producer: Producer
 
-    async def apush(self, data: Value | Record, timeout: Duration | None = None, *, sync: bool = False) -> int:
+    async def apush(
+        self,
+        data: Value | Record,
+        timeout: Duration | None = None,
+        *,
+        sync: bool = False,
+        shipped: bool = False,
+    ) -> int:
         """Appends a record, under asyncio, as `push`.
 
         After a cancellation the record may be in the queue or not. Tasks that push at the same time push in any order,
@@ -147,6 +153,7 @@ class AsyncWriting(Generic[Value]):
             timeout: The longest to wait for room: seconds, a timedelta, or a text such as "500ms"; None for as long as
                 it takes.
             sync: Whether to return only when the record is durable.
+            shipped: Whether to return only when the archive has the record, as for `push`.
 
         Returns:
             Its offset.
@@ -156,6 +163,7 @@ class AsyncWriting(Generic[Value]):
             TooLarge: The record is larger than max_event_size.
             Closed: The queue is closed, or was closed during the wait.
             Poisoned: An earlier failure to write made the queue unsafe to write to.
+            ConfigError: With `shipped`: no process has shipped this queue. The record is in the queue.
             TypeError: `data` is not bytes-like, and the queue has no serializer.
 
         Example:
@@ -164,9 +172,12 @@ class AsyncWriting(Generic[Value]):
         """
         deadline = Deadline(True, timeout)
         record = self._handle.record(data)
-        return await self._handle.threads.push(
+        offset = await self._handle.threads.push(
             lambda seconds: self._producer.push(record, True, seconds, sync), deadline
         )
+        if shipped:
+            await self.aawait_shipped(offset)
+        return offset
 
     async def apush_many(
         self,
@@ -175,6 +186,7 @@ class AsyncWriting(Generic[Value]):
         atomic: bool = False,
         *,
         sync: bool = False,
+        shipped: bool = False,
     ) -> int:
         """Appends records, in order, under asyncio, as `push_many`.
 
@@ -184,6 +196,7 @@ class AsyncWriting(Generic[Value]):
                 long as it takes.
             atomic: Whether all records become visible together, or none.
             sync: Whether to return only when the records are durable, as after `aflush`.
+            shipped: Whether to return only when the archive has the records, as for `push`.
 
         Every exception that this call raises, also that of a cancellation, has an attribute `pushed`: how many records,
         the first ones, were pushed before it. After a cancellation up to some thousand more may be in the queue. In
@@ -221,6 +234,8 @@ class AsyncWriting(Generic[Value]):
                 pushed += await self._handle.threads.push(push_some, deadline)
             if sync and pushed:
                 await self.aflush()
+            if shipped and pushed:
+                await self.aawait_shipped(await self._handle.threads.run(self._last_offset))
         except BaseException as error:
             error.pushed = pushed + getattr(error, "pushed", 0)  # type: ignore[attr-defined]
             raise

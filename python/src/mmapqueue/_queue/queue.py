@@ -42,7 +42,6 @@ class Queue(
     ArrowAccess,
     Consumers[Value],
     Maintenance,
-    Shipping,
 ):
     """A big, fast, persistent queue of bytes in a directory.
 

@@ -96,6 +96,27 @@ class Shipping:
                 return False
         return True
 
+    async def aawait_shipped(self, offset: int, timeout: Duration | None = None) -> bool:
+        """As `await_shipped`, with its errors, under asyncio. A cancellation waits a fraction of a second.
+
+        Args:
+            offset: The record's offset.
+            timeout: The longest to wait: seconds, a timedelta, or a text such as "30s"; None for as long as it takes.
+
+        Returns:
+            Whether the archive has the record and all before it.
+
+        Example:
+            >>> async def main():
+            ...     async with mmapqueue.Queue("shipped", archive_uri="archive", ship_period="10ms") as shipped:
+            ...         return await shipped.aawait_shipped(await shipped.apush(b"one"), timeout="60s")
+            >>> asyncio.run(main())
+            True
+        """
+        return await self._handle.threads.wait(
+            lambda seconds: self.await_shipped(offset, timeout=seconds), Deadline(True, timeout)
+        )
+
     def ship_stats(self) -> ShipStats | None:
         """What this process has shipped; None for a queue that was opened without archive_uri.
 
@@ -125,7 +146,10 @@ class Shipping:
     def _await_all_shipped(self, pushed: int) -> None:
         """Waits until the archive has all records that are in the queue now; errors have the number of pushed ones."""
         try:
-            self.await_shipped(int(self._handle.call("endOffset")) - 1)
+            self.await_shipped(self._last_offset())
         except BaseException as error:
             error.pushed = pushed  # type: ignore[attr-defined]
             raise
+
+    def _last_offset(self) -> int:
+        return int(self._handle.call("endOffset")) - 1

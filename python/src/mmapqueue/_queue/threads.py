@@ -1,7 +1,7 @@
 """Calls under asyncio: threads make them, in slices, so that no coroutine waits for the JVM.
 
-A cancellation waits for the slice that runs: a fraction of a second. Waiting pops, waiting pushes, and calls that do
-not wait have threads of their own, so none of these kinds keeps another one waiting.
+A cancellation waits for the slice that runs: a fraction of a second. Waiting pops, waiting pushes, waits for the
+archive, and calls that do not wait have threads of their own, so none of these kinds keeps another one waiting.
 """
 
 import asyncio
@@ -22,6 +22,7 @@ _Result = TypeVar("_Result")
 #: The most threads of each kind. Concurrent sync pushes share one fsync: more of them wait at once.
 _PUSHES = 16
 _POPS = 8
+_WAITS = 4
 _OTHERS = 4
 
 
@@ -32,6 +33,7 @@ class Threads:
         self._check = check
         self._pushes = ThreadPoolExecutor(_PUSHES, thread_name_prefix="mmapqueue-apush")
         self._pops = ThreadPoolExecutor(_POPS, thread_name_prefix="mmapqueue-apop")
+        self._waits = ThreadPoolExecutor(_WAITS, thread_name_prefix="mmapqueue-await")
         self._others = ThreadPoolExecutor(_OTHERS, thread_name_prefix="mmapqueue-async")
 
     async def run(self, call: Callable[[], _Result]) -> _Result:
@@ -52,6 +54,18 @@ class Threads:
             except Full:
                 if deadline.has_passed():
                     raise
+
+    async def wait(self, wait: Callable[[float], bool], deadline: Deadline) -> bool:
+        """Runs a wait until it has succeeded; returns whether it has, in time.
+
+        Args:
+            wait: Takes the longest to wait, in seconds; returns whether it has succeeded.
+            deadline: When to give up.
+        """
+        while not await self._ended(self._submit(self._waits, partial(wait, deadline.seconds(SLICE_SECONDS)))):
+            if deadline.has_passed():
+                return False
+        return True
 
     async def pop(self, popper: Popper, most: int, max_bytes: int, deadline: Deadline) -> list[AnyMessage]:
         """Pops records; none when there was none in time."""
@@ -88,5 +102,5 @@ class Threads:
 
     def close(self) -> None:
         """Lets the threads end, without waiting for them."""
-        for executor in (self._pushes, self._pops, self._others):
+        for executor in (self._pushes, self._pops, self._waits, self._others):
             executor.shutdown(wait=False)
