@@ -1,6 +1,7 @@
 """Streams of an archive: hosts that come, the consumer's file, restarts, losses, replaced archives."""
 
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,24 @@ def test_hosts_that_come_while_a_query_runs(streams: Streams, hosts: Hosts) -> N
     third = hosts["w3"]([b"w3 %d" % i for i in range(5)])
     streams.run(startingOffsets="latest")
     assert streams.batches.all()[6:] == [(2, i, value) for i, value in enumerate(third)]
+
+
+def test_a_query_that_is_stopped_while_it_lists_has_not_failed(
+    spark: SparkSession, streams: Streams, hosts: Hosts
+) -> None:
+    for fill in hosts.values():
+        fill(3)
+    spark.conf.set("spark.sql.streaming.pollingDelay", "0")  # it lists all the time
+    try:
+        for delay in range(12):
+            query = streams.start()
+            query.processAllAvailable()
+            time.sleep(delay / 1000)
+            query.stop()
+            assert query.exception() is None
+    finally:
+        spark.conf.unset("spark.sql.streaming.pollingDelay")
+    assert len(streams.batches.all()) == 9
 
 
 def test_an_archive_without_runs_is_waited_for(streams: Streams, hosts: Hosts) -> None:

@@ -1,6 +1,9 @@
 package org.mmapqueue.archive;
 
 import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.io.UncheckedIOException;
+import java.nio.channels.ClosedByInterruptException;
 import java.nio.file.NoSuchFileException;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
@@ -21,7 +24,8 @@ import org.mmapqueue.errors.OutOfRangeException;
  * independent of it.
  *
  * <p>All methods throw {@link org.mmapqueue.errors.ArchiveException} if the runs overlap without nesting or leave a gap,
- * and {@link MmapQueueException} if the file system fails.
+ * {@link MmapQueueException} if the file system fails, and {@link UncheckedIOException} if
+ * its call is interrupted or runs out of time.
  */
 public final class ArchivePartition {
     private final ArchiveFiles files;
@@ -53,9 +57,15 @@ public final class ArchivePartition {
     private <T> T listed(Work<T> work) {
         try {
             return work.run();
+        } catch (InterruptedIOException | ClosedByInterruptException e) {
+            throw new UncheckedIOException(unreadable(e), e);
         } catch (IOException e) {
-            throw new MmapQueueException("partition " + id + " of " + files.uri() + " could not be read: " + e, e);
+            throw new MmapQueueException(unreadable(e), e);
         }
+    }
+
+    private String unreadable(IOException cause) {
+        return "partition " + id + " of " + files.uri() + " could not be read: " + cause;
     }
 
     /** Lists new runs: one listing as a rule. */

@@ -15,6 +15,7 @@ import org.mmapqueue.archive.ArchivePartition;
 import org.mmapqueue.archive.PartitionEntry;
 import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.spark.common.StoppedQuery;
 
 /** A partition of an archive, planned by the names of its runs. One thread at a time. */
 public final class ArchivedPartition implements ReadablePartition {
@@ -38,6 +39,7 @@ public final class ArchivedPartition implements ReadablePartition {
      * Lists the new runs of partitions, of several at once.
      *
      * @param partitions the partitions; those of local queues list nothing
+     * @throws java.io.UncheckedIOException if the thread is interrupted
      */
     public static void list(Collection<? extends ReadablePartition> partitions) {
         List<ArchivedPartition> archived = new ArrayList<>();
@@ -67,8 +69,7 @@ public final class ArchivedPartition implements ReadablePartition {
             }
             throw new IllegalStateException("a listing failed: " + e.getCause(), e);
         } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new IllegalStateException("interrupted while listing an archive", e);
+            throw StoppedQuery.interrupted("an archive was listed", e);
         } finally {
             threads.shutdownNow();
         }

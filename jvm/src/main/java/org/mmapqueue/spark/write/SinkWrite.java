@@ -1,7 +1,6 @@
 package org.mmapqueue.spark.write;
 
 import java.io.IOException;
-import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -10,6 +9,7 @@ import java.util.List;
 import java.util.UUID;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.mmapqueue.spark.common.Hosts;
+import org.mmapqueue.spark.common.StoppedQuery;
 import org.mmapqueue.spark.write.sink.SinkDisk;
 import org.mmapqueue.spark.write.sink.SinkQueue;
 import org.mmapqueue.spark.write.sink.SinkQueues;
@@ -131,11 +131,7 @@ final class SinkWrite {
         } catch (IOException e) {
             throw new UncheckedIOException("writing " + options.path() + " failed: " + e.getMessage(), e);
         } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            InterruptedIOException cause =
-                    new InterruptedIOException("interrupted while " + options.path() + " was written");
-            cause.initCause(e);
-            throw new UncheckedIOException(cause); // Spark treats this as the end of a stopped query
+            throw StoppedQuery.interrupted(options.path() + " was written", e);
         }
     }
 }

@@ -1,10 +1,13 @@
 package org.mmapqueue.spark.source;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.io.UncheckedIOException;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.net.URI;
@@ -16,6 +19,8 @@ import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.mmapqueue.StoredRecord;
 import org.mmapqueue.archive.Archive;
 import org.mmapqueue.archive.PartitionEntry;
@@ -113,20 +118,17 @@ class ArchivedPartitionTest {
         return range[0] <= record.offset() && record.offset() < range[1];
     }
 
-    @Test
-    void severalPartitionsAreListedAtOnce() throws IOException {
-        Archive archive = Archive.create(files);
-        for (int i = 0; i < 4; i++) {
-            archive.register(new UUID(1, i), i, "here");
-        }
-        CountDownLatch all = new CountDownLatch(4);
-        ArchiveFiles waiting = (ArchiveFiles) Proxy.newProxyInstance(
+    private interface Listing {
+        void begins() throws Exception;
+    }
+
+    private ArchiveFiles withListing(Listing listing) {
+        return (ArchiveFiles) Proxy.newProxyInstance(
                 ArchiveFiles.class.getClassLoader(),
                 new Class<?>[] {ArchiveFiles.class},
                 (proxy, method, arguments) -> {
                     if (method.getName().equals("directories")) {
-                        all.countDown();
-                        assertTrue(all.await(60, TimeUnit.SECONDS), "the others are not listed");
+                        listing.begins();
                     }
                     try {
                         return method.invoke(files, arguments);
@@ -134,7 +136,41 @@ class ArchivedPartitionTest {
                         throw e.getCause();
                     }
                 });
-        List<ArchivedPartition> partitions = partitions(waiting);
+    }
+
+    /** Spark looks for it among the causes of an UncheckedIOException. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 30})
+    void anInterruptedListingIsTheEndOfAStoppedQuery(int count) throws IOException {
+        Archive archive = Archive.create(files);
+        for (int i = 0; i < count; i++) {
+            archive.register(new UUID(1, i), i, "here");
+        }
+        Thread query = Thread.currentThread();
+        List<ArchivedPartition> partitions = partitions(withListing(() -> {
+            query.interrupt();
+            try {
+                Thread.sleep(60_000);
+            } catch (InterruptedException e) {
+                throw new InterruptedIOException("interrupted");
+            }
+        }));
+        UncheckedIOException e = assertThrows(UncheckedIOException.class, () -> ArchivedPartition.list(partitions));
+        assertInstanceOf(InterruptedIOException.class, e.getCause());
+        assertEquals(count > 1, Thread.interrupted());
+    }
+
+    @Test
+    void severalPartitionsAreListedAtOnce() throws IOException {
+        Archive archive = Archive.create(files);
+        for (int i = 0; i < 4; i++) {
+            archive.register(new UUID(1, i), i, "here");
+        }
+        CountDownLatch all = new CountDownLatch(4);
+        List<ArchivedPartition> partitions = partitions(withListing(() -> {
+            all.countDown();
+            assertTrue(all.await(60, TimeUnit.SECONDS), "the others are not listed");
+        }));
         ArchivedPartition.list(partitions);
         assertEquals(0, all.getCount());
         partitions.forEach(each -> assertEquals(0, each.endOffset()));
