@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +18,9 @@ import mmapqueue
 from archive_runs import by_local_number, payloads
 from command_line import CommandLine
 from conftest import SMALL, Open, eventually
+from mmapqueue._cli.shipping import Shippers
 from mmapqueue._tools.archives import describe
+from mmapqueue._values.configuration import Configuration
 
 #: Ships at once.
 FAST = ("--period", "10ms")
@@ -121,6 +125,45 @@ def test_failures_end_it_with_one_line(
     ended = command_line.run("ship", closed, "--to", tmp_path / "file" / "archive", "--once")
     assert ended.status == 1
     assert f"mmapqueue: {closed} could not be shipped: " in ended.err
+
+
+def test_failed_attempts_are_reported_and_repeated(command_line: CommandLine, closed: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    archive = tmp_path / "file" / "archive"
+    with shipping(command_line, closed, "--to", archive) as process:
+        assert process.stderr is not None
+        failed = process.stderr.readline().decode()
+        assert failed.startswith(f"mmapqueue: warning: shipping the queue in {closed} into file://")
+        assert "has failed and is repeated until it succeeds: " in failed
+        (tmp_path / "file").unlink()
+        assert " continues after " in process.stderr.readline().decode()
+    assert len(payloads(archive)) == 100
+
+
+def test_an_archive_that_does_not_answer_is_reported_once(
+    closed: Path, archive: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "mmapqueue.ship")
+    monkeypatch.setattr("mmapqueue._cli.shipping._SILENT_SECONDS", 0.2)
+    file = archive / "archive.properties"
+    archive.mkdir(parents=True)
+    os.mkfifo(file)  # its reader waits for a writer
+
+    def reported() -> bool:
+        shippers.check()
+        return bool(caplog.records)
+
+    with Shippers(str(closed), Configuration(archive_uri=str(archive)), takes_over=False) as shippers:
+        assert eventually(reported, 60)
+        time.sleep(0.3)
+        shippers.check()
+        monkeypatch.setattr("mmapqueue._cli.shipping._is_shipped", lambda _: True)
+        shippers.check()
+        shippers.check()
+        silent, answers = (record.getMessage() for record in caplog.records)
+        assert silent.startswith(f"{closed}: durable records are not shipped, and the archive has not answered for ")
+        assert answers == f"{closed}: the archive answers again"
+        file.open("w").close()
 
 
 def test_an_archive_without_its_library_is_refused(command_line: CommandLine, closed: Path) -> None:

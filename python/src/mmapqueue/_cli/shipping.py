@@ -1,5 +1,6 @@
 """Ships queues that other processes write, beside them."""
 
+import logging
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,10 +12,48 @@ from mmapqueue._cli.queues import existing, partition_number, queues_in
 from mmapqueue._tools.archives import take_over
 from mmapqueue._values.annotations import Self
 from mmapqueue._values.configuration import Configuration
-from mmapqueue._values.errors import MmapQueueError
+from mmapqueue._values.errors import ConfigError, MmapQueueError
 
+_LOG = logging.getLogger("mmapqueue.ship")
+#: A file system that has not answered for this long is reported; Hadoop may repeat a call for many minutes.
+_SILENT_SECONDS = 10.0
 _LOOK_SECONDS = 0.2
 _POLL_SECONDS = 0.01
+
+
+def _is_shipped(queue: "mmapqueue.Queue[bytes]") -> bool:
+    durable = queue.durable_offset()
+    try:
+        return not durable or queue.await_shipped(durable - 1, timeout=0)
+    except ConfigError:
+        return False  # the shipper has not reached the archive yet
+
+
+class _Silence:
+    """How long the shipping of a queue has neither got on nor failed."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._seen: object = None
+        self._since = 0.0
+        self._is_reported = False
+
+    def look(self, stats: mmapqueue.ShipStats | None, is_shipped: bool) -> None:
+        if is_shipped or stats != self._seen:
+            self._seen, self._since = stats, time.monotonic()
+            if self._is_reported:
+                self._is_reported = False
+                _LOG.info("%s: the archive answers again", self._path)
+        elif not self._is_reported and not (stats and stats.failure) and self._silent() >= _SILENT_SECONDS:
+            self._is_reported = True
+            _LOG.warning(
+                "%s: durable records are not shipped, and the archive has not answered for %.0f s",
+                self._path,
+                self._silent(),
+            )
+
+    def _silent(self) -> float:
+        return time.monotonic() - self._since
 
 
 class Shippers:
@@ -36,6 +75,7 @@ class Shippers:
         self._options = options
         self._takes_over = takes_over
         self._queues: dict[str, mmapqueue.Queue[bytes]] = {}
+        self._silences: dict[str, _Silence] = {}
         with ExitStack() as opened:
             opened.callback(self.close)
             self._open_new()
@@ -58,7 +98,7 @@ class Shippers:
             self._queues[path] = mmapqueue.Queue(absolute, **options)
 
     def check(self) -> None:
-        """Ships partitions that were made since.
+        """Ships partitions that were made since, and reports an archive that does not answer.
 
         Raises:
             MmapQueueError: The shipping of a queue has ended.
@@ -69,6 +109,7 @@ class Shippers:
             stats = queue.ship_stats()
             if stats is not None and stats.has_ended:
                 raise MmapQueueError(f"{path} is not shipped any more: {stats.failure}")
+            self._silences.setdefault(path, _Silence(path)).look(stats, _is_shipped(queue))
 
     def ship_all(self) -> None:
         """Returns when the archive has what is durable now.

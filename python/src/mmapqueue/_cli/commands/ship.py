@@ -9,6 +9,7 @@ import typer
 from mmapqueue._cli.arguments import ClassPath, Directory
 from mmapqueue._cli.shipping import Shippers
 from mmapqueue._cli.status import DONE
+from mmapqueue._cli.warnings import show_warnings
 from mmapqueue._jvm import archive_jars
 from mmapqueue._values.arguments import location
 from mmapqueue._values.configuration import Configuration
@@ -51,6 +52,8 @@ def ship(
     if host is not None:
         options["archive_host"] = host
     stopped = threading.Event()
+    if not once:
+        show_warnings()
     with Shippers(directory, options, takes_over=take_over) as shippers:
         if once:
             shippers.ship_all()
