@@ -249,6 +249,13 @@ public abstract class Appender {
         return true;
     }
 
+    /** Waits for the running append: a record that a reader has seen then ends before the writing position. */
+    public final void awaitRunning() {
+        StackRoom.ensure();
+        lock.lock();
+        lock.unlock();
+    }
+
     /** No later append uses the producer's page. */
     public final void retire(ProducerPage page) {
         lock.lock();

@@ -306,6 +306,7 @@ public final class Writer implements Closeable {
 
     public void flush() {
         try {
+            appender.awaitRunning();
             flusher.flush();
         } catch (InternalError e) {
             throw log.explain(e);
