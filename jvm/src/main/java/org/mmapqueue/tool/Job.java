@@ -3,17 +3,18 @@ package org.mmapqueue.tool;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
-import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Function;
 import java.util.stream.Stream;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.tool.copy.Copier;
 import org.mmapqueue.tool.copy.RingSize;
 import org.mmapqueue.tool.repair.Repairer;
 import org.mmapqueue.tool.report.CopyReport;
+import org.mmapqueue.tool.report.Progress;
 import org.mmapqueue.tool.report.RepairReport;
 import org.mmapqueue.tool.report.VerifyReport;
 import org.mmapqueue.tool.verify.Verifier;
@@ -29,23 +30,21 @@ public final class Job {
     private volatile long done;
     private volatile long total;
 
-    private Job(Callable<String> work, String name) {
-        task = new FutureTask<>(work);
-        Thread thread = new Thread(task, name);
-        thread.setDaemon(true);
-        thread.start();
+    private Job(Function<Progress, String> work) {
+        task = new FutureTask<>(() -> work.apply(this::at));
     }
 
-    private static final class Box {
-        private volatile Job job;
+    private static Job started(String name, Function<Progress, String> work) {
+        Job job = new Job(work);
+        Thread thread = new Thread(job.task, name);
+        thread.setDaemon(true);
+        thread.start();
+        return job;
+    }
 
-        void at(long done, long total) {
-            Job at = job;
-            if (at != null) {
-                at.done = done;
-                at.total = total;
-            }
-        }
+    private void at(long nowDone, long nowTotal) {
+        done = nowDone;
+        total = nowTotal;
     }
 
     /**
@@ -55,9 +54,7 @@ public final class Job {
      * @return the running job
      */
     public static Job verify(String directory) {
-        Box box = new Box();
-        box.job = new Job(() -> flat(Verifier.verify(Path.of(directory), box::at)), "mmapqueue-verify");
-        return box.job;
+        return started("mmapqueue-verify", progress -> flat(Verifier.verify(Path.of(directory), progress)));
     }
 
     /**
@@ -69,15 +66,14 @@ public final class Job {
      * @return the running job
      */
     public static Job repair(String directory, String target, String resetClock) {
-        Box box = new Box();
+        Path path = Path.of(directory);
         boolean reset = Boolean.parseBoolean(resetClock);
-        box.job = new Job(
-                () -> flat(
+        return started(
+                "mmapqueue-repair",
+                progress -> flat(
                         target.isEmpty()
-                                ? Repairer.repairInPlace(Path.of(directory), reset, box::at)
-                                : Repairer.repair(Path.of(directory), Path.of(target), reset, box::at)),
-                "mmapqueue-repair");
-        return box.job;
+                                ? Repairer.repairInPlace(path, reset, progress)
+                                : Repairer.repair(path, Path.of(target), reset, progress)));
     }
 
     /**
@@ -90,16 +86,14 @@ public final class Job {
      * @return the running job
      */
     public static Job copy(String directory, String target, String capacity, String segmentSize) {
-        Box box = new Box();
         RingSize size = new RingSize(Long.parseLong(capacity), Long.parseLong(segmentSize));
         Path path = Path.of(directory);
-        box.job = new Job(
-                () -> flat(
+        return started(
+                "mmapqueue-copy",
+                progress -> flat(
                         target.isEmpty()
-                                ? Copier.resize(path, size, box::at)
-                                : Copier.copy(path, Path.of(target), size, box::at)),
-                "mmapqueue-copy");
-        return box.job;
+                                ? Copier.resize(path, size, progress)
+                                : Copier.copy(path, Path.of(target), size, progress)));
     }
 
     /** Bytes that were read. */
