@@ -33,7 +33,7 @@ def room(rows: int, size: int) -> int:
 
 
 def fill(spark: SparkSession, path: Path, rows: int, size: int) -> None:
-    """Makes a queue of `rows` records, with a margin."""
+    """Makes a queue of `rows` records, with a margin, in which streams reclaim nothing."""
     capacity = room(rows, size)
     with mmapqueue.Queue(
         path,
@@ -43,6 +43,7 @@ def fill(spark: SparkSession, path: Path, rows: int, size: int) -> None:
         max_event_size=max(size, 20480),
         flush_ceiling_num=1 << 30,
     ) as queue:
+        queue.create_consumer("all", start="earliest")
         for chunk in records(rows, size):
             queue.push_many(chunk)
 

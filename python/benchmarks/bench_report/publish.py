@@ -21,8 +21,6 @@ FILES = (
     "spark/spark.json",
 )
 JMH = "results"
-#: What hosts_bench keeps: it is no part of a run.
-APART = "hosts.json"
 _COUNTERS = ("records", "allocated", "gc.alloc.rate.norm")
 _DIGITS = 5
 
@@ -38,11 +36,12 @@ def publish(run: Path, raw: Path) -> list[str]:
     notes = run / machine.NAME
     found[machine.NAME] = _load(notes) if notes.exists() else {"machine": machine.facts(run), "parts": {}}
     done = []
-    for path in sorted(raw.rglob("*.json")):
-        name = path.relative_to(raw).as_posix()
-        if name not in found and name != APART:
-            path.unlink()
-            done.append(f"{name}: removed, not part of this run")
+    for pattern in ("jmh/*.json", *(Path(each).name for each in FILES)):  # Others keep figures here, too.
+        for path in sorted(raw.glob(pattern)):
+            name = path.relative_to(raw).as_posix()
+            if name not in found:
+                path.unlink()
+                done.append(f"{name}: removed, not part of this run")
     for name, content in sorted(found.items()):
         text = dump(content)
         (raw / name).parent.mkdir(parents=True, exist_ok=True)

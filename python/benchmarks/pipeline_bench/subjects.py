@@ -74,7 +74,7 @@ class Gather(Persistent):
     name: str
     protocol: str = "grpc"
     processes: int = 1
-    capacity: int = 4 << 30
+    capacity: int = 8 << 30
     used: bool = False
     keeps: str = "pushed to a queue: survives kill -9"
 
@@ -268,7 +268,7 @@ def subjects(tools: Tools) -> list[Subject]:
     """All subjects, in the order of the tables."""
     return [
         Gather("mmapqueue gather"),
-        Gather("mmapqueue gather, used ring", used=True, capacity=3 << 30),
+        Gather("mmapqueue gather, used ring", used=True),
         Gather("mmapqueue gather, 2 processes", processes=2),
         Bare("bare grpc.aio", "grpc", "grpc-aio", "grpcio"),
         Bare("bare grpcio threads", "grpc", "grpc-threads", "grpcio"),

@@ -49,7 +49,7 @@ public final class ArchiveFigures {
                     "%-10s %12s %12s %12s %12s %14s%n",
                     "runs", "open, ms", "plan, ms", "again, ms", "find, ms", "refresh, ms");
             // The first one warms up. The last bucket has a tenth of the others' 10,000 runs, nine tenths, or none.
-            for (int runs : new int[] {1000, 1000, 9000, 91_000, 99_000, 100_000}) {
+            for (int runs : new int[] {1000, 100, 1000, 9000, 20_000, 50_000, 91_000, 99_000, 100_000}) {
                 figures.plan(runs);
             }
             System.out.printf("%n%-36s %12s %12s%n", "read", "records/s", "MB/s");
