@@ -55,6 +55,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Scheduling(config, log)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Moves the tests that share a Spark session to the front: one worker runs them all, and must not begin late."""
+    items.sort(key=lambda item: _scope(item.path) == str(item.path))
+
+
 @cache
 def _scope(file: Path) -> str:
     return str(file.parent if re.search(r"\bspark: (SparkSession|Any)\b", file.read_text()) else file)
