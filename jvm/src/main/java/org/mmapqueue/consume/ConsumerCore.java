@@ -393,7 +393,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
 
     private void writeInFlight() throws IOException {
         if (inFlightFile != null && !committed.isDropped()) {
-            inFlightFile.write(window, saved, committed.position(), fetcher.position());
+            inFlightFile.write(window, saved, committed.offset(), committed.position(), fetcher.position());
         }
     }
 }
