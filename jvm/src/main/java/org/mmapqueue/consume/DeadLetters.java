@@ -64,7 +64,7 @@ public final class DeadLetters implements Closeable {
                     consumer.retryDeadLetter(dead.offset());
                 }
             }
-            consumer.ackSingle(dead.offset());
+            consumer.deadLettered(dead.offset());
             consumer.meters().deadLettered().add(1, dead.data().length);
             LOG.warn(
                     "consumer {} has popped record {} {} times and never acked it: it went to {}",
