@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.LockSupport;
@@ -338,7 +339,7 @@ public final class Consumers implements Closeable {
 
     /** Whether this process owns a consumer now. */
     public boolean owns(String name) {
-        return open.containsKey(name);
+        return open.containsKey(Objects.requireNonNull(name, "consumer"));
     }
 
     /** The consumers that this process owns now. */
