@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import org.mmapqueue.config.Settings;
-import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.flush.Flusher;
 import org.mmapqueue.meta.ConsumerCursors;
@@ -236,15 +235,15 @@ final class RingSpace {
         return dropped.count(consumer);
     }
 
-    // The position after which a record begins, in this segment or a later one; the log end if there is none.
+    // The position after which a record begins, in this segment or a later one; the log end if there is none. A segment
+    // with a damaged header is passed: no consumer could read it.
     private long firstRecordFrom(long id, long writing) throws IOException {
         for (long at = id; geometry.position(at, 0) < writing; at++) {
-            Segment segment = swapper.pin(at);
+            Segment segment = swapper.pinIfThere(at, meta.fields().uuidLow());
+            if (segment == null) {
+                continue;
+            }
             try {
-                String fault = segment.headerFault(meta.fields().uuidLow());
-                if (fault != null) {
-                    throw new CorruptException(segment.path().toString(), 0, fault);
-                }
                 int first = segment.firstRecord();
                 if (first > 0 && geometry.position(at, first) <= writing) {
                     return geometry.position(at, first == geometry.dataStart() ? 0 : first);
