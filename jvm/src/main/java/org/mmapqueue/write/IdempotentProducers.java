@@ -87,8 +87,7 @@ public final class IdempotentProducers {
         long offset = writer.stored(writer.offer(append, batch.count(), timeoutNanos, gone));
         if (sync) {
             // A page that was closed since has nothing to be fsynced: the producer is parked, or was deleted.
-            flusher.awaitDurable(
-                    meta.writing(), () -> used[0].isDurable(sequence) || !known.isOpen(producer, used[0]));
+            flusher.awaitDurable(meta.writing(), () -> used[0].isDurable(sequence) || !known.isOpen(producer, used[0]));
         }
         return offset == Appender.DONE ? -1 : offset;
     }

@@ -24,7 +24,7 @@ import org.mmapqueue.support.QuickDirectory;
 
 /**
  * The writer drops a record that is on its way to the dead-letter queue. The consumer's next call throws Dropped, not the
- * move, whose failures are only logged.
+ * move: a failure of that is only logged.
  */
 class DroppedDeadLetterTest {
     @TempDir(factory = QuickDirectory.class)
