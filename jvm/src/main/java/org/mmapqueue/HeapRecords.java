@@ -32,8 +32,11 @@ final class HeapRecords implements Records {
         return new HeapRecords(arrays, new int[lengths.length], lengths, lengths.length);
     }
 
-    /** Payloads back to back in one array; throws IllegalArgumentException if the array does not hold them. */
+    /** Payloads back to back in one array; throws IllegalArgumentException if the array or the lengths do not hold them. */
     static HeapRecords packed(byte[] array, int from, int[] lengths, int count) {
+        if (count < 0 || count > lengths.length) {
+            throw new IllegalArgumentException("a batch of " + count + " payloads with " + lengths.length + " lengths");
+        }
         byte[][] arrays = new byte[count][];
         Arrays.fill(arrays, array);
         int[] starts = new int[count];

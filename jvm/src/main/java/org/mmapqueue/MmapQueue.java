@@ -322,6 +322,9 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
             OpenQueues.destroy(open);
         } finally {
             closed = OpenQueues.isClosed(open);
+            if (closed) {
+                closeAsync();
+            }
         }
     }
 

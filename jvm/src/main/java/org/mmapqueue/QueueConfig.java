@@ -307,11 +307,11 @@ public final class QueueConfig {
         /**
          * The age from which records are dropped for a consumer that has not acked them. Needs timestamps.
          *
-         * @param age whole milliseconds; zero for no limit
+         * @param age zero for no limit
          * @return this
          */
         public Builder maxAge(Duration age) {
-            return set(ConfigKey.MAX_AGE, Long.toString(age.toMillis()));
+            return set(ConfigKey.MAX_AGE, age);
         }
 
         /**

@@ -321,7 +321,7 @@ abstract class QueueProducer {
                 .push(
                         producer,
                         sequence,
-                        Objects.requireNonNull(digest),
+                        Objects.requireNonNull(digest, "digest"),
                         HeapRecords.fetch(batch),
                         MmapQueue.nanos(timeout),
                         sync,

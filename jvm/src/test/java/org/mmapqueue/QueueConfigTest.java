@@ -193,9 +193,10 @@ class QueueConfigTest extends ConfigFixture {
                     .visibilityTimeout(each)
                     .retain(each)
                     .gcOnIdle(each)
+                    .maxAge(each)
                     .build()
                     .asMap();
-            for (String key : List.of("flush_period", "visibility_timeout", "retain_ms", "gc_on_idle")) {
+            for (String key : List.of("flush_period", "visibility_timeout", "retain_ms", "gc_on_idle", "max_age")) {
                 assertEquals("1", built.get(key), key);
             }
         }
@@ -214,6 +215,7 @@ class QueueConfigTest extends ConfigFixture {
             ConfigException thrown = thrownBy(() -> builder().visibilityTimeout(each));
             assertEquals("visibility_timeout", thrown.key());
             assertEquals(each.toString(), thrown.value());
+            assertEquals("max_age", thrownBy(() -> builder().maxAge(each)).key());
         }
     }
 

@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Instant;
@@ -38,6 +39,13 @@ class ValuesTest {
             assertTrue(all.add(other));
         }
         assertNotEquals(one, "one");
+    }
+
+    @Test
+    void aPackedBatchHasItsLengths() {
+        for (int count : new int[] {-1, 2}) {
+            assertThrows(IllegalArgumentException.class, () -> Records.packed(new byte[9], 0, new int[] {3}, count));
+        }
     }
 
     @Test

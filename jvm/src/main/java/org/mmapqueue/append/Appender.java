@@ -138,11 +138,6 @@ public abstract class Appender {
         endOffset.lazySet(next);
     }
 
-    /** The id of the segment of the log end; 0 before the first. Any thread. */
-    final long endSegment() {
-        return Math.max(0, geometry.segmentOfEnd(meta.writing()));
-    }
-
     final void checkSize(int length) {
         if (length > maxEventSize) {
             throw new TooLargeException(

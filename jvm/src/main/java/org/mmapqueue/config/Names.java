@@ -1,5 +1,6 @@
 package org.mmapqueue.config;
 
+import java.util.Objects;
 import java.util.regex.Pattern;
 import org.mmapqueue.errors.ConfigException;
 
@@ -16,7 +17,7 @@ public final class Names {
      * @throws ConfigException when the name is not allowed
      */
     public static void check(String what, String name) {
-        if (!NAME.matcher(name).matches()) {
+        if (!NAME.matcher(Objects.requireNonNull(name, what)).matches()) {
             throw new ConfigException(what, name, "1 to 100 letters, digits, '_', '-' or '.', no '.' or '-' first");
         }
     }

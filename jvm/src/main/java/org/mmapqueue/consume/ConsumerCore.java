@@ -289,9 +289,23 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         return redelivery.hasDeadLetters();
     }
 
-    /** The next record for the dead-letter queue, or null. */
+    /** The next record for the dead-letter queue, or null; also after a drop, which the consumer's next call throws. */
     Message nextDeadLetter() {
-        return locked(() -> closed ? null : redelivery.nextDeadLetter());
+        return locked(() -> {
+            try {
+                return isUsable() ? redelivery.nextDeadLetter() : null;
+            } catch (CorruptException e) {
+                if (committed.isDropped()) {
+                    return null;
+                }
+                throw e;
+            }
+        });
+    }
+
+    /** The dead-letter queue has a record: it is acked, unless the consumer was moved, closed or dropped since. */
+    void deadLettered(long offset) {
+        locked(() -> isUsable() && redelivery.isDead(offset) && committed.ackSingle(new long[] {offset}));
     }
 
     /** The dead-letter queue did not take a record: it is redelivered after a delay. */
@@ -322,20 +336,6 @@ public final class ConsumerCore extends BatchSource implements Closeable {
             committed.passTo(target, registry);
             return null;
         });
-    }
-
-    /** As {@link #commit}, in version 1, which finds no record by its offset: pops each. */
-    void commitAll(long end) {
-        do {
-            long popped = readOffset();
-            if (popped > committedOffset()) {
-                ack(Math.min(popped, end) - 1);
-            }
-        } while (readOffset() < end
-                && poll(1024, Long.MAX_VALUE, false, (offset, timestamp, data, start, length, attempts) -> {}) > 0);
-        if (committedOffset() < end && readOffset() >= end) {
-            ack(end - 1);
-        }
     }
 
     private void checkUsable() {
@@ -393,7 +393,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
 
     private void writeInFlight() throws IOException {
         if (inFlightFile != null && !committed.isDropped()) {
-            inFlightFile.write(window, saved, committed.position(), fetcher.position());
+            inFlightFile.write(window, saved, committed.offset(), committed.position(), fetcher.position());
         }
     }
 }

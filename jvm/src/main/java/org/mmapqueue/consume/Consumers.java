@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.LockSupport;
@@ -306,12 +307,27 @@ public final class Consumers implements Closeable {
             least = Math.min(least, core.committedOffset());
         }
         if (!format.hasSegmentHeaders()) {
-            all.forEach(core -> core.commitAll(end));
+            all.forEach(core -> commitByPops(core, end));
         } else {
             RandomAccessReader.OffsetPosition target = log.locate(StartAt.offset(end));
             all.forEach(core -> core.commit(target, registry));
         }
         return end - least;
+    }
+
+    // Version 1 finds no record by its offset.
+    private static void commitByPops(ConsumerCore core, long end) {
+        do {
+            long popped = core.readOffset();
+            if (popped > core.committedOffset()) {
+                core.ack(Math.min(popped, end) - 1);
+            }
+        } while (core.readOffset() < end
+                && core.poll(1024, Long.MAX_VALUE, false, (offset, timestamp, data, start, length, attempts) -> {})
+                        > 0);
+        if (core.committedOffset() < end && core.readOffset() >= end) {
+            core.ack(end - 1);
+        }
     }
 
     private long releaseHeld(Log log, long end) throws IOException {
@@ -323,7 +339,7 @@ public final class Consumers implements Closeable {
 
     /** Whether this process owns a consumer now. */
     public boolean owns(String name) {
-        return open.containsKey(name);
+        return open.containsKey(Objects.requireNonNull(name, "consumer"));
     }
 
     /** The consumers that this process owns now. */

@@ -23,8 +23,8 @@ public final class DeadLetters implements Closeable {
 
     /** An open dead-letter queue. */
     public interface Target {
-        /** Appends a record; returns when it is durable. */
-        void push(byte[] data) throws InterruptedException;
+        /** Appends a record without waiting for space; returns when it is durable. */
+        void push(byte[] data);
 
         void close();
     }
@@ -50,7 +50,7 @@ public final class DeadLetters implements Closeable {
         for (Message dead = consumer.nextDeadLetter(); dead != null; dead = consumer.nextDeadLetter()) {
             boolean taken = false;
             try {
-                take(dead.data());
+                open().push(dead.data());
                 taken = true;
             } catch (MmapQueueException e) {
                 throw new MmapQueueException(
@@ -64,7 +64,7 @@ public final class DeadLetters implements Closeable {
                     consumer.retryDeadLetter(dead.offset());
                 }
             }
-            consumer.ackSingle(dead.offset());
+            consumer.deadLettered(dead.offset());
             consumer.meters().deadLettered().add(1, dead.data().length);
             LOG.warn(
                     "consumer {} has popped record {} {} times and never acked it: it went to {}",
@@ -72,17 +72,6 @@ public final class DeadLetters implements Closeable {
                     dead.offset(),
                     dead.attempts() - 1,
                     settings.delivery().deadLetterDir());
-        }
-    }
-
-    private void take(byte[] data) {
-        try {
-            open().push(data);
-        } catch (InterruptedException e) {
-            // Nothing was stored. The caller must see the interrupt.
-            Thread.currentThread().interrupt();
-            throw new ClosedException("interrupted while a record was moved to "
-                    + settings.delivery().deadLetterDir());
         }
     }
 

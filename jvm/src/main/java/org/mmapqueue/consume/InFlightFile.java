@@ -34,17 +34,19 @@ public final class InFlightFile {
     /**
      * Writes the window, and what is saved of the records after it; does nothing if there are none.
      *
-     * @param committed the position at which the window begins
+     * @param first the offset of the record at the committed position: the window may begin later, after acks that are not
+     *     committed
+     * @param committed the committed position
      * @param reading the position at which the window ends
      */
-    void write(Window window, SavedInFlight saved, long committed, long reading) throws IOException {
+    void write(Window window, SavedInFlight saved, long first, long committed, long reading) throws IOException {
         long end = Math.max(window.next(), saved.end(window.next()));
-        if (window.first() == end) {
+        if (first == end) {
             return;
         }
         List<int[]> runs = new ArrayList<>();
         int[] run = {0, 0};
-        for (long offset = window.first(); offset < end; offset++) {
+        for (long offset = first; offset < end; offset++) {
             int times = times(window, saved, offset);
             if (run[0] == 0 || times != run[1]) {
                 run = new int[] {0, times};

@@ -287,10 +287,10 @@ final class Redelivery {
         while (!deadLetters.isEmpty()) {
             long offset = deadLetters.offset();
             deadLetters.remove();
-            boolean done = !window.contains(offset) || window.state(offset) != Window.DEAD;
-            if (done) {
+            if (!isDead(offset)) {
                 continue;
             }
+            boolean done = false;
             try {
                 Message dead = read(offset);
                 done = true;
@@ -309,12 +309,17 @@ final class Redelivery {
 
     /** Requeues a record that the dead-letter queue did not take; returns false if it was acked since. */
     boolean retryDeadLetter(long offset) {
-        boolean isDead = window.contains(offset) && window.state(offset) == Window.DEAD;
+        boolean isDead = isDead(offset);
         if (isDead) {
             window.mark(offset, Window.REQUEUED);
             requeued.add(now() + RETRY_MILLIS, offset);
         }
         return isDead;
+    }
+
+    /** Whether a record waits for the dead-letter queue, or is on its way there. */
+    boolean isDead(long offset) {
+        return window.contains(offset) && window.state(offset) == Window.DEAD;
     }
 
     void leave() {

@@ -18,11 +18,11 @@ final class DeadLetterQueue implements DeadLetters.Target {
     }
 
     @Override
-    public void push(byte[] data) throws InterruptedException {
+    public void push(byte[] data) {
         if (closed) {
             throw new ClosedException("this handle of the queue is closed");
         }
-        core.writer().push(data, 0, data.length, 0, () -> closed);
+        core.writer().push(data, 0, data.length);
         core.writer().awaitDurable();
     }
 

@@ -107,12 +107,12 @@ public final class Flusher implements Closeable {
     }
 
     /**
-     * Waits until every record that ends at or before {@code position}, and a producer's sequence, are durable.
+     * Waits until every record that ends at or before {@code position} is durable, and something else that comes with it.
      *
      * @throws PoisonedException when an fsync fails, or one has failed before
      */
-    public void awaitDurable(long position, ProducerPage producer, long sequence) {
-        awaitDurable(() -> meta.watermark() >= position && producer.isDurable(sequence));
+    public void awaitDurable(long position, BooleanSupplier also) {
+        awaitDurable(() -> meta.watermark() >= position && also.getAsBoolean());
     }
 
     private void awaitDurable(BooleanSupplier done) {

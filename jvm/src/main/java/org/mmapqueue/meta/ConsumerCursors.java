@@ -21,10 +21,14 @@ public interface ConsumerCursors {
     void reading(long position);
 
     /** Everything before this position was dropped because the consumer lagged too far; 0 for nothing. */
-    long dropped();
+    default long dropped() {
+        return 0;
+    }
 
     /** The offset of the first dropped record. */
-    long droppedFirst();
+    default long droppedFirst() {
+        return 0;
+    }
 
     /** Drops everything before a position; {@code first} is the offset of the first dropped record. */
     void drop(long position, long first);

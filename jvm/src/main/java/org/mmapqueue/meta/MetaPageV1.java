@@ -177,16 +177,6 @@ public final class MetaPageV1 implements MetaPage {
     // Version 1 does not store the rest: one process has the queue open, with one consumer.
 
     @Override
-    public long dropped() {
-        return 0;
-    }
-
-    @Override
-    public long droppedFirst() {
-        return 0;
-    }
-
-    @Override
     public void drop(long position, long first) {
         throw new UnsupportedOperationException("version 1 drops nothing");
     }

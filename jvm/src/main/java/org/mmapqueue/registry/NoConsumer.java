@@ -42,16 +42,6 @@ public final class NoConsumer implements ConsumerCursors {
         // It pops nothing.
     }
 
-    @Override
-    public long dropped() {
-        return 0;
-    }
-
-    @Override
-    public long droppedFirst() {
-        return 0;
-    }
-
     // No consumer needs to see it.
     @Override
     public void drop(long position, long first) {

@@ -137,6 +137,11 @@ public final class Producers implements Closeable {
         return now.isEmpty() ? List.of() : List.copyOf(now.values());
     }
 
+    /** Whether a page is that of a producer, neither parked nor forgotten. */
+    public boolean isOpen(String name, ProducerPage page) {
+        return pages.get(name) == page;
+    }
+
     /** The producers' names, in alphabetical order. */
     public synchronized List<String> names() {
         TreeSet<String> all = new TreeSet<>(parked);

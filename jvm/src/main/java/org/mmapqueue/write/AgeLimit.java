@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Instant;
 import org.mmapqueue.StartAt;
+import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.lookup.Log;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -40,18 +41,25 @@ final class AgeLimit implements Runnable {
 
     @Override
     public void run() {
+        String failure = null;
+        StartAt oldest = StartAt.timestamp(Instant.ofEpochMilli(System.currentTimeMillis() - maxAgeMillis));
         try {
-            Instant oldest = Instant.ofEpochMilli(System.currentTimeMillis() - maxAgeMillis);
-            long to = log.locate(StartAt.timestamp(oldest)).position();
+            long to;
+            try {
+                to = log.locate(oldest).position();
+            } catch (CorruptException e) {
+                failure = e.toString();
+                to = space.endOfOlder(oldest.value());
+            }
             if (space.dropBefore(to, "has not acked within max_age, " + maxAgeMillis + " ms")) {
                 whenDropped.run();
             }
-            fault = null;
         } catch (IOException | RuntimeException | InternalError e) {
-            if (!e.toString().equals(fault)) {
-                fault = e.toString();
-                LOG.warn("records older than max_age could not be dropped from {}: {}", directory, fault);
-            }
+            failure = e.toString();
         }
+        if (failure != null && !failure.equals(fault)) {
+            LOG.warn("not all records older than max_age could be dropped from {}: {}", directory, failure);
+        }
+        fault = failure;
     }
 }

@@ -18,6 +18,8 @@ import org.slf4j.LoggerFactory;
 public final class Housekeeper implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Housekeeper.class);
     private static final long BYTES_AHEAD = 16L << 20;
+    /** The pause after an error, such as a moment without memory. */
+    private static final long PAUSE_NANOS = 100_000_000;
 
     private final Swapper swapper;
     private final Appender.Ring ring;
@@ -103,18 +105,36 @@ public final class Housekeeper implements AutoCloseable {
 
     private void run() {
         while (!stopped) {
-            if (wanted) {
-                wanted = false;
-                step();
-                untilAged();
-                continue;
+            long nap;
+            try {
+                nap = round();
+            } catch (RuntimeException | Error e) {
+                complain("the housekeeper failed, and continues", e);
+                nap = PAUSE_NANOS;
             }
-            long nap = Math.min(idleNanos == 0 ? Long.MAX_VALUE : lookForIdleness(), untilAged());
             if (nap == Long.MAX_VALUE) {
                 LockSupport.park(this);
-            } else {
+            } else if (nap > 0) {
                 LockSupport.parkNanos(this, nap);
             }
+        }
+    }
+
+    // Returns the ns until the next round.
+    private long round() {
+        if (wanted) {
+            wanted = false;
+            step();
+            untilAged();
+            return 0;
+        }
+        return Math.min(idleNanos == 0 ? Long.MAX_VALUE : lookForIdleness(), untilAged());
+    }
+
+    private void complain(String what, Throwable cause) {
+        if (!complained) {
+            complained = true;
+            LOG.warn("{}: {}", what, cause.toString());
         }
     }
 
@@ -173,10 +193,7 @@ public final class Housekeeper implements AutoCloseable {
             awaitsSpace = isShort;
             complained = false;
         } catch (IOException | RuntimeException e) {
-            if (!complained) {
-                complained = true;
-                LOG.warn("segments could not be preallocated; the next push tries it again: {}", e.toString());
-            }
+            complain("segments could not be preallocated; the next push tries it again", e);
         }
     }
 

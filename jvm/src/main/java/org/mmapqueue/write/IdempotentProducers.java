@@ -75,22 +75,21 @@ public final class IdempotentProducers {
             throw new IllegalArgumentException(
                     "sequence " + sequence + " of producer " + producer + ", expected 0 or more");
         }
-        long offset = writer.stored(writer.offer(
-                () -> append(known, producer, sequence, digest, batch, sync), batch.count(), timeoutNanos, gone));
+        ProducerPage[] used = {null};
+        Writer.Append append = () -> {
+            long result;
+            do {
+                used[0] = page(known, producer);
+                result = appender.append(batch, new IdempotentAppend(used[0], sequence, digest, sync));
+            } while (result == Appender.RETIRED);
+            return result;
+        };
+        long offset = writer.stored(writer.offer(append, batch.count(), timeoutNanos, gone));
         if (sync) {
-            flusher.awaitDurable(meta.writing(), page(known, producer), sequence);
+            // A page that was closed since has nothing to be fsynced: the producer is parked, or was deleted.
+            flusher.awaitDurable(meta.writing(), () -> used[0].isDurable(sequence) || !known.isOpen(producer, used[0]));
         }
         return offset == Appender.DONE ? -1 : offset;
-    }
-
-    private long append(
-            Producers known, String producer, long sequence, BatchDigest digest, Records batch, boolean sync) {
-        while (true) {
-            long offset = appender.append(batch, new IdempotentAppend(page(known, producer), sequence, digest, sync));
-            if (offset != Appender.RETIRED) {
-                return offset;
-            }
-        }
     }
 
     private ProducerPage page(Producers known, String producer) {

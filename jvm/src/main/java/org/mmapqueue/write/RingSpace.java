@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import org.mmapqueue.config.Settings;
-import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.flush.Flusher;
 import org.mmapqueue.meta.ConsumerCursors;
@@ -236,23 +235,51 @@ final class RingSpace {
         return dropped.count(consumer);
     }
 
-    // The position after which a record begins, in this segment or a later one; the log end if there is none.
-    private long firstRecordFrom(long id, long writing) throws IOException {
-        for (long at = id; geometry.position(at, 0) < writing; at++) {
-            Segment segment = swapper.pin(at);
+    /**
+     * A position before which all records are older, by the headers that are whole: an estimate, where a search by time
+     * meets damage.
+     *
+     * @param micros µs since 1970
+     */
+    long endOfOlder(long micros) throws IOException {
+        long writing = meta.writing();
+        long end = 0;
+        for (long id = geometry.segmentOf(registry.lowWatermark()); geometry.position(id, 0) < writing; id++) {
+            Segment segment = swapper.pinIfThere(id, meta.fields().uuidLow());
+            if (segment == null) {
+                continue;
+            }
             try {
-                String fault = segment.headerFault(meta.fields().uuidLow());
-                if (fault != null) {
-                    throw new CorruptException(segment.path().toString(), 0, fault);
+                if (segment.baseTimestamp() >= micros) {
+                    break;
                 }
-                int first = segment.firstRecord();
-                if (first > 0 && geometry.position(at, first) <= writing) {
-                    return geometry.position(at, first == geometry.dataStart() ? 0 : first);
-                }
+                end = Math.max(end, firstRecordOf(segment, writing));
             } finally {
                 swapper.unpin(segment);
             }
         }
-        return writing;
+        return end;
+    }
+
+    // The position after which a record begins, in this segment or a later one; the log end if there is none. A segment
+    // with a damaged header is passed: no consumer could read it.
+    private long firstRecordFrom(long id, long writing) throws IOException {
+        long found = -1;
+        for (long at = id; found < 0 && geometry.position(at, 0) < writing; at++) {
+            Segment segment = swapper.pinIfThere(at, meta.fields().uuidLow());
+            if (segment != null) {
+                found = firstRecordOf(segment, writing);
+                swapper.unpin(segment);
+            }
+        }
+        return found < 0 ? writing : found;
+    }
+
+    // The position after which the first record of a segment begins; -1 without one.
+    private long firstRecordOf(Segment segment, long writing) {
+        int first = segment.firstRecord();
+        return first == 0 || geometry.position(segment.id(), first) > writing
+                ? -1
+                : geometry.position(segment.id(), first == geometry.dataStart() ? 0 : first);
     }
 }

@@ -128,6 +128,20 @@ class ConsumerLagTest {
         assertReads(gone, assertDropped(0, gone), 600);
     }
 
+    /** The writer would drop up to the beginning of this segment. */
+    @Test
+    void aDamagedHeaderDoesNotStopTheWriter() {
+        open(LAG);
+        ConsumerCore slow = consumer("default");
+        while (core.stats().writingPosition() / 4096 < 7) {
+            push(1);
+        }
+        Directories.flip(directory.resolve("6_segment.dat"), 40, 1);
+        push(400);
+        long end = core.endOffset();
+        assertReads(slow, assertDropped(0, slow), end);
+    }
+
     @Test
     void aConsumerWithinTheLimitKeepsEverything() {
         open(3 * LAG); // less than the ring, so that the writer needs the space

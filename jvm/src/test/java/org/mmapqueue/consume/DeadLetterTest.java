@@ -115,6 +115,22 @@ class DeadLetterTest {
         assertEquals(1, consumer.committedOffset());
     }
 
+    /** The move waits for nothing that an interrupt could end. */
+    @Test
+    void anInterruptedThreadMovesTheRecord() {
+        Consumer consumer = open(config(1));
+        push(1);
+        consumer.pop();
+        Thread.currentThread().interrupt();
+        try {
+            consumer.nack(0);
+        } finally {
+            assertTrue(Thread.interrupted());
+        }
+        assertLetters(0);
+        assertEquals(1, consumer.committedOffset());
+    }
+
     @Test
     void aRecordMovesUnchangedAndTheOthersStay() {
         Consumer consumer = open(config(1));

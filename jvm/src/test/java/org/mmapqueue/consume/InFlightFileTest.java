@@ -44,6 +44,11 @@ class InFlightFileTest {
         return window;
     }
 
+    private static void write(InFlightFile file, Window window, SavedInFlight saved, long committed, long reading)
+            throws IOException {
+        file.write(window, saved, window.first(), committed, reading);
+    }
+
     private static void assertTimes(SavedInFlight saved, long first, int... expected) {
         for (int i = 0; i < expected.length; i++) {
             assertEquals(expected[i], saved.times(first + i), "record " + i);
@@ -56,7 +61,7 @@ class InFlightFileTest {
         Window window = window(50, 1, 1, -1, 3);
         window.mark(50, Window.REQUEUED);
         window.mark(53, Window.DEAD);
-        file.write(window, new SavedInFlight(), COMMITTED, READING);
+        write(file, window, new SavedInFlight(), COMMITTED, READING);
         SavedInFlight found = new SavedInFlight();
         file.take(COMMITTED, 50, found);
         assertTimes(found, 50, 1, 1, SavedInFlight.ACKED, 3);
@@ -67,8 +72,16 @@ class InFlightFileTest {
     }
 
     @Test
+    void recordsBeforeTheWindowAreAcked() throws IOException {
+        file.write(window(50, 1, 2), new SavedInFlight(), 48, COMMITTED, READING);
+        SavedInFlight found = new SavedInFlight();
+        file.take(COMMITTED, 48, found);
+        assertTimes(found, 48, SavedInFlight.ACKED, SavedInFlight.ACKED, 1, 2);
+    }
+
+    @Test
     void nothingInFlightMakesNoFile() throws IOException {
-        file.write(window(9), new SavedInFlight(), COMMITTED, READING);
+        write(file, window(9), new SavedInFlight(), COMMITTED, READING);
         assertFalse(Files.exists(path));
     }
 
@@ -80,7 +93,7 @@ class InFlightFileTest {
         before.add(50, 1, 2);
         before.endAt(READING);
         assertEquals(4, before.times(50));
-        file.write(window(50, 5), before, COMMITTED, READING - 8);
+        write(file, window(50, 5), before, COMMITTED, READING - 8);
         SavedInFlight found = new SavedInFlight();
         file.take(COMMITTED, 50, found);
         assertTimes(found, 50, 5, 4, SavedInFlight.ACKED, 2);
@@ -88,10 +101,10 @@ class InFlightFileTest {
 
     @Test
     void savedAttemptsAreWrittenAgainWithTheirEndPosition() throws IOException {
-        file.write(window(50, 1, 2, 3), new SavedInFlight(), COMMITTED, READING);
+        write(file, window(50, 1, 2, 3), new SavedInFlight(), COMMITTED, READING);
         SavedInFlight found = new SavedInFlight();
         file.take(COMMITTED, 50, found);
-        file.write(window(50, 2), found, COMMITTED, COMMITTED + 16);
+        write(file, window(50, 2), found, COMMITTED, COMMITTED + 16);
         deleteBeyond(READING);
         assertTrue(Files.exists(path));
         deleteBeyond(READING - 8);
@@ -105,8 +118,8 @@ class InFlightFileTest {
     @Test
     void aFileWithRecordsPastTheLogEndIsDeleted() throws IOException {
         InFlightFile other = new InFlightFile(DiskStorage.INSTANCE, temp, "other", QUEUE);
-        file.write(window(50, 1, 2), new SavedInFlight(), COMMITTED, READING);
-        other.write(window(50, 1), new SavedInFlight(), COMMITTED, READING - 16);
+        write(file, window(50, 1, 2), new SavedInFlight(), COMMITTED, READING);
+        write(other, window(50, 1), new SavedInFlight(), COMMITTED, READING - 16);
         deleteBeyond(READING - 16);
         assertFalse(Files.exists(path));
         SavedInFlight found = new SavedInFlight();
@@ -117,18 +130,18 @@ class InFlightFileTest {
 
     @Test
     void aPositionBeforeCommittedIsIgnored() throws IOException {
-        file.write(window(50, 1), new SavedInFlight(), COMMITTED, COMMITTED - 8);
+        write(file, window(50, 1), new SavedInFlight(), COMMITTED, COMMITTED - 8);
         assertIgnored("reading before committed");
     }
 
     @Test
     void aFileOfAnotherPositionOrQueueIsIgnored() throws IOException {
-        file.write(window(50, 1), new SavedInFlight(), COMMITTED, READING);
+        write(file, window(50, 1), new SavedInFlight(), COMMITTED, READING);
         SavedInFlight found = new SavedInFlight();
         file.take(COMMITTED + 8, 50, found);
         assertEquals(50, found.end(50));
         assertFalse(Files.exists(path));
-        file.write(window(50, 1), new SavedInFlight(), COMMITTED, READING);
+        write(file, window(50, 1), new SavedInFlight(), COMMITTED, READING);
         MetaFields other = new MetaFields(2, 8, 4096, 1, 3, true, 1000, 0, 1);
         new InFlightFile(DiskStorage.INSTANCE, temp, "one", other).take(COMMITTED, 50, found);
         assertEquals(50, found.end(50));
@@ -137,7 +150,7 @@ class InFlightFileTest {
     /** At worst a record is redelivered, or with fewer attempts; no other record ever counts as acked. */
     @Test
     void aDamagedFileIsIgnored() throws IOException {
-        file.write(window(50, 1, -1, 2, -1, 3), new SavedInFlight(), COMMITTED, READING);
+        write(file, window(50, 1, -1, 2, -1, 3), new SavedInFlight(), COMMITTED, READING);
         byte[] image = Files.readAllBytes(path);
         for (int at = 0; at < image.length; at++) {
             Files.write(path, image);
@@ -164,7 +177,7 @@ class InFlightFileTest {
     @Test
     void aDeletedFileIsGone() throws IOException {
         file.delete();
-        file.write(window(50, 1), new SavedInFlight(), COMMITTED, READING);
+        write(file, window(50, 1), new SavedInFlight(), COMMITTED, READING);
         assertTrue(Files.exists(path));
         file.delete();
         assertFalse(Files.exists(path));
@@ -180,7 +193,7 @@ class InFlightFileTest {
             times = random.nextInt(4) > 0 ? times : random.nextInt(5) == 0 ? -1 : random.nextInt(10_000);
             attempts[i] = i == 0 ? 1 : times;
         }
-        file.write(window(1L << 33, attempts), new SavedInFlight(), COMMITTED, READING);
+        write(file, window(1L << 33, attempts), new SavedInFlight(), COMMITTED, READING);
         SavedInFlight found = new SavedInFlight();
         file.take(COMMITTED, 1L << 33, found);
         assertTimes(found, 1L << 33, attempts);

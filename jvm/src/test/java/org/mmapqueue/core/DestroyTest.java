@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.UUID;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -60,6 +61,19 @@ class DestroyTest {
             assertEquals(0, next.endOffset());
             assertNotEquals(id, next.id());
         }
+    }
+
+    @Test
+    void theThreadOfAsynchronousPushesEnds() throws Exception {
+        MmapQueue queue = open();
+        queue.pushAsync(new byte[1], true).join();
+        Thread pusher = Thread.getAllStackTraces().keySet().stream()
+                .filter(each -> each.getName().equals("mmapqueue-queue-async"))
+                .findFirst()
+                .orElseThrow();
+        queue.destroy();
+        pusher.join(TimeUnit.SECONDS.toMillis(60));
+        assertFalse(pusher.isAlive());
     }
 
     /** Names that a queue does not use, also such that look similar. */

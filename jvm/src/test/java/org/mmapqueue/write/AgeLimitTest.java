@@ -20,6 +20,7 @@ import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.support.Cores;
+import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 import org.mmapqueue.tool.repair.Repairer;
@@ -80,6 +81,24 @@ class AgeLimitTest {
             assertEquals(30, dropped(core.consumerStats(), "slow"));
             assertEquals(0, dropped(core.consumerStats(), "quick"));
             assertEquals(30, core.log().firstOffset());
+        } finally {
+            core.close();
+        }
+    }
+
+    /** The search by time meets the header; headers that are whole show that the records before them are old. */
+    @Test
+    void aDamagedHeaderDoesNotKeepAllOldRecords() throws Exception {
+        make();
+        QueueCore core = Cores.open(config().maxAge(Duration.ofHours(1)).build(), DiskStorage.INSTANCE);
+        try {
+            ConsumerCore slow = core.consumer("slow", StartAt.EARLIEST);
+            Directories.flip(temp.resolve("queue/2_segment.dat"), 40, 1);
+            core.writer().dropAged();
+            DroppedException error = assertThrows(DroppedException.class, () -> core.poll(slow));
+            assertEquals(0, error.first());
+            assertTrue(error.last() > 0 && error.last() < 30, error.getMessage());
+            assertEquals(error.last() + 1, core.poll(slow).offset());
         } finally {
             core.close();
         }

@@ -1,0 +1,30 @@
+package org.mmapqueue.write;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.mmapqueue.segment.Format;
+import org.mmapqueue.segment.Geometry;
+
+class HousekeeperTest {
+    /** Else max_age, gc_on_idle and preallocation would end with a moment without memory. */
+    @Test
+    void anErrorDoesNotEndIt() throws InterruptedException {
+        CountDownLatch calls = new CountDownLatch(2);
+        Runnable dropAged = () -> {
+            calls.countDown();
+            throw new OutOfMemoryError("by the test");
+        };
+        // Neither the swapper nor the ring is used before the writer has rolled.
+        Housekeeper housekeeper = new Housekeeper(
+                "housekeeper", null, null, new Geometry(Format.V2, 4096, 8), 4, 0, () -> 0, () -> {}, 1, dropAged);
+        housekeeper.start();
+        try {
+            assertTrue(calls.await(60, TimeUnit.SECONDS));
+        } finally {
+            housekeeper.close();
+        }
+    }
+}
