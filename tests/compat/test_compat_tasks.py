@@ -82,6 +82,20 @@ def test_nack_requeues_an_item(make: Make) -> None:
     assert jobs.get(timeout=30) == 2
 
 
+def test_a_nack_with_a_wrong_delay_leaves_the_item_in_flight(make: Make) -> None:
+    jobs = make()
+    jobs.put(1)
+    item = jobs.get()
+    for delay in (-1, "5 parsecs"):
+        with pytest.raises(ValueError, match="delay = "):
+            jobs.nack(item, delay=delay)
+    with pytest.raises(TypeError, match="delay is"):
+        jobs.nack(item, delay=None)  # type: ignore[arg-type]
+    assert jobs.unfinished_tasks == 1
+    jobs.ack(item)
+    jobs.join()
+
+
 def test_an_item_with_its_attempts_used_up_is_dead_lettered(make: Make, tmp_path: Path) -> None:
     jobs = make(max_attempts=2, dead_letter_dir=tmp_path / "dead")
     jobs.put("bad")

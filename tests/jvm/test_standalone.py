@@ -8,7 +8,9 @@ import signal
 import socket
 import stat
 import subprocess
+import sys
 import time
+import warnings
 from pathlib import Path
 
 import pytest
@@ -183,14 +185,35 @@ def test_a_collected_queue_is_closed(tmp_path: Path) -> None:
     with pytest.warns(ResourceWarning, match="was not closed"):
         consumers.clear()
 
-    def can_be_configured_anew() -> bool:
-        try:
-            mmapqueue.Queue(tmp_path, max_in_mem_segments=8).close()
-        except mmapqueue.ConfigError:
-            return False
-        return True
+    assert eventually(lambda: can_be_configured_anew(tmp_path))
 
-    assert eventually(can_be_configured_anew)
+
+def can_be_configured_anew(directory: Path) -> bool:
+    """Whether no handle has the queue open."""
+    try:
+        mmapqueue.Queue(directory, max_in_mem_segments=8).close()
+    except mmapqueue.ConfigError:
+        return False
+    return True
+
+
+def test_where_the_warning_is_an_error_a_collected_queue_is_closed_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raised: list[str] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda each: raised.append(str(each.exc_value)))
+    queue = mmapqueue.Queue(tmp_path, **SMALL)
+    producer = queue.producer(linger=3600)
+    handle = producer.push(b"one")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        del producer
+        gc.collect()
+        assert handle.result(timeout=60) == 0
+        del handle, queue
+        gc.collect()
+        assert eventually(lambda: can_be_configured_anew(tmp_path))
+    assert ["BatchingProducer" in text for text in raised] == [True, False]
 
 
 def test_there_is_one_for_all_queues(open_queue: Open, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import mmapqueue
+import mmapqueue.compat
 from conftest import SMALL, Open, Script, data
 
 # Numbers
@@ -59,6 +60,16 @@ def test_what_is_neither_a_message_nor_an_offset(open_queue: Open, value: Any) -
     with pytest.raises(TypeError, match=f"an offset is an int, not {name}"):
         queue.read_at(value)
     assert queue.lag() == 1
+
+
+def test_one_message_is_not_several(open_queue: Open) -> None:
+    queue = open_queue()
+    queue.push(b"a")
+    message = queue.pop()
+    for what, call in (("ack_many", queue.ack_many), ("release", queue.release)):
+        with pytest.raises(TypeError, match=f"{what} takes several messages or offsets"):
+            call(message)
+    assert queue.unacked() == 1
 
 
 # Messages of others
@@ -136,6 +147,24 @@ def test_no_path_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("wrong", [None, 5, True, b"queue"])
+def test_what_is_no_path_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    calls: dict[str, Callable[[], object]] = {
+        "path": lambda: mmapqueue.Queue(wrong),
+        "target": lambda: mmapqueue.copy("queue", wrong),
+    }
+    if wrong is not None:
+        calls["dead_letter_dir"] = lambda: mmapqueue.Queue("queue", max_attempts=3, dead_letter_dir=wrong)
+        calls["archive_uri"] = lambda: mmapqueue.Queue("queue", archive_uri=wrong)
+    for argument, call in calls.items():
+        with pytest.raises(TypeError, match=rf"^{argument} .*, not {type(wrong).__name__}$"):
+            call()
+    with pytest.raises(mmapqueue.ConfigError, match="allowed: the path of a directory"):
+        mmapqueue.verify("a\0b")
+    assert not any(tmp_path.iterdir())
+
+
 def test_a_tilde_is_the_home(script: Script) -> None:
     home = script.directory / "home"
     home.mkdir()
@@ -167,6 +196,26 @@ def test_a_path_that_java_can_not_have(tmp_path: Path, open_queue: Open) -> None
 
 
 # Names
+
+
+@pytest.mark.parametrize("wrong", [None, 5, True, b"abc", ["x"]])
+def test_what_is_no_name_is_refused(small_queue: mmapqueue.Queue, tmp_path: Path, wrong: Any) -> None:
+    """The JVM would take None as the name "None", and bytes as their text in base 64."""
+    calls: dict[Callable[[], object], str] = {
+        lambda: small_queue.consumer(wrong): "consumer",
+        lambda: small_queue.create_consumer(wrong): "consumer",
+        lambda: small_queue.delete_consumer(wrong): "consumer",
+        lambda: mmapqueue.Queue(tmp_path / "other", consumer=wrong): "consumer",
+        lambda: mmapqueue.compat.Queue(path=tmp_path / "other", consumer=wrong): "consumer",
+        lambda: small_queue.push_once(wrong, 1, [b"x"]): "producer",
+        lambda: small_queue.last_sequence(wrong): "producer",
+        lambda: small_queue.forget_producer(wrong): "producer",
+    }
+    for call, argument in calls.items():
+        with pytest.raises(TypeError, match=rf"^{argument} is a name, a str, not {type(wrong).__name__}$"):
+            call()
+    assert (small_queue.consumers(), small_queue.producers(), small_queue.end_offset()) == ([], [], 0)
+    assert not (tmp_path / "other").exists()
 
 
 def test_messages_name_what_users_know(small_queue: mmapqueue.Queue) -> None:

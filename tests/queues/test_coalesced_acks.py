@@ -1,12 +1,13 @@
 """Acks that reach the JVM together."""
 
 import threading
+from pathlib import Path
 
 import pytest
 from prefetching import NEVER, in_jvm
 
 import mmapqueue
-from conftest import SMALL, Open, eventually, fill
+from conftest import SMALL, Open, Script, eventually, fill
 
 
 @pytest.mark.parametrize("single", [False, True])
@@ -64,6 +65,24 @@ def test_acks_reach_the_jvm_by_themselves(open_queue: Open) -> None:
     for left in (9, 8, 7):
         queue.ack(queue.pop())
         assert eventually(lambda left=left: in_jvm(queue, "lag") == left)  # type: ignore[misc]
+
+
+def test_acks_of_a_queue_that_a_program_drops_are_sent(open_queue: Open, script: Script, tmp_path: Path) -> None:
+    script.run(
+        """
+        import sys, mmapqueue
+
+        def work():
+            queue = mmapqueue.Queue(sys.argv[1], capacity="16m")
+            queue.push_many([b"x"] * 10)
+            for _ in range(10):
+                queue.pop().ack()
+
+        work()
+        """,
+        tmp_path / "queue",
+    )
+    assert open_queue().lag() == 0
 
 
 def test_acks_are_sent_at_once_without_linger(open_queue: Open) -> None:

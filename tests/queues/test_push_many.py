@@ -1,5 +1,7 @@
 """Pushes of many records in one call, atomic or not."""
 
+import asyncio
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
@@ -15,6 +17,23 @@ def test_push_many_takes_any_iterable_of_any_length(any_queue: mmapqueue.Queue) 
     assert any_queue.push_many({b"1500": None}) == 1
     assert any_queue.push_many((), atomic=True) == 0
     assert data(any_queue.consume(timeout=0)) == [b"%d" % i for i in range(1501)]
+
+
+def _in_one_buffer(records: list[bytes]) -> Iterator[bytearray | memoryview]:
+    """What a loop of `readinto` yields: every record in the same memory."""
+    buffer = bytearray(4)
+    for number, record in enumerate(records):
+        buffer[:] = record
+        yield memoryview(buffer) if number % 2 else buffer
+
+
+def test_an_iterator_may_use_one_buffer_for_all_records(any_queue: mmapqueue.Queue) -> None:
+    records = [b"%04d" % number for number in range(600)]
+    assert any_queue.push_many(_in_one_buffer(records)) == 600
+    assert any_queue.push_many(_in_one_buffer(records), atomic=True) == 600
+    assert any_queue.push_once("importer", 1, _in_one_buffer(records)) == 1200
+    assert asyncio.run(any_queue.apush_many(_in_one_buffer(records))) == 600
+    assert data(any_queue) == records * 4
 
 
 def test_push_many_of_more_than_any_buffer_holds(open_queue: Open) -> None:

@@ -1,9 +1,11 @@
 """Many threads at once."""
 
 import gc
+import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -276,3 +278,28 @@ def test_buffers_that_were_collected_in_a_cycle_are_used_again(open_queue: Open)
     finally:
         gc.enable()
     assert consumer.unacked() == 3
+
+
+def test_consumers_are_opened_beside_calls_of_other_threads(open_queue: Open) -> None:
+    """Each call sends the acks of all consumers."""
+    queue = open_queue()
+    opened = threading.Event()
+
+    def call() -> None:
+        while not opened.is_set():
+            queue.end_offset()
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(3) as threads:
+            calls = [threads.submit(call) for _ in range(3)]
+            try:
+                consumers = [queue.consumer(f"c{number}") for number in range(150)]
+            finally:
+                opened.set()
+            for each in calls:
+                each.result()
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(consumers) == 150

@@ -107,6 +107,23 @@ def test_a_failed_record_is_requeued_and_logged(open_queue: Open, caplog: pytest
     assert queue.lag() == 0
 
 
+def test_a_record_that_its_handler_has_requeued_is_not_acked(open_queue: Open) -> None:
+    queue = pushed(open_queue(), 3)
+    handled: list[tuple[int, int]] = []
+
+    def handle(message: mmapqueue.Message) -> None:
+        handled.append((message.offset, message.attempts))
+        if handled[-1] == (1, 1):
+            message.nack(delay="300ms")
+        elif message.offset == 2:
+            with message:
+                pass
+
+    assert queue.process(handle, timeout="2s") == 4
+    assert handled == [(0, 1), (1, 1), (2, 1), (1, 2)]
+    assert (queue.lag(), queue.unacked()) == (0, 0)
+
+
 def test_retry_delay(open_queue: Open) -> None:
     queue = pushed(open_queue(), 3)
     times = []

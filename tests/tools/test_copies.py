@@ -62,3 +62,14 @@ def test_the_command_line(closed: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert "up to 32 segments of 65536 bytes" in capsys.readouterr().out
     for words in (["resize", str(closed)], ["copy", str(closed)], ["resize", str(tmp_path / "none"), "--capacity=1m"]):
         assert main(words) != 0
+
+
+def test_records_over_more_segments_than_are_open_at_once(open_queue: Open, tmp_path: Path) -> None:
+    records = [bytes([number]) * size for number, size in enumerate([100, 3_000_000, 5_000_000, 100, 2_000_000, 7])]
+    with open_queue(capacity="32m", segment_size="128k", max_event_size="6m") as queue:
+        queue.push_many(records)
+    mmapqueue.copy(tmp_path / "queue", tmp_path / "copy", segment_size="256k")
+    mmapqueue.resize(tmp_path / "queue", "64m")
+    for each in ("queue", "copy"):
+        with open_queue(tmp_path / each) as queue:
+            assert data(queue) == records

@@ -90,10 +90,11 @@ def _begin_end() -> None:
 
 def _collected(key: int, what: str) -> None:
     if key in _open and _pid == os.getpid():
-        warnings.warn(f"{what} was not closed", ResourceWarning, stacklevel=2)
         # At the very end no thread can be started; close_all has run by then.
         with contextlib.suppress(RuntimeError):
             threading.Thread(target=_close, args=(key,), name="mmapqueue-close", daemon=True).start()
+        # Last: a filter may make it an error.
+        warnings.warn(f"{what} was not closed", ResourceWarning, stacklevel=2)
 
 
 def _close(key: int) -> None:

@@ -12,6 +12,7 @@ from mmapqueue._queue.consuming.popper import Popper
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.stats import ConsumerStats, parsed_consumers
 from mmapqueue._values.annotations import Value
+from mmapqueue._values.arguments import name_of
 from mmapqueue._values.durations import Duration
 from mmapqueue._values.offsets import STARTS, SeekTarget, target_text
 
@@ -64,6 +65,7 @@ class Consumers(AsyncReading[Value], ArrowReading[Value]):
             (b'one', b'one')
         """
         self._handle.check()
+        name_of("consumer", name)
         ahead = self._ahead.replaced(self._handle.config, prefetch, ack_linger)
         with self._consumers_lock:
             known = self._consumers.get(name)
@@ -91,7 +93,7 @@ class Consumers(AsyncReading[Value], ArrowReading[Value]):
             >>> queue.consumers()
             ['audit']
         """
-        self._handle.call("createConsumer", name, target_text(start, STARTS))
+        self._handle.call("createConsumer", name_of("consumer", name), target_text(start, STARTS))
 
     def delete_consumer(self, name: str) -> None:
         """Deletes a consumer. The space that only it held becomes free. Closes it if this process owns it.
@@ -114,7 +116,7 @@ class Consumers(AsyncReading[Value], ArrowReading[Value]):
             >>> queue.consumers()
             []
         """
-        self._handle.call("deleteConsumer", name)
+        self._handle.call("deleteConsumer", name_of("consumer", name))
         known = self._consumers.get(name)
         if known is not None:
             known.close()

@@ -4,8 +4,8 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any, Protocol
-from weakref import WeakSet, WeakValueDictionary
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 from py4j.java_gateway import JavaObject
 
@@ -23,6 +23,8 @@ from mmapqueue._values.serializers import Codec
 
 if TYPE_CHECKING:
     from mmapqueue._queue.threads import Threads
+
+_T = TypeVar("_T")
 
 _getpid = os.getpid
 
@@ -78,7 +80,7 @@ class QueueHandle:
         pool: The shared buffers that no thread keeps.
         thread_buffers: The buffers that threads keep, by identity.
         producers: The batching producers. They end before the queue closes.
-        releasables: The consumers. They end before the queue closes.
+        releasables: The consumers, by identity. They end before the queue closes.
     """
 
     def __init__(
@@ -99,7 +101,7 @@ class QueueHandle:
         self.pool = BufferPool(java_handle, Path(path), self.lifetime)
         self.thread_buffers: WeakValueDictionary[int, ThreadBuffer] = WeakValueDictionary()
         self.producers: set[Stoppable] = set()
-        self.releasables: WeakSet[Releasable] = WeakSet()
+        self.releasables: WeakValueDictionary[int, Releasable] = WeakValueDictionary()
         # The program may end, in another thread, before `track` has returned.
         self._closed: Callable[[], None] = lambda: None
         self._closed = finalizers.track(self, self._close, f"mmapqueue.Queue({path!r})")
@@ -146,7 +148,7 @@ class QueueHandle:
 
     def send_acks(self) -> bool:
         """Sends the acks of all consumers; returns whether there were any."""
-        sent = [consumer.send_acks() for consumer in list(self.releasables)]
+        sent = [consumer.send_acks() for consumer in living(self.releasables)]
         return any(sent)
 
     def record(self, item: object) -> bytes:
@@ -166,7 +168,7 @@ class QueueHandle:
     def release_undelivered(self) -> None:
         """Releases what consumers have popped ahead: the JVM counts it as not popped."""
         with Shield():
-            for consumer in list(self.releasables):
+            for consumer in living(self.releasables):
                 consumer.release_undelivered()
 
     def close(self) -> None:
@@ -178,10 +180,10 @@ class QueueHandle:
                 return
             for producer in list(self.producers):
                 producer.stop_with_queue()
-            for consumer in list(self.releasables):
+            for consumer in living(self.releasables):
                 consumer.end()
             self.lifetime.closed = True
-            for consumer in list(self.releasables):
+            for consumer in living(self.releasables):
                 consumer.forget_ready()
             try:
                 self._close.within()
@@ -190,7 +192,7 @@ class QueueHandle:
                 if self._threads is not None:
                     self._threads.close()
                 self.pool.close()
-                for buffer in self._live_buffers():
+                for buffer in living(self.thread_buffers):
                     if not buffer.busy:
                         buffer.free()
 
@@ -198,9 +200,11 @@ class QueueHandle:
         """Closes the handle, and waits for the answers of the calls that this wakes: the JVM ends next."""
         self.close()
         deadline = monotonic() + 2 * SLICE_MILLIS / 1000
-        while monotonic() < deadline and any(buffer.busy for buffer in self._live_buffers()):
+        while monotonic() < deadline and any(buffer.busy for buffer in living(self.thread_buffers)):
             sleep(0.005)
 
-    def _live_buffers(self) -> list[ThreadBuffer]:
-        buffers = [reference() for reference in self.thread_buffers.valuerefs()]
-        return [buffer for buffer in buffers if buffer is not None]
+
+def living(objects: WeakValueDictionary[int, _T]) -> list[_T]:
+    """The objects that still exist. Other threads may add some at the same time, which a loop over a WeakSet forbids."""
+    found = [reference() for reference in objects.valuerefs()]
+    return [each for each in found if each is not None]

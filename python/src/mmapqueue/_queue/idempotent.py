@@ -11,7 +11,7 @@ from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.producer import Producer, ProducerSequence, Record
 from mmapqueue._queue.stats import ProducerStats, parsed_producers
 from mmapqueue._values.annotations import Value
-from mmapqueue._values.arguments import Size, whole
+from mmapqueue._values.arguments import Size, name_of, whole
 from mmapqueue._values.durations import Duration
 
 
@@ -97,7 +97,7 @@ class IdempotentProducers(Generic[Value]):
         if not 0 <= whole("sequence", sequence) <= names.LONG_MAX:
             raise ValueError(f"sequence = {sequence}: it must be 0 to {names.LONG_MAX}")
         records = self._handle.records(items)
-        return self._producer.push_once(ProducerSequence(producer, sequence), records, timeout, sync)
+        return self._producer.push_once(ProducerSequence(name_of("producer", producer), sequence), records, timeout, sync)
 
     def last_sequence(self, producer: str) -> int | None:
         """The sequence number of a producer's last batch of `push_once`; None for an unknown producer.
@@ -115,7 +115,7 @@ class IdempotentProducers(Generic[Value]):
             >>> queue.last_sequence("importer")
             1
         """
-        last: int = self._handle.call("lastSequence", producer)
+        last: int = self._handle.call("lastSequence", name_of("producer", producer))
         return None if last < 0 else last
 
     def producers(self) -> list[str]:
@@ -162,4 +162,4 @@ class IdempotentProducers(Generic[Value]):
             >>> queue.producers()
             []
         """
-        self._handle.call("forgetProducer", producer)
+        self._handle.call("forgetProducer", name_of("producer", producer))

@@ -66,12 +66,12 @@ class Iteration(Reading[Value]):
     ) -> int:
         """Calls a handler with each record, in threads, and acks the records that it returns for.
 
-        A record is acked, alone, when the handler returns. When the handler raises an Exception, the record is requeued
-        with `nack`, and the logger "mmapqueue" logs the error. It is redelivered after retry_delay, max_attempts times
-        at most if the queue was opened with that, else without limit; other records are handled between its attempts.
-        On Ctrl-C, and on any error of this call, records that no handler was called with are released, running handlers
-        are waited for, and the error is raised. A second Ctrl-C does not wait: each handler acks or nacks its own
-        record at its end.
+        A record is acked, alone, when the handler returns, unless the handler has acked, nacked or released it itself.
+        When the handler raises an Exception, the record is requeued with `nack`, and the logger "mmapqueue" logs the
+        error. It is redelivered after retry_delay, max_attempts times at most if the queue was opened with that, else
+        without limit; other records are handled between its attempts. On Ctrl-C, and on any error of this call, records
+        that no handler was called with are released, running handlers are waited for, and the error is raised. A second
+        Ctrl-C does not wait: each handler acks or nacks its own record at its end.
 
         With visibility_timeout set, a whole batch must be handled within it: keep max_records small.
 

@@ -1,6 +1,5 @@
 """The configuration of a queue as the JVM takes it."""
 
-import os
 from collections.abc import Callable, Mapping
 from typing import cast, get_type_hints
 
@@ -35,11 +34,11 @@ def options(directory: str, configuration: Mapping[str, object]) -> str:
             continue
         if key == _CAPACITY:
             value = size_in_bytes(key, value)  # type: ignore[arg-type]
-        if key == _DEAD_LETTERS and isinstance(value, str | os.PathLike):
+        if key == _DEAD_LETTERS:
             # The JVM may have another working directory.
-            value = absolute(key, value)
-        if key == _ARCHIVE and isinstance(value, str | os.PathLike):
-            value = location(key, value)
+            value = absolute(key, value)  # type: ignore[arg-type]
+        if key == _ARCHIVE:
+            value = location(key, value)  # type: ignore[arg-type]
         if key in DURATIONS:
             found = millis(key, value)
             value = value if found is None else found

@@ -22,7 +22,6 @@ Record = bytes | bytearray | memoryview
 #: Records back to back.
 Payload = bytes | memoryview
 
-_BYTES = {bytes}
 #: The records of the first chunk, while their sizes are unknown; and the growth of each next chunk.
 _FIRST_CHUNK = 256
 _CHUNK_GROWTH = 8
@@ -164,7 +163,7 @@ class Producer:
 
     def _push_many(self, items: Iterable[Record], deadline: Deadline, atomic: bool, pushed: _Pushed) -> None:
         if atomic:
-            records = _all_bytes(list(items))
+            records = _all_bytes(items)
             if records:
                 self._push_as_one(self._begin(), *_packed(records), deadline, False, pushed)
             return
@@ -172,7 +171,7 @@ class Producer:
         # Bounds the memory for records of the largest allowed size.
         want = max(1, min(_FIRST_CHUNK, LARGE_BYTES // self._handle.max_event_size))
         own = self._begin()
-        while records := _all_bytes(list(islice(source, want))):
+        while records := _all_bytes(islice(source, want)):
             lengths = list(map(len, records))
             size = sum(lengths)
             if size > own.buffer.payload_limit:
@@ -220,7 +219,7 @@ class Producer:
     ) -> int | None:
         """As `Queue.push_once`."""
         deadline = Deadline(True, timeout)
-        records = _all_bytes(list(items))
+        records = _all_bytes(items)
         try:
             offset = self._push_as_one(self._begin(), *_packed(records), deadline, sync, _Pushed(), sequenced)
         except Closed:
@@ -392,6 +391,6 @@ def _packed(records: list[bytes]) -> tuple[bytes, list[int]]:
     return records[0] if len(records) == 1 else b"".join(records), list(map(len, records))
 
 
-def _all_bytes(items: list[Record]) -> list[bytes]:
-    only_bytes = set(map(type, items)) <= _BYTES
-    return items if only_bytes else [as_bytes(item) for item in items]  # type: ignore[return-value]
+def _all_bytes(items: Iterable[Record]) -> list[bytes]:
+    # While they are taken: an iterator may fill one bytearray again for each record.
+    return [item if type(item) is bytes else as_bytes(item) for item in items]

@@ -28,7 +28,7 @@ from mmapqueue._queue.reading import Reading, adopt
 from mmapqueue._queue.shipping import Shipping
 from mmapqueue._queue.stats import Rates, Stats, parsed
 from mmapqueue._values.annotations import Self, SparkContext, SparkSession, Unpack, Value
-from mmapqueue._values.arguments import absolute
+from mmapqueue._values.arguments import absolute, name_of
 from mmapqueue._values.closing import Closing
 from mmapqueue._values.configuration import Configuration, EffectiveConfiguration, OpenOptions
 from mmapqueue._values.durations import Duration, seconds
@@ -160,6 +160,7 @@ class Queue(
             7
         """
         self.path = absolute("path", path)
+        name_of("consumer", consumer)
         keys = options(self.path, configuration)
         codec = None if serializer is None else serializer_of(serializer)
         patience = seconds("lock_timeout", lock_timeout)

@@ -265,6 +265,8 @@ class Reading(ABC, Generic[Value]):
             1
         """
         popper = self._required("release")
+        if isinstance(messages, Message):
+            raise TypeError("release takes several messages or offsets: put the one into a list")
         popper.release(offsets_of("release", messages, popper.origin))
 
     # ---- position

@@ -59,8 +59,8 @@ class Workers:
         # Offsets that handlers have failed for in this call and not handled since.
         self._failing: set[int] = set()
         self._max_attempts = popper.handle.config["max_attempts"]
-        # What to ack, and what to nack.
-        self._done: list[tuple[Batch, AnyMessage]] = []
+        # What to ack, unless its handler has answered for it; and what to nack.
+        self._done: list[tuple[Batch, AnyMessage, bool]] = []
         self._failed: list[tuple[Batch, AnyMessage, int]] = []
         # The exception of a handler that ends the call, such as SystemExit.
         self._broken: BaseException | None = None
@@ -153,6 +153,8 @@ class Workers:
                 self._busy += 1
                 self._busy_new += new
             failed, broken, delay = False, None, 0
+            offset, in_blocks = item[1].offset, self._popper.in_blocks
+            in_blocks.add(offset)
             try:
                 self._handler(item[1])
             except Exception:
@@ -161,13 +163,16 @@ class Workers:
                 self._log(item[1])
             except BaseException as error:
                 failed, broken = True, error
+            # As in a `with` block: the handler may have acked, nacked or released the record itself.
+            answered = offset not in in_blocks
+            in_blocks.discard(offset)
             with self._changed:
                 self._busy -= 1
                 self._busy_new -= new
                 if failed:
                     self._failed.append((*item, delay))
                 else:
-                    self._done.append(item)
+                    self._done.append((*item, answered))
                 self._handled += not failed
                 if broken is not None:
                     self._broken = self._broken or broken
@@ -183,9 +188,10 @@ class Workers:
         with self._changed:
             done, self._done = self._done, []
             failed, self._failed = self._failed, []
-            self._failing.difference_update(message.offset for _, message in done)
+            self._failing.difference_update(message.offset for _, message, _ in done)
             self._failing.update(message.offset for _, message, _ in failed if not self._is_last_attempt(message))
-        self._ack([message.offset for batch, message in done if batch.undelivered is self._popper.undelivered])
+        current = self._popper.undelivered
+        self._ack([message.offset for batch, message, answered in done if batch.undelivered is current and not answered])
         for batch, message, delay in failed:
             if batch.undelivered is self._popper.undelivered:
                 self._nack(message.offset, delay)

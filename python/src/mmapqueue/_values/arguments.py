@@ -33,6 +33,13 @@ def count(name: str, number: int) -> int:
     return found
 
 
+def name_of(what: str, name: str) -> str:
+    """A name; raises TypeError for anything else, which the JVM would take as its text: None as the name "None"."""
+    if not isinstance(name, str):
+        raise TypeError(f"{what} is a name, a str, not {type(name).__name__}")
+    return name
+
+
 def as_bytes(data: object) -> bytes:
     """The bytes of what is bytes-like.
 
@@ -100,14 +107,14 @@ def absolute(key: str, path: str | os.PathLike[str]) -> str:
         path: The path, relative to the working directory of this process.
 
     Raises:
-        ConfigError: It is empty, or has bytes that are not UTF-8, which Java cannot open.
+        ConfigError: It is empty, or has a NUL, or bytes that are not UTF-8, which Java cannot open.
         TypeError: It is no path.
     """
-    text = os.fspath(path)
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(text, str):
         raise TypeError(f"{key} is a str or an os.PathLike of one, not {type(path).__name__}")
-    if not text:
-        raise ConfigError(f"{key} = '' is invalid; allowed: {_PATH}", key, text, _PATH)
+    if not text or "\0" in text:
+        raise ConfigError(f"{key} = {text!r} is invalid; allowed: {_PATH}", key, text, _PATH)
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import mmapqueue
-from mmapqueue._values.durations import Duration
+from mmapqueue._values.durations import Duration, seconds
 from mmapqueue.compat._in_flight import Delivery, InFlight
 
 T = TypeVar("T")
@@ -76,8 +76,9 @@ class Tasks(queue.Queue[T]):
             ValueError: As from `ack`; or the delay is negative.
             Closed: The queue was closed. The item is redelivered after the next open.
         """
+        lasts = seconds("delay", delay)
         offset = self._mark("nack", item)
-        self._end_marking(lambda: self._consumer.nack(offset, delay))
+        self._end_marking(lambda: self._consumer.nack(offset, lasts))
 
     def _mark(self, what: str, item: T | mmapqueue.Undecodable) -> int:
         """Begins to mark an item; its offset."""

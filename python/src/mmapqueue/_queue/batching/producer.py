@@ -178,9 +178,11 @@ class BatchingProducer(AsyncClosing, Generic[Value]):
 
     def __del__(self) -> None:
         if not self._closed and not self._is_of_parent():
-            if not self._sender.ended:
-                warnings.warn(f"{self!r} was not closed", ResourceWarning, stacklevel=2)
+            ended = self._sender.ended
             self._sender.stop()
+            if not ended:
+                # Last: a filter may make it an error.
+                warnings.warn(f"{self!r} was not closed", ResourceWarning, stacklevel=2)
 
     def __repr__(self) -> str:
         return f"<mmapqueue.BatchingProducer of {self._handle.path!r}{' (closed)' if self.closed else ''}>"

@@ -90,6 +90,9 @@ class Acks(ABC):
         # Held during the calls that send.
         self._ack_lock = threading.Lock()
         self._bell = Bell()
+        # This consumer, while acks are pending; the thread refers to the list. So acks of a queue that the program drops
+        # without a close are sent, too.
+        self._holding: list[Acks] = []
         # One entry until the thread is started: its pop is atomic.
         self._unstarted = [None]
         # A heap of times, by `time.monotonic`: a requeued record is due, which prefetched ones must not precede.
@@ -222,13 +225,15 @@ class Acks(ABC):
     def ring(self) -> None:
         """Wakes the thread that sends pending acks after ack_linger."""
         self.pending.rings = False
+        self._holding[:] = [self]
         self._bell.ring()
         with suppress(IndexError):
             self._unstarted.pop()
             bell = self._bell
             # The thread ends with the consumer.
             me = ref(self, lambda _: bell.ring())
-            threading.Thread(target=_linger, args=(me, bell, self._linger), name="mmapqueue-acks", daemon=True).start()
+            arguments = (me, bell, self._holding, self._linger)
+            threading.Thread(target=_linger, args=arguments, name="mmapqueue-acks", daemon=True).start()
 
     def send_acks(self) -> bool:
         """Sends pending acks; returns whether any was sent.
@@ -304,9 +309,17 @@ class Acks(ABC):
         left = max(0.0, self._due[0] - monotonic()) if self._due else inf
         if sent:
             return min(self._linger, left)
-        self.pending.rings = True
+        self.rest()
         # An ack that came before has not rung.
-        return 0.0 if self.pending else None if left is inf else left
+        if self.pending:
+            self._holding[:] = [self]
+            return 0.0
+        return None if left is inf else left
+
+    def rest(self) -> None:
+        """For the thread: the next ack wakes it."""
+        self._holding.clear()
+        self.pending.rings = True
 
     @abstractmethod
     def requeued(self, delay: float) -> None:
@@ -324,19 +337,20 @@ def _drained(offsets: list[int]) -> list[int]:
     return found
 
 
-def _linger(reference: ref[Acks], bell: Bell, linger: float) -> None:
-    """The thread of a consumer that acks."""
+def _linger(reference: ref[Acks], bell: Bell, holding: list[Acks], linger: float) -> None:
+    """The thread of a consumer that acks. It refers to the consumer by `holding` alone, while acks are pending."""
     seconds: float | None = None
     while True:
         if bell.wait(seconds):
             sleep(linger)
         acks = reference()
         if acks is None or acks.closed or acks.handle.closed:
+            holding.clear()
             return
         try:
             seconds = acks.tidy()
         except MmapQueueError as error:
             _LOG.warning("acks of consumer %s are not sent yet: %s", acks.name, error)
             seconds = None
-            acks.pending.rings = True
+            acks.rest()
         del acks

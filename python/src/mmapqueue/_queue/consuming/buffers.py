@@ -17,7 +17,7 @@ from mmapqueue._queue.consuming.pace import Ahead
 from mmapqueue._queue.consuming.pop_buffer import PopBuffer, State, flat
 from mmapqueue._queue.consuming.prefetch import Prefetch
 from mmapqueue._queue.consuming.undelivered import NEVER, Undelivered
-from mmapqueue._queue.handle import QueueHandle
+from mmapqueue._queue.handle import QueueHandle, living
 from mmapqueue._values.errors import Closed, Dropped, MmapQueueError
 
 #: A call takes a fraction of a second. After this time the JVM counts as stopped.
@@ -30,7 +30,7 @@ class ThreadBuffers(Prefetch):
     def __init__(self, handle: QueueHandle, name: str, start: str, ahead: Ahead) -> None:
         super().__init__(handle, name, ahead)
         self.number = retry_while_ending(lambda: handle.call("consumer", name, start), handle.lock_timeout)
-        handle.releasables.add(self)
+        handle.releasables[id(self)] = self
         self._visibility = handle.config["visibility_timeout"] / 1000
         self._local = threading.local()
         self._buffers: WeakValueDictionary[int, PopBuffer] = WeakValueDictionary()
@@ -182,5 +182,4 @@ class ThreadBuffers(Prefetch):
             sleep(0.001)
 
     def _live_buffers(self) -> list[PopBuffer]:
-        buffers = [reference() for reference in self._buffers.valuerefs()]
-        return [buffer for buffer in buffers if buffer is not None]
+        return living(self._buffers)

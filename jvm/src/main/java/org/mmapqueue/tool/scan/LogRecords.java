@@ -50,6 +50,9 @@ public final class LogRecords {
                 offset = geometry.dataStart();
                 continue;
             }
+            // Opened again where the last record took more segments than are kept open; so may this one.
+            slot = slots.get(slot.id());
+            long head = slot.header() == null ? 0 : slot.bytes().getLong(offset);
             RecordScan.Kind kind = slot.header() == null
                     ? RecordScan.Kind.BAD
                     : scan.look(slot, offset, slot.header().epoch());
@@ -62,7 +65,7 @@ public final class LogRecords {
             offset = scan.endOffset;
             if (kind != RecordScan.Kind.PAD) {
                 number++;
-                header = RecordDescriptor.lengthAndFlags(from.bytes().getLong(begin));
+                header = RecordDescriptor.lengthAndFlags(head);
                 return true;
             }
         }
