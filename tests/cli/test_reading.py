@@ -96,6 +96,16 @@ def test_binary_records(command_line: CommandLine, open_queue: Open, tmp_path: P
     assert command_line.run("show", queue.path, "0").out == f"offset 0  TIME  17 bytes\n  {shown}\n"
 
 
+def test_json_in_a_terminal(command_line: CommandLine, open_queue: Open) -> None:
+    queue = open_queue()
+    text = "ü\x9b31m\u202e\U000e0001"
+    queue.push(text.encode())
+    (found,) = command_line.terminal("tail", queue.path, "--json").shown.splitlines()
+    assert found.isprintable()
+    assert "ü" in found
+    assert json.loads(found)["value"] == text
+
+
 def test_show(command_line: CommandLine, queue: mmapqueue.Queue) -> None:
     def block(offset: int) -> str:
         return f"offset {offset}  TIME  {len(f'line {offset}')} bytes\n  line {offset}\n"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from enum import Enum
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,7 +53,15 @@ def error_console() -> "Console":
 
 def print_object(values: Mapping[str, Any] | tuple[Any, ...]) -> None:
     """Prints a mapping or a named tuple as a JSON object, on a line of its own. Times are ISO 8601 in UTC."""
-    print(json.dumps(_plain(values), ensure_ascii=False))
+    print(json_text(_plain(values), sys.stdout))
+
+
+def json_text(value: Any, stream: TextIO) -> str:
+    """A value as JSON on one line. For a terminal, characters that are not printable are escaped."""
+    text = json.dumps(value, ensure_ascii=False)
+    if text.isprintable() or not stream.isatty():
+        return text
+    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
 
 
 def print_table(columns: Sequence[Column], rows: Iterable[Mapping[str, Any]], *, as_json: bool) -> None:
