@@ -92,6 +92,7 @@ def print_table(columns: Sequence[Column], rows: Iterable[Mapping[str, Any]], *,
 
 def print_facts(facts: Mapping[str, str]) -> None:
     """Prints names and values, a pair on a line."""
+    facts = {name: printable(value) for name, value in facts.items()}
     width = max(map(len, facts))
     if not sys.stdout.isatty():
         for name, value in facts.items():
@@ -110,7 +111,11 @@ def print_error(text: str) -> None:
 
 def escaped(data: bytes) -> str:
     r"""Data as printable text: as in a Python literal, with `\n`, `\x00`, `\xff`; printable UTF-8 stays."""
-    text = data.replace(b"\\", b"\\\\").decode("utf-8", "backslashreplace")
+    return printable(data.replace(b"\\", b"\\\\").decode("utf-8", "backslashreplace"))
+
+
+def printable(text: str) -> str:
+    r"""A text on one line: characters that are not printable are escaped, as `\n`, `\x1b`."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
@@ -168,7 +173,7 @@ def _plain(value: Any) -> Any:
 
 def _cell(column: Column, row: Mapping[str, Any]) -> str:
     value = row[column.key]
-    return "-" if value is None else column.text(value)
+    return "-" if value is None else printable(column.text(value))
 
 
 def _print_rich(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> None:
