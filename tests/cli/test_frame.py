@@ -80,6 +80,18 @@ def test_a_directory_without_a_queue(words: list[str], command_line: CommandLine
     assert [each.name for each in (tmp_path / "other").iterdir()] == ["x"]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_directory_that_may_not_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "queue"
+    path.mkdir(mode=0o700)
+    os.seteuid(65534)
+    try:
+        with pytest.raises(PermissionError, match=re.escape(str(path))):
+            existing(str(path))
+    finally:
+        os.seteuid(0)
+
+
 @pytest.mark.parametrize("words", [["tail"], ["stats"], ["gc"]], ids=str)
 def test_a_damaged_queue(words: list[str], command_line: CommandLine, closed: Path) -> None:
     (closed / "meta.dat").unlink()
