@@ -55,6 +55,11 @@ def test_wait(command_line: CommandLine, queue: mmapqueue.Queue) -> None:
     assert process.returncode == 0
 
 
+def test_a_format_of_any_bytes(command_line: CommandLine, queue: mmapqueue.Queue) -> None:
+    ended = command_line.run("pop", queue.path, "-f", os.fsdecode(b"\xff%s"))
+    assert (ended.status, ended.out, ended.err) == (0, r"\xffone", "")
+
+
 def test_a_named_consumer(command_line: CommandLine, queue: mmapqueue.Queue) -> None:
     ended = command_line.run("pop", queue.path, "-c", "bliling")
     assert (ended.status, ended.out) == (2, "")
