@@ -38,6 +38,18 @@ def test_every_command_has_a_help_text(command_line: CommandLine) -> None:
     assert set(plain.NAMES) <= set(names())
 
 
+@pytest.mark.parametrize("words", [["top"], ["consumer"], ["consumer", "seek"]], ids=str)
+def test_help_has_boxes_on_a_terminal_alone(words: list[str], command_line: CommandLine) -> None:
+    ended = command_line.run(*words, "--help")
+    assert (ended.status, "─" in ended.out) == (0, False)
+    assert "─" in command_line.terminal(*words, "--help").out
+
+
+def test_help_fills_its_lines(command_line: CommandLine) -> None:
+    shown = command_line.terminal("top", "--help", columns=200).out
+    assert "With --json it prints an object for each queue and interval; without a terminal it prints one" in shown
+
+
 def test_without_words_the_help_is_printed(command_line: CommandLine) -> None:
     ended = command_line.run()
     assert (ended.status, ended.out) == (2, command_line.run("-h").out)

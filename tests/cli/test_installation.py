@@ -209,6 +209,7 @@ def test_other_shells(shell: str, command_line: CommandLine) -> None:
     ended = command_line.run("completion", shell)
     assert (ended.status, ended.err) == (0, "")
     assert f"_MMAPQUEUE_COMPLETE=complete_{shell}" in ended.out
+    assert ended.out.startswith("#compdef mmapqueue\n" if shell == "zsh" else "complete --command mmapqueue ")
     if shutil.which(shell):
         assert subprocess.run([shell, "-n"], input=ended.out, text=True, check=False).returncode == 0
     assert command_line.run("completion", "tcsh").status == 2

@@ -23,12 +23,12 @@ def ship(
     to: Annotated[
         str, typer.Option(metavar="URI", help="The archive: a URI, or the path of a directory.", show_default=False)
     ],
-    period: Annotated[str, typer.Option(metavar="DURATION", help="The time between two files.")] = "1s",
+    period: Annotated[str, typer.Option(metavar="TIME", help="The time between two files.")] = "1s",
     size: Annotated[str, typer.Option("--bytes", metavar="SIZE", help="Bytes that are shipped earlier.")] = "8m",
     codec: Annotated[str, typer.Option(metavar="CODEC", help="Compression: none or zstd.")] = "none",
     retain: Annotated[
         str | None,
-        typer.Option(metavar="DURATION", help="Delete records of this age that every query has committed."),
+        typer.Option(metavar="TIME", help="Delete records of this age that every query has committed."),
     ] = None,
     host: Annotated[
         str | None, typer.Option(metavar="NAME", help="The name of this host in the archive; by default its own.")
