@@ -82,6 +82,14 @@ def test_ctrl_c_ends_it(command_line: CommandLine, closed: Path) -> None:
         assert get(f"{url}/health")[0] == 200
 
 
+def test_an_address_in_use(command_line: CommandLine, closed: Path) -> None:
+    with exporter(command_line, closed) as url:
+        listen = url.removeprefix("http://")
+        ended = command_line.run("exporter", closed, "--listen", listen)
+    assert (ended.status, ended.out) == (1, "")
+    assert f"cannot listen on {listen}: Address already in use" in ended.err
+
+
 def test_a_queue_that_comes_later_and_one_that_is_replaced(command_line: CommandLine, tmp_path: Path) -> None:
     path = str(tmp_path / "queue")
     with exporter(command_line, path) as url:

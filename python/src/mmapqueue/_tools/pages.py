@@ -90,6 +90,9 @@ def serve(name: str, host: str, port: int, answer: Answer) -> ThreadingHTTPServe
         address_family = AF_INET6 if ":" in host else AF_INET
         daemon_threads = True
 
-    server = Server((host, port), Handler)
+    try:
+        server = Server((host, port), Handler)
+    except OSError as error:
+        raise OSError(error.errno, f"cannot listen on {host or '*'}:{port}: {error.strerror}") from None
     threading.Thread(target=server.serve_forever, name=name, daemon=True).start()
     return server
