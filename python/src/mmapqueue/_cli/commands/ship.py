@@ -2,11 +2,12 @@
 
 import signal
 import threading
+from datetime import timedelta
 from typing import Annotated
 
 import typer
 
-from mmapqueue._cli.arguments import ClassPath, Directory
+from mmapqueue._cli.arguments import ClassPath, Directory, duration
 from mmapqueue._cli.shipping import Shippers
 from mmapqueue._cli.status import DONE
 from mmapqueue._cli.warnings import show_warnings
@@ -46,9 +47,11 @@ def ship(
     """
     archive = location("--to", to)
     archive_jars.add(archive, codec, classpath)
-    options = Configuration(archive_uri=archive, ship_period=period, ship_bytes=size, archive_codec=codec)
+    # A number alone is seconds, as in all commands; that of a key would be milliseconds.
+    time = timedelta(seconds=duration("--period", period))
+    options = Configuration(archive_uri=archive, ship_period=time, ship_bytes=size, archive_codec=codec)
     if retain is not None:
-        options["archive_retain"] = retain
+        options["archive_retain"] = timedelta(seconds=duration("--retain", retain))
     if host is not None:
         options["archive_host"] = host
     stopped = threading.Event()
