@@ -45,7 +45,7 @@ def top(
         try:
             if as_json:
                 _print_json(queues, wait, once=once)
-            elif once or not sys.stdout.isatty():
+            elif once or not sys.stdout.isatty() or console().is_dumb_terminal:
                 time.sleep(wait)
                 _sample(queues)
                 _print_table(queues)
