@@ -10,7 +10,7 @@ import subprocess
 import sys
 import termios
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 _SECONDS = 120
 _MASKS = (
@@ -64,14 +64,16 @@ class CommandLine:
         self._started.append(process)
         return process
 
-    def terminal(self, *words: object, columns: int = 100, keys: str = "", **environment: str) -> Ended:
-        """Runs a command in a terminal; `keys` are typed at once."""
+    def terminal(
+        self, *words: object, columns: int = 100, keys: str = "", stdout: IO[bytes] | None = None, **environment: str
+    ) -> Ended:
+        """Runs a command in a terminal; `keys` are typed at once. With `stdout`, results go to that file."""
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         process = subprocess.Popen(
             self._words(words),
             stdin=theirs,
-            stdout=theirs,
+            stdout=theirs if stdout is None else stdout,
             stderr=theirs,
             env={**self._environment, **environment},
             start_new_session=True,

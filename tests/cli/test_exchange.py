@@ -54,6 +54,20 @@ def test_json_lines(command_line: CommandLine, queue: mmapqueue.Queue) -> None:
     )
 
 
+def test_json_lines_to_a_pipe_of_a_terminal(command_line: CommandLine, queue: mmapqueue.Queue, tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    with file.open("wb") as out:
+        ended = command_line.terminal("export", queue.path, "-", stdout=out)
+    assert (ended.status, "value" in ended.out) == (0, False)
+    assert "exported 6 records to stdout" in ended.out
+    assert [json.loads(line)["offset"] for line in file.read_text().splitlines()] == [0, 1, 2, 3, 4, 5]
+
+
+def test_json_lines_in_a_terminal(command_line: CommandLine, queue: mmapqueue.Queue) -> None:
+    ended = command_line.terminal("export", queue.path, "-", "--from", "3", "--to", "4", columns=30)
+    assert ended.shown.splitlines()[0].endswith('"value": "\\u0000\\u001b[31m\\u007f"}')
+
+
 def test_parquet(command_line: CommandLine, queue: mmapqueue.Queue, tmp_path: Path) -> None:
     file = tmp_path / "x.parquet"
     ended = command_line.run("export", queue.path, file, "--from", "2", "--json")
@@ -104,6 +118,7 @@ def test_files_of_other_programs(command_line: CommandLine, open_queue: Open, tm
     [
         ('{"value": "a"}\n{"value": 1}\n', "line 2 is no record: expected one of value and value_base64, a text"),
         ('{"value": "a"}\n{"value"}\n', "line 2 is no record: Expecting ':' delimiter at character 9"),
+        ('{"value": "a"}\n' + "[" * 100_000, "line 2 is no record: its JSON is nested too deeply"),
         ('{"value": "a"}\n[]\n', "line 2 is no record: expected an object, found list"),
         ('{"value": "a"}\n{"value_base64": "*"}\n', "line 2 is no record: value_base64 is not base64"),
         ('{"value": "a"}\n{"value": "a", "offset": "1"}\n', "line 2 is no record: offset is '1', not a number"),
@@ -129,6 +144,13 @@ def test_wrong_parquet(command_line: CommandLine, open_queue: Open, tmp_path: Pa
     assert f"{file} is not Parquet" in command_line.run("import", queue.path, file).err
     pyarrow.parquet.write_table(pyarrow.table({"data": ["a"]}), file)
     assert f"{file} has no column value, but data" in command_line.run("import", queue.path, file).err
+    pyarrow.parquet.write_table(pyarrow.table({"value": ["a" * 1000]}), file, compression="none")
+    file.write_bytes(file.read_bytes().replace(b"a" * 1000, b"\xff" * 1000))
+    ended = command_line.run("import", queue.path, file)
+    assert ended.err == (
+        f"mmapqueue: {file} is not Parquet: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte\n"
+        "mmapqueue: in the queue: nothing of the input\n"
+    )
     pyarrow.parquet.write_table(pyarrow.table({"value": ["a", None]}), file)
     ended = command_line.run("import", queue.path, file)
     assert f"{file}: row 2 of column value is None, not bytes or text" in ended.err

@@ -16,7 +16,7 @@ import mmapqueue
 from command_line import CommandLine
 from conftest import SMALL, Open
 from mmapqueue._cli.exporting import Exporter
-from mmapqueue._tools.pages import address
+from mmapqueue._tools.pages import TEXT, Page, address, serve
 
 
 @contextmanager
@@ -80,6 +80,28 @@ def test_it_reads_beside_the_writer(command_line: CommandLine, open_queue: Open,
 def test_ctrl_c_ends_it(command_line: CommandLine, closed: Path) -> None:
     with exporter(command_line, closed, end=signal.SIGINT, status=130) as url:
         assert get(f"{url}/health")[0] == 200
+
+
+def test_an_address_in_use(command_line: CommandLine, closed: Path) -> None:
+    with exporter(command_line, closed) as url:
+        listen = url.removeprefix("http://")
+        ended = command_line.run("exporter", closed, "--listen", listen)
+    assert (ended.status, ended.out) == (1, "")
+    assert f"cannot listen on {listen}: Address already in use" in ended.err
+
+
+def test_a_client_that_breaks_off_is_no_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    server = serve("exporter", "127.0.0.1", 0, lambda path, accept: Page(200, TEXT, b""))  # noqa: ARG005
+    try:
+        for error, shown in ((ConnectionResetError(), False), (BrokenPipeError(), False), (ValueError("bug"), True)):
+            try:
+                raise error
+            except (OSError, ValueError):
+                server.handle_error(None, ("127.0.0.1", 1))  # type: ignore[arg-type]
+            assert ("Traceback" in capsys.readouterr().err) == shown
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def test_a_queue_that_comes_later_and_one_that_is_replaced(command_line: CommandLine, tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """What all commands share: exit status, errors, help, colours, pipes that close, Ctrl-C."""
 
 import json
+import logging
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -10,8 +12,10 @@ import pytest
 
 from command_line import CommandLine
 from conftest import Open, eventually
-from mmapqueue._cli import plain
+from mmapqueue._cli import app, plain
 from mmapqueue._cli.app import command, names
+from mmapqueue._cli.main import main
+from mmapqueue._cli.queues import existing
 
 
 @pytest.fixture
@@ -32,6 +36,18 @@ def test_every_command_has_a_help_text(command_line: CommandLine) -> None:
         assert f"\n  {name} " in ended.out
         assert command(name).help, name
     assert set(plain.NAMES) <= set(names())
+
+
+@pytest.mark.parametrize("words", [["top"], ["consumer"], ["consumer", "seek"]], ids=str)
+def test_help_has_boxes_on_a_terminal_alone(words: list[str], command_line: CommandLine) -> None:
+    ended = command_line.run(*words, "--help")
+    assert (ended.status, "─" in ended.out) == (0, False)
+    assert "─" in command_line.terminal(*words, "--help").out
+
+
+def test_help_fills_its_lines(command_line: CommandLine) -> None:
+    shown = command_line.terminal("top", "--help", columns=200).out
+    assert "With --json it prints an object for each queue and interval; without a terminal it prints one" in shown
 
 
 def test_without_words_the_help_is_printed(command_line: CommandLine) -> None:
@@ -74,6 +90,18 @@ def test_a_directory_without_a_queue(words: list[str], command_line: CommandLine
         assert (ended.status, ended.out, ended.err) == (1, "", f"mmapqueue: there is no queue in {path}\n")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "other"]
     assert [each.name for each in (tmp_path / "other").iterdir()] == ["x"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_directory_that_may_not_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "queue"
+    path.mkdir(mode=0o700)
+    os.seteuid(65534)
+    try:
+        with pytest.raises(PermissionError, match=re.escape(str(path))):
+            existing(str(path))
+    finally:
+        os.seteuid(0)
 
 
 @pytest.mark.parametrize("words", [["tail"], ["stats"], ["gc"]], ids=str)
@@ -152,6 +180,21 @@ def test_ctrl_c(command_line: CommandLine, open_queue: Open) -> None:
     assert eventually(lambda: queue.pop(timeout=10).attempts == 1)
 
 
+@pytest.mark.parametrize("is_raised", [False, True])
+def test_an_interrupted_command_logs_nothing_more(is_raised: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(words: list[str]) -> int:  # noqa: ARG001
+        if is_raised:
+            raise KeyboardInterrupt
+        return 130
+
+    monkeypatch.setattr(app, "run", run)
+    try:
+        assert main(["tail"]) == 130
+        assert not logging.getLogger().isEnabledFor(logging.ERROR)
+    finally:
+        logging.disable(logging.NOTSET)
+
+
 def test_a_full_disk_is_an_error(command_line: CommandLine, closed: Path) -> None:
     with Path("/dev/full").open("w") as full:
         process = command_line.start("tail", closed, stdout=full)
@@ -165,3 +208,27 @@ def test_output_may_be_closed(command_line: CommandLine) -> None:
     )
     assert ended.returncode in (0, 1)
     assert b"Traceback" not in ended.stderr
+
+
+def test_stdin_and_stderr_may_be_closed(command_line: CommandLine, closed: Path, tmp_path: Path) -> None:
+    def run(redirection: str, *words: object) -> "subprocess.CompletedProcess[bytes]":
+        line = ["sh", "-c", f'exec "$@" {redirection}', "sh", *command_line._words(words)]
+        return subprocess.run(line, capture_output=True, timeout=60, check=False)
+
+    (tmp_path / "lines").write_text("one\n")
+    pushed = run("2>&-", "push", closed, tmp_path / "lines")
+    assert (pushed.returncode, pushed.stdout) == (0, b"pushed 1 record (3B): offsets 100 to 100\n")
+    assert (run("2>&-", "verify", closed).returncode, run("2>&-", "tail", tmp_path).stdout) == (0, b"")
+    for words, status in ((("push", closed), 1), (("import", closed, "-"), 1), (("repair", closed, "--in-place"), 2)):
+        ended = run("<&-", *words)
+        assert (words[0], ended.returncode, b"Traceback" in ended.stderr) == (words[0], status, False)
+    assert command_line.run("stats", closed, "--json").out.count('"end_offset": 101') == 1
+
+
+def test_the_output_is_utf8_in_every_locale(command_line: CommandLine, open_queue: Open) -> None:
+    queue = open_queue()
+    queue.push("grün".encode())
+    for words in (["tail", "--json"], ["show", "0"], ["export", "-"]):
+        name, *others = words
+        ended = command_line.run(name, queue.path, *others, PYTHONIOENCODING="latin-1")
+        assert (words, ended.status, "grün" in ended.out) == (words, 0, True)

@@ -47,6 +47,23 @@ def test_doctor_says_what_is_wrong(command_line: CommandLine, tmp_path: Path) ->
     assert "set JAVA_HOME" in found["Java"]["advice"]
 
 
+def test_doctor_and_a_cache_that_cannot_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
+    assert checks._archive()[:3] == (checks.Status.WARNING, "class archive", "/dev/null is not writable")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_doctor_and_a_cache_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "home").mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home" / "cache"))
+    os.seteuid(65534)
+    try:
+        found = checks._archive()
+    finally:
+        os.seteuid(0)
+    assert (found.status, found.found.endswith("is not writable")) == (checks.Status.WARNING, True)
+
+
 MOUNTS = r"""
 22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 30 22 0:25 / /tmp rw shared:2 - tmpfs tmpfs rw
@@ -192,6 +209,7 @@ def test_other_shells(shell: str, command_line: CommandLine) -> None:
     ended = command_line.run("completion", shell)
     assert (ended.status, ended.err) == (0, "")
     assert f"_MMAPQUEUE_COMPLETE=complete_{shell}" in ended.out
+    assert ended.out.startswith("#compdef mmapqueue\n" if shell == "zsh" else "complete --command mmapqueue ")
     if shutil.which(shell):
         assert subprocess.run([shell, "-n"], input=ended.out, text=True, check=False).returncode == 0
     assert command_line.run("completion", "tcsh").status == 2

@@ -55,6 +55,11 @@ def test_wait(command_line: CommandLine, queue: mmapqueue.Queue) -> None:
     assert process.returncode == 0
 
 
+def test_a_format_of_any_bytes(command_line: CommandLine, queue: mmapqueue.Queue) -> None:
+    ended = command_line.run("pop", queue.path, "-f", os.fsdecode(b"\xff%s"))
+    assert (ended.status, ended.out, ended.err) == (0, r"\xffone", "")
+
+
 def test_a_named_consumer(command_line: CommandLine, queue: mmapqueue.Queue) -> None:
     ended = command_line.run("pop", queue.path, "-c", "bliling")
     assert (ended.status, ended.out) == (2, "")
@@ -71,6 +76,7 @@ def test_a_consumer_of_another_process(command_line: CommandLine, queue: mmapque
     ended = command_line.run("pop", queue.path)
     assert (ended.status, ended.out) == (1, "")
     assert ended.err.startswith("mmapqueue: consumer default is held by process ")
+    assert ended.err.endswith(f": the JVM of process {os.getpid()}\n")
 
 
 def test_exec(command_line: CommandLine, queue: mmapqueue.Queue, tmp_path: Path) -> None:

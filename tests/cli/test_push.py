@@ -1,6 +1,7 @@
 """`mmapqueue push`."""
 
 import json
+import os
 import signal
 import subprocess
 from collections.abc import Callable
@@ -81,6 +82,8 @@ def test_wrong_usage_pushes_nothing(command_line: CommandLine, path: Path, tmp_p
         ended = command_line.run("push", *words, stdin="one\n")
         assert (ended.status, ended.out) == (2, ""), words
         assert words[1] in ended.err or "--once" in ended.err, words
+    ended = command_line.run("push", path, "--once", os.fsdecode(b"\xff:1"), stdin="one\n")
+    assert (ended.status, ended.err) == (2, r"mmapqueue: '\udcff' cannot be encoded in UTF-8" + "\n")
     missing = command_line.run("push", path, tmp_path / "none")
     assert (missing.status, "none" in missing.err) == (1, True)
     nowhere = command_line.run("push", tmp_path / "nowhere", stdin="one\n")

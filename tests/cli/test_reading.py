@@ -96,6 +96,16 @@ def test_binary_records(command_line: CommandLine, open_queue: Open, tmp_path: P
     assert command_line.run("show", queue.path, "0").out == f"offset 0  TIME  17 bytes\n  {shown}\n"
 
 
+def test_json_in_a_terminal(command_line: CommandLine, open_queue: Open) -> None:
+    queue = open_queue()
+    text = "ü\x9b31m\u202e\U000e0001"
+    queue.push(text.encode())
+    (found,) = command_line.terminal("tail", queue.path, "--json").shown.splitlines()
+    assert found.isprintable()
+    assert "ü" in found
+    assert json.loads(found)["value"] == text
+
+
 def test_show(command_line: CommandLine, queue: mmapqueue.Queue) -> None:
     def block(offset: int) -> str:
         return f"offset {offset}  TIME  {len(f'line {offset}')} bytes\n  line {offset}\n"
@@ -111,8 +121,25 @@ def test_show(command_line: CommandLine, queue: mmapqueue.Queue) -> None:
     ended = command_line.run("show", queue.path, "11..12")
     assert (ended.status, ended.out) == (1, block(11))
     assert "offset 12 is out of range; available: 0..11" in ended.err
+    # One error for all that is after the log end.
+    ended = command_line.run("show", queue.path, "11..1000000000000")
+    assert (ended.status, ended.out, ended.err.count("\n")) == (1, block(11), 1)
     found = [json.loads(line) for line in command_line.run("show", queue.path, "1..2", "--json").out.splitlines()]
     assert [(each["offset"], each["value"]) for each in found] == [(1, "line 1"), (2, "line 2")]
+
+
+def test_show_from_before_the_log_start(command_line: CommandLine, open_queue: Open) -> None:
+    queue = open_queue(**SMALL)
+    fill(queue)
+    queue.ack(queue.pop_many(100)[-1])
+    queue.push(b"x" * 5000)
+    first = queue.first_offset()
+    assert first > 1
+    ended = command_line.run("show", queue.path, f"0..{first}")
+    assert (ended.status, ended.out.split()[:2]) == (1, ["offset", str(first)])
+    assert (ended.err.count("\n"), f"available: {first}.." in ended.err) == (1, True)
+    ended = command_line.run("show", queue.path, "0..1")
+    assert (ended.status, ended.out, ended.err.count("\n")) == (1, "", 1)
 
 
 def test_show_in_hexadecimal(command_line: CommandLine, open_queue: Open) -> None:

@@ -57,6 +57,15 @@ READER = """
 """
 
 
+WRITER = """
+    import sys, mmapqueue
+    with mmapqueue.Queue(sys.argv[1], consumer="own") as queue:
+        queue.pop()
+        print("ready", flush=True)
+        sys.stdin.read()
+"""
+
+
 def test_consumers(command_line: CommandLine, open_queue: Open, script: Script) -> None:
     queue = open_queue()
     queue.push_many([b"x" * 100] * 10)
@@ -85,6 +94,22 @@ def test_consumers(command_line: CommandLine, open_queue: Open, script: Script) 
     kill_with_children(reader)
     rows = [line.split() for line in command_line.run(*words).out.splitlines()]
     assert rows[2][:3] + rows[2][5:] == ["billing", "2", "8", "0", "holds", "-", "-"]
+
+
+def test_a_command_of_several_lines(command_line: CommandLine, open_queue: Open, script: Script) -> None:
+    queue = open_queue()
+    queue.close()
+    code = "\x1b[31m\n"
+    writer = script.start(WRITER, queue.path, code)
+    assert writer.stdout
+    assert writer.stdout.readline() == "ready\n"
+    lines = command_line.run("consumers", queue.path).out.splitlines()
+    assert len(lines) == 2
+    assert lines[1].endswith(r" \x1b[31m\n")
+    assert command_line.run("stats", queue.path).out.endswith(r" \x1b[31m\n" + "\n")
+    assert r"\x1b[31m\n" in "".join(command_line.terminal("stats", queue.path).shown.split("\n"))
+    (found,) = command_line.run("consumers", queue.path, "--json").shown.splitlines()
+    assert json.loads(found)["command"].endswith(f" {code}")
 
 
 def test_consumers_of_a_queue_without_one(command_line: CommandLine, open_queue: Open) -> None:

@@ -146,6 +146,11 @@ def test_once_is_a_table(command_line: CommandLine, queue: mmapqueue.Queue, open
         assert lines[2] == [other.path, "0.0%", "0", "-", "0", "0", "0B", "0ms"]
 
 
+def test_a_terminal_that_cannot_be_drawn_on_gets_a_table(command_line: CommandLine, queue: mmapqueue.Queue) -> None:
+    ended = command_line.terminal("top", queue.path, "--interval", "100ms", TERM="dumb")
+    assert (ended.status, ended.out.split()[:2]) == (0, ["QUEUE", "FILL"])
+
+
 def test_json(command_line: CommandLine, queue: mmapqueue.Queue) -> None:
     process = command_line.start("top", queue.path, "--json", "--interval", "0.2")
     assert process.stdout is not None

@@ -125,9 +125,22 @@ def test_check_ends_quietly_when_its_reader_does() -> None:
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     process.stdout.close()
-    assert (process.wait(_SECONDS), _rest(process.stderr)) == (0, "")
+    assert (process.wait(_SECONDS), _rest(process.stderr)) == (141, "")
     assert process.stderr is not None
     process.stderr.close()
+
+
+def test_check_says_once_that_its_output_cannot_be_written() -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "mmapqueue", "check", "--schema"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    assert (ended.returncode, ended.stderr) == (1, "mmapqueue: [Errno 28] No space left on device\n")
 
 
 def test_gather_ends_when_its_jvm_is_killed(tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 """The command line with typer: every command, each imported when it is called."""
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from inspect import cleandoc
 from keyword import iskeyword
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.completion import completion_init  # type: ignore[attr-defined]
@@ -54,7 +56,7 @@ def run(words: Sequence[str]) -> int:
         cls=_Commands,
         add_completion=False,
         pretty_exceptions_enable=False,
-        rich_markup_mode="rich" if sys.stdout.isatty() else None,
+        rich_markup_mode=_markup(),
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     root.callback()(_root)
@@ -91,13 +93,24 @@ def command(name: str) -> Any:
     function = name + "_" if iskeyword(name) else name
     found = getattr(import_module(f"mmapqueue._cli.commands.{function}"), function)
     if isinstance(found, typer.Typer):
+        found.rich_markup_mode = _markup()
         group = typer.main.get_command(found)
         group.name = name
         group.rich_help_panel = _PANEL_OF[name]  # type: ignore[attr-defined]
         return group
-    single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    single.command(name, rich_help_panel=_PANEL_OF[name])(found)
+    single = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=_markup())
+    single.command(name, help=_in_lines(found.__doc__), rich_help_panel=_PANEL_OF[name])(found)
     return typer.main.get_command(single)
+
+
+def _markup() -> Literal["rich"] | None:
+    """How help is formatted: in boxes on a terminal, else as plain text."""
+    return "rich" if sys.stdout.isatty() else None
+
+
+def _in_lines(text: str) -> str:
+    """A docstring with each paragraph on one line: rich keeps line breaks."""
+    return re.sub(r"(?<!\n)\n(?!\n)", " ", cleandoc(text))
 
 
 def _print_version(wanted: bool) -> None:

@@ -114,14 +114,24 @@ def _archive() -> Check:
         return Check(
             Status.WARNING, name, "there is no home directory", "set XDG_CACHE_HOME; commands start in less time"
         )
-    made = sorted(directory.glob("*.jsa"))
+    made: list[Path] = []
+    with suppress(PermissionError):
+        made = sorted(directory.glob("*.jsa"))
     if made:
         size = sum(file.stat().st_size for file in made)
         return Check(Status.OK, name, f"{size_text(size)} in {directory}")
-    above = next(each for each in (directory, *directory.parents) if each.exists())
-    if os.access(above, os.W_OK):
+    above = next(each for each in (directory, *directory.parents) if not _is_missing(each))
+    if os.access(above, os.W_OK) and above.is_dir():
         return Check(Status.OK, name, f"none yet in {directory}: the first command makes it")
     return Check(Status.WARNING, name, f"{above} is not writable", _SET_CACHE)
+
+
+def _is_missing(path: Path) -> bool:
+    try:
+        path.stat()
+    except OSError as error:
+        return isinstance(error, FileNotFoundError | NotADirectoryError)
+    return False
 
 
 def _package(package: str, name: str, check: Callable[[str], Check]) -> Check:

@@ -9,10 +9,12 @@ import os
 import sys
 from base64 import b64decode
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
+from mmapqueue._cli.output import json_text
 from mmapqueue._cli.records import record_object
 from mmapqueue._values.errors import ConfigError, MmapQueueError
 from mmapqueue._values.message import AnyMessage
@@ -85,7 +87,7 @@ def write(batches: Iterable[list[AnyMessage]], file: Path | None) -> Iterator[in
 
 def _write_json(batches: Iterable[list[AnyMessage]], stream: TextIO) -> Iterator[int]:
     for messages in batches:
-        lines = [json.dumps(record_object(message), ensure_ascii=False) for message in messages]
+        lines = [json_text(record_object(message), stream) for message in messages]
         stream.write("\n".join(lines) + "\n")
         yield len(lines)
 
@@ -129,11 +131,8 @@ def _read_parquet(file: str) -> Iterator[Rows]:
     import pyarrow
     import pyarrow.parquet
 
-    with Path(file).open("rb") as stream:
-        try:
-            parquet = pyarrow.parquet.ParquetFile(stream)
-        except pyarrow.ArrowInvalid as error:
-            raise MmapQueueError(f"{file} is not Parquet: {error}") from None
+    with Path(file).open("rb") as stream, _parquet_errors(file):
+        parquet = pyarrow.parquet.ParquetFile(stream)
         names = parquet.schema_arrow.names
         if "value" not in names:
             raise MmapQueueError(f"{file} has no column value, but {', '.join(names) or 'none'}")
@@ -151,6 +150,17 @@ def _read_parquet(file: str) -> Iterator[Rows]:
                 raise MmapQueueError(
                     f"{file}: row {row + 1} of column value is {values[len(good)]!r}, not bytes or text"
                 )
+
+
+@contextmanager
+def _parquet_errors(file: str) -> Iterator[None]:
+    """Turns what pyarrow raises for a damaged file into MmapQueueError."""
+    import pyarrow
+
+    try:
+        yield
+    except (pyarrow.ArrowException, OSError, UnicodeError) as error:
+        raise MmapQueueError(f"{file} is not Parquet: {error}") from None
 
 
 def _as_bytes(values: Iterable[Any]) -> Iterator[bytes]:
@@ -173,6 +183,9 @@ def _read_json(name: str, stream: Iterable[bytes]) -> Iterator[Rows]:
             yield rows
             text = f"{error.msg} at character {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
             raise MmapQueueError(f"{name}: line {number} is no record: {text}") from None
+        except RecursionError:
+            yield rows
+            raise MmapQueueError(f"{name}: line {number} is no record: its JSON is nested too deeply") from None
         rows.values.append(value)
         rows.offsets.append(offset)
         size += len(value)

@@ -99,9 +99,17 @@ class LogReader:
 
 
 def read_each(queue: mmapqueue.Queue[bytes], first: int, last: int) -> Iterator[AnyMessage | MmapQueueError]:
-    """The records of a range one by one; in the place of a record that cannot be read, its error."""
-    for offset in range(first, last + 1):
+    """The records of a range one by one; in the place of a record that cannot be read, its error.
+
+    Records before the log start have one error, and those after the log end.
+    """
+    offset = first
+    while offset <= last:
         try:
             yield queue.read_at(offset)
         except MmapQueueError as error:
             yield error
+            if offset >= queue.end_offset():
+                return
+            offset = max(offset, queue.first_offset() - 1)
+        offset += 1

@@ -1,13 +1,16 @@
 """The entry of the command line."""
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
+from contextlib import suppress
+from io import TextIOWrapper
 
 from mmapqueue._cli import plain
 from mmapqueue._cli.status import FAILED, INTERRUPTED, PIPE_CLOSED, USAGE, status_of
-from mmapqueue._values.errors import MmapQueueError
+from mmapqueue._jvm.lock_holders import owner_of
+from mmapqueue._values.errors import Locked, MmapQueueError
 
 #: What the extra `cli` installs.
 _EXTRA = ("typer", "rich")
@@ -19,8 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: The words after `mmapqueue`; None for those of this process.
     """
-    if sys.stdout is None:  # Closed by the caller.
-        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
+    _open_standard_streams()
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         status = _run(words)
@@ -29,15 +31,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _discard_output()
         return PIPE_CLOSED
     except KeyboardInterrupt:
-        return INTERRUPTED
+        status = INTERRUPTED
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else USAGE
+    except Locked as error:
+        return _failed(f"{error}{_owner_text(error.pid)}", status_of(error))
     except MmapQueueError as error:
         return _failed(error, status_of(error))
     except OSError as error:
         _discard_output()
         return _failed(error, FAILED)
+    if status == INTERRUPTED:
+        # py4j logs calls of other threads that fail when the JVM is ended.
+        logging.disable()
     return status
+
+
+def _open_standard_streams() -> None:
+    """Opens streams that the caller has closed, and makes stdout UTF-8 in every locale.
+
+    A file or a socket would get the number of a closed stream. Writes to a closed stream are discarded, and reads fail.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            # The lowest free number: that of the closed stream.
+            number = os.open(os.devnull, os.O_WRONLY)
+            setattr(sys, name, open(number, mode, encoding="utf-8", errors="backslashreplace"))  # noqa: PTH123, SIM115
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def _run(words: list[str]) -> int:
@@ -67,6 +88,14 @@ def _discard_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _failed(error: Exception, status: int) -> int:
+def _owner_text(pid: int | None) -> str:
+    """Which Python process has started a JVM, as `stats` and `consumers` say."""
+    with suppress(ProcessLookupError):
+        owner = None if pid is None else owner_of(pid)
+        return "" if owner is None else f": the JVM of process {owner}"
+    return ""
+
+
+def _failed(error: object, status: int) -> int:
     print(f"mmapqueue: {error}", file=sys.stderr)
     return status

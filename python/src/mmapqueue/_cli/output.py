@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from enum import Enum
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,7 +53,15 @@ def error_console() -> "Console":
 
 def print_object(values: Mapping[str, Any] | tuple[Any, ...]) -> None:
     """Prints a mapping or a named tuple as a JSON object, on a line of its own. Times are ISO 8601 in UTC."""
-    print(json.dumps(_plain(values), ensure_ascii=False))
+    print(json_text(_plain(values), sys.stdout))
+
+
+def json_text(value: Any, stream: TextIO) -> str:
+    """A value as JSON on one line. For a terminal, characters that are not printable are escaped."""
+    text = json.dumps(value, ensure_ascii=False)
+    if text.isprintable() or not stream.isatty():
+        return text
+    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
 
 
 def print_table(columns: Sequence[Column], rows: Iterable[Mapping[str, Any]], *, as_json: bool) -> None:
@@ -84,6 +92,7 @@ def print_table(columns: Sequence[Column], rows: Iterable[Mapping[str, Any]], *,
 
 def print_facts(facts: Mapping[str, str]) -> None:
     """Prints names and values, a pair on a line."""
+    facts = {name: printable(value) for name, value in facts.items()}
     width = max(map(len, facts))
     if not sys.stdout.isatty():
         for name, value in facts.items():
@@ -102,7 +111,11 @@ def print_error(text: str) -> None:
 
 def escaped(data: bytes) -> str:
     r"""Data as printable text: as in a Python literal, with `\n`, `\x00`, `\xff`; printable UTF-8 stays."""
-    text = data.replace(b"\\", b"\\\\").decode("utf-8", "backslashreplace")
+    return printable(data.replace(b"\\", b"\\\\").decode("utf-8", "backslashreplace"))
+
+
+def printable(text: str) -> str:
+    r"""A text on one line: characters that are not printable are escaped, as `\n`, `\x1b`."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
@@ -160,7 +173,7 @@ def _plain(value: Any) -> Any:
 
 def _cell(column: Column, row: Mapping[str, Any]) -> str:
     value = row[column.key]
-    return "-" if value is None else column.text(value)
+    return "-" if value is None else printable(column.text(value))
 
 
 def _print_rich(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> None:

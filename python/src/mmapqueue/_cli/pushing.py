@@ -31,7 +31,7 @@ Once = Annotated[
 ]
 Timeout = Annotated[
     str | None,
-    typer.Option("--timeout", metavar="S", help='The longest wait for room: seconds, or "5m"; by default no limit.'),
+    typer.Option("--timeout", metavar="TIME", help="The longest wait for room: 30s, 5m; by default no limit."),
 ]
 
 

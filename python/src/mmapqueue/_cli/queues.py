@@ -1,6 +1,8 @@
 """How commands open queues: only ones that exist, in a JVM that starts quickly."""
 
+import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -54,9 +56,12 @@ def existing(directory: str) -> str:
 
     Raises:
         NotFound: It has none.
+        PermissionError: It cannot be read.
     """
     path = absolute("DIR", directory)
     if not any(True for pattern in _FILES for _ in Path(path).glob(pattern)):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            os.scandir(path).close()  # `glob` finds nothing where it may not read.
         raise NotFound(f"there is no queue in {path}")
     return path
 

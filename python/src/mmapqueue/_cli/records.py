@@ -1,5 +1,6 @@
 """Records as commands print them."""
 
+import os
 import sys
 from base64 import b64encode
 from collections.abc import Callable
@@ -60,7 +61,7 @@ class RecordPrinter:
             elif letter == "\\":
                 parts.append(_constant(_escape(next(letters, ""), template)))
             else:
-                parts.append(_constant(letter.encode()))
+                parts.append(_constant(os.fsencode(letter)))
         return parts
 
     def _field(self, letter: str, template: str) -> _Part:

@@ -119,7 +119,7 @@ def _as_text(argument: int | str | bytes) -> int | str:
         try:
             argument.encode()
         except UnicodeEncodeError:
-            raise ValueError(f"{argument!r} cannot be encoded in UTF-8") from None
+            raise ConfigError(f"{argument!r} cannot be encoded in UTF-8") from None
         text: str = escape_new_line(argument)
         return text
     if isinstance(argument, bytes):

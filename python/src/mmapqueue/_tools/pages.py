@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socket import AF_INET, AF_INET6
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mmapqueue._values.errors import ConfigError
 
@@ -90,6 +91,16 @@ def serve(name: str, host: str, port: int, answer: Answer) -> ThreadingHTTPServe
         address_family = AF_INET6 if ":" in host else AF_INET
         daemon_threads = True
 
-    server = Server((host, port), Handler)
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            error = sys.exc_info()[1]
+            if isinstance(error, OSError):
+                log.debug("%s has broken off: %s", client_address, error)
+            else:
+                super().handle_error(request, client_address)
+
+    try:
+        server = Server((host, port), Handler)
+    except OSError as error:
+        raise OSError(error.errno, f"cannot listen on {host or '*'}:{port}: {error.strerror}") from None
     threading.Thread(target=server.serve_forever, name=name, daemon=True).start()
     return server

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -90,7 +89,10 @@ def _check(options: argparse.Namespace) -> int:
     if options.schema == (options.file is not None):
         return _refused("mmapqueue check: give a FILE, or --schema")
     if options.schema:
-        return _guarded(_print_schema)
+        from mmapqueue.pipeline.config._schema import schema
+
+        print(json.dumps(schema(), indent=2))
+        return OK
     loaded = _loaded(options)
     if isinstance(loaded, int):
         return loaded
@@ -99,23 +101,7 @@ def _check(options: argparse.Namespace) -> int:
         return wrong
     for line in loaded.warnings:
         print(f"warning: {line}", file=sys.stderr)
-    _print(described(loaded.pipeline))
-    return OK
-
-
-def _print(text: str) -> None:
-    """Prints. What reads the output may end before it has read all, as `head` does."""
-    try:
-        print(text, flush=True)
-    except BrokenPipeError:
-        # The interpreter flushes once more at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _print_schema() -> int:
-    from mmapqueue.pipeline.config._schema import schema
-
-    _print(json.dumps(schema(), indent=2))
+    print(described(loaded.pipeline))
     return OK
 
 

@@ -23,7 +23,7 @@ _PUSH_AND_POP, _BOTH, _DURABLE, _FSYNC = 0.4, 0.2, 0.2, 0.2
 def bench(
     directory: Annotated[str, typer.Argument(metavar="DIR", help="A directory of the disk to measure.")] = ".",
     size: Annotated[str, typer.Option(metavar="SIZE", help="Bytes of a record, up to 1m.")] = "1k",
-    time: Annotated[str, typer.Option("--time", metavar="DURATION", help="How long to measure in all.")] = "10s",
+    time: Annotated[str, typer.Option("--time", metavar="TIME", help="How long to measure in all.")] = "10s",
     as_json: AsJson = False,
 ) -> None:
     """Measure what this disk gives, from Python: push, pop, both at once, durable push, fsync.

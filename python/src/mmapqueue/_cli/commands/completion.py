@@ -1,7 +1,9 @@
 """`mmapqueue completion`."""
 
 import os
+from contextlib import redirect_stdout, suppress
 from enum import Enum
+from io import StringIO
 from typing import Annotated
 
 import typer
@@ -16,8 +18,8 @@ class Shell(str, Enum):
 
 
 def completion(
-    shell: Annotated[Shell, typer.Argument(help="The shell.", show_default=False)],
-) -> int:
+    shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="The shell: bash, zsh or fish.", show_default=False)],
+) -> None:
     """Print a script that completes commands and options in a shell.
 
     In bash: source <(mmapqueue completion bash), in ~/.bashrc for all later shells.
@@ -25,4 +27,7 @@ def completion(
     from mmapqueue._cli import app
 
     os.environ[app.COMPLETE] = f"source_{shell.value}"
-    return app.run([])
+    with redirect_stdout(StringIO()) as script, suppress(SystemExit):
+        app.run([])
+    # zsh looks for #compdef in the first line alone.
+    print(script.getvalue().strip())

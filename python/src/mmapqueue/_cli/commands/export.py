@@ -40,6 +40,8 @@ def export(
     path = None if file == exchange.STANDARD else Path(file)
     if path is not None and path.exists() and not force:
         raise MmapQueueError(f"{file} exists: add --force to replace it")
+    # Both on one terminal would be mixed.
+    has_progress = path is not None or not sys.stdout.isatty()
     with open_to_read(directory) as queue:
         reader = LogReader(queue)
         first = reader.offset_of(seek_target("--from", start))
@@ -49,7 +51,7 @@ def export(
             raise ConfigError(f"--to = {stop!r} is offset {end}; allowed: {allowed}", "--to", stop, allowed)
         written = 0
         try:
-            with RecordProgress(end - first, in_bytes=False) as progress:
+            with RecordProgress(end - first, in_bytes=False, wanted=has_progress) as progress:
                 for count in exchange.write(reader.records(first, end), path):
                     written += count
                     progress.update(written, written)

@@ -14,7 +14,7 @@ from mmapqueue._tools.pages import address, serve
 
 def exporter(
     directories: Annotated[
-        list[str], typer.Argument(metavar="DIR...", help="Directories of queues, also of partitioned ones.")
+        list[str], typer.Argument(metavar="DIR", help="Directories of queues, also of partitioned ones.")
     ],
     listen: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="Where to listen; port 0 takes a free one.")
@@ -22,8 +22,8 @@ def exporter(
 ) -> int:
     """Serve the metrics of queues that other processes write, for Prometheus.
 
-    Prints `ready: http://HOST:PORT/metrics`, and runs until SIGTERM or Ctrl-C. Moves no consumer, and needs only
-    the right to read. A directory without a queue has mmapqueue_up 0 until it has one.
+    Prints `ready: http://HOST:PORT/metrics`, and runs until SIGTERM or Ctrl-C. Moves no consumer. A directory without
+    a queue has mmapqueue_up 0 until it has one.
     """
     host, port = address("--listen", listen)
     found = Exporter(directories)

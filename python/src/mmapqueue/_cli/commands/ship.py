@@ -2,11 +2,12 @@
 
 import signal
 import threading
+from datetime import timedelta
 from typing import Annotated
 
 import typer
 
-from mmapqueue._cli.arguments import ClassPath, Directory
+from mmapqueue._cli.arguments import ClassPath, Directory, duration
 from mmapqueue._cli.shipping import Shippers
 from mmapqueue._cli.status import DONE
 from mmapqueue._cli.warnings import show_warnings
@@ -23,12 +24,12 @@ def ship(
     to: Annotated[
         str, typer.Option(metavar="URI", help="The archive: a URI, or the path of a directory.", show_default=False)
     ],
-    period: Annotated[str, typer.Option(metavar="DURATION", help="The time between two files.")] = "1s",
+    period: Annotated[str, typer.Option(metavar="TIME", help="The time between two files.")] = "1s",
     size: Annotated[str, typer.Option("--bytes", metavar="SIZE", help="Bytes that are shipped earlier.")] = "8m",
     codec: Annotated[str, typer.Option(metavar="CODEC", help="Compression: none or zstd.")] = "none",
     retain: Annotated[
         str | None,
-        typer.Option(metavar="DURATION", help="Delete records of this age that every query has committed."),
+        typer.Option(metavar="TIME", help="Delete records of this age that every query has committed."),
     ] = None,
     host: Annotated[
         str | None, typer.Option(metavar="NAME", help="The name of this host in the archive; by default its own.")
@@ -46,9 +47,11 @@ def ship(
     """
     archive = location("--to", to)
     archive_jars.add(archive, codec, classpath)
-    options = Configuration(archive_uri=archive, ship_period=period, ship_bytes=size, archive_codec=codec)
+    # A number alone is seconds, as in all commands; that of a key would be milliseconds.
+    time = timedelta(seconds=duration("--period", period))
+    options = Configuration(archive_uri=archive, ship_period=time, ship_bytes=size, archive_codec=codec)
     if retain is not None:
-        options["archive_retain"] = retain
+        options["archive_retain"] = timedelta(seconds=duration("--retain", retain))
     if host is not None:
         options["archive_host"] = host
     stopped = threading.Event()

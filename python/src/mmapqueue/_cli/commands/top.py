@@ -26,7 +26,7 @@ _LEAST_INTERVAL = 0.1
 
 def top(
     directories: Annotated[list[str], typer.Argument(metavar="DIR", help="The directories.", show_default=False)],
-    interval: Annotated[str, typer.Option(metavar="DURATION", help="The time between two samples.")] = "1s",
+    interval: Annotated[str, typer.Option(metavar="TIME", help="The time between two samples.")] = "1s",
     once: Annotated[bool, typer.Option("--once", help="Print one sample, of one interval, as a table.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -45,7 +45,7 @@ def top(
         try:
             if as_json:
                 _print_json(queues, wait, once=once)
-            elif once or not sys.stdout.isatty():
+            elif once or not sys.stdout.isatty() or console().is_dumb_terminal:
                 time.sleep(wait)
                 _sample(queues)
                 _print_table(queues)
