@@ -137,6 +137,10 @@ def test_timestamps(load: Load, spark: SparkSession, queue_dir: Path) -> None:
     instant = late.timestamp.isoformat().replace("+00:00", "Z")
     assert offsets(load(startingTimestamp=instant)) == [end - 1]
     assert offsets(load(startingTimestamp="2100-01-01T00:00:00Z")) == []
+    for far in ("9999-12-31T23:59:59Z", 253402300799000):  # beyond the range of a long of ns
+        assert offsets(load(startingTimestamp=far)) == []
+        assert offsets(load(endingTimestamp=far)) == list(range(end))
+    assert offsets(load(startingTimestamp="0001-01-01T00:00:00Z")) == list(range(end))
     assert offsets(load(startingTimestamp=0, endingTimestamp="2100-01-01T00:00:00Z")) == list(range(end))
 
 
