@@ -129,6 +129,11 @@ public final class ArchivedPartition implements ReadablePartition {
     }
 
     @Override
+    public void refuseGaps(long from, long to) {
+        List<RunName> unused = listed().runs(from, to);
+    }
+
+    @Override
     public long bytes(long from, long to) {
         return listed().bytes(from, to);
     }
