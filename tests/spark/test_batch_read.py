@@ -203,6 +203,9 @@ def test_no_queue(load: Load, spark: SparkSession, tmp_path: Path) -> None:
         load(tmp_path / "nowhere").collect()
     with pytest.raises(IllegalArgumentException, match="directory of a queue; it holds no queue on host"):
         load(tmp_path).collect()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(IllegalArgumentException, match="directory of a queue; it is a file on host"):
+        load(tmp_path / "file").collect()
     with pytest.raises(IllegalArgumentException, match="option path = null"):
         spark.read.format("mmapqueue").load().collect()
     with pytest.raises(IllegalArgumentException, match="option path = hdfs://host/queue; allowed: an archive"):
