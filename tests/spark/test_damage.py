@@ -62,7 +62,7 @@ def test_a_stream_skips_a_damaged_record(
     (finding,) = mmapqueue.verify(queue_dir, spark=spark).findings
     assert (finding.first_lost, finding.last_lost) == (91, 91)
     streams = Streams(spark, queue_dir, tmp_path / "checkpoint")
-    # One batch ends before the record: its progress tells the age of the next one. Others end behind it in its segment.
+    # One batch ends before the record: its progress tells the age of the next one. Others end after it in its segment.
     streams.run(onDamage="skip", maxOffsetsPerTrigger=7, startingOffsets="84")
     assert [offset for _, offset, _ in streams.batches.all()] == [i for i in range(84, 140) if i != 91]
 
