@@ -199,10 +199,12 @@ def test_a_gap_is_an_error(ship: Fill, load: Load, archive_dir: Path) -> None:
         ship(10)
     runs = run_files(archive_dir)
     runs[1].unlink()
-    with pytest.raises(QueryFailed) as caught:
-        load(archive_dir).collect()
-    assert runs[0].name in str(caught.value)
-    assert runs[2].name in str(caught.value)
+    frame = load(archive_dir)
+    for each in (frame, frame.select("offset"), frame.groupBy().count(), frame.agg(f.max("offset")), frame.limit(15)):
+        with pytest.raises(QueryFailed) as caught:
+            each.collect()
+        assert runs[0].name in str(caught.value)
+        assert runs[2].name in str(caught.value)
 
 
 def test_no_archive(load: Load, tmp_path: Path, ship: Fill, archive_dir: Path) -> None:

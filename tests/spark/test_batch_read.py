@@ -137,6 +137,10 @@ def test_timestamps(load: Load, spark: SparkSession, queue_dir: Path) -> None:
     instant = late.timestamp.isoformat().replace("+00:00", "Z")
     assert offsets(load(startingTimestamp=instant)) == [end - 1]
     assert offsets(load(startingTimestamp="2100-01-01T00:00:00Z")) == []
+    for far in ("9999-12-31T23:59:59Z", 253402300799000):  # beyond the range of a long of ns
+        assert offsets(load(startingTimestamp=far)) == []
+        assert offsets(load(endingTimestamp=far)) == list(range(end))
+    assert offsets(load(startingTimestamp="0001-01-01T00:00:00Z")) == list(range(end))
     assert offsets(load(startingTimestamp=0, endingTimestamp="2100-01-01T00:00:00Z")) == list(range(end))
 
 
@@ -146,6 +150,10 @@ BAD = {
     'startingOffsets={"0": -3}': "allowed: earliest",
     'startingOffsets={"zero": 3}': "allowed: earliest",
     "startingOffsets={}": "allowed: earliest",
+    'startingOffsets={"0":1.7}': "allowed: earliest",
+    'startingOffsets={"0":1,"0":2}': "allowed: earliest",
+    'startingOffsets={"0":1,"00":2}': "allowed: earliest",
+    'startingOffsets={"0":1}{"1":2}': "allowed: earliest",
     "startingOffsets=latest": "option startingOffsets = latest; allowed: a batch begins at earliest",
     'startingOffsets={"0": -1}': "a batch begins at earliest",
     "endingOffsets=earliest": "option endingOffsets = earliest; allowed: a batch ends at latest",
@@ -195,6 +203,9 @@ def test_no_queue(load: Load, spark: SparkSession, tmp_path: Path) -> None:
         load(tmp_path / "nowhere").collect()
     with pytest.raises(IllegalArgumentException, match="directory of a queue; it holds no queue on host"):
         load(tmp_path).collect()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(IllegalArgumentException, match="directory of a queue; it is a file on host"):
+        load(tmp_path / "file").collect()
     with pytest.raises(IllegalArgumentException, match="option path = null"):
         spark.read.format("mmapqueue").load().collect()
     with pytest.raises(IllegalArgumentException, match="option path = hdfs://host/queue; allowed: an archive"):

@@ -10,6 +10,7 @@ import mmapqueue
 from conftest import flip
 
 from .conftest import SMALL, Fill, Load, QueryFailed
+from .streams import Streams
 
 
 @pytest.fixture
@@ -34,6 +35,9 @@ def test_what_is_computed_from_offsets_counts_tombstones_unless_damage_is_skippe
     assert (frame.count(), exact.count()) == (300, 299)
     assert (len(frame.limit(lost + 1).collect()), len(exact.limit(lost + 1).collect())) == (lost, lost + 1)
     assert [row.offset for row in exact.select("offset").collect()] == whole
+    for condition in (f"offset >= {lost}", f"offset <= {lost}"):  # records without a time at one end
+        times = [each.where(condition).selectExpr("min(timestamp)", "max(timestamp)") for each in (frame, exact)]
+        assert times[0].collect() == times[1].collect()
 
 
 def test_damage_is_an_error_unless_skipped(lost: int, load: Load) -> None:
@@ -47,3 +51,36 @@ def test_damage_is_an_error_unless_skipped(lost: int, load: Load) -> None:
     assert len(frame.limit(lost + 1).collect()) == lost + 1
     with pytest.raises(IllegalArgumentException, match="error or skip"):
         load(onDamage="ignore").collect()
+
+
+@pytest.mark.parametrize("at", [968, 1000], ids=["header", "payload"])
+def test_a_stream_skips_a_damaged_record(
+    at: int, fill: Fill, queue_dir: Path, spark: SparkSession, tmp_path: Path
+) -> None:
+    fill([b"%d" % i * 20 for i in range(140)])
+    flip(queue_dir / "1_segment.dat", at)
+    (finding,) = mmapqueue.verify(queue_dir, spark=spark).findings
+    assert (finding.first_lost, finding.last_lost) == (91, 91)
+    streams = Streams(spark, queue_dir, tmp_path / "checkpoint")
+    # One batch ends before the record: its progress tells the age of the next one. Others end after it in its segment.
+    streams.run(onDamage="skip", maxOffsetsPerTrigger=7, startingOffsets="84")
+    assert [offset for _, offset, _ in streams.batches.all()] == [i for i in range(84, 140) if i != 91]
+
+
+def test_a_damaged_segment_header_is_skipped(
+    fill: Fill, load: Load, queue_dir: Path, spark: SparkSession, tmp_path: Path
+) -> None:
+    streams = Streams(spark, queue_dir, tmp_path / "checkpoint")
+    items = fill([b"%d" % i * 20 for i in range(50)])
+    streams.run()
+    items += fill([b"%d" % i * 20 for i in range(50, 300)])
+    flip(queue_dir / "1_segment.dat", 40)
+    left = [bytes(row.value) for row in load(onDamage="skip").collect()]
+    assert set(left) < set(items)
+    assert 200 < len(left) < 300
+    timed = "timestamp > '2000-01-01'"
+    assert [bytes(row.value) for row in load(onDamage="skip").where(timed).collect()] == left
+    with pytest.raises(QueryFailed, match=r"1_segment\.dat"):
+        load().where(timed).collect()
+    streams.run(onDamage="skip", maxOffsetsPerTrigger=20)
+    assert streams.batches.values() == left

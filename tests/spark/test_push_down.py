@@ -60,6 +60,7 @@ TAKEN = {
     "timestamp is not null": "timestamp in [..]",
     "timestamp < '1960-01-01'": "timestamp in [..-",
     "timestamp > '2100-01-01'": "timestamp in [4102444800000001..]",
+    "timestamp between '0001-01-01' and '9999-12-31'": "timestamp in [-62135596800000000..253402214400000000]",
     "timestamp < T1 or timestamp > T4": "timestamp in [..",
 }
 

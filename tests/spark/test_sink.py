@@ -165,6 +165,15 @@ def test_options_that_are_refused(rows: DataFrame, queue_dir: Path, options: dic
     assert text in refused(rows, queue_dir, **options)
 
 
+def test_a_path_that_is_refused(rows: DataFrame, queue_dir: Path) -> None:
+    queue_dir.mkdir()
+    (queue_dir / "other").write_text("")
+    for path, why in ((queue_dir, "this one holds other"), (queue_dir / "other", "is a file")):
+        text = refused(rows, path)
+        assert f"option path = {path}; allowed: " in text
+        assert why in text
+
+
 @pytest.mark.parametrize("kind", ["string", "binary"])
 def test_the_only_column_has_to_be_called_value(spark: SparkSession, queue_dir: Path, kind: str) -> None:
     rows = spark.range(3).selectExpr(f"cast(cast(id as string) as {kind}) as user")

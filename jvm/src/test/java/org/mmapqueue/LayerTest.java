@@ -171,7 +171,7 @@ class LayerTest {
                     "archive.hadoop",
                     "config",
                     "errors"),
-            room("spark.read.plan", "spark.source", "spark.read.pushdown", "spark.common", "errors"),
+            room("spark.read.plan", "values", "spark.source", "spark.read.pushdown", "spark.common", "errors"),
             room(
                     "spark.read.task",
                     "values",

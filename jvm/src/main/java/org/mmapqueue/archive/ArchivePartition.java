@@ -6,11 +6,11 @@ import java.io.UncheckedIOException;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.file.NoSuchFileException;
 import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.UUID;
 import java.util.stream.LongStream;
+import org.mmapqueue.StartAt;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.run.RecordCursor;
 import org.mmapqueue.archive.run.RunFile;
@@ -161,16 +161,11 @@ public final class ArchivePartition {
      *     has a timestamp
      */
     public OptionalLong find(Instant time) {
-        long micros = Math.max(1, ceiling(time));
+        long micros = Math.max(1, StartAt.timestamp(time).value());
         return listed(() -> {
             OptionalLong first = list.firstRunAtOrAfter(micros);
             return first.isEmpty() ? first : find(first.getAsLong(), micros);
         });
-    }
-
-    private static long ceiling(Instant time) {
-        long micros = ChronoUnit.MICROS.between(Instant.EPOCH, time);
-        return Instant.EPOCH.plus(micros, ChronoUnit.MICROS).isBefore(time) ? micros + 1 : micros;
     }
 
     private OptionalLong find(long start, long micros) throws IOException {

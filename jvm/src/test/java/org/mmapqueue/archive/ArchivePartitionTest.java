@@ -57,6 +57,19 @@ class ArchivePartitionTest {
     }
 
     @Test
+    void timesBeyondTheRangeOfNanosecondsAreFound() throws IOException {
+        StoredLog log = new StoredLog(4096, 7);
+        log.add(new byte[1], true);
+        ArchiveRuns.publish(files, log, 7, 8, ArchiveCodec.NONE);
+        for (Instant late : List.of(Instant.parse("2300-01-01T00:00:00Z"), Instant.MAX)) {
+            assertEquals(OptionalLong.empty(), partition(log).find(late));
+        }
+        for (Instant early : List.of(Instant.parse("1600-01-01T00:00:00Z"), Instant.MIN)) {
+            assertEquals(OptionalLong.of(7), partition(log).find(early));
+        }
+    }
+
+    @Test
     void recordsWithoutTimestampsAreNotFound() throws IOException {
         StoredLog log = new StoredLog(4096, 0);
         log.add(new byte[1], false);

@@ -49,11 +49,17 @@ public record PartitionDirectory(int id, String path) implements Serializable {
             throw Options.bad(
                     Options.PATH,
                     root.toString(),
-                    "the directory of a queue; "
-                            + (Files.isDirectory(root) ? "it holds no queue" : "it does not" + " exist") + " on host "
+                    "the directory of a queue; " + whyNone(root) + " on host "
                             + Hosts.own());
         }
         return found;
+    }
+
+    private static String whyNone(Path root) {
+        if (Files.isDirectory(root)) {
+            return "it holds no queue";
+        }
+        return Files.exists(root) ? "it is a file" : "it does not exist";
     }
 
     /**

@@ -1,6 +1,8 @@
 package org.mmapqueue.spark.common;
 
+import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.type.TypeReference;
+import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.io.Serializable;
@@ -16,7 +18,10 @@ import java.util.stream.Collectors;
  * @param map offsets by partition
  */
 public record PartitionOffsets(SortedMap<Integer, Long> map) implements Serializable {
-    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final ObjectMapper JSON = new ObjectMapper()
+            .enable(JsonParser.Feature.STRICT_DUPLICATE_DETECTION)
+            .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
+            .disable(DeserializationFeature.ACCEPT_FLOAT_AS_INT);
 
     /**
      * Offsets by partition.
@@ -40,10 +45,9 @@ public record PartitionOffsets(SortedMap<Integer, Long> map) implements Serializ
             TreeMap<Integer, Long> map = new TreeMap<>();
             for (Map.Entry<String, Long> each : byName.entrySet()) {
                 int partition = Integer.parseInt(each.getKey());
-                if (partition < 0 || each.getValue() == null) {
+                if (partition < 0 || each.getValue() == null || map.put(partition, each.getValue()) != null) {
                     throw new NumberFormatException(each.getKey());
                 }
-                map.put(partition, each.getValue());
             }
             return new PartitionOffsets(map);
         } catch (IOException | NumberFormatException e) {

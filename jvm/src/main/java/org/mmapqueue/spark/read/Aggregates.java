@@ -151,11 +151,12 @@ record Aggregates(List<Function> functions, boolean byPartition) {
         Long minTime = null;
         Long maxTime = null;
         for (ReadRange each : ranges) {
+            ReadablePartition read = partitions.partition(each.partition());
+            read.refuseGaps(each.from(), each.to());
             count += each.records();
             minOffset = minOffset == null ? each.from() : Math.min(minOffset, each.from());
             maxOffset = maxOffset == null ? each.to() - 1 : Math.max(maxOffset, each.to() - 1);
             if (needTimes) {
-                ReadablePartition read = partitions.partition(each.partition());
                 long first = read.minTimestampMicros(each.from(), each.to());
                 long last = read.maxTimestampMicros(each.from(), each.to());
                 if (first == 0 || last == 0) {

@@ -15,6 +15,7 @@ import org.mmapqueue.archive.ArchivePartition;
 import org.mmapqueue.archive.PartitionEntry;
 import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.spark.common.StoppedQuery;
 
 /** A partition of an archive, planned by the names of its runs. One thread at a time. */
@@ -128,6 +129,11 @@ public final class ArchivedPartition implements ReadablePartition {
     }
 
     @Override
+    public void refuseGaps(long from, long to) {
+        List<RunName> unused = listed().runs(from, to);
+    }
+
+    @Override
     public long bytes(long from, long to) {
         return listed().bytes(from, to);
     }
@@ -181,7 +187,7 @@ public final class ArchivedPartition implements ReadablePartition {
             if (each.maxMicros() > 0) {
                 return each.first() >= from && each.end() <= to
                         ? each.minMicros()
-                        : timestampMicros(from, each.first());
+                        : timestampMicros(Math.max(from, each.first()));
             }
         }
         return 0;
@@ -196,14 +202,19 @@ public final class ArchivedPartition implements ReadablePartition {
             if (each.maxMicros() > 0) {
                 return each.first() >= from && each.end() <= to
                         ? each.maxMicros()
-                        : runs.timestampMicros(Math.min(to, each.end()) - 1);
+                        : timestampMicros(Math.min(to, each.end()) - 1);
             }
         }
         return 0;
     }
 
-    private long timestampMicros(long from, long first) {
-        return runs.timestampMicros(Math.max(from, first));
+    // One that is not retained any more is reported by its task.
+    private long timestampMicros(long offset) {
+        try {
+            return runs.timestampMicros(offset);
+        } catch (OutOfRangeException e) {
+            return 0;
+        }
     }
 
     @Override

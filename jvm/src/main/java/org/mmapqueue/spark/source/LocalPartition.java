@@ -10,8 +10,11 @@ import java.util.stream.Collectors;
 import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.MessageHandler;
 import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueStats;
 import org.mmapqueue.RecordReader;
 import org.mmapqueue.RecordSink;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.errors.OutOfRangeException;
 
 /**
  * A partition in a local directory, open for reading. Thread-safe.
@@ -88,9 +91,16 @@ public record LocalPartition(LocalPartitionLocation location, MmapQueue queue) i
         return queue.endOffset();
     }
 
+    /** With a damaged segment header, as if all records in the ring were alike: the task that reads it reports it. */
     @Override
     public long bytes(long from, long to) {
-        return queue.bytes(from, to);
+        try {
+            return queue.bytes(from, to);
+        } catch (CorruptException e) {
+            QueueStats stats = queue.stats();
+            double ring = (double) stats.segmentsInUse() * stats.segmentSize();
+            return (long) (ring * (to - from) / Math.max(to - from, stats.endOffset() - stats.firstOffset()));
+        }
     }
 
     @Override
@@ -111,12 +121,21 @@ public record LocalPartition(LocalPartitionLocation location, MmapQueue queue) i
 
     @Override
     public long minTimestampMicros(long from, long to) {
-        return queue.get(from).timestampMicros();
+        return timestampMicros(from);
     }
 
     @Override
     public long maxTimestampMicros(long from, long to) {
-        return queue.get(to - 1).timestampMicros();
+        return timestampMicros(to - 1);
+    }
+
+    // A record that was lost before a repair has none; one that is not retained any more is reported by its task.
+    private long timestampMicros(long offset) {
+        try {
+            return queue.get(offset).timestampMicros();
+        } catch (OutOfRangeException e) {
+            return 0;
+        }
     }
 
     @Override

@@ -47,6 +47,15 @@ public interface ReadablePartition extends PartitionRecords {
     long endOffset();
 
     /**
+     * Checks that no record of a range is missing, for what is computed without a scan. A local queue has no gaps.
+     *
+     * @param from the first offset
+     * @param to the offset after the last one
+     * @throws org.mmapqueue.errors.ArchiveException if runs are missing, or overlap in part
+     */
+    default void refuseGaps(long from, long to) {}
+
+    /**
      * The size of a range in the log.
      *
      * @param from the first offset

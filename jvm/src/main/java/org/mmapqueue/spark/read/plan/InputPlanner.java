@@ -61,16 +61,9 @@ public final class InputPlanner {
                 partition.location(from, to), partition.queueId(), partition.hosts(from, to), from, to, skipsDamage);
     }
 
-    /** The bytes of a range in the log; with damaged headers and onDamage = skip the number of its records. */
+    /** The bytes of a range in the log. */
     public long bytes(ReadablePartition partition, ReadRange range) {
-        try {
-            return partition.bytes(range.from(), range.to());
-        } catch (CorruptException e) {
-            if (skipsDamage) {
-                return range.records();
-            }
-            throw e;
-        }
+        return partition.bytes(range.from(), range.to());
     }
 
     private long[] split(ReadablePartition partition, ReadRange range, long part) {

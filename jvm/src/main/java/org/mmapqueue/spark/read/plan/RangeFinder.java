@@ -3,6 +3,7 @@ package org.mmapqueue.spark.read.plan;
 import java.util.ArrayList;
 import java.util.List;
 import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionOffsets;
 import org.mmapqueue.spark.read.pushdown.LongSet;
@@ -105,6 +106,11 @@ public final class RangeFinder {
             return offsets;
         } catch (ConfigException e) {
             return LongSet.ALL; // stores no timestamps now, but earlier records may have some
+        } catch (CorruptException e) {
+            if (options.skipsDamage()) {
+                return LongSet.ALL; // tasks compare each record's time
+            }
+            throw e;
         }
     }
 }

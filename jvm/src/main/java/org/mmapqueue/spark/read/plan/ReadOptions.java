@@ -8,6 +8,7 @@ import java.util.Locale;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.regex.Pattern;
+import org.mmapqueue.StartAt;
 import org.mmapqueue.spark.common.KnownOptions;
 import org.mmapqueue.spark.common.OptionUse;
 import org.mmapqueue.spark.common.Options;
@@ -210,9 +211,9 @@ public record ReadOptions(
         try {
             return OptionalLong.of(
                     text.matches("\\d{1,15}")
-                            ? Math.multiplyExact(Long.parseLong(text), 1000L)
-                            : ChronoUnit.MICROS.between(Instant.EPOCH, Instant.parse(text)));
-        } catch (DateTimeParseException | ArithmeticException e) {
+                            ? 1000 * Long.parseLong(text)
+                            : StartAt.timestamp(Instant.parse(text)).value());
+        } catch (DateTimeParseException e) {
             throw Options.bad(name, text, "milliseconds since 1970, or an instant such as 2026-01-31T12:00:00Z");
         }
     }

@@ -6,6 +6,7 @@ import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueStats;
 import org.mmapqueue.StartAt;
+import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.errors.MmapQueueException;
@@ -168,8 +169,9 @@ final class LocalStreamPartition implements StreamPartition {
         if (before > held() && before <= queue.endOffset()) {
             try {
                 moveTo(StartAt.offset(before));
-            } catch (OutOfRangeException e) {
-                // Dropped or lost in between: the next batch reports the loss.
+            } catch (OutOfRangeException | CorruptException e) {
+                // Dropped or lost in between: the next batch reports the loss. Or not found, as a record header before
+                // it in its segment is damaged: a commit beyond this segment acks it.
                 LOG.warn(
                         "partition {} of the queue in {} cannot be acked up to offset {}: {}",
                         directory.id(),

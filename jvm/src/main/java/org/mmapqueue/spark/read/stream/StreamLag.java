@@ -7,6 +7,7 @@ import java.util.LongSummaryStatistics;
 import java.util.Map;
 import java.util.SortedSet;
 import java.util.TreeSet;
+import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.metrics.Metric;
 import org.mmapqueue.spark.common.PartitionOffsets;
@@ -46,8 +47,8 @@ final class StreamLag {
                 bytes += records.bytes(consumed, end);
                 long first = records.minTimestampMicros(consumed, end);
                 oldestMicros = first == 0 ? oldestMicros : Math.min(oldestMicros, first);
-            } catch (OutOfRangeException e) {
-                // Lost: the next batch reports it.
+            } catch (OutOfRangeException | CorruptException e) {
+                // Lost or damaged: the next batch reports or skips it.
             }
         }
     }

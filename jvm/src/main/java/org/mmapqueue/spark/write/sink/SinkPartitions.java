@@ -13,11 +13,13 @@ import java.util.function.Function;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionDirectory;
 import org.mmapqueue.spark.write.staging.StagingArea;
 
 /** Opens the partitions of a queue for writing, and makes missing ones. */
 final class SinkPartitions {
+    private static final String QUEUE_DIR = "queue_dir";
     private static final String MAX_EVENT_SIZE = "max_event_size";
     /** Of a new queue, in bytes, if the ring has room: rows are larger than messages. */
     private static final int DEFAULT_MAX_EVENT_SIZE = 16 << 20;
@@ -120,16 +122,18 @@ final class SinkPartitions {
 
     private static MmapQueue open(Path directory, Map<String, String> keys, Function<QueueConfig, MmapQueue> opener) {
         Map<String, String> all = new HashMap<>(keys);
-        all.put("queue_dir", directory.toString());
+        all.put(QUEUE_DIR, directory.toString());
         try {
             if (PartitionDirectory.isQueue(directory) || keys.containsKey(MAX_EVENT_SIZE)) {
                 return opener.apply(QueueConfig.of(all));
             }
             return openNew(all, opener);
         } catch (ConfigException e) {
-            if (keys.containsKey(e.key())) {
+            boolean isPath = e.key().equals(QUEUE_DIR);
+            if (isPath || keys.containsKey(e.key())) {
                 throw new IllegalArgumentException(
-                        "option " + e.key() + " = " + e.value() + "; allowed: " + e.allowed(), e);
+                        "option " + (isPath ? Options.PATH : e.key()) + " = " + e.value() + "; allowed: " + e.allowed(),
+                        e);
             }
             throw e;
         }
