@@ -82,7 +82,7 @@ class IdempotentProducers(Generic[Value]):
         Raises:
             Full: The queue had no room in time.
             TooLarge: A record is larger than max_event_size, or the batch larger than the queue.
-            ConfigError: The name is not allowed, there are 1000 producers, or the directory is of format version 1.
+            ConfigError: The name is not allowed, or the directory is of format version 1.
             Closed: The queue is closed, or was closed during the wait.
             Poisoned: An earlier failure to write made the queue unsafe to write to.
             ValueError: The sequence number is below 0, or more than 2**63 - 1.
