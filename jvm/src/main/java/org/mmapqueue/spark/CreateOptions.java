@@ -23,7 +23,7 @@ final class CreateOptions {
     /**
      * Extracts the options from a table's properties.
      *
-     * @param table its name
+     * @param table the table's name
      * @param properties as Spark passes them: each option occurs twice
      * @return the options of the new queue
      * @throws IllegalArgumentException for any other property

@@ -20,7 +20,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A partition in a local directory with a consumer of a query. Not thread-safe.
+ * A partition in a local directory, with the query's consumer. Not thread-safe.
  */
 final class LocalStreamPartition implements StreamPartition {
     private static final Logger LOG = LoggerFactory.getLogger(LocalStreamPartition.class);
@@ -34,9 +34,9 @@ final class LocalStreamPartition implements StreamPartition {
     private boolean closed;
 
     /**
-     * Opens a partition and its consumer; a new consumer begins at the log start.
+     * Opens a partition and its consumer; a new consumer starts at the log start.
      *
-     * @param user checkpoint of the query, for error messages of other queries
+     * @param user the query's checkpoint, for error messages of other queries
      * @throws IllegalStateException if another query or process uses the consumer
      */
     LocalStreamPartition(PartitionDirectory directory, String consumerName, String user) {
@@ -102,8 +102,8 @@ final class LocalStreamPartition implements StreamPartition {
     }
 
     /**
-     * A batch is retained until the next one is logged, which needs new records.
-     * So the batch must leave room for them in the ring, including its partly filled first and last segment.
+     * The upper limit of a batch. A batch is retained until the next one is logged, which needs new records. So the
+     * batch must leave room for them in the ring, its partly filled first and last segment included.
      */
     @Override
     public long mostHeld() {
@@ -141,7 +141,7 @@ final class LocalStreamPartition implements StreamPartition {
         try {
             consumer.seek(start);
         } catch (DroppedException e) {
-            consumer.seek(start); // DroppedException is thrown once for each loss
+            consumer.seek(start); // again, as DroppedException is thrown once for each loss
         }
         return held();
     }
@@ -169,7 +169,7 @@ final class LocalStreamPartition implements StreamPartition {
             try {
                 moveTo(StartAt.offset(before));
             } catch (OutOfRangeException e) {
-                // Dropped or lost in between: the next batch reports the loss.
+                // The records were dropped or lost since: the next batch reports the loss.
                 LOG.warn(
                         "partition {} of the queue in {} cannot be acked up to offset {}: {}",
                         directory.id(),

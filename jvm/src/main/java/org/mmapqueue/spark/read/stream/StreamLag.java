@@ -47,7 +47,7 @@ final class StreamLag {
                 long first = records.minTimestampMicros(consumed, end);
                 oldestMicros = first == 0 ? oldestMicros : Math.min(oldestMicros, first);
             } catch (OutOfRangeException e) {
-                // Lost: the next batch reports it.
+                // The records are lost: the next batch reports it.
             }
         }
     }

@@ -19,7 +19,7 @@ import org.mmapqueue.spark.write.staging.StagingArea;
 /** Opens the partitions of a queue for writing, and makes missing ones. */
 final class SinkPartitions {
     private static final String MAX_EVENT_SIZE = "max_event_size";
-    /** Of a new queue, in bytes, if the ring has room: rows are larger than messages. */
+    /** Default of a new queue's max_event_size in bytes, if the ring has room: rows are larger than messages. */
     private static final int DEFAULT_MAX_EVENT_SIZE = 16 << 20;
     /** Keys that a new partition takes from the existing ones, unless given. */
     private static final List<String> INHERITED = List.of(
@@ -90,7 +90,7 @@ final class SinkPartitions {
         try (DirectoryStream<Path> entries = Files.newDirectoryStream(root)) {
             for (Path entry : entries) {
                 String name = entry.getFileName().toString();
-                // The process was killed while it made this partition.
+                // A directory p=… without a queue: a process was killed while it created this partition.
                 if (!name.startsWith("p=") && !name.equals(StagingArea.NAME)) {
                     throw bad(
                             "path",
@@ -144,7 +144,7 @@ final class SinkPartitions {
             if (!e.key().equals(MAX_EVENT_SIZE)) {
                 throw e;
             }
-            // The ring has no room for it.
+            // The ring has no room for the larger max_event_size.
             return opener.apply(QueueConfig.of(keys));
         }
     }
