@@ -1,4 +1,4 @@
-"""The configuration of a queue as the JVM takes it."""
+"""The configuration of a queue in the form that the JVM takes."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ _CAPACITY = "capacity"
 _DIRECTORY = "queue_dir"
 _DEAD_LETTERS = "dead_letter_dir"
 _ARCHIVE = "archive_uri"
-#: Arguments beside the keys that may be meant by a key that there is not.
+#: Arguments of `Queue` that an unknown key may have been meant for.
 _ARGUMENTS = ("spark", "consumer", "lock_timeout", "serializer", "prefetch", "ack_linger")
 
 _VALUES: dict[object, Callable[[str], object]] = {
@@ -27,7 +27,7 @@ _TYPES = get_type_hints(EffectiveConfiguration)
 
 
 def options(directory: str, configuration: Mapping[str, object]) -> str:
-    """The configuration of the queue in a directory as the JVM takes it."""
+    """The configuration of the queue in a directory, in the form that the JVM takes."""
     check_keys(configuration, _ARGUMENTS)
     words: list[str] = []
     for key, value in {_DIRECTORY: directory, **configuration}.items():
@@ -36,7 +36,7 @@ def options(directory: str, configuration: Mapping[str, object]) -> str:
         if key == _CAPACITY:
             value = size_in_bytes(key, value)  # type: ignore[arg-type]
         if key == _DEAD_LETTERS and isinstance(value, str | os.PathLike):
-            # The JVM may have another working directory.
+            # Absolute, since the JVM may have another working directory.
             value = absolute(key, value)
         if key == _ARCHIVE and isinstance(value, str | os.PathLike):
             value = location(key, value)
@@ -51,7 +51,7 @@ def options(directory: str, configuration: Mapping[str, object]) -> str:
 
 
 def effective(text: str) -> EffectiveConfiguration:
-    """The configuration that the JVM reports: alternating keys and values."""
+    """Parses the configuration that the JVM reports: alternating keys and values."""
     words = text.split(names.SEPARATOR)
     values = dict(zip(words[::2], words[1::2], strict=True))
     return cast(EffectiveConfiguration, {key: _VALUES[kind](values[key]) for key, kind in _TYPES.items()})
