@@ -72,7 +72,7 @@ class MappedMemory:
         if self._map.closed:
             return
         if hasattr(mmap, "MADV_REMOVE"):
-            # Without such a call, the file's memory is freed with the last mapping.
+            # File systems without this call free the memory with the last mapping.
             with contextlib.suppress(OSError):
                 self._map.madvise(mmap.MADV_REMOVE)
         self._map.close()

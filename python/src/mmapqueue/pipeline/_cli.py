@@ -1,4 +1,4 @@
-"""What the subcommands gather, process, run and check do."""
+"""Implements the subcommands gather, process, run and check."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _print(text: str) -> None:
-    """Prints. What reads the output may end before it has read all, as `head` does."""
+    """Prints. The reader of the output may end before it has read everything, as `head` does."""
     try:
         print(text, flush=True)
     except BrokenPipeError:
@@ -122,7 +122,7 @@ def _print_schema() -> int:
 def _loaded(options: argparse.Namespace) -> Loaded | int:
     """The configuration; the exit status if it is invalid."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    # Libraries keep their levels: at debug, py4j would log what authenticates with the JVM.
+    # Libraries keep their log levels: at debug, py4j would log the token that authenticates with the JVM.
     logging.getLogger("mmapqueue").setLevel(getattr(options, "log_level", "warning").upper())
     for library in ("py4j", "watchfiles"):
         logging.getLogger(library).setLevel(logging.WARNING)
