@@ -67,7 +67,7 @@ public record Settings(
                 throw new ConfigException(
                         maxAttempts > 0 ? "dead_letter_dir" : "max_attempts",
                         maxAttempts > 0 ? directory : Integer.toString(maxAttempts),
-                        "both set, or neither: what was handed out max_attempts times goes to dead_letter_dir");
+                        "both set, or neither: records delivered max_attempts times go to dead_letter_dir");
             }
             if (!directory.isEmpty() && isSame(Path.of(directory), config.queueDir())) {
                 throw new ConfigException("dead_letter_dir", directory, "another directory than the queue's own");
@@ -213,7 +213,7 @@ public record Settings(
             throw new ConfigException(
                     "retain_ms",
                     Long.toString(retention.millis),
-                    "0, or timestamps = true: without them nobody knows how old a record is");
+                    "0, or timestamps = true: without them the age of a record is unknown");
         }
         long maxAgeMillis = config.number(ConfigKey.MAX_AGE);
         if (maxAgeMillis > 0 && !timestamps) {

@@ -370,7 +370,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         if (e instanceof InternalError fault) {
             return log.explain(fault);
         }
-        return new MmapQueueException("consumer " + name + " could not read on: " + e, e);
+        return new MmapQueueException("consumer " + name + " could not continue reading: " + e, e);
     }
 
     /** Waits for the running call; later calls throw ClosedException. */

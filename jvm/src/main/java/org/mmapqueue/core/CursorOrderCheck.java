@@ -42,7 +42,7 @@ record CursorOrderCheck(Path path, MetaPage meta, Registry registry, Geometry ge
                     file,
                     512,
                     "writing is " + writing + " and watermark is " + meta.watermark()
-                            + ", but the table that was written when the queue was closed says something else");
+                            + ", but the table that was written when the queue was closed has other values");
         }
         for (Registry.Named each : registry.all()) {
             checkConsumer(each.name(), each.cursors(), writing);

@@ -237,7 +237,7 @@ final class OffsetSearch {
         if (reader.segmentOffset() == reader.segmentSize()) {
             return false; // after a pad
         }
-        throw reader.corrupt(reader.segmentOffset(), "there is no record, but the log goes on up to byte " + limit);
+        throw reader.corrupt(reader.segmentOffset(), "there is no record, but the log extends to byte " + limit);
     }
 
     private void pass() throws IOException {

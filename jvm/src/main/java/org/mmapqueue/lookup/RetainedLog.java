@@ -16,7 +16,7 @@ import org.mmapqueue.segment.Geometry;
  * bounds after that segment. Not thread-safe.
  */
 final class RetainedLog {
-    private static final String NOT_THERE = "a record that is not retained any more, or not there yet";
+    private static final String NOT_THERE = "a record that is not retained any more, or not pushed yet";
 
     private final LogReaderV2 reader;
     private final RandomAccessReader.Source source;

@@ -119,8 +119,8 @@ public final class DirectoryV1 {
                             0,
                             what + ", and " + file.getFileName() + " is not"
                                     + " empty, from its byte " + at
-                                    + " on. Of version 2, repair makes the meta page anew. In version 1 the segments"
-                                    + " alone tell nothing: Satellite makes a new queue and overwrites them; for that,"
+                                    + " on. In version 2, repair rebuilds the meta page. In version 1 the segments do"
+                                    + " not suffice: Satellite creates a new queue and overwrites them; to do the same,"
                                     + " delete them");
                 }
             }

@@ -63,7 +63,7 @@ public final class QueueDirectory {
             boolean isShort = file.read(head, 0) < head.capacity();
             if (MetaPageV1.isUnfinished(head, file.size())) {
                 new DirectoryV1(storage, path, config)
-                        .checkNew("the file has " + file.size() + " bytes and says nothing");
+                        .checkNew("the file has " + file.size() + " bytes and no content");
                 return null;
             }
             if (isShort) {

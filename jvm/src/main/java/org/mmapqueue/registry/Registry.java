@@ -260,7 +260,7 @@ public final class Registry implements Closeable {
             remove(name);
         } catch (IOException | RuntimeException e) {
             LOG.warn(
-                    "consumer {} could not be made, and what is there of it could not be deleted: {}",
+                    "consumer {} could not be created, and its page could not be deleted: {}",
                     name,
                     e.toString());
         }
@@ -293,9 +293,9 @@ public final class Registry implements Closeable {
                 endWhatADeadWriterBegan();
             }
             if (round == MOST_ROUNDS) {
-                throw new MmapQueueException("the process that writes has been about to reclaim position " + position
-                        + " for " + MOST_ROUNDS * ROUND_NANOS / 1_000_000 + " ms and neither does it nor gives way; is"
-                        + " it stopped?");
+                throw new MmapQueueException("the writing process announced " + MOST_ROUNDS * ROUND_NANOS / 1_000_000
+                        + " ms ago that it reclaims position " + position
+                        + ", and has neither done nor withdrawn that; is it stopped?");
             }
         }
         return true;

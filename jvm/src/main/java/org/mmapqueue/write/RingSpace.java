@@ -122,7 +122,7 @@ final class RingSpace {
             }
             return true;
         } catch (IOException e) {
-            throw new MmapQueueException("the consumers could not be looked at: " + e, e);
+            throw new MmapQueueException("the consumers could not be read: " + e, e);
         }
     }
 
@@ -181,7 +181,7 @@ final class RingSpace {
                 refresh();
                 dropLaggards();
             } catch (IOException e) {
-                throw new MmapQueueException("the consumers could not be looked at: " + e, e);
+                throw new MmapQueueException("the consumers could not be read: " + e, e);
             }
             durable = geometry.segmentOf(flusher.durableCommitted());
             if (segmentId + quarter - geometry.capacity() < durable) {
