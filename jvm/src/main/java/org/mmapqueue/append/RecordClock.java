@@ -23,7 +23,7 @@ final class RecordClock {
     private final Ticker ticker;
     private long last;
     /** The count of ticks at the last clock read. */
-    private long asked = NONE;
+    private long ticksAtRead = NONE;
     /** Number of pushes that share the last clock read, and how many of them are left. */
     private int granted = 1;
 
@@ -46,10 +46,10 @@ final class RecordClock {
 
     /** The timestamp of a record that is pushed now, in µs since 1970. */
     long micros() {
-        if (--left >= 0 && asked == ticker.ticks()) {
+        if (--left >= 0 && ticksAtRead == ticker.ticks()) {
             return last;
         }
-        return ask();
+        return readClock();
     }
 
     /** The last timestamp, in µs since 1970. */
@@ -57,7 +57,7 @@ final class RecordClock {
         return last;
     }
 
-    private long ask() {
+    private long readClock() {
         long ticks = ticker.ticks(); // loaded first: a tick between both loads is not missed
         long millis = systemMillis.getAsLong();
         pushesInMilli += granted - 1 - left;
@@ -74,7 +74,7 @@ final class RecordClock {
         }
         granted = dense && ticks != Ticker.STOPPED ? PUSHES : 1;
         left = granted - 1;
-        asked = ticks;
+        ticksAtRead = ticks;
         last = Math.max(last, millis * 1000);
         return last;
     }

@@ -229,9 +229,9 @@ final class Syncer {
         syncAll(isPartial ? target : meta.writing(), () -> {});
     }
 
-    private void syncAll(long target, Runnable eachTime) throws IOException {
+    private void syncAll(long target, Runnable afterSegment) throws IOException {
         List<ProducerPage> slots = syncSlots();
-        syncData(slots.isEmpty() ? target : meta.writing(), this::lowWatermark, eachTime);
+        syncData(slots.isEmpty() ? target : meta.writing(), this::lowWatermark, afterSegment);
         syncCursors(target);
         slots.forEach(ProducerPage::endSync);
     }
@@ -315,7 +315,7 @@ final class Syncer {
      * cursors are durable. The segment of {@code needed} is fsynced from its beginning, where the offset resolver
      * begins. The last segment is fsynced even when all of it is acked, for the offset of the next record.
      */
-    private void syncData(long target, LongSupplier needed, Runnable eachTime) throws IOException {
+    private void syncData(long target, LongSupplier needed, Runnable afterSegment) throws IOException {
         long last = geometry.segmentOfEnd(target);
         long from = Math.max(syncedTo, meta.watermark());
         while (from < target) {
@@ -329,7 +329,7 @@ final class Syncer {
             long id = geometry.segmentOf(from);
             int end = id == last ? geometry.offsetOfEnd(target) : geometry.segmentSize();
             segments.force(id, (int) (from - geometry.position(id, 0)), end);
-            eachTime.run();
+            afterSegment.run();
             from = Math.max(geometry.position(id, end), meta.watermark());
         }
     }

@@ -290,7 +290,7 @@ public final class Registry implements Closeable {
             // The writer decides in a moment, unless it is stopped or has died.
             LockSupport.parkNanos(this, ROUND_NANOS);
             if (round % ROUNDS_TO_ASK == 0) {
-                endWhatADeadWriterBegan();
+                withdrawForDeadWriter();
             }
             if (round == MOST_ROUNDS) {
                 throw new MmapQueueException("the writing process announced " + MOST_ROUNDS * ROUND_NANOS / 1_000_000
@@ -301,7 +301,7 @@ public final class Registry implements Closeable {
         return true;
     }
 
-    private void endWhatADeadWriterBegan() throws IOException {
+    private void withdrawForDeadWriter() throws IOException {
         try (ProcessLock lock =
                 ProcessLock.tryForAMoment(directory.resolveSibling(QueueDirectory.LOCK_FILE), FileMode.PRIVATE)) {
             if (lock != null) { // null: the writer is alive

@@ -29,7 +29,7 @@ final class CreateOptions {
      * @throws IllegalArgumentException for any other property
      */
     static Options of(String table, Map<String, String> properties) {
-        Map<String, String> said = new HashMap<>();
+        Map<String, String> given = new HashMap<>();
         properties.forEach((key, value) -> {
             String name = key.startsWith(TableCatalog.OPTION_PREFIX)
                     ? key.substring(TableCatalog.OPTION_PREFIX.length())
@@ -42,11 +42,11 @@ final class CreateOptions {
                         + " " + table + ": the name of a table gives the directory of its queue; found"
                         + " " + name + " = " + value);
             } else if (!SAID_BY_SPARK.contains(lower)) {
-                said.put(name, value);
+                given.put(name, value);
             }
         });
         try {
-            Options options = new Options(said);
+            Options options = new Options(given);
             KnownOptions.refuseOthers(options, Set.of(OptionUse.CREATE));
             return options;
         } catch (IllegalArgumentException e) {

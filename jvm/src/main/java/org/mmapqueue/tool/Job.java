@@ -40,9 +40,9 @@ public final class Job {
         return job;
     }
 
-    private void at(long nowDone, long nowTotal) {
-        done = nowDone;
-        total = nowTotal;
+    private void at(long newDone, long newTotal) {
+        done = newDone;
+        total = newTotal;
     }
 
     /**

@@ -57,7 +57,7 @@ final class DroppedRecords {
         }
         if (consumer.name().isEmpty()) {
             cursors.drop(to, 0);
-            sayThatNobodyReads(to, reason);
+            warnOfDropWithoutConsumer(to, reason);
             return true;
         }
         LogReaderV2 reader = new LogReaderV2(swapper, geometry, meta.fields(), meta::writing);
@@ -97,7 +97,7 @@ final class DroppedRecords {
         }
     }
 
-    private void sayThatNobodyReads(long position, String reason) {
+    private void warnOfDropWithoutConsumer(long position, String reason) {
         if (!saidThatNobodyReads) {
             saidThatNobodyReads = true;
             LOG.warn(

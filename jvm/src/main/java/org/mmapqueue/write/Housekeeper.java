@@ -113,7 +113,7 @@ public final class Housekeeper implements AutoCloseable {
                 untilAged();
                 continue;
             }
-            long nap = Math.min(idleNanos == 0 ? Long.MAX_VALUE : lookForIdleness(), untilAged());
+            long nap = Math.min(idleNanos == 0 ? Long.MAX_VALUE : runWhenIdle(), untilAged());
             if (nap == Long.MAX_VALUE) {
                 LockSupport.park(this);
             } else {
@@ -136,7 +136,7 @@ public final class Housekeeper implements AutoCloseable {
         return left;
     }
 
-    private long lookForIdleness() {
+    private long runWhenIdle() {
         long now = System.nanoTime();
         long seen = activity.getAsLong();
         if (seen != lastActivity) {

@@ -55,7 +55,7 @@ final class LocalStreamPartition implements StreamPartition {
         try {
             opened = MmapQueue.openToRead(real);
             own = opened.consumer(consumerName, StartAt.EARLIEST);
-            sayCheckpoint(own, user);
+            labelConsumer(own, user);
         } catch (LockedException e) {
             throw inUse(consumerName, e.pid() < 0 ? "another process of unknown pid" : "process " + e.pid(), e);
         } finally {
@@ -74,7 +74,7 @@ final class LocalStreamPartition implements StreamPartition {
     }
 
     // The label identifies the query, for operators and drop_orphaned_consumers.
-    private static void sayCheckpoint(Consumer consumer, String user) {
+    private static void labelConsumer(Consumer consumer, String user) {
         if (consumer.name().equals(OffsetRanges.DEFAULT_CONSUMER)) {
             return; // default has no page, and so no label
         }
