@@ -12,7 +12,7 @@ import org.mmapqueue.spark.common.Options;
 /** The options of CREATE TABLE. An unknown option is an error, so that no queue is made with unwanted settings. */
 final class CreateOptions {
     /** Properties that Spark sets itself. */
-    private static final Set<String> SAID_BY_SPARK =
+    private static final Set<String> SET_BY_SPARK =
             Set.of(TableCatalog.PROP_OWNER, TableCatalog.PROP_IS_MANAGED_LOCATION, "table_type");
 
     private static final Set<String> NOT_HERE =
@@ -41,7 +41,7 @@ final class CreateOptions {
                 throw new IllegalArgumentException("table"
                         + " " + table + ": the name of a table gives the directory of its queue; found"
                         + " " + name + " = " + value);
-            } else if (!SAID_BY_SPARK.contains(lower)) {
+            } else if (!SET_BY_SPARK.contains(lower)) {
                 given.put(name, value);
             }
         });

@@ -27,7 +27,7 @@ final class DroppedRecords {
     private final MetaPage meta;
     private final Swapper swapper;
     private final Map<String, RecordCounter> counts = new ConcurrentHashMap<>();
-    private boolean saidThatNobodyReads;
+    private boolean hasWarned;
 
     DroppedRecords(Geometry geometry, MetaPage meta, Swapper swapper) {
         this.geometry = geometry;
@@ -98,8 +98,8 @@ final class DroppedRecords {
     }
 
     private void warnOfDropWithoutConsumer(long position, String reason) {
-        if (!saidThatNobodyReads) {
-            saidThatNobodyReads = true;
+        if (!hasWarned) {
+            hasWarned = true;
             LOG.warn(
                     "the queue, which has no consumer, {}: records before position {} are dropped, and more until it"
                             + " has one",
