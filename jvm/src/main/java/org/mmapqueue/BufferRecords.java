@@ -6,8 +6,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Payloads back to back in buffers, for instance mapped files. Appending them calls no code of the caller, and copies
- * each
- * straight into the log. Access in ascending order is cheap; a step back rewinds to the first buffer. Not thread-safe.
+ * each straight into the log. Access in ascending order is cheap; a step back rewinds to the first buffer. Not
+ * thread-safe.
  */
 final class BufferRecords implements Records {
     private static final byte[] EMPTY = {};

@@ -183,8 +183,7 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
 
     /**
      * Creates a consumer without owning it: from now on the queue retains records that the consumer has not acked. Does
-     * nothing
-     * if the consumer exists.
+     * nothing if the consumer exists.
      *
      * @param name 1 to 100 letters, digits, '_', '-' or '.'
      * @param start its position
@@ -334,8 +333,7 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
 
     /**
      * Returns the queue's metrics. Pushes, pops and acks pay nothing for them: each call computes how far cursors have
-     * moved. {@link
-     * org.mmapqueue.metrics.PrometheusText} writes them as text; the MBean {@code
+     * moved. {@link org.mmapqueue.metrics.PrometheusText} writes them as text; the MBean {@code
      * org.mmapqueue:type=Queue,directory="…"} has the same figures.
      *
      * @return the samples of metrics that this process knows, in the order of {@link org.mmapqueue.metrics.Metric}'s

@@ -153,9 +153,8 @@ abstract class QueueProducer {
      * the future fails with {@link org.mmapqueue.errors.FullException}, and nothing was stored.
      *
      * <p><b>Errors.</b> Every failure completes the future exceptionally. {@link MmapQueue#close} fails the pushes that
-     * wait for
-     * space with {@link org.mmapqueue.errors.ClosedException}, and fsyncs the others. Cancelling a future has no effect
-     * on the push.
+     * wait for space with {@link org.mmapqueue.errors.ClosedException}, and fsyncs the others. Cancelling a future has
+     * no effect on the push.
      *
      * @param data the payload; it must not change until the future is done
      * @param sync whether the future is done only when the record is durable

@@ -117,8 +117,7 @@ public final class QueueHandle extends ShippingCalls {
 
     /**
      * Makes a buffer in the heap, for when no memory can be shared. {@link SharedBuffer#write} and {@link
-     * SharedBuffer#read}
-     * access it.
+     * SharedBuffer#read} access it.
      *
      * @param size the size in bytes
      * @return the buffer

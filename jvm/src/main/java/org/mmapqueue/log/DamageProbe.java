@@ -12,8 +12,7 @@ import org.mmapqueue.segment.Segment;
 /**
  * Decides whether the length of a damaged record can be trusted. It can if no intact record begins inside the record,
  * and an intact record begins at its end, or the log ends there. Belongs to one reader of version 2; the reader's
- * position
- * does not move. Not thread-safe: the reader's lock guards it.
+ * position does not move. Not thread-safe: the reader's lock guards it.
  */
 final class DamageProbe {
     /** The most bytes that one probe reads; takes some 0.1 s. */

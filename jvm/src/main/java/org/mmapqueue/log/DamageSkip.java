@@ -9,9 +9,8 @@ import org.mmapqueue.segment.Segment;
 
 /**
  * Finds the next record after damage that has an unambiguous offset (decision 040). Within a segment, records are
- * counted
- * back from the base index of the next segment. Between two holes with unknown numbers of lost records, intact records
- * are skipped too. Uses a reader of its own; not thread-safe.
+ * counted back from the base index of the next segment. Between two holes with unknown numbers of lost records, intact
+ * records are skipped too. Uses a reader of its own; not thread-safe.
  */
 public final class DamageSkip {
     /** The most bytes that one search reads. */

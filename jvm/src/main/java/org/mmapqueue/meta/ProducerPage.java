@@ -351,8 +351,7 @@ public final class ProducerPage implements Closeable {
 
     /**
      * Chooses the newest slot with a batch that ends at or before {@code writing}, and protects it from being
-     * overwritten.
-     * The caller then fsyncs the page, and the log up to there.
+     * overwritten. The caller then fsyncs the page, and the log up to there.
      *
      * @return false when the slot is durable already
      */

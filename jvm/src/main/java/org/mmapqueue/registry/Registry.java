@@ -293,7 +293,7 @@ public final class Registry implements Closeable {
                 withdrawForDeadWriter();
             }
             if (round == MOST_ROUNDS) {
-                throw new MmapQueueException("the writing process announced at least " + MOST_ROUNDS * ROUND_NANOS / 1_000_000
+                throw new MmapQueueException("the writing process announced " + MOST_ROUNDS * ROUND_NANOS / 1_000_000
                         + " ms ago that it reclaims position " + position
                         + ", and has neither done nor withdrawn that; is it stopped?");
             }

@@ -225,8 +225,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
 
     /**
      * Fsyncs a part of a segment, and the entries of new files. Does nothing for a segment if its slot holds a later
-     * one
-     * or was {@linkplain #discard discarded}, since no consumer needs it. Any other missing file is an error.
+     * one or was {@linkplain #discard discarded}, since no consumer needs it. Any other missing file is an error.
      */
     @Override
     public void force(long id, int from, int to) throws IOException {

@@ -14,8 +14,7 @@ public interface Location {
 
     /**
      * Returns the location that options name; the queue need not exist yet. A directory with the file
-     * archive.properties, and
-     * any URI but {@code file:}, is an archive.
+     * archive.properties, and any URI but {@code file:}, is an archive.
      *
      * @param options of a table or a query
      * @return the location

@@ -11,8 +11,7 @@ import org.mmapqueue.segment.RecordDescriptor;
 
 /**
  * Reads and verifies the record at one position of the log. Uses a fixed amount of memory, whatever a length field
- * says.
- * Not thread-safe.
+ * says. Not thread-safe.
  */
 public final class RecordScan {
     private static final int EPOCH_BITS = 27;
