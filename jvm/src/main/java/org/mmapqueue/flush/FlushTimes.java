@@ -1,10 +1,10 @@
 package org.mmapqueue.flush;
 
 /**
- * Computes when the next flush is due, by System.nanoTime. A periodic flush is due one period after the last flush that
- * left nothing. A requested flush is due after a rest as long as the last flush took: without the rest, a fast producer
- * would keep the flusher and the disk busy all the time, and each flush would cost as much as a flush of twice the
- * records. Not thread-safe.
+ * Computes when the next flush is due, by System.nanoTime. A periodic flush is due one period after the time before which
+ * everything published is durable. A requested flush is due after a rest as long as the last flush took: without the
+ * rest, a fast producer would keep the flusher and the disk busy all the time, and each flush would cost as much as a
+ * flush of twice the records. Not thread-safe.
  */
 final class FlushTimes {
     private final long periodNanos;

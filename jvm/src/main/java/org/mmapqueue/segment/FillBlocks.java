@@ -8,7 +8,7 @@ package org.mmapqueue.segment;
  */
 public final class FillBlocks {
     private static final int SMALL = 16 << 10;
-    /** The smallest block is at most a large block divided by this. */
+    /** A small block has at most the bytes of a large one, divided by this. */
     private static final int PARTS = 8;
     /** The weight of an fsync in the average is 1 / 16. */
     private static final int WEIGHT = 16;
@@ -18,7 +18,7 @@ public final class FillBlocks {
     private volatile long typical;
 
     /**
-     * Starts with large blocks; small fsyncs that are reported lower the size.
+     * Starts with large blocks; reports of small fsyncs switch to small ones.
      *
      * @param large bytes of a large block, which the kernel maps and fsyncs as one folio
      */
