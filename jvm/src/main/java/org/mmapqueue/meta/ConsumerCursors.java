@@ -20,7 +20,7 @@ public interface ConsumerCursors {
     /** Moves the reading position. */
     void reading(long position);
 
-    /** Everything before this position was dropped because the consumer lagged too far; 0 for nothing. */
+    /** Everything before this position was dropped because the consumer lagged too far; 0 for none. */
     long dropped();
 
     /** The offset of the first dropped record. */

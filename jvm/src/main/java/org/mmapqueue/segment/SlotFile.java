@@ -77,7 +77,7 @@ public final class SlotFile {
             }
             storage.delete(path);
         } catch (NoSuchFileException e) {
-            // Made below.
+            // Created below.
         }
         file = storage.open(path, Storage.Mode.CREATE);
         return true;
