@@ -33,8 +33,7 @@ class IdempotentProducers(Generic[Value]):
 
         Args:
             linger: The longest time that a record waits for others of its batch: seconds, a timedelta, or a text such
-                as
-                "5ms".
+                as "5ms".
             batch_bytes: A batch of this size is sent at once: bytes, or a text such as "1m".
             buffer_bytes: The most bytes of records that wait to be pushed, plus 128 for each record; beyond it `push`
                 blocks.

@@ -29,8 +29,7 @@ class Iteration(Reading[Value]):
 
         Args:
             timeout: Ends when no record became available for this time: seconds, a timedelta, or a text such as "30s";
-                None to
-                wait without end.
+                None to wait without end.
             max_records: The most records of a batch.
             max_bytes: The most bytes of data of a batch, or a text such as "1m".
 
@@ -122,8 +121,7 @@ class Iteration(Reading[Value]):
 
         Args:
             timeout: Ends when no record became available for this time: seconds, a timedelta, or a text such as "30s";
-                None to
-                wait without end.
+                None to wait without end.
             max_records: The most records of a batch.
             max_bytes: The most bytes of data of a batch, or a text such as "1m".
 

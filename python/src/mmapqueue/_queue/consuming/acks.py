@@ -318,7 +318,7 @@ class Acks(ABC):
 
 
 def _drained(offsets: list[int]) -> list[int]:
-    """Takes all entries. The caller holds the lock of acks; entries that other threads append meantime stay."""
+    """Takes all entries. The caller holds the lock of acks; entries that other threads append during the call stay."""
     found = offsets[:]
     del offsets[: len(found)]
     return found

@@ -67,9 +67,8 @@ class GrpcServer:
     Unknown methods are answered with UNIMPLEMENTED, requests without the token with UNAUTHENTICATED.
 
     The status of a request is that of the handler's exception: `mmapqueue.Full` RESOURCE_EXHAUSTED with a RetryInfo;
-    `mmapqueue.TooLarge`
-    and `Malformed` INVALID_ARGUMENT; `mmapqueue.Closed` and other errors of the queue UNAVAILABLE; anything else
-    INTERNAL.
+    `mmapqueue.TooLarge` and `Malformed` INVALID_ARGUMENT; `mmapqueue.Closed` and other errors of the queue UNAVAILABLE;
+    anything else INTERNAL.
 
     Example:
         server = GrpcServer(Server(name="grpc", type="grpc", listen="127.0.0.1:4317"))
