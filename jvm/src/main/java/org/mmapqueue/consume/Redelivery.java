@@ -150,8 +150,7 @@ final class Redelivery {
     }
 
     private CorruptException missing(long offset) {
-        return reader.corrupt(
-                reader.segmentOffset(), "record " + offset + ", which has been popped, is missing");
+        return reader.corrupt(reader.segmentOffset(), "record " + offset + ", which has been popped, is missing");
     }
 
     /** Reads a requeued record as a pop would deliver it. */

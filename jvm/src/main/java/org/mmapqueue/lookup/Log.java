@@ -139,7 +139,8 @@ public final class Log implements RandomAccessReader.Source, Closeable {
             case LATEST -> randomAccess().locateEnd();
             case OFFSET -> randomAccess().locate(start.value());
             case TIMESTAMP -> randomAccess().locateTime(start.value());
-            case COMMITTED -> throw new IllegalArgumentException("committed is a position of a consumer, not of the log");
+            case COMMITTED ->
+                throw new IllegalArgumentException("committed is a position of a consumer, not of the log");
         };
     }
 

@@ -325,7 +325,10 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
                     return false;
                 }
                 throw new OutOfRangeException(
-                        "a lost record, which a repair has replaced by a tombstone", log.number(), log.first(), log.next() - 1);
+                        "a lost record, which a repair has replaced by a tombstone",
+                        log.number(),
+                        log.first(),
+                        log.next() - 1);
             }
             if (!batch.takes(reader.length(), maxBytes, first)) {
                 return false;

@@ -259,10 +259,7 @@ public final class Registry implements Closeable {
         try {
             remove(name);
         } catch (IOException | RuntimeException e) {
-            LOG.warn(
-                    "consumer {} could not be created, and its page could not be deleted: {}",
-                    name,
-                    e.toString());
+            LOG.warn("consumer {} could not be created, and its page could not be deleted: {}", name, e.toString());
         }
     }
 
