@@ -28,7 +28,7 @@ ELSEWHERE = {
     "verify": "reference/tools.md",
     "repair": "reference/tools.md",
 }
-#: What only others make or raise, and what is no more than its fields.
+#: Classes that only this package makes or raises, and those that are no more than their fields.
 PLAIN = {"Origin", "EffectiveConfiguration", "Consumer", "DamagedRange.records"}
 
 

@@ -15,7 +15,7 @@ theirs = pytest.importorskip("test.test_queue", reason="this interpreter comes w
 
 
 class Queue(compat.Queue[Any]):
-    """As theirs is made: with a size alone."""
+    """Constructed as the standard queue, with a size alone."""
 
     opened: ClassVar[list["Queue"]] = []
     directory: Path

@@ -1,4 +1,4 @@
-"""Errors: which, and what they tell."""
+"""Errors: their classes, attributes and messages."""
 
 import queue as standard
 import shutil

@@ -1,4 +1,4 @@
-"""Opening what a process holds that is ending."""
+"""Opening a queue or consumer while the process that holds its lock is ending."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The memory that records go through."""
+"""The shared memory through which records pass."""
 
 import os
 import signal

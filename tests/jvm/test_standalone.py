@@ -1,4 +1,4 @@
-"""The JVM that a process starts for itself: where it comes from, and when it goes."""
+"""The JVM that a process starts for itself: how it is found and started, and when it ends."""
 
 import contextlib
 import gc

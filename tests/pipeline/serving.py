@@ -57,7 +57,7 @@ class FakeInbox:
 
 
 class FakeHost:
-    """What receivers run in."""
+    """The environment of receivers."""
 
     def __init__(self, pipe: str, inbox: FakeInbox, servers: dict[str, Any]) -> None:
         self.pipe = pipe

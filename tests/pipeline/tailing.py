@@ -55,7 +55,7 @@ class MemoryInbox:
 
 
 class FakeHost:
-    """A pipe of no agent."""
+    """A pipe without an agent."""
 
     pipe = "pipe"
     log = logging.getLogger("tests")
@@ -74,7 +74,7 @@ class FakeHost:
 
 
 class Steps:
-    """A fetcher that does something only when told."""
+    """A fetcher that advances only when a test calls it."""
 
     def __init__(self, inbox: MemoryInbox, **options: Any) -> None:
         self.inbox = inbox

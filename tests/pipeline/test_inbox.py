@@ -1,4 +1,4 @@
-"""The way into a pipe's queue: what a request is answered, and when."""
+"""The inbox of a pipe's queue: the answer of each request, and its time."""
 
 import asyncio
 from collections import Counter

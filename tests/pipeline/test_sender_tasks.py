@@ -13,7 +13,7 @@ from pipeline.sending import AGAIN, GIVE_UP, row
 
 
 class Recorded(HttpSender):
-    """Fails as told."""
+    """Fails as the test sets it."""
 
     def client(self) -> Any:
         return _FAILING

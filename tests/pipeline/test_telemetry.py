@@ -27,7 +27,7 @@ OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 
 
 class Given(Receiver):
-    """Puts what a test gives."""
+    """Puts the records of a test."""
 
     type: str = "given"
     records: tuple[bytes, ...] = (b"a", b"b")

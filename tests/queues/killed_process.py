@@ -1,4 +1,4 @@
-"""What `kill_loop` kills: pushes by a batching producer, pops and acks, and writes down what it may rely on.
+"""The process that `kill_loop` kills: pushes by a batching producer, pops, acks, and notes what it may rely on.
 
     python killed_process.py <queue> <journal> <round> <sync: 0 or 1> <seed>
 

@@ -1,4 +1,4 @@
-"""Consumers: where they begin, what is known of them, how they are given up and deleted."""
+"""Consumers: where they start, their statistics, their release and deletion."""
 
 from datetime import date, datetime, timedelta, timezone
 

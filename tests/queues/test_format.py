@@ -1,4 +1,4 @@
-"""Decodes directories by docs/reference/format.md alone: the document is right, and the library keeps to it."""
+"""Decodes directories by docs/reference/format.md alone: the document is right, and the library conforms to it."""
 
 import shutil
 import struct

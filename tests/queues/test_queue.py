@@ -1,4 +1,4 @@
-"""What a queue does, from one thread, under every configuration."""
+"""The behaviour of a queue, from one thread, under every configuration."""
 
 import asyncio
 import copy

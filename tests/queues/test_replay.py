@@ -1,4 +1,4 @@
-"""Reading what was read before: by offset, by time, and by going back."""
+"""Reading records again: by offset, by time, and by a seek."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Serializers: what each one keeps, and what it refuses."""
+"""Serializers: the objects that each one preserves, and those for which it raises."""
 
 import json
 import math

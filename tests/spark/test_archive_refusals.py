@@ -1,4 +1,4 @@
-"""What an archive is not for: each refusal names it."""
+"""Operations that an archive does not support: each error names the operation."""
 
 from collections.abc import Callable
 from pathlib import Path

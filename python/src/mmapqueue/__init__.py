@@ -1,4 +1,4 @@
-"""A big, fast, persistent queue for Spark pipelines, and without Spark.
+"""A persistent queue for Spark pipelines, and without Spark.
 
     import mmapqueue
     from pyspark.sql import SparkSession
@@ -36,7 +36,7 @@ Errors:
     ├── ArchiveError
     └── JarNotFound
 
-What handlers of `process` raise goes to the logger "mmapqueue", and is seen without any configuration. The log of the
+Exceptions of handlers of `process` go to the logger "mmapqueue", and are seen without any configuration. The log of the
 JVM that `Queue(…)` starts goes to the logger "mmapqueue.jvm", which is silent until logging is configured.
 """
 
@@ -151,10 +151,10 @@ __all__ = [
     "write_stream",
 ]
 
-# Errors in threads reach the program by the log alone; the JVM's log is silent unless the program asks for it.
+# Exceptions in threads reach the program by the log alone; the JVM's log is silent unless the program asks for it.
 logging.getLogger("mmapqueue.jvm").addHandler(logging.NullHandler())
 
-# What users see, in tracebacks and help, is where they import it from.
+# Tracebacks and help name the public classes by the module from which users import them.
 for _name in __all__:
     if isinstance(globals()[_name], type):
         globals()[_name].__module__ = __name__

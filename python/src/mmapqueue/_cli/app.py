@@ -17,7 +17,7 @@ from mmapqueue._cli import plain
 from mmapqueue._cli.status import DONE, INTERRUPTED, USAGE
 from mmapqueue._values.version import __version__
 
-#: The commands by the heading of the help that they are under. Those of `plain` are not defined here.
+#: The commands by their heading in the help. Those of `plain` are not defined here.
 _PANELS = {
     "Records": ("push", "pop", "tail", "show", "export", "import"),
     "State": ("stats", "consumers", "producers", "top", "exporter"),
@@ -27,9 +27,9 @@ _PANELS = {
     "This installation": ("jar", "doctor", "bench", "completion"),
 }
 _PANEL_OF = {name: panel for panel, names in _PANELS.items() for name in names}
-#: In the environment: what a shell's completion asks for.
+#: The environment variable by which a shell's completion calls the program.
 COMPLETE = "_MMAPQUEUE_COMPLETE"
-#: Of typer, or of click in a typer that is built on it.
+#: A class of typer, or of click in a typer that is built on click.
 _UsageError: Any = typer.BadParameter.__mro__[1]
 
 
@@ -38,7 +38,7 @@ class _Commands(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        # Names for `Did you mean`.
+        # Names for the hint `Did you mean`.
         known: Any = dict.fromkeys(_PANEL_OF)
         self.commands = known
 
@@ -70,7 +70,7 @@ def run(words: Sequence[str]) -> int:
     except typer.Abort:
         return INTERRUPTED
     except SystemExit as end:
-        # Typer ends the program when the output is closed; `main` does.
+        # Typer would end the program when the output is closed; `main` handles that.
         if isinstance(end.__context__, BrokenPipeError):
             raise end.__context__ from None
         raise
@@ -88,7 +88,7 @@ def command(name: str) -> Any:
     """The command of a name, as typer makes it."""
     if name in plain.NAMES:
         description = plain.parsers()[name].description
-        # Listed alone: `main` runs it.
+        # Listed only: `main` runs this command.
         return TyperCommand(name=name, help=description, rich_help_panel=_PANEL_OF[name])
     function = name + "_" if iskeyword(name) else name
     found = getattr(import_module(f"mmapqueue._cli.commands.{function}"), function)

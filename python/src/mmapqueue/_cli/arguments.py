@@ -28,20 +28,20 @@ def duration(name: str, text: str) -> float:
     """The seconds of a duration such as "500ms", "30s" or "5m"; a number alone is seconds.
 
     Args:
-        name: What to name in the error.
+        name: The name of the argument, for the error.
         text: The duration.
 
     Raises:
-        ConfigError: It is no duration.
+        ConfigError: The text is not a duration.
     """
     return seconds(name, float(text) if _NUMBER.fullmatch(text) else text)
 
 
 def seek_target(name: str, text: str) -> SeekTarget:
-    """What a text names: the word earliest or latest, an offset, or a time.
+    """Parses a seek target: the word earliest or latest, an offset, or a time.
 
     Args:
-        name: What to name in the error.
+        name: The name of the argument, for the error.
         text: "earliest", "latest", "17", "2026-01-31T12:00:00Z", or "-5m" for five minutes ago. A time without a zone
             is in that of this machine.
 
@@ -56,7 +56,7 @@ def seek_target(name: str, text: str) -> SeekTarget:
     try:
         if word.startswith("-"):
             return datetime.now().astimezone() - timedelta(seconds=seconds(name, word[1:]))
-        # Python 3.10 knows no Z.
+        # Python 3.10 does not parse Z.
         return datetime.fromisoformat(word.replace("Z", "+00:00")).astimezone()
     except (ValueError, OverflowError):
         raise ConfigError(f"{name} = {text!r} is invalid; allowed: {_TARGETS}", name, text, _TARGETS) from None

@@ -1,4 +1,4 @@
-"""What `doctor` checks: Java, the jar, Spark, locale, disk, limits of the system."""
+"""The checks of `doctor`: Java, the jar, Spark, locale, disk, limits of the system."""
 
 import codecs
 import locale
@@ -28,7 +28,7 @@ _NETWORK_DISKS = frozenset(
     ("nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "glusterfs", "lustre", "afs", "gpfs", "beegfs")
 )
 _MEMORY_DISKS = frozenset(("tmpfs", "ramfs"))
-#: Below it not even a small queue has room; below the second one the default ring has none.
+#: Free bytes below which not even a small queue has room, and below which the default ring has none.
 _LEAST_FREE, _DEFAULT_RING = 64 << 20, 512 << 20
 #: The kernel's default.
 _MAP_COUNT = 65_530
@@ -36,7 +36,7 @@ _OPEN_FILES = 1024
 _LEAST_SPACE, _USUAL_SPACE = 2 << 30, 8 << 30
 _LARGEST_SEGMENT = 64 << 20
 _SET_CACHE = "set XDG_CACHE_HOME: commands start in less time then"
-#: Less of /dev/shm is not used.
+#: The least size of /dev/shm that is used.
 _SHARED_BYTES = 256 << 20
 
 
@@ -53,9 +53,9 @@ class Check(NamedTuple):
 
     Attributes:
         status: The result.
-        check: What was checked.
-        found: What was found.
-        advice: What to do; empty if nothing.
+        check: The name of the check.
+        found: The finding.
+        advice: Advice for the user; empty if none is needed.
     """
 
     status: Status
@@ -91,7 +91,7 @@ def _jar() -> Check:
 
 
 def _java() -> Check:
-    """Starts a JVM: nothing else shows that it starts, and with which Java."""
+    """Starts a JVM, since only that shows whether it starts, and with which Java."""
     standalone.start_quickly()
     begin = perf_counter()
     try:
@@ -187,7 +187,7 @@ def mount_of(path: Path, mounts: str) -> tuple[str, str]:
     for line in mounts.splitlines():
         before, _, after = line.partition(" - ")
         point = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), before.split(" ")[4])
-        # The last one of a point is on top of the others.
+        # Of several mounts at one point, the last one is on top.
         if len(point) >= len(found[0]) and path.is_relative_to(point):
             found = (point, after.split(" ")[0])
     return found

@@ -1,6 +1,6 @@
 """Files of records: Parquet, and JSON lines.
 
-A file has the columns, or keys, offset, timestamp and value. In JSON a value that is no UTF-8 is `value_base64`.
+A file has the columns, or keys, offset, timestamp and value. In JSON, a value that is not UTF-8 is `value_base64`.
 """
 
 import binascii
@@ -38,7 +38,7 @@ class Rows(NamedTuple):
 
     Attributes:
         values: The records.
-        offsets: The offset of each, as the file has it; None where it has none.
+        offsets: The offset of each record in the file; None where the file has none.
     """
 
     values: list[bytes]
@@ -46,10 +46,10 @@ class Rows(NamedTuple):
 
 
 def format_of(file: str) -> Format:
-    """The format that a file's name says; JSON lines for stdin and stdout.
+    """The format for a file's name; JSON lines for stdin and stdout.
 
     Raises:
-        ConfigError: The name ends in none that is known.
+        ConfigError: The name has no known suffix.
     """
     found = "jsonl" if file == STANDARD else _SUFFIXES.get(Path(file).suffix.lower())
     if found is None:
@@ -59,7 +59,7 @@ def format_of(file: str) -> Format:
 
 
 def write(batches: Iterable[list[AnyMessage]], file: Path | None) -> Iterator[int]:
-    """Writes records; yields how many each step has written.
+    """Writes records; yields the number of records that each step has written.
 
     Args:
         batches: The records.
@@ -67,7 +67,7 @@ def write(batches: Iterable[list[AnyMessage]], file: Path | None) -> Iterator[in
 
     Raises:
         ImportError: The file is Parquet, and pyarrow is not installed.
-        MmapQueueError: A record cannot be read. The file does not exist then, or is as it was.
+        MmapQueueError: A record cannot be read. The file is then missing, or unchanged.
         OSError: The file cannot be written; likewise.
     """
     if file is None:
@@ -116,7 +116,7 @@ def read(file: str) -> Iterator[Rows]:
     Raises:
         ImportError: The file is Parquet, and pyarrow is not installed.
         MmapQueueError: The file is of another form; the records before were returned.
-        OSError: It cannot be read.
+        OSError: The file cannot be read.
     """
     if format_of(file) is Format.PARQUET:
         yield from _read_parquet(file)

@@ -1,4 +1,4 @@
-"""Metrics of queues that other processes write, read beside them."""
+"""Metrics of queues that other processes write, read beside those processes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from mmapqueue._values.errors import MmapQueueError
 from mmapqueue._values.prometheus import MEDIA_TYPE, merged, quoted
 
 _META = "meta.dat"
-#: The one metric that the jar does not make: it also exists where no queue can be read.
+#: The one metric that the jar does not provide: it also exists for a queue that cannot be read.
 UP = "# HELP mmapqueue_up 1 if the exporter can read the queue, else 0.\n# TYPE mmapqueue_up gauge\n"
 
 
 class _Opened(NamedTuple):
-    """An open queue, and the file that tells it from a later one of the same directory."""
+    """An open queue, and the identity of a file that distinguishes it from a later queue of the same directory."""
 
     queue: mmapqueue.Queue[bytes]
     file: tuple[int, int]
@@ -29,21 +29,21 @@ class _Opened(NamedTuple):
 class Exporter:
     """Reads the metrics of queues at each scrape. Safe for any number of threads; one scrape at a time.
 
-    A directory that has no queue yet, or is replaced by another one, is looked at again at each scrape. One with
+    A directory that has no queue yet, or has another one than before, is opened again at each scrape. A directory with
     partitions, `p=0` and so on, counts as these.
 
     Args:
         directories: The directories.
 
     Raises:
-        ConfigError: One of them is no path.
+        ConfigError: One of them is not a path.
     """
 
     def __init__(self, directories: Iterable[str]) -> None:
         self._directories = [absolute("DIR", each) for each in directories]
         self._opened: dict[str, _Opened] = {}
         self._lock = threading.Lock()
-        #: Why directories could not be read at the last scrape.
+        #: The reasons for which directories could not be read at the last scrape.
         self.failures: dict[str, str] = {}
 
     def answer(self, path: str, accept: str = "") -> Page:  # noqa: ARG002
@@ -102,5 +102,5 @@ def _identity(path: str) -> tuple[int, int]:
     try:
         status = (Path(path) / _META).stat()
     except FileNotFoundError:
-        return (0, 0)  # Opening it says what is wrong.
+        return (0, 0)  # Opening the queue raises the error.
     return status.st_dev, status.st_ino

@@ -8,7 +8,7 @@ from io import FileIO
 
 from mmapqueue._values.errors import MmapQueueError
 
-#: Bytes of one read. A pipe gives at most 64 KiB, whatever is asked for.
+#: Bytes of one read. A pipe returns at most 64 KiB at a time.
 _READ_BYTES = 1 << 20
 #: Bytes of a length before a record: an unsigned number, big-endian.
 _LENGTH_BYTES = 4
@@ -22,7 +22,7 @@ class Splitter(ABC):
         most: Bytes of the largest record that is allowed.
     """
 
-    #: What a record is called in errors.
+    #: The name of a record in errors.
     kind = "record"
 
     def __init__(self, name: str, most: int) -> None:
@@ -55,7 +55,7 @@ class Splitter(ABC):
         self._size += len(piece)
 
     def _take(self) -> bytes:
-        """What was held."""
+        """Takes the parts that were kept."""
         data = b"".join(self._pieces)
         self._pieces, self._size = [], 0
         return data
@@ -119,7 +119,7 @@ class JsonLines(Lines):
 
 
 class LengthPrefixed(Splitter):
-    """Records with their length before each: 4 bytes, unsigned, big-endian."""
+    """Records with a length before each: 4 bytes, unsigned, big-endian."""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """As `Splitter.feed`."""
@@ -144,7 +144,7 @@ class LengthPrefixed(Splitter):
         yield from ()
 
     def _needed(self) -> int:
-        """Bytes of the incomplete record with its length; those of a length while they are not complete."""
+        """Bytes of the incomplete record and its length; bytes of a length while that is incomplete."""
         if self._size < _LENGTH_BYTES:
             return _LENGTH_BYTES
         if len(self._pieces[0]) < _LENGTH_BYTES:
@@ -162,7 +162,7 @@ def _no_json(constant: str) -> None:
 
 
 def chunks(stream: FileIO) -> Iterator[bytes]:
-    """What a stream gives, as soon as it comes; b"" before each wait for more."""
+    """The bytes of a stream, as soon as they arrive; b"" before each wait for more."""
     while True:
         if not select.select([stream], [], [], 0)[0]:
             yield b""
@@ -173,7 +173,7 @@ def chunks(stream: FileIO) -> Iterator[bytes]:
 
 
 def batches(data: Iterable[bytes], splitter: Splitter) -> Iterator[list[bytes]]:
-    """The records of each chunk; an empty list for an empty chunk. Records before a wrong one come before its error."""
+    """The records of each chunk; an empty list for an empty chunk. Records before a wrong one precede its error."""
     for chunk in data:
         if chunk:
             yield from _complete(splitter.feed(chunk))

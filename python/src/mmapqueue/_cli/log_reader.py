@@ -1,4 +1,4 @@
-"""Reads the records of a queue by offset: moves no consumer, and holds nothing."""
+"""Reads the records of a queue by offset: moves no consumer, and retains nothing."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -35,8 +35,8 @@ class LogReader:
         """The offset of a target; the log end where no such record exists yet.
 
         Raises:
-            OutOfRange: It is an offset, and neither retained nor the next one.
-            ConfigError: It is a time, and the queue stores no timestamps.
+            OutOfRange: The target is an offset that is neither retained nor the next one.
+            ConfigError: The target is a time, and the queue stores no timestamps.
         """
         if isinstance(target, datetime):
             found = self._queue.find(target)
@@ -48,7 +48,7 @@ class LogReader:
         return target
 
     def records(self, start: int, end: int) -> Iterator[list[AnyMessage]]:
-        """The records of a range, some at a time. Says on stderr which of them are lost, or not retained any more.
+        """The records of a range, in batches. Reports on stderr records that are lost, or not retained any more.
 
         Args:
             start: The first offset.
@@ -99,9 +99,9 @@ class LogReader:
 
 
 def read_each(queue: mmapqueue.Queue[bytes], first: int, last: int) -> Iterator[AnyMessage | MmapQueueError]:
-    """The records of a range one by one; in the place of a record that cannot be read, its error.
+    """The records of a range one by one; in place of a record that cannot be read, its error.
 
-    Records before the log start have one error, and those after the log end.
+    All records before the log start have one error, and so have all after the log end.
     """
     offset = first
     while offset <= last:

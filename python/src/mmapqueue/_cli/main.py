@@ -81,7 +81,7 @@ def _run(words: list[str]) -> int:
 
 
 def _discard_output() -> None:
-    """Discards what cannot be written to stdout: the interpreter flushes once more at its end."""
+    """Discards output that cannot be written to stdout, since the interpreter flushes once more at its end."""
     try:
         print(end="", flush=True)
     except OSError:

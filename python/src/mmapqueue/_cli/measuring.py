@@ -1,4 +1,4 @@
-"""What `bench` measures: the pushes and pops of a queue on a disk, and the fsyncs of a file."""
+"""The measurements of `bench`: pushes and pops of a queue on a disk, and fsyncs of a file."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ class Rate(NamedTuple):
     """The records that passed in some time.
 
     Attributes:
-        records: How many.
+        records: The number of records.
         size: Bytes of a record.
         seconds: The time.
     """
@@ -46,11 +46,11 @@ class Rate(NamedTuple):
 
 
 class Latency(NamedTuple):
-    """How long single operations took, in seconds.
+    """The latency of single operations, in seconds.
 
     Attributes:
-        operations: How many.
-        seconds: The time of all.
+        operations: The number of operations.
+        seconds: The total time.
         median: Half of them took less.
         p99: 99 % of them took less.
         highest: The longest.
@@ -85,7 +85,7 @@ class Bench:
         self._batch = [self._record] * max(1, _BATCH_BYTES // size)
         config = queue.config
         ring = config["queue_capacity_segments"] * config["segment_size"]
-        # Half of the ring: neither of both phases meets its end.
+        # Half of the ring, so that neither phase reaches the end of the ring.
         self._rounds = max(1, ring // 2 // (len(self._batch) * (size + 16)))
 
     def push_and_pop(self, seconds: float) -> tuple[Rate, Rate]:
@@ -114,7 +114,7 @@ class Bench:
         def push() -> None:
             try:
                 while perf_counter() < end:
-                    # A consumer that is slower makes it wait.
+                    # A slower consumer makes the producer wait.
                     self._queue.push_many(self._batch, timeout=seconds)
             except BaseException as error:
                 failures.append(error)
@@ -136,7 +136,7 @@ class Bench:
     def durable(self, seconds: float) -> Latency:
         """Pushes record by record, each durable before the next one."""
         consumer = self._queue.consumer(_CONSUMER)
-        self._queue.flush()  # Else it would wait for the records of the phases before.
+        self._queue.flush()  # Otherwise the first push would wait for the fsync of earlier phases.
         found = _timed(lambda: self._queue.push(self._record, sync=True), seconds)
         consumer.seek("latest")
         return found
@@ -177,7 +177,7 @@ def directory_for_bench(parent: str) -> Iterator[str]:
 
     Raises:
         MmapQueueError: The disk has no room for the ring.
-        OSError: It cannot be made.
+        OSError: The directory cannot be created.
     """
     path = absolute("DIR", parent)
     free = shutil.disk_usage(path).free

@@ -1,4 +1,4 @@
-"""What commands print: aligned text, tables on a terminal, JSON; everything to stdout but errors and progress.
+"""The output of commands: aligned text, tables on a terminal, JSON; everything to stdout but errors and progress.
 
 The environment variable NO_COLOR switches colours off.
 """
@@ -23,10 +23,10 @@ class Column(NamedTuple):
     """A column of a table.
 
     Attributes:
-        key: The key of its value in a row.
+        key: The key of the column's value in a row.
         title: Its heading.
         text: Formats a value; "-" is shown for None.
-        right: Whether it is aligned to the right, as numbers are.
+        right: Whether the column is aligned to the right, as numbers are.
     """
 
     key: str
@@ -154,12 +154,12 @@ def time_text(time: datetime) -> str:
 
 
 def micros_text(micros: int) -> str | None:
-    """The text of a time in microseconds since 1970; None of 0, which means no time."""
+    """The text of a time in microseconds since 1970; None for 0, which means no time."""
     return time_text(_EPOCH + timedelta(microseconds=micros)) if micros else None
 
 
 def _plain(value: Any) -> Any:
-    """What JSON knows: objects of named tuples, texts of times and enumerations."""
+    """Converts to values that JSON has: objects for named tuples, texts for times and enumerations."""
     if isinstance(value, datetime):
         return time_text(value)
     if isinstance(value, Enum):

@@ -1,4 +1,4 @@
-"""Which process holds a lock of a queue. Takes no lock, and disturbs no process."""
+"""Finds the process that holds a lock of a queue. Takes no lock, and disturbs no process."""
 
 import fcntl
 import os
@@ -19,8 +19,8 @@ class Owner(NamedTuple):
     """A process that holds a lock.
 
     Attributes:
-        pid: Its number; that of the Python process where its JVM holds the lock; None in another container.
-        command: Its command line; None if it cannot be read.
+        pid: The process's id; where its JVM holds the lock, that of the Python process; None in another container.
+        command: The process's command line; None if it cannot be read.
     """
 
     pid: int | None
@@ -48,7 +48,7 @@ def _holder(file: Path) -> Owner | None:
     except OSError:
         return None
     try:
-        # Asks for the lock that would be in the way of a lock of the whole file.
+        # Queries which lock would conflict with a lock of the whole file.
         asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
         kind, _, _, _, pid = _FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_GETLK, asked))
     finally:

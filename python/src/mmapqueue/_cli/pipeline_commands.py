@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 _USAGE = 2
-#: Modules of the extra `pipeline`; any of them may be missing.
+#: Modules of the extra `pipeline`, any of which may be missing.
 _EXTRA = frozenset(
     (
         *("pydantic", "pydantic_core", "yaml", "grpc", "aiohttp", "uvloop", "google", "prometheus_client", "tenacity"),

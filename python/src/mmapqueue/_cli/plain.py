@@ -13,7 +13,7 @@ from mmapqueue._jvm import jars
 from mmapqueue._tools import jobs
 from mmapqueue._values.version import __version__
 
-#: Their names, in the order of the help.
+#: The names of these commands, in the order of the help.
 NAMES = ("jar", "verify", "repair", "gather", "process", "run", "check")
 
 

@@ -11,11 +11,11 @@ import mmapqueue
 from mmapqueue._cli.output import print_error, print_object, size_text
 from mmapqueue._cli.status import EMPTY, FAILED, status_of
 
-#: A push that waits for room says so after this time.
+#: Seconds after which a push that waits for room reports that.
 _NOTICE_SECONDS = 1.0
 #: Bytes of one batch of an idempotent producer; less in a small ring.
 _BATCH_BYTES = 256 << 10
-#: The lower bits of a sequence count the records of an input, the upper ones are the input's number.
+#: The lower bits of a sequence count the records of an input; the upper bits are the input's number.
 _COUNT_BITS = 32
 _MOST_RECORDS = (1 << _COUNT_BITS) - 1
 _MOST_INPUTS = (1 << 31) - 1
@@ -36,7 +36,7 @@ Timeout = Annotated[
 
 
 class InputNumber(NamedTuple):
-    """What identifies an input of an idempotent producer.
+    """Identifies an input of an idempotent producer.
 
     Attributes:
         producer: The producer's name.
@@ -51,10 +51,10 @@ class InputNumber(NamedTuple):
 
     @classmethod
     def parsed(cls, text: str) -> "InputNumber":
-        """The producer and number of `NAME:SEQ`.
+        """Parses `NAME:SEQ` to producer and number.
 
         Raises:
-            ConfigError: It is something else.
+            ConfigError: The text has another form.
         """
         name, _, digits = text.rpartition(":")
         if not name or not (digits.isascii() and digits.isdigit()) or not 1 <= int(digits) <= _MOST_INPUTS:
@@ -69,7 +69,7 @@ class InputNumber(NamedTuple):
         return (self.number << _COUNT_BITS) + records
 
     def records_in(self, queue: "mmapqueue.Queue[bytes]") -> int:
-        """How many records of the input are in the queue, the first ones.
+        """The number of records of the input that are in the queue, from the first on.
 
         Raises:
             MmapQueueError: A later input of the producer has been pushed.
@@ -89,13 +89,13 @@ class Pusher:
     Args:
         queue: The queue.
         timeout: The longest to wait for room, in seconds; None for as long as it takes.
-        sync: Whether records are durable at the end, and whenever the input has nothing more for the moment.
-        once: Identifies the input, so that a repetition pushes only the rest; None to push all.
+        sync: Whether records are made durable at the end, and whenever the input has none for the moment.
+        once: Identifies the input, so that a repeated run pushes only the rest; None to push everything.
 
     Attributes:
-        pushed: How many records this has pushed.
-        size: Their bytes.
-        duplicates: How many records of the input an earlier run had pushed.
+        pushed: The number of records pushed.
+        size: The bytes of these records.
+        duplicates: The number of records of the input that an earlier run had pushed.
         first_offset: The offset of the first record.
     """
 
@@ -116,11 +116,11 @@ class Pusher:
         self._batch_bytes = min(_BATCH_BYTES, config["queue_capacity_segments"] * config["segment_size"] // 4)
 
     def push(self, records: list[bytes]) -> None:
-        """Pushes records; of an empty list only makes the ones before durable, with `sync`.
+        """Pushes records; an empty list makes earlier ones durable, with `sync`.
 
         Raises:
             Full: There was no room in time.
-            MmapQueueError: As from `Queue.push_many` and `Queue.push_once`. `pushed` has counted what is in the queue.
+            MmapQueueError: As from `Queue.push_many` and `Queue.push_once`. `pushed` counts the records in the queue.
         """
         if self._to_skip:
             skipped = records[: self._to_skip]
@@ -137,7 +137,7 @@ class Pusher:
         """Makes all records durable, with `sync`.
 
         Raises:
-            MmapQueueError: The input has fewer records than an earlier run has pushed of it: it is another one.
+            MmapQueueError: The input has fewer records than an earlier run has pushed of it: it is a different input.
         """
         if self._to_skip:
             raise mmapqueue.MmapQueueError(
@@ -173,7 +173,7 @@ class Pusher:
                     self._count(batch)
                 except BaseException as error:
                     with suppress(mmapqueue.MmapQueueError):
-                        # Ctrl-C may come after the push.
+                        # Ctrl-C may arrive after the push.
                         self._count(batch[: once.records_in(self._queue) - before])
                     self._wait_or_raise(error, wait, 0)
 
@@ -182,7 +182,7 @@ class Pusher:
         self.size += sum(map(len, records))
 
     def _wait_or_raise(self, failure: BaseException, wait: "_Wait", done: int) -> None:
-        """Raises the failure, unless it is that of a full queue and time is left."""
+        """Raises the failure, unless the queue is full and time is left."""
         if done:
             wait.begin()
         if not isinstance(failure, mmapqueue.Full) or wait.is_over():
@@ -193,7 +193,7 @@ class Pusher:
 
 
 class _Wait:
-    """The wait for room, from the last pushed record on."""
+    """A wait for room, which starts at the last pushed record."""
 
     def __init__(self, seconds: float | None) -> None:
         self._seconds = seconds
@@ -214,7 +214,7 @@ def _parts(records: list[bytes], most: int) -> Iterator[list[bytes]]:
     part: list[bytes] = []
     size = 0
     for record in records:
-        # A record costs more than its bytes: its header is 16 at most.
+        # A record takes more than its bytes: a header of 16 at most.
         cost = len(record) + 16
         if part and size + cost > most:
             yield part
@@ -229,7 +229,7 @@ def print_pushed(pusher: Pusher, verb: str, *, as_json: bool, **more: Any) -> No
     """Prints what was pushed.
 
     Args:
-        pusher: What has pushed.
+        pusher: The pusher.
         verb: "pushed" or "imported".
         as_json: Whether to print a JSON object.
         **more: Further values of the object.
@@ -257,7 +257,7 @@ def print_pushed(pusher: Pusher, verb: str, *, as_json: bool, **more: Any) -> No
 
 @contextmanager
 def counted_on_failure(pusher: Pusher) -> Iterator[None]:
-    """Prints after an error in the block how many records of the input are in the queue."""
+    """Prints, after an error in the block, the number of records of the input that are in the queue."""
     try:
         yield
     except (mmapqueue.MmapQueueError, OSError) as error:

@@ -1,4 +1,4 @@
-"""How commands open queues: only ones that exist, in a JVM that starts quickly."""
+"""Opens queues for commands: only existing ones, in a JVM that starts fast."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from mmapqueue._jvm import standalone
 from mmapqueue._values.arguments import absolute
 from mmapqueue._values.errors import NotFound
 
-#: Files of which a queue has at least one: the second one in the middle of a resize, the last one when it is damaged.
+#: Files of which a queue has at least one: the second in the middle of a resize, the last one when it is damaged.
 _FILES = ("meta.dat", "resize.ready", "*_segment.dat")
 _PARTITION = re.compile(r"p=(\d+)")
 
@@ -55,8 +55,8 @@ def existing(directory: str) -> str:
     """The absolute path of a directory that has a queue.
 
     Raises:
-        NotFound: It has none.
-        PermissionError: It cannot be read.
+        NotFound: The directory has no queue.
+        PermissionError: The directory cannot be read.
     """
     path = absolute("DIR", directory)
     if not any(True for pattern in _FILES for _ in Path(path).glob(pattern)):
@@ -67,7 +67,7 @@ def existing(directory: str) -> str:
 
 
 def queues_in(directory: str) -> list[str]:
-    """The directories of queues: those of the partitions, by number, if the directory has some, else itself."""
+    """The directories of queues: those of the partitions, by number, if the directory has some; otherwise itself."""
     path = Path(directory)
     partitions = []
     if path.is_dir() and not (path / _FILES[0]).exists():

@@ -11,10 +11,10 @@ from mmapqueue._values.errors import ConfigError
 from mmapqueue._values.message import AnyMessage
 
 _LETTERS = "%o offset, %t timestamp, %s payload, %l length, %d delivery attempt, %% a percent sign"
-#: What `--format` takes, for the help.
+#: The formats that `--format` takes, for the help.
 FORMAT_HELP = r"%o offset, %t time, %s payload, %l its length, %d delivery attempt, %%; escapes \n, \t, \r, \0, \\."
 _ESCAPES = {"n": b"\n", "t": b"\t", "r": b"\r", "0": b"\0", "\\": b"\\"}
-#: A payload and a line end.
+#: The default format: the payload and a line end.
 LINES = r"%s\n"
 
 _Part = Callable[[AnyMessage], bytes]
@@ -23,7 +23,7 @@ _Part = Callable[[AnyMessage], bytes]
 class RecordPrinter:
     r"""Prints records to stdout: in a format, or as JSON. Flushes after each call.
 
-    To a terminal, payloads are escaped: control characters never reach it. Elsewhere they are written as they are.
+    To a terminal, payloads are escaped, so that it gets no control characters. Elsewhere they are written unchanged.
 
     Args:
         template: The format: letters as %o, escapes as \n.
@@ -39,10 +39,10 @@ class RecordPrinter:
         self._parts = self._parsed(template)
 
     def print(self, *messages: AnyMessage) -> None:
-        """Prints records; returns when what reads stdout has them.
+        """Prints records; returns when the reader of stdout has them.
 
         Raises:
-            BrokenPipeError: What reads stdout has ended.
+            BrokenPipeError: The reader of stdout has ended.
         """
         if self._as_json:
             for message in messages:

@@ -1,4 +1,4 @@
-"""What `top` draws."""
+"""The screen of `top`."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime

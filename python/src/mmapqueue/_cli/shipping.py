@@ -1,4 +1,4 @@
-"""Ships queues that other processes write, beside them."""
+"""Ships queues that other processes write, beside those processes."""
 
 import logging
 import time
@@ -15,7 +15,7 @@ from mmapqueue._values.configuration import Configuration
 from mmapqueue._values.errors import ConfigError, MmapQueueError
 
 _LOG = logging.getLogger("mmapqueue.ship")
-#: A file system that has not answered for this long is reported; Hadoop may repeat a call for many minutes.
+#: Seconds without an answer after which a file system is reported; Hadoop may repeat a call for many minutes.
 _SILENT_SECONDS = 10.0
 _LOOK_SECONDS = 0.2
 _POLL_SECONDS = 0.01
@@ -30,7 +30,7 @@ def _is_shipped(queue: "mmapqueue.Queue[bytes]") -> bool:
 
 
 class _Silence:
-    """How long the shipping of a queue has neither got on nor failed."""
+    """The time for which the shipping of a queue has neither advanced nor failed."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -61,8 +61,8 @@ class Shippers:
 
     Args:
         directory: The directory of the queue, or of the partitions.
-        options: What each queue is shipped with.
-        takes_over: Whether this host becomes the one that ships them.
+        options: The shipping options of each queue.
+        takes_over: Whether this host replaces another one as the host that ships the queues.
 
     Raises:
         NotFound: The directory has no queue.
@@ -98,7 +98,7 @@ class Shippers:
             self._queues[path] = mmapqueue.Queue(absolute, **options)
 
     def check(self) -> None:
-        """Ships partitions that were made since, and reports an archive that does not answer.
+        """Ships partitions created since the last call, and reports an archive that does not answer.
 
         Raises:
             MmapQueueError: The shipping of a queue has ended.
@@ -112,7 +112,7 @@ class Shippers:
             self._silences.setdefault(path, _Silence(path)).look(stats, _is_shipped(queue))
 
     def ship_all(self) -> None:
-        """Returns when the archive has what is durable now.
+        """Waits until the archive has the records that are durable at the call.
 
         Raises:
             MmapQueueError: An attempt has failed.
@@ -131,13 +131,13 @@ class Shippers:
         return stats is not None and stats.has_begun
 
     def close(self) -> None:
-        """Ships what is durable, as far as the archive can be reached, and closes the queues."""
+        """Ships durable records, as far as the archive can be reached, and closes the queues."""
         while self._queues:
             _, queue = self._queues.popitem()
             queue.close()
 
     def summary(self) -> str:
-        """What was shipped."""
+        """A summary of the shipped records."""
         found = [stats for queue in self._queues.values() if (stats := queue.ship_stats()) is not None]
         records, size, runs = (sum(column) for column in zip(*(each[:3] for each in found), strict=True))
         return f"shipped {records} records, {size_text(size)}, in {runs} files"

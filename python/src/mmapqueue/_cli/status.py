@@ -2,17 +2,17 @@
 
 from mmapqueue._values.errors import ConfigError, FileError, MmapQueueError
 
-#: The command did what it was to do.
+#: The command succeeded.
 DONE = 0
 #: The queue is damaged, or the command failed.
 FAILED = 1
 #: An argument is wrong. Nothing was changed.
 USAGE = 2
-#: There was no record, or none in time.
+#: No record was found, or none in time.
 EMPTY = 3
-#: Ctrl-C ended the command; as of a process that SIGINT ended.
+#: Ctrl-C ended the command; the status of a process that SIGINT ended.
 INTERRUPTED = 130
-#: What read the output has ended; as of a process that SIGPIPE ended.
+#: The reader of the output has ended; the status of a process that SIGPIPE ended.
 PIPE_CLOSED = 141
 
 

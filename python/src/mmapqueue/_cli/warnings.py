@@ -3,7 +3,7 @@
 import logging
 
 _LOGGER = "mmapqueue.jvm"
-#: Loggers of this product; Hadoop's own messages stay silent.
+#: Loggers of this package; Hadoop's own messages are not shown.
 _OWN = "org.mmapqueue."
 
 
@@ -16,7 +16,7 @@ class _Lines(logging.Formatter):
 
 
 def show_warnings() -> None:
-    """Prints warnings, and the message that follows when the cause has gone, each on a line of its own."""
+    """Prints warnings, and the message that follows when a warning's cause has ended, each on a line of its own."""
     handler = logging.StreamHandler()
     handler.addFilter(lambda record: record.name != _LOGGER or record.getMessage().startswith(_OWN))
     handler.setFormatter(_Lines())

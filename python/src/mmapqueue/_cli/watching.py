@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import mmapqueue
 from mmapqueue._values.errors import MmapQueueError
 
-#: Samples of a sparkline.
+#: Number of samples of a sparkline.
 _HISTORY = 240
 
 
@@ -17,11 +17,11 @@ class ConsumerRow(NamedTuple):
     """The state of a consumer.
 
     Attributes:
-        name: Its name.
-        lag_records: Records that it has not acked.
-        lag_bytes: Their bytes, headers included.
-        lag_seconds: The age of the first of them.
-        acked_per_second: Records that it has acked since the sample before, in a second.
+        name: The consumer's name.
+        lag_records: Number of records that the consumer has not acked.
+        lag_bytes: The bytes of these records, headers included.
+        lag_seconds: The age of the first of these records, in seconds.
+        acked_per_second: The rate of acked records since the previous sample.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Watched:
     Attributes:
         path: The directory.
         last: The last sample; None when it failed.
-        failure: Why the last sample failed.
+        failure: The error of the last sample; None when it succeeded.
         pushed: Pushed records a second, of each sample.
         acked: Acked records a second, of all consumers.
         lags: The lag in records of each consumer, by name.

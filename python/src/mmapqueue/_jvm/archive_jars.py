@@ -9,23 +9,23 @@ from mmapqueue._jvm import standalone
 
 #: Jars and directories of jars, between colons, for JVMs that this process starts.
 VARIABLE = "MMAPQUEUE_CLASSPATH"
-#: What is taken of Spark's jars. Its log libraries would come between the JVM's log and this process.
+#: The jars that are taken from Spark. Its log libraries are left out: they would replace the JVM's log to this process.
 _OF_SPARK = (
     *("hadoop-client-api-*.jar", "hadoop-client-runtime-*.jar", "zstd-jni-*.jar"),
-    # S3A needs these, too; PySpark has one of the two last ones.
+    # S3A needs these, too; PySpark has one of the last two.
     *("commons-lang3-*.jar", "commons-logging-*.jar", "jcl-over-slf4j-*.jar"),
 )
-#: A run that is collected, and one that is compacted, in MiB of heap.
+#: Heap for a run that is collected and one that is compacted, in MiB.
 _HEAP = 160
 _HEAP_OF_HADOOP = 320
 
 
 def add(location: str, codec: str, class_path: str | None = None) -> None:
-    """Makes the JVM of this process start with what an archive needs, if it does not run yet.
+    """Makes the JVM of this process start with the jars that an archive needs, if it does not run yet.
 
     Args:
         location: The archive's URI or path.
-        codec: How its records are compressed.
+        codec: The compression of the archive's records.
         class_path: Jars, directories and DIR/* between colons; None for those of the environment variable
             MMAPQUEUE_CLASSPATH, else, as far as the archive needs them, those of an installed PySpark.
     """

@@ -1,10 +1,10 @@
 """Calls into the JVM: sent as ready-made commands, their errors translated.
 
 py4j's members build each command anew and try a list of converters on every argument, which costs more than the round
-trip. `Call` sends the same commands of py4j's documented protocol. Answers do not pass through PySpark's replacement of
-`get_return_value`, which takes the exceptions of every JVM for Spark's.
+trip. `Call` sends the same commands, by py4j's documented protocol. Answers do not pass through PySpark's replacement
+of `get_return_value`, which would take the exceptions of every JVM for Spark's.
 
-A call that meets the close of its queue raises Closed: `Call` decides that, for all calls.
+A call during which its queue is closed raises Closed: `Call` decides that, for all calls.
 """
 
 from collections.abc import Callable
@@ -35,13 +35,13 @@ _PARAMETERS = {
     "s": STRING_TYPE + "%s\n",
     "b": BYTES_TYPE + "%s\n",
 }
-# Nearly every answer begins with "y" for success, then the type.
+# Nearly every answer is "y" for success, then the type.
 _INT = "yi"
 _LONG = "yL"
 
 
 class Lifetime:
-    """Whether a queue is open, for all calls of its objects. Thread-safe.
+    """Whether a queue is open, shared by all calls of its objects. Thread-safe.
 
     Attributes:
         path: The queue's directory.
@@ -68,8 +68,8 @@ class Call:
         parameters: The types of the parameters, a letter each; see `names`.
         lifetime: The lifetime of the queue that the owner belongs to; None if it belongs to none.
 
-    A call with a lifetime raises Closed if the JVM reports the close, and if any failure follows the close: the JVM may
-    have released the object, or have ended.
+    A call with a lifetime raises Closed if the JVM reports the close, and if it fails in any way after the close: the
+    JVM may have released the object, or have ended.
     """
 
     __slots__ = ("_lifetime", "_member", "_owner", "_plain", "_send", "_template")
@@ -79,7 +79,7 @@ class Call:
     ) -> None:
         member: JavaMember = getattr(owner, name)
         self._lifetime = lifetime
-        self._owner = owner  # The JVM releases an object with the last Python reference to it.
+        self._owner = owner  # Keeps it: the JVM releases an object with its last Python reference.
         self._member = member
         self._send: Callable[[str], str] = member.gateway_client.send_command
         self._plain = not {"s", "b"} & set(parameters)
@@ -91,12 +91,12 @@ class Call:
         )
 
     def __call__(self, *arguments: int | str | bytes) -> Any:
-        """Calls the method, shielded from SIGINT."""
+        """Calls the method, with SIGINT deferred."""
         with Shield():
             return self.within(*arguments)
 
     def within(self, *arguments: int | str | bytes) -> Any:
-        """Calls the method, for a caller within a Shield."""
+        """Calls the method, for a caller that holds a Shield."""
         if not self._plain:
             arguments = tuple(map(_as_text, arguments))
         member = self._member

@@ -1,7 +1,7 @@
 """An archive of the classes that a JVM has loaded, from which later ones start in less time (AppCDS).
 
-The first JVM writes it at its end, into the user's cache directory. A cache that cannot be written, and an archive that
-the JVM rejects, cost only time.
+The first JVM writes it at its end, into the user's cache directory. A cache that cannot be written, or an archive that
+the JVM rejects, costs only time.
 """
 
 import contextlib
@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from zlib import crc32
 
-#: Warnings about an archive would go to stdout, where the JVM's port is expected.
+#: Silences warnings about an archive: they would go to stdout, where the JVM's port is expected.
 _LOG = ["-Xlog:disable", "-Xlog:all=error:stderr"]
 _SUFFIX = ".jsa"
 _UNFINISHED = ".new"
-#: An unfinished archive that is older was left by a JVM that was killed.
+#: The age in seconds from which an unfinished archive was left by a JVM that was killed.
 _STALE_SECONDS = 3600.0
 
 
@@ -42,12 +42,12 @@ class ClassArchive:
         program = Path(java).resolve()
         release = program.parents[1] / "release"
         build = release.read_bytes() if release.is_file() else b""
-        # One archive is kept for each Java and each place of the jar.
+        # One archive is kept for each Java and each location of the jar.
         family = _digest(str(program), *map(str, class_path))
         states = [(jar.stat().st_size, jar.stat().st_mtime_ns) for jar in class_path]
         self._file = directory / f"{family}-{_digest(build.hex(), repr(states))}{_SUFFIX}"
         if self._file.exists():
-            # The JVM trusts the classes in it.
+            # Private to the user, since the JVM trusts the classes in an archive.
             if self._file.stat().st_uid == os.geteuid():
                 crash = f"-XX:ErrorFile={self._file.with_suffix('.log')}"
                 self.options = [f"-XX:SharedArchiveFile={self._file}", "-Xshare:auto", crash, *_LOG]
@@ -63,14 +63,14 @@ class ClassArchive:
         return self._unfinished is not None
 
     def discard(self) -> bool:
-        """After a JVM that did not start: deletes the archive; returns whether the JVM has used it."""
+        """Deletes the archive after a JVM that did not start; returns whether that JVM used it."""
         if self.is_made or not self.options:
             return False
         self._file.unlink(missing_ok=True)
         return True
 
     def keep(self) -> None:
-        """Gives a new archive its name, after the JVM's end; deletes those that it replaces."""
+        """Renames a new archive to its final name, after the JVM's end; deletes those that it replaces."""
         if self._unfinished is None:
             return
         with contextlib.suppress(OSError):
@@ -93,7 +93,7 @@ def cache_directory() -> Path:
 
 
 def _digest(*texts: str) -> str:
-    # Enough: the JVM compares the archive with its build and its jars.
+    # These suffice: the JVM compares the archive with its build and its jars.
     return f"{crc32(chr(0).join(texts).encode(errors='surrogateescape')):08x}"
 
 

@@ -12,22 +12,22 @@ from mmapqueue._jvm import names
 from mmapqueue._values.message import AnyMessage, messages
 from mmapqueue._values.origin import Origin
 
-#: What has the bytes of a shared buffer, and is sliced to bytes.
+#: An object with the bytes of a shared buffer, which slices to bytes.
 View = bytes | mmap.mmap
 
 
 class Columns(NamedTuple):
-    """Where the columns of several records are in a shared buffer.
+    """The positions of columns in a shared buffer with several records.
 
     Attributes:
         records: The number of records.
         size: Bytes of payload of all records.
         has_all_timestamps: Whether each record has a timestamp.
         attempts: The attempts of each record; None when they have a column.
-        positions: Where the column of positions begins: 32 bits each, one more than there are records.
-        timestamps: Where the column of timestamps begins, 64 bits each.
-        offsets: Where the column of offsets begins, 64 bits each.
-        end: Where the column of offsets ends, and that of attempts begins.
+        positions: Start of the column of positions, 32 bits each, one more than there are records.
+        timestamps: Start of the column of timestamps, 64 bits each.
+        offsets: Start of the column of offsets, 64 bits each.
+        end: End of the column of offsets, and start of the column of attempts.
     """
 
     records: int
@@ -41,7 +41,7 @@ class Columns(NamedTuple):
 
     @classmethod
     def of(cls, header: View) -> Columns:
-        """Those of the records that a header describes; a single record has none."""
+        """The columns that a header describes; a single record has none."""
         _, _, count, flags, size, attempts = names.HEADER.unpack_from(header)
         positions = names.aligned(names.PAYLOAD + size)
         timestamps = names.aligned(positions + 4 * (count + 1))
@@ -59,15 +59,15 @@ class Columns(NamedTuple):
 
     @property
     def last(self) -> int:
-        """Where the last column ends."""
+        """The end of the last column."""
         return self.end if self.attempts is not None else self.end + 4 * self.records
 
     def messages(self, view: View, origin: Origin) -> list[AnyMessage]:
         """The records as messages.
 
         Args:
-            view: Has the bytes of the buffer up to `last`.
-            origin: Their origin.
+            view: The bytes of the buffer up to `last`.
+            origin: The messages' origin.
         """
         positions = array("i", view[self.positions : self.positions + 4 * (self.records + 1)])
         return list(
@@ -85,6 +85,6 @@ class Columns(NamedTuple):
     def _payloads(self, view: View, positions: array[int]) -> list[bytes]:
         length, rest = divmod(self.size, self.records)
         if length and not rest and positions == array("i", range(names.PAYLOAD, positions[-1] + 1, length)):
-            # Of one length: in C.
+            # Columns of one length are zipped in C.
             return [data for (data,) in iter_unpack(f"{length}s", view[names.PAYLOAD : positions[-1]])]
         return [view[a:b] for a, b in pairwise(positions)]

@@ -20,7 +20,7 @@ class Closeable(Protocol):
     """An object that keeps a queue open."""
 
     def close_at_exit(self) -> None:
-        """Closes it, and waits until no thread calls the JVM."""
+        """Closes the queue, and waits until no thread calls the JVM."""
 
 
 _open: dict[int, tuple[weakref.ref[Closeable], Callable[[], Any]]] = {}
@@ -34,7 +34,7 @@ def track(owner: Closeable, close: Callable[[], Any], what: str) -> Callable[[],
     Args:
         owner: The object that keeps the queue open.
         close: Closes the queue in the JVM; must not refer to the owner.
-        what: Names the queue in the warning that it was not closed.
+        what: The queue's name in the warning that it was not closed.
 
     Returns:
         A function to call once the owner has closed the queue itself.
@@ -73,7 +73,7 @@ def check() -> None:
 
 
 def _begin_end() -> None:
-    """From here on, errors of this package that end daemon threads print no traceback."""
+    """Silences tracebacks of daemon threads from here on, which errors of this package end with the program."""
     global _ending
     if _ending:
         return
@@ -90,10 +90,10 @@ def _begin_end() -> None:
 
 def _collected(key: int, what: str) -> None:
     if key in _open and _pid == os.getpid():
-        # At the very end no thread can be started; close_all has run by then.
+        # No thread can be started at the very end; close_all has run by then.
         with contextlib.suppress(RuntimeError):
             threading.Thread(target=_close, args=(key,), name="mmapqueue-close", daemon=True).start()
-        # Last: a filter may make it an error.
+        # Last, since a filter may turn the warning into an error.
         warnings.warn(f"{what} was not closed", ResourceWarning, stacklevel=2)
 
 
@@ -105,7 +105,7 @@ def _close(key: int) -> None:
 
 
 def _after_fork_in_child() -> None:
-    """The open queues belong to the parent."""
+    """Forgets all open queues in a forked child: they belong to the parent."""
     global _pid
     _open.clear()
     _pid = os.getpid()

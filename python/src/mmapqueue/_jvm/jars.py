@@ -9,7 +9,7 @@ _JARS = Path(__file__).parents[1] / "jars"
 
 
 def jar_path() -> Path:
-    """The jar for Spark's class path. Spark has all its dependencies.
+    """The jar for Spark's class path, which has all dependencies of the jar.
 
     Raises:
         JarNotFound: This installation carries no jar, such as a source tree that was never built.

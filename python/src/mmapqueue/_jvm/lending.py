@@ -1,7 +1,7 @@
 """Records that stay in shared memory: a buffer is lent while objects of Python refer to its memory.
 
-A lent buffer is in no pool, so no call writes into it. The last of the objects that refer to it puts it back, in
-whichever thread that is; finalizers take no lock.
+A lent buffer is in no pool, so no call writes into it. The last object that refers to it puts it back, in whichever
+thread that happens; finalizers take no lock.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from mmapqueue._jvm.shared_memory import MappedMemory
 from mmapqueue._values.message import AnyMessage
 from mmapqueue._values.origin import Origin
 
-#: Fewer bytes are copied: a lent buffer would keep much more memory than they need.
+#: Records of fewer bytes are copied: a lent buffer would keep much more memory than they need.
 LEAST_LENT_BYTES = 256 << 10
 
-#: How often this process has forked. A child has the same memory: a buffer that was lent before a fork is not reused.
+#: Number of forks of this process. A child shares the memory, so a buffer that was lent before a fork is not reused.
 _forks = 0
 
 
@@ -34,11 +34,11 @@ os.register_at_fork(before=_before_fork)
 
 
 class Loan:
-    """What objects refer to for as long as they use the memory of a buffer.
+    """Referred to by objects that use the memory of a buffer, for as long as they use it.
 
     Attributes:
         buffer: The lent buffer.
-        address: Where its memory begins in this process.
+        address: The address of the buffer's memory in this process.
         begun: Whether the buffer belongs to this loan. Until then it is the caller's.
     """
 
@@ -58,7 +58,7 @@ class Loan:
 
 
 class _Records(Sequence[AnyMessage]):
-    """Several records, which are made messages only when a pop was interrupted."""
+    """Several records, which become messages only when a pop was interrupted."""
 
     __slots__ = ("columns", "origin")
 
@@ -107,7 +107,7 @@ class HeldRecords(_Records):
     """Records that no call overwrites: in a lent buffer, or copied.
 
     Attributes:
-        loan: Keeps the memory; None for a copy.
+        loan: Keeps the memory alive; None for a copy.
         copied: The copy: the buffer's bytes up to the end of the last column; None for a lent buffer.
     """
 
@@ -122,7 +122,7 @@ class HeldRecords(_Records):
         self.copied = None if self.loan else buffer.memory.load(end)[:end]
 
     def begin(self) -> None:
-        """The buffer belongs to the loan from here on, or to the pool. The caller uses it no more."""
+        """Hands the buffer to the loan, or back to the pool. The caller must not use it any more."""
         buffer, self._buffer = self._buffer, None
         if buffer is None:
             return
@@ -140,6 +140,6 @@ class HeldRecords(_Records):
 
 
 def unread(buffer: SharedBuffer, origin: Origin) -> Sequence[AnyMessage]:
-    """The records that the JVM has written, left where they are; a single one as a message."""
+    """The records that the JVM has written, not read yet; a single record as a message."""
     columns = Columns.of(buffer.memory.load(names.HEADER.size))
     return tuple(buffer.read(origin)) if columns.records == 1 else UnreadRecords(buffer, columns, origin)

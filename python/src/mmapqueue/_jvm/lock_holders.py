@@ -8,15 +8,15 @@ from typing import TypeVar
 
 from mmapqueue._values.errors import Locked
 
-#: On the command line of a JVM of our own: the process that it ends with.
+#: The argument on a JVM's command line that names the Python process with which the JVM ends.
 OWNER = "-Dmmapqueue.owner="
-#: The same on the command line of a Spark driver that Python has started: a property of its session.
+#: The same on the command line of a Spark driver that Python has started: a property of the session.
 SPARK_OWNER = "spark.mmapqueue.owner"
 
 _OWNED = re.compile(rb"(?:%s|%s=)(\d+)" % (OWNER.encode(), re.escape(SPARK_OWNER).encode()))
 
 _PROC = Path("/proc")
-#: Among a process's flags: the kernel is taking it down.
+#: PF_EXITING: the kernel is ending the process.
 _EXITING = 0x4
 _PAUSE_SECONDS = 0.02
 
@@ -24,11 +24,11 @@ _Result = TypeVar("_Result")
 
 
 def retry_while_ending(call: Callable[[], _Result], seconds: float) -> _Result:
-    """Calls something again while a process that is ending holds the lock that it needs.
+    """Retries a call while a process that is ending holds the lock that it needs.
 
     Args:
         call: Raises Locked when a process holds the lock.
-        seconds: The longest to try.
+        seconds: The longest time of retries.
 
     Raises:
         Locked: The holder is not ending, or has not ended in time.
@@ -58,7 +58,7 @@ def owner_of(pid: int) -> int | None:
     """The process that a JVM ends with, by the JVM's command line; None for any other process.
 
     Raises:
-        ProcessLookupError: The process was taken down in this moment.
+        ProcessLookupError: The process ended at this moment.
     """
     try:
         line = (_PROC / str(pid) / "cmdline").read_bytes()
@@ -72,7 +72,7 @@ def owner_of(pid: int) -> int | None:
 
 def _is_dead(pid: int) -> bool:
     try:
-        # What comes before may hold anything: the program's name.
+        # The text before it is arbitrary: it contains the program's name.
         fields = (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return _PROC.is_dir()

@@ -13,7 +13,7 @@ BRIDGE = "org.mmapqueue.bridge.Bridge"
 #: The class that verifies and repairs.
 JOB = "org.mmapqueue.tool.Job"
 
-#: The class that looks at archives.
+#: The class that describes and changes archives.
 ARCHIVE_ADMIN = "org.mmapqueue.bridge.ArchiveAdmin"
 
 #: Java exception → exception of this package, and the attributes that are copied.
@@ -100,7 +100,7 @@ HANDLE_CALLS = {
     "heapBuffer": "i",
 }
 
-#: The consumer that a queue reads as by default.
+#: The default consumer of a queue.
 DEFAULT_CONSUMER = "default"
 
 #: Methods of SharedBuffer.
@@ -136,7 +136,7 @@ PAYLOAD = 64
 MISSING_TIMESTAMPS = 1
 MIXED_ATTEMPTS = 2
 
-#: Joins keys and values of a configuration: no path contains it.
+#: Separates keys and values of a configuration; no path contains it.
 SEPARATOR = "\0"
 
 #: The largest value of an int parameter.
@@ -147,5 +147,5 @@ LONG_MAX = 2**63 - 1
 
 
 def aligned(position: int) -> int:
-    """Where the next column of a shared buffer begins."""
+    """The position at which the next column of a shared buffer begins."""
     return (position + 7) & -8

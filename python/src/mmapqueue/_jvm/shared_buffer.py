@@ -16,17 +16,17 @@ from mmapqueue._jvm.shared_memory import Allocator, Memory
 from mmapqueue._values.message import AnyMessage, messages
 from mmapqueue._values.origin import Origin
 
-#: The buffer of every thread that uses the queue: plenty for single records.
+#: Size of the buffer of every thread that uses the queue, which suffices for single records.
 SMALL_BYTES = 64 << 10
-#: The buffer of threads that move many records: a thousand of 1 KiB, beside which a call costs little.
+#: Size of the buffer of threads that move many records: a thousand of 1 KiB, which outweigh the cost of a call.
 LARGE_BYTES = 5 << 18
-#: The most large buffers of a process. Threads keep small ones when all are taken.
+#: The most large buffers of a process. Threads keep small ones when all are in use.
 MAX_LARGE = 16
-#: The buffers that are lent: see `lending`.
+#: Size of the buffers that can be lent: see `lending`.
 LENT_BYTES = 4 << 20
-#: The most of these in a process. Records are copied when all others are lent.
+#: The most lendable buffers of a process. Records are copied when all others are lent.
 MAX_LENT = 16
-# One entry for each buffer of a size that may still be made. A list, as its append and pop are atomic.
+# One entry for each buffer of a size that may still be made. A list, because its append and pop are atomic.
 _large_left = [None] * MAX_LARGE
 _lent_left = [None] * MAX_LENT
 _left = {LARGE_BYTES: _large_left, LENT_BYTES: _lent_left}
@@ -36,8 +36,8 @@ class SharedBuffer:
     """One shared buffer. For one call of one thread at a time.
 
     Attributes:
-        last_call: The number of the last call. For a repeated number the JVM repeats its answer, and leaves the
-            buffer as it is.
+        last_call: The number of the last call. The JVM answers a repeated number with the same answer, and leaves the
+            buffer unchanged.
         payload_limit: Bytes of payload that fit.
         record_limit: Records that fit.
     """
@@ -86,7 +86,7 @@ class SharedBuffer:
 
     def next_call(self) -> int:
         """Begins a call; returns its number."""
-        # A Java int: a number repeats after two thousand million calls.
+        # A Java int: numbers repeat after two thousand million calls.
         self.last_call = self.last_call % names.INT_MAX + 1
         return self.last_call
 
@@ -119,7 +119,7 @@ class SharedBuffer:
         return columns.messages(self.memory.load(columns.last), origin)
 
     def _payload(self, size: int) -> bytes:
-        """The bytes of a single record. The JVM keeps one that is larger than the buffer, for `fetch`."""
+        """The bytes of a single record. The JVM keeps a record that is larger than the buffer, for `fetch`."""
         at = names.PAYLOAD
         if size <= self.payload_limit:
             return self.memory.load(at + size)[at : at + size]
@@ -136,14 +136,14 @@ class BufferPool:
     def __init__(self, handle: JavaObject, directory: Path, lifetime: Lifetime) -> None:
         self._allocator = Allocator(handle, directory, lifetime)
         self._lifetime = lifetime
-        # Lists, as their append and pop are atomic: `put` runs in finalizers, which take no lock.
+        # Lists, because their append and pop are atomic: `put` runs in finalizers, which take no lock.
         self._free: dict[int, list[SharedBuffer]] = {SMALL_BYTES: [], LARGE_BYTES: [], LENT_BYTES: []}
-        # The entries that this pool has taken, by size.
+        # The entries that this pool has taken from the process's supply, by size.
         self._taken: dict[int, list[None]] = {size: [] for size in _left}
         self._lent: set[SharedBuffer] = set()
         self._closed = False
-        # All buffers of the queue. A finalizer may put a buffer back that the garbage collector has found in a cycle;
-        # without this reference py4j would have released its Java object before the finalizer ran.
+        # All buffers of the queue. A finalizer may put back a buffer that the garbage collector found in a cycle;
+        # without this reference py4j would have released the buffer's Java object before the finalizer ran.
         self._made: set[SharedBuffer] = set()
 
     def get_small(self) -> SharedBuffer:
@@ -172,7 +172,7 @@ class BufferPool:
         except IndexError:
             return None
         found = self._allocator.shared(size)
-        # After a failure the entry stays taken: retrying on each call would cost more than such a buffer gains.
+        # After a failure the entry stays taken: a retry at each call would cost more than such a buffer gains.
         return None if found is None else self._new(found, size)
 
     def _new(self, found: tuple[JavaObject, Memory], size: int) -> SharedBuffer:
@@ -195,7 +195,7 @@ class BufferPool:
             yield buffer
         except BaseException as error:
             if getattr(error, "java_class", None) is None:
-                # The call may still run.
+                # After an error the call may still run in the JVM, so the buffer is dropped.
                 self.discard(buffer)
             else:
                 self.put(buffer)
@@ -203,7 +203,7 @@ class BufferPool:
         self.put(buffer)
 
     def put(self, buffer: SharedBuffer) -> None:
-        """Puts a buffer back. The caller uses neither the buffer nor its content any more."""
+        """Puts a buffer back. The caller must not use the buffer or its content any more."""
         self._free[buffer.size].append(buffer)
 
     def discard(self, buffer: SharedBuffer) -> None:
@@ -213,11 +213,11 @@ class BufferPool:
             self._release_entry(buffer.size)
 
     def may_lend(self, buffer: SharedBuffer) -> bool:
-        """Whether to lend a buffer: calls then find another one."""
+        """Whether to lend a buffer: enough others must remain for calls."""
         return buffer.size == LENT_BYTES and bool(self._free[LENT_BYTES] or _lent_left)
 
     def lent(self, buffer: SharedBuffer) -> None:
-        """Notes that a buffer is lent: `close` leaves its memory."""
+        """Notes that a buffer is lent, so that `close` does not free its memory."""
         self._lent.add(buffer)
 
     def put_lent(self, buffer: SharedBuffer, reusable: bool) -> None:
@@ -231,7 +231,7 @@ class BufferPool:
             buffer.memory.close()
 
     def close(self) -> None:
-        """Frees the memory of the buffers in the pool. That of lent buffers is freed once nothing refers to it."""
+        """Frees the memory of the buffers in the pool; that of lent ones is freed once nothing refers to it."""
         self._closed = True
         for buffers in self._free.values():
             while buffers:

@@ -1,9 +1,9 @@
 """Memory that this process and the JVM both map.
 
-First choice: a file without a name, which the JVM opens through this process's descriptors. A kill leaves nothing of
-it. Second choice, as for a JVM in another container: a file in /dev/shm, or in the queue's directory where /dev/shm is
-too small. It is deleted as soon as both sides have mapped it. Only this user can read either. Blocks are reserved: a
-store into a page without a block would kill the process.
+First choice: a file without a name, which the JVM opens through this process's descriptors. After a kill nothing of it
+remains. Second choice, such as for a JVM in another container: a file in /dev/shm, or in the queue's directory where
+/dev/shm is too small; it is deleted as soon as both sides have mapped it. Only this user can read either. Blocks are
+reserved: a store into a page without a block would kill the process.
 """
 
 import contextlib
@@ -23,28 +23,28 @@ from mmapqueue._jvm import names
 from mmapqueue._jvm.calls import Call, Lifetime
 
 _SHARED = Path("/dev/shm")
-#: Containers have 64 MB of /dev/shm by default, for all their programs together.
+#: The part of /dev/shm that stays free: containers have 64 MB by default, for all their programs together.
 _LEAST_SHARED = 256 << 20
 _LEAST_FREE = 64 << 20
 _PREFIX = ".mmapqueue-buffer-"
-#: A file keeps its name for milliseconds. An older one was left by a process that was killed.
+#: The age in seconds from which a named file was left by a killed process: names exist for milliseconds.
 _LEFT_SECONDS = 600
 _NONCE_BYTES = 16
-#: py4j stalls for 40 ms on an answer of 8 KB: these bytes are less than that in base 64.
+#: The most bytes of one answer. py4j stalls for 40 ms on an answer of 8 KB, which these bytes in base 64 stay below.
 _PIECE = 4096
 
 
 class Memory(Protocol):
-    """What a shared buffer reads and writes through."""
+    """The memory of a shared buffer, as this process accesses it."""
 
     def store(self, at: int, data: bytes | bytearray | memoryview) -> None:
         """Writes bytes at a position."""
 
     def load(self, end: int) -> "bytes | mmap.mmap":
-        """Something to slice that has the first `end` bytes."""
+        """An object with the first `end` bytes, to be sliced."""
 
     def close(self) -> None:
-        """Frees the memory. The caller never uses it again."""
+        """Frees the memory. The caller must not use it any more."""
 
 
 class MappedMemory:
@@ -64,15 +64,15 @@ class MappedMemory:
         return self._map
 
     def address(self) -> int:
-        """Where the memory begins in this process."""
+        """The address of the memory in this process."""
         return ctypes.addressof(ctypes.c_char.from_buffer(self._map))
 
     def close(self) -> None:
-        """Frees the memory. The JVM's mapping lasts until Java collects it, and holds no memory by then."""
+        """Frees the memory. The JVM's mapping lasts until Java collects it, but holds no memory by then."""
         if self._map.closed:
             return
         if hasattr(mmap, "MADV_REMOVE"):
-            # Other file systems free the file with the last mapping.
+            # File systems without this call free the memory with the last mapping.
             with contextlib.suppress(OSError):
                 self._map.madvise(mmap.MADV_REMOVE)
         self._map.close()
@@ -96,7 +96,7 @@ class HeapMemory:
         return b"".join(self._read(at, min(_PIECE, end - at)) for at in range(0, end, _PIECE))
 
     def close(self) -> None:
-        """Does nothing: the heap is the JVM's."""
+        """Does nothing: the heap belongs to the JVM."""
 
 
 class Allocator:
@@ -160,7 +160,7 @@ class Allocator:
         try:
             _reserve(descriptor, size)
             mapped = mmap.mmap(descriptor, size)
-            # The path may name another file for the JVM: another container, a remote driver.
+            # The path may name another file for the JVM, in another container or with a remote driver.
             nonce = secrets.token_bytes(_NONCE_BYTES)
             mapped[:_NONCE_BYTES] = nonce
             buffer = self._mapped_buffer(path, size, nonce.hex())

@@ -1,10 +1,11 @@
 """Defers signals: Ctrl-C takes effect between two calls into the JVM, never within one.
 
 An exception from a signal handler within a call would leave an unread answer in py4j's connection, and lose the records
-in it. So signals during a call of the main thread are handled at its end. A call waits 0.2 s at most.
+in it. So signals that arrive during a call of the main thread are handled at the end of the call. A call waits 0.2 s at
+most.
 """
 
-# The functions of `signal` convert numbers to enums and back, which costs more than the rest of this module.
+# Bypasses functions of `signal` that convert numbers to enums and back, which costs more than the rest of this module.
 import _signal  # type: ignore[import-not-found]
 import threading
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from typing import Any
 
 _Handler = Callable[[int, FrameType | None], Any]
 
-#: Signals that end or interrupt programs.
+#: The signals that end or interrupt programs.
 _SIGNALS = tuple(
     int(getattr(_signal, name))
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGALRM", "SIGUSR1", "SIGUSR2")
@@ -28,7 +29,7 @@ _signal_set = _signal.signal
 class Shield:
     """Context manager that defers signals to its end. For one use by one thread.
 
-    Defers signals with a Python handler, in the main thread: Python runs signal handlers in no other thread.
+    Installs a Python handler, in the main thread alone: Python runs signal handlers in no other thread.
     """
 
     __slots__ = ("_handlers", "_noted", "_up")
@@ -50,7 +51,7 @@ class Shield:
         if self._up:
             self._noted[number] = frame
         else:
-            # The signal arrived while __exit__ restored the handlers.
+            # A signal arrived while __exit__ restored the handlers.
             self._handlers[number](number, frame)
 
     def __exit__(self, *error: object) -> None:

@@ -27,18 +27,19 @@ _OPTIONS = [
     "-Djava.awt.headless=true",
     f"-Djava.util.logging.config.file={Path(__file__).parent / 'logging.properties'}",
 ]
-#: For programs that end soon: code that runs once is not worth a better compiler.
+#: Options for programs that end soon: code that runs once is not worth a better compiler.
 _QUICK_OPTIONS = ["-XX:TieredStopAtLevel=1", "-Dmmapqueue.jmx=false"]
 _EXIT_SECONDS = 10.0
-#: Levels as java.util.logging names them.
+#: Python's levels by the names of java.util.logging.
 _LEVELS = {"SEVERE": logging.ERROR, "WARNING": logging.WARNING, "INFO": logging.INFO}
 
 _lock = threading.Lock()
-# Delays forks of other threads while the JVM's process is started: a child forked then would inherit the pipe on which
-# Popen waits for exec, and Popen would wait for that child's end. A signal handler may fork in between.
+# Held while the JVM's process is started, to delay forks of other threads: a child forked then would inherit the pipe
+# on which Popen waits for exec, and Popen would wait for that child's end. Reentrant, as a signal handler may fork in
+# between.
 _forking = threading.RLock()
-# The pipes that keep the JVMs of this process alive. A forked child closes its copies, also one that was forked while
-# a JVM started.
+# The pipes that keep the JVMs of this process alive. A forked child closes its copies, also a child that was forked
+# while a JVM started.
 _lifelines: set[int] = set()
 _running: "_Jvm | None" = None
 _is_quick = False
@@ -49,17 +50,17 @@ _heap = 64
 
 
 def start_quickly() -> None:
-    """Makes the JVM of this process start in less time, if it does not run yet; it computes more slowly then."""
+    """Makes the JVM of this process start faster, if it does not run yet; its code runs slower then."""
     global _is_quick
     _is_quick = True
 
 
 def start_with(class_path: list[str], heap: int) -> None:
-    """Makes the JVM of this process start with further jars and at least this heap, if it does not run yet.
+    """Makes the JVM of this process start with more jars and at least this heap, if it does not run yet.
 
     Args:
         class_path: Entries as Java takes them: jars, directories of classes, `DIR/*`.
-        heap: In MiB.
+        heap: The heap in MiB.
     """
     global _heap
     with _lock:
@@ -89,7 +90,7 @@ def jvm() -> Any:
 
 
 def has_ended() -> bool:
-    """Whether the JVM that this process has started has ended: then it was killed."""
+    """Whether the JVM that this process has started has ended, which means that it was killed."""
     running = _running
     return running is not None and running.process.poll() is not None
 
@@ -114,7 +115,7 @@ class _Jvm:
     def __init__(self, java: str, class_path: list[Path], archive: ClassArchive | None = None) -> None:
         self.archive = archive
         quick = [] if archive is None else [*_QUICK_OPTIONS, *archive.options]
-        # Any free port of the loopback device. Clients must send the token.
+        # Listens on any free port of the loopback device. Clients must send the token.
         gateway = ["py4j.GatewayServer", "--die-on-broken-pipe", "--enable-auth", "0"]
         with _forking:
             its_end, self.lifeline = os.pipe()
@@ -136,9 +137,9 @@ class _Jvm:
                     stderr=subprocess.PIPE,
                     encoding="utf-8",
                     errors="replace",
-                    # Java takes paths in the locale's encoding: Python's own is UTF-8 whatever the locale is.
+                    # Java decodes paths by the locale's encoding; Python uses UTF-8 in any locale.
                     env={**os.environ, "LC_ALL": "C.UTF-8"},
-                    # A Ctrl-C in the terminal is sent to every process of the session's foreground group.
+                    # A session of its own: a Ctrl-C in the terminal is sent to every process of the foreground group.
                     start_new_session=True,
                 )
             except OSError as error:
@@ -154,7 +155,7 @@ class _Jvm:
             self.process.kill()
             said = f"{port} {token} {self.process.communicate()[1]}".strip()
             raise MmapQueueError(f"{java} did not start a JVM: {said or 'it ended without output'}")
-        # The JVM's output must be read, or the JVM blocks once the pipe is full.
+        # The JVM's output must be read: the JVM blocks once the pipe is full.
         self.readers = [_start_reader(self.process.stdout, _LOG.debug), _start_reader(self.process.stderr, _Log())]
         self.gateway = JavaGateway(gateway_parameters=GatewayParameters(port=int(port), auth_token=token))
         atexit.register(self.end, os.getpid())
@@ -164,11 +165,12 @@ class _Jvm:
         if pid != os.getpid():
             return
         finalizers.close_all()
-        # From here on py4j does not report collected objects to the JVM.
+        # From here on, py4j does not report collected objects to the JVM.
         self.gateway._gateway_client.is_connected = False
         self.gateway.close(keep_callback_server=True)
         if self.archive is not None and not self.archive.is_made:
-            # Its queues are closed. An orderly exit would wait some 0.3 s for its threads that read from sockets.
+            # All queues are closed. An orderly exit would wait some 0.3 s for threads of the JVM that read from
+            # sockets.
             self.process.kill()
         self._close_lifeline()
         try:
@@ -187,12 +189,12 @@ class _Jvm:
             os.close(self.lifeline)
 
     def abandon(self) -> None:
-        """In a forked child: closes the copies of the connections, and sends nothing to the JVM."""
-        self.process.returncode = 0  # Not a child of this process.
+        """Closes the copies of the connections in a forked child, and sends nothing to the JVM."""
+        self.process.returncode = 0  # It is not a child of this process.
         client = self.gateway._gateway_client
-        client.is_connected = False  # Else collected objects are reported over the parent's connections.
+        client.is_connected = False  # Otherwise collected objects are reported over the parent's connections.
         for connection in client.deque:
-            # py4j would shut the connection down, for the parent too.
+            # Closes the descriptor alone: py4j would shut the connection down, for the parent too.
             os.close(connection.socket.detach())
 
 
@@ -235,7 +237,7 @@ def _java() -> str:
 
 
 def _py4j_jar() -> Path:
-    """The jar of the Python package py4j: both ends of a connection should be of one version."""
+    """The jar of the Python package py4j, so that both ends of a connection are of one version."""
     found = find_jar_path()
     if not found:
         raise MmapQueueError("py4j's jar is not where pip puts it (share/py4j): install py4j with pip")
@@ -243,7 +245,7 @@ def _py4j_jar() -> Path:
 
 
 def _after_fork_in_child() -> None:
-    """The JVM is the parent's: a child must neither keep it alive by its copy of the pipe nor send to it."""
+    """Abandons the JVM in a forked child, which must neither keep it alive by the pipe's copy nor call it."""
     global _lock, _running
     _forking.release()
     while _lifelines:

@@ -1,4 +1,4 @@
-"""The end of what has a connection to the JVM, under asyncio, too."""
+"""Closing objects with a connection to the JVM, under asyncio, too."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mmapqueue._values.closing import Closing
 
 
 class AsyncClosing(Closing):
-    """What closes itself at the end of a `with` or `async with` block."""
+    """An object that closes itself at the end of a `with` or `async with` block."""
 
     async def aclose(self) -> None:
         """As `close`, under asyncio.

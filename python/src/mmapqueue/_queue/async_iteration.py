@@ -1,7 +1,8 @@
 """Iteration under asyncio.
 
-A thread pops, in slices: no coroutine waits for the JVM, and a cancellation takes one slice at most. A `Fetch` passes
-records from the thread to the coroutine. The next pop delivers the records that the coroutine did not receive.
+A thread pops, in slices: no coroutine waits for the JVM, and a cancellation takes effect after one slice at most. A
+`Fetch` passes records from the thread to the coroutine. The next pop delivers the records that the coroutine did not
+receive.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from mmapqueue._values.durations import Duration
 from mmapqueue._values.errors import UnackedLimit
 from mmapqueue._values.message import AnyMessage
 
-#: The longest that one call waits, and so the longest delay of a cancellation.
+#: The longest wait of one call in seconds, and so the longest delay of a cancellation.
 SLICE_SECONDS = 0.1
 
 
@@ -26,7 +27,7 @@ class Fetch:
     """One pop on behalf of a coroutine.
 
     Attributes:
-        delivered: How many records of the batch the coroutine has received.
+        delivered: The number of records of the batch that the coroutine has received.
     """
 
     def __init__(self, popper: Popper) -> None:
@@ -46,11 +47,11 @@ class Fetch:
         return batch.messages
 
     def is_stale(self) -> bool:
-        """Whether the rest must not be delivered."""
+        """Whether the rest of the batch must not be delivered."""
         return self._batch is not None and self._popper.is_stale(self._batch)
 
     def release(self) -> None:
-        """Keeps what was not delivered for the next pop; when the pop still runs, as soon as it ends."""
+        """Keeps the undelivered records for the next pop; if the pop still runs, as soon as it ends."""
         with Shield(), self._lock:
             self._released = True
             self._keep_rest()
@@ -69,12 +70,13 @@ class Fetch:
             self.delivered = len(batch.messages)
 
     def __del__(self) -> None:
-        # The event loop ended without closing the generator. The thread is done: it would hold a reference.
+        # The event loop ended without closing the generator. The thread is done; a pending future would keep a
+        # reference.
         self._keep_rest()
 
 
 async def received(popped: "asyncio.Future[list[AnyMessage]]", deadline: Deadline) -> list[AnyMessage]:
-    """The records of a pop; none while max_unacked allows none: other tasks may ack before the deadline."""
+    """The records of a pop; none while max_unacked allows none, since other tasks may ack before the deadline."""
     try:
         return await asyncio.shield(popped)
     except UnackedLimit:
@@ -86,7 +88,7 @@ async def received(popped: "asyncio.Future[list[AnyMessage]]", deadline: Deadlin
 async def consume_async(
     popper: Popper, timeout: Duration | None, max_records: int, max_bytes: int
 ) -> AsyncGenerator[AnyMessage, None]:
-    """As `Consumer.aconsume`, with limits that were checked."""
+    """As `Consumer.aconsume`, with limits that are already checked."""
     loop = asyncio.get_running_loop()
     executor = ThreadPoolExecutor(1, thread_name_prefix="mmapqueue-aconsume")
     try:

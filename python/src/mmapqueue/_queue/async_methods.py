@@ -19,7 +19,7 @@ from mmapqueue._values.durations import Duration
 from mmapqueue._values.errors import Empty, Full
 from mmapqueue._values.message import AnyMessage, Message
 
-#: The records of one call of `apush_many`: a cancellation waits for one call.
+#: The records of one call of `apush_many`; a cancellation waits for one call.
 _SLICE_RECORDS = 8192
 
 
@@ -32,13 +32,13 @@ class AsyncReading(AsyncClosing, Iteration[Value]):
         Tasks that pop at the same time get different records.
 
         Args:
-            timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
+            timeout: The longest wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
 
         Returns:
             The record.
 
         Raises:
-            Empty: There was none in time.
+            Empty: No record was available in time.
             UnackedLimit: As from `pop`.
             Dropped: As from `pop`.
             Closed: The queue or this consumer is closed, or was closed during the wait.
@@ -65,7 +65,7 @@ class AsyncReading(AsyncClosing, Iteration[Value]):
         """As `pop_many`, with its arguments and errors, under asyncio. A cancellation loses no record.
 
         Returns:
-            The records, in order; none when there was none in time.
+            The records, in order; empty when none was available in time.
 
         Example:
             >>> queue.push_many([b"one", b"two"])
@@ -145,8 +145,8 @@ class AsyncWriting(Shipping, Generic[Value]):
     ) -> int:
         """Appends a record, under asyncio, as `push`.
 
-        After a cancellation the record may be in the queue or not. Tasks that push at the same time push in any order,
-        and with `sync` share one fsync.
+        After a cancellation the record may or may not be in the queue. Tasks that push at the same time push in any
+        order, and with `sync` share one fsync.
 
         Args:
             data: The record.
@@ -156,7 +156,7 @@ class AsyncWriting(Shipping, Generic[Value]):
             shipped: Whether to return only when the archive has the record, as for `push`.
 
         Returns:
-            Its offset.
+            The record's offset.
 
         Raises:
             Full: The queue had no room in time.
@@ -198,9 +198,10 @@ class AsyncWriting(Shipping, Generic[Value]):
             sync: Whether to return only when the records are durable, as after `aflush`.
             shipped: Whether to return only when the archive has the records, as for `push`.
 
-        Every exception that this call raises, also that of a cancellation, has an attribute `pushed`: how many records,
-        the first ones, were pushed before it. After a cancellation up to some thousand more may be in the queue. In
-        Python 3.10, code that awaits a cancelled task gets another exception: this one is its `__context__`.
+        Every exception that this call raises, also that of a cancellation, has an attribute `pushed`: the number of
+        records, from the first on, that were pushed before it. After a cancellation up to some thousand more may be in
+        the queue. In Python 3.10, code that awaits a cancelled task gets another exception, which has this one as its
+        `__context__`.
 
         Returns:
             The number of pushed records.

@@ -27,11 +27,10 @@ class Consumer(AsyncReading[Value], ArrowReading[Value]):
                 consumer.ack(message)
 
     Made by `Queue.consumer`. Safe for any number of threads: each record goes to one of them. A context manager that
-    closes itself, also with `async with`. Its methods are those of a queue, which has them for the consumer that it was
-    opened with.
+    closes itself, also with `async with`. A queue has the same methods, for the consumer that it was opened with.
 
     Attributes:
-        name: Its name.
+        name: The consumer's name.
     """
 
     def __init__(self, handle: QueueHandle, name: str, start: SeekTarget, ahead: Ahead) -> None:
@@ -44,7 +43,7 @@ class Consumer(AsyncReading[Value], ArrowReading[Value]):
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed or deleted, or the queue was closed.
+        """Whether the consumer was closed or deleted, or the queue was closed.
 
         Example:
             >>> consumer = queue.consumer("billing")
@@ -55,10 +54,10 @@ class Consumer(AsyncReading[Value], ArrowReading[Value]):
         return self._popper.closed or self._popper.handle.closed
 
     def close(self) -> None:
-        """Closes the consumer, so that another process can open it. Its committed position stays.
+        """Closes the consumer, so that another process can open it. The committed position stays.
 
-        Calls that wait raise Closed, and so does every later one; `Queue.consumer` opens it again. Does nothing the
-        second time, and in a forked child.
+        Waiting calls raise Closed, and so does every later one; `Queue.consumer` opens the consumer again. Does nothing
+        when repeated, and in a forked child.
 
         Example:
             >>> consumer = queue.consumer("billing")

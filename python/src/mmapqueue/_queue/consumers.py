@@ -18,9 +18,10 @@ from mmapqueue._values.offsets import STARTS, SeekTarget, target_text
 
 
 class Consumers(AsyncReading[Value], ArrowReading[Value]):
-    """The methods of a queue for its consumers, and those of a consumer for the one that it was opened with.
+    """The methods of a queue for its consumers, and the methods of the consumer that the queue was opened with.
 
-    That one exists from the first call on that pops, iterates or seeks. Calls that only look, and acks, do not make it.
+    That consumer is created by the first call that pops, iterates or seeks. Calls that only read, and acks, do not
+    create it.
     """
 
     _handle: QueueHandle
@@ -37,14 +38,14 @@ class Consumers(AsyncReading[Value], ArrowReading[Value]):
         prefetch: int | None = None,
         ack_linger: Duration | None = None,
     ) -> Consumer[Value]:
-        """The consumer of a name. It gets every record, independently of other consumers.
+        """Returns the consumer of a name; creates it if it does not exist. Each consumer gets every record.
 
         Args:
-            name: 1 to 100 letters, digits, "_", "-" or "."; the same name gives the same object, until that is closed.
-            start: Where a new consumer begins: "earliest", with the oldest retained record; "latest", with the next one
-                that is pushed; an offset; or an aware datetime, with the first record that was
-                pushed then or later.
-            prefetch: As in `Queue`; None for the queue's own. An open consumer keeps what it was opened with.
+            name: 1 to 100 letters, digits, "_", "-" or "."; the same name returns the same object, until that is
+                closed.
+            start: Where a new consumer starts: "earliest", at the oldest retained record; "latest", at the next record
+                that is pushed; an offset; or an aware datetime, at the first record that was pushed then or later.
+            prefetch: As in `Queue`; None for the queue's own. An open consumer keeps the value that it was opened with.
             ack_linger: As in `Queue`; None for the queue's own, likewise.
 
         Returns:
@@ -53,7 +54,7 @@ class Consumers(AsyncReading[Value], ArrowReading[Value]):
         Raises:
             Locked: Another process owns it.
             ConfigError: The name, the start, prefetch or ack_linger is not allowed.
-            OutOfRange: The first record is retained no more, or not pushed yet.
+            OutOfRange: The first record is not retained any more, or not pushed yet.
             ValueError: The datetime is naive.
             Closed: The queue is closed.
 
@@ -76,7 +77,7 @@ class Consumers(AsyncReading[Value], ArrowReading[Value]):
     def create_consumer(self, name: str, start: SeekTarget = "earliest") -> None:
         """Creates a consumer for later use, or for another process that opens the queue with `read_only=True`.
 
-        From then on the queue retains the records that it has not acked. Does nothing if it exists.
+        From then on the queue retains the records that the consumer has not acked. Does nothing if it exists.
 
         Args:
             name: As in `consumer`.
@@ -84,7 +85,7 @@ class Consumers(AsyncReading[Value], ArrowReading[Value]):
 
         Raises:
             ConfigError: The name or the start is not allowed.
-            OutOfRange: The first record is retained no more, or not pushed yet.
+            OutOfRange: The first record is not retained any more, or not pushed yet.
             ValueError: The datetime is naive.
             Closed: The queue is closed.
 
@@ -96,17 +97,17 @@ class Consumers(AsyncReading[Value], ArrowReading[Value]):
         self._handle.call("createConsumer", name_of("consumer", name), target_text(start, STARTS))
 
     def delete_consumer(self, name: str) -> None:
-        """Deletes a consumer. The space that only it held becomes free. Closes it if this process owns it.
+        """Deletes a consumer; the ring may reuse space that it alone retained. Closes it if this process owns it.
 
         Any consumer can be deleted, the default one and the last one included. A queue without a consumer retains all
-        records from the last one's committed position on, until the queue is full. The next `pop` of a queue that
-        reads as this consumer makes it again: stop its readers first.
+        records from the last one's committed position on, until the queue is full. The next `pop` of a queue that reads
+        as this consumer creates it again: stop its readers first.
 
         Args:
             name: The consumer's name.
 
         Raises:
-            ConfigError: No consumer has this name, or the format version is 1, which always has its default one.
+            ConfigError: No consumer has this name, or the format version is 1, which always has its default consumer.
             Locked: Another process owns it.
             Closed: The queue is closed.
 

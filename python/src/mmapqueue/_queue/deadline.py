@@ -1,4 +1,4 @@
-"""How long calls wait, and what wakes a thread."""
+"""Deadlines of waiting calls, and a bell that wakes a thread."""
 
 from contextlib import suppress
 from math import ceil
@@ -7,12 +7,12 @@ from time import monotonic
 
 from mmapqueue._values.durations import Duration, seconds
 
-#: The longest that one call waits in the JVM, and so the longest delay of Ctrl-C.
+#: The longest wait of one call in the JVM in seconds, and so the longest delay of Ctrl-C.
 SLICE_MILLIS = 200
 
 
 class Deadline:
-    """How long one call of one thread may wait, cut into slices, so that Ctrl-C never waits for more than one."""
+    """The time that one call of one thread may wait, cut into slices: Ctrl-C waits for one slice at most."""
 
     __slots__ = ("_deadline",)
 
@@ -24,15 +24,15 @@ class Deadline:
             self._deadline = monotonic() + seconds("timeout", timeout)
 
     def call_millis(self) -> int:
-        """How long the next call into the JVM may wait, in ms."""
+        """The time that the next call into the JVM may wait, in ms."""
         deadline = self._deadline
         if deadline is None:
             return SLICE_MILLIS
-        # Rounded up: within the last millisecond calls would not wait at all, and spin.
+        # Rounded up: otherwise calls within the last millisecond would not wait at all, and spin.
         return max(0, min(SLICE_MILLIS, ceil((deadline - monotonic()) * 1000)))
 
     def seconds(self, most: float) -> float:
-        """How long a step may wait, in seconds, `most` at most."""
+        """The time that a step may wait, in seconds, `most` at most."""
         return most if self._deadline is None else max(0.0, min(most, self._deadline - monotonic()))
 
     def has_passed(self) -> bool:
@@ -41,7 +41,7 @@ class Deadline:
 
 
 class Bell:
-    """Wakes one thread that waits, or the next wait of it. `ring` takes no lock: also for finalizers."""
+    """Wakes one waiting thread, or ends its next wait. `ring` takes no lock, so finalizers may call it."""
 
     __slots__ = ("_lock",)
 
@@ -50,7 +50,7 @@ class Bell:
         self._lock.acquire()
 
     def ring(self) -> None:
-        """Ends the wait; without one, the next wait ends at once."""
+        """Ends the wait; without a wait, the next one ends at once."""
         # It has rung already.
         with suppress(RuntimeError):
             self._lock.release()

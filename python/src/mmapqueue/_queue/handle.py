@@ -1,4 +1,4 @@
-"""What a queue and its consumers share: the handle in the JVM, the shared buffers, and whether these are open."""
+"""State that a queue and its consumers share: the handle in the JVM, the shared buffers, and the lifetime."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -44,7 +44,7 @@ class ThreadBuffer(Protocol):
 
 
 class Releasable(Protocol):
-    """A consumer with acks that are not sent, and with undelivered records."""
+    """A consumer with unsent acks and undelivered records."""
 
     def send_acks(self) -> bool:
         """Sends the acks; returns whether it had any."""
@@ -53,17 +53,17 @@ class Releasable(Protocol):
         """Releases the records; raises nothing."""
 
     def end(self) -> None:
-        """Sends the acks and releases the records; raises nothing."""
+        """Sends the acks, and releases the records; raises nothing."""
 
     def forget_ready(self) -> None:
-        """After the close: delivers no record that was prefetched."""
+        """After the close: drops prefetched records, so that none is delivered."""
 
 
 class Stoppable(Protocol):
     """The thread of a batching producer."""
 
     def stop_with_queue(self) -> None:
-        """Pushes what the queue has room for, and ends; raises nothing."""
+        """Pushes the records for which the queue has room, and ends; raises nothing."""
 
 
 class QueueHandle:
@@ -72,11 +72,11 @@ class QueueHandle:
     Attributes:
         path: The directory, absolute.
         pid: The process that opened it.
-        lifetime: Whether it is open.
+        lifetime: Whether the queue is open.
         origin: The origin of messages that are read by offset.
         config: The effective configuration.
-        serializer: What makes records of objects and back; None for bytes.
-        lock_timeout: How long to wait for a lock holder that is ending, in seconds.
+        serializer: Converts objects to records and back; None for bytes.
+        lock_timeout: The longest wait for a lock holder that is ending, in seconds.
         pool: The shared buffers that no thread keeps.
         thread_buffers: The buffers that threads keep, by identity.
         producers: The batching producers. They end before the queue closes.
@@ -91,18 +91,18 @@ class QueueHandle:
         self.lock_timeout = lock_timeout
         self.pid = _getpid()
         self.lifetime = Lifetime(path)
-        # Another path of the same directory is the same queue.
+        # Resolved: all paths of the same directory are the same queue.
         self.origin = OpenOrigin.of(os.path.realpath(path), None, serializer, None)
         self._calls = {
             name: Call(java_handle, name, parameters, self.lifetime) for name, parameters in names.HANDLE_CALLS.items()
         }
-        # Reports its own failure: it runs after the lifetime has ended.
+        # Reports its own failure, since it runs after the lifetime has ended.
         self._close = Call(java_handle, "close", names.HANDLE_CALLS["close"])
         self.pool = BufferPool(java_handle, Path(path), self.lifetime)
         self.thread_buffers: WeakValueDictionary[int, ThreadBuffer] = WeakValueDictionary()
         self.producers: set[Stoppable] = set()
         self.releasables: WeakValueDictionary[int, Releasable] = WeakValueDictionary()
-        # The program may end, in another thread, before `track` has returned.
+        # Another thread may end the program before `track` has returned.
         self._closed: Callable[[], None] = lambda: None
         self._closed = finalizers.track(self, self._close, f"mmapqueue.Queue({path!r})")
         self._threads: Threads | None = None
@@ -112,12 +112,12 @@ class QueueHandle:
 
     @property
     def closed(self) -> bool:
-        """Whether this process has closed it."""
+        """Whether this process has closed the queue."""
         return self.lifetime.closed
 
     @property
     def threads(self) -> "Threads":
-        """The threads of calls under asyncio, made at the first one."""
+        """The threads of calls under asyncio, created at the first such call."""
         if self._threads is None:
             # Imported on first use: asyncio is slow to import.
             from mmapqueue._queue.threads import Threads
@@ -136,13 +136,13 @@ class QueueHandle:
             raise self.lifetime.closed_error()
 
     def call(self, name: str, *arguments: int | str | bytes) -> Any:
-        """Calls a method of the handle, one of those in `names.HANDLE_CALLS`. The JVM has all acks before."""
+        """Calls a method of the handle, one of `names.HANDLE_CALLS`, after all pending acks were sent."""
         self.check()
         self.send_acks()
         return self._calls[name](*arguments)
 
     def call_only(self, name: str, *arguments: int | str | bytes) -> Any:
-        """Calls a method of the handle, and sends no acks before."""
+        """Calls a method of the handle, without sending acks before."""
         self.check()
         return self._calls[name](*arguments)
 
@@ -152,27 +152,27 @@ class QueueHandle:
         return any(sent)
 
     def record(self, item: object) -> bytes:
-        """The bytes of a record: what the serializer makes of an object; without one, what is bytes-like.
+        """The bytes of a record: what the serializer makes of an object; without one, the bytes-like object itself.
 
         Raises:
-            TypeError: It is not bytes-like.
+            TypeError: The item is not bytes-like.
         """
         if self.serializer is not None:
             return self.serializer.dumps(item)
         return item if type(item) is bytes else as_bytes(item)
 
     def records(self, items: Iterable[Any]) -> Iterable[Any]:
-        """The records of items, made one by one while they are taken; without a serializer, the items."""
+        """The records of items, converted one by one as they are taken; without a serializer, the items."""
         return items if self.serializer is None else map(self.serializer.dumps, items)
 
     def release_undelivered(self) -> None:
-        """Releases what consumers have popped ahead: the JVM counts it as not popped."""
+        """Releases the records that consumers have popped ahead, so that the JVM counts them as not popped."""
         with Shield():
             for consumer in living(self.releasables):
                 consumer.release_undelivered()
 
     def close(self) -> None:
-        """Closes the handle. Does nothing the second time, and in a forked child."""
+        """Closes the handle. Does nothing when repeated, and in a forked child."""
         if self.pid != _getpid():
             return
         with Shield():
@@ -197,7 +197,7 @@ class QueueHandle:
                         buffer.free()
 
     def close_at_exit(self) -> None:
-        """Closes the handle, and waits for the answers of the calls that this wakes: the JVM ends next."""
+        """Closes the handle, and waits for the answers of the calls that this wakes, since the JVM ends next."""
         self.close()
         deadline = monotonic() + 2 * SLICE_MILLIS / 1000
         while monotonic() < deadline and any(buffer.busy for buffer in living(self.thread_buffers)):
@@ -205,6 +205,6 @@ class QueueHandle:
 
 
 def living(objects: WeakValueDictionary[int, _T]) -> list[_T]:
-    """The objects that still exist. Other threads may add some at the same time, which a loop over a WeakSet forbids."""
+    """The objects that still exist. Other threads may add objects during the call, which a loop over a WeakSet forbids."""
     found = [reference() for reference in objects.valuerefs()]
     return [each for each in found if each is not None]

@@ -1,4 +1,4 @@
-"""The producers of a queue: batching ones; idempotent ones, with which retries append a batch once."""
+"""The producers of a queue: batching ones, and idempotent ones, which make retries append a batch once."""
 
 from __future__ import annotations
 
@@ -29,17 +29,18 @@ class IdempotentProducers(Generic[Value]):
         buffer_bytes: Size = "32m",
         sync: bool = False,
     ) -> BatchingProducer[Value]:
-        """A producer that pushes one record a call without one round trip a record.
+        """A producer that pushes records one by one, without a round trip for each.
 
         Args:
-            linger: The longest that a record waits for others of its batch: seconds, a timedelta, or a text such as
-                "5ms".
-            batch_bytes: From this size on, a batch does not linger: bytes, or a text such as "1m".
-            buffer_bytes: The most bytes of records that wait to be pushed, 128 more for each; then `push` blocks.
+            linger: The longest time that a record waits for others of its batch: seconds, a timedelta, or a text such
+                as "5ms".
+            batch_bytes: A batch of this size is sent at once: bytes, or a text such as "1m".
+            buffer_bytes: The most bytes of records that wait to be pushed, plus 128 for each record; beyond it `push`
+                blocks.
             sync: Whether a handle is done only when its record is durable. The records of a batch share one fsync.
 
         Returns:
-            The producer. It has a thread until it is closed.
+            The producer, which has a thread until it is closed.
 
         Raises:
             ConfigError: linger or a size is not allowed.
@@ -64,11 +65,11 @@ class IdempotentProducers(Generic[Value]):
         """Appends a batch unless the producer has pushed it before: makes retries idempotent.
 
         All records become visible together, or none. They must fit into the queue, and into a quarter of the JVM's
-        heap, at once. A kill of the JVM at any moment leaves the batch and its sequence number, or neither. See
-        docs/explanation/producers.md for what a loss of power leaves.
+        heap, at once. After a kill of the JVM at any moment, both the batch and its sequence number are stored, or
+        neither. docs/explanation/producers.md says what remains after a loss of power.
 
         Args:
-            producer: 1 to 100 letters, digits, "_", "-" or ".". It pushes one batch at a time.
+            producer: 1 to 100 letters, digits, "_", "-" or ".". A producer pushes one batch at a time.
             sequence: The batch's sequence number, 0 or more, higher than the last one; gaps are allowed.
             items: The records; an empty batch is allowed.
             timeout: The longest to wait for room: seconds, a timedelta, or a text such as "500ms"; None for as long as
@@ -77,12 +78,13 @@ class IdempotentProducers(Generic[Value]):
                 moment duplicates no batch. It costs two fsyncs; all pushes wait during the first.
 
         Returns:
-            The first record's offset; None when the queue has this producer's batch of this or a higher sequence.
+            The first record's offset; None when the queue already has this producer's batch of this or a higher
+            sequence.
 
         Raises:
             Full: The queue had no room in time.
             TooLarge: A record is larger than max_event_size, or the batch larger than the queue.
-            ConfigError: The name is not allowed, there are 1000 producers, or the directory is of format version 1.
+            ConfigError: The name is not allowed, or the directory is of format version 1.
             Closed: The queue is closed, or was closed during the wait.
             Poisoned: An earlier failure to write made the queue unsafe to write to.
             ValueError: The sequence number is below 0, or more than 2**63 - 1.
@@ -146,7 +148,7 @@ class IdempotentProducers(Generic[Value]):
         return parsed_producers(self._handle.call("producerStats"))
 
     def forget_producer(self, producer: str) -> None:
-        """Forgets a producer: its sequence numbers may start again. Its records stay.
+        """Deletes the sequence numbers of a producer, which may then start again. Its records stay.
 
         Args:
             producer: The producer's name.

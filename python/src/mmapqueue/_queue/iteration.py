@@ -23,13 +23,13 @@ class Iteration(Reading[Value]):
     def consume(
         self, timeout: Duration | None = None, *, max_records: int = 1000, max_bytes: Size | None = None
     ) -> Iterator[Message[Value]]:
-        """Iterates over the records, which it pops in batches. A loop that is left leaves the rest to the next pop.
+        """Iterates over the records, popping them in batches. After a `break`, the next pop delivers the rest.
 
         With visibility_timeout set, a whole batch must be handled within it: keep max_records small.
 
         Args:
-            timeout: Ends when no record has come for this time: seconds, a timedelta, or a text such as "30s"; None to
-                wait without end.
+            timeout: Ends when no record became available for this time: seconds, a timedelta, or a text such as "30s";
+                None to wait without end.
             max_records: The most records of a batch.
             max_bytes: The most bytes of data of a batch, or a text such as "1m".
 
@@ -64,30 +64,30 @@ class Iteration(Reading[Value]):
         max_records: int = 100,
         max_bytes: Size | None = None,
     ) -> int:
-        """Calls a handler with each record, in threads, and acks the records that it returns for.
+        """Calls a handler with each record, in threads, and acks each record for which the handler returns.
 
-        A record is acked, alone, when the handler returns, unless the handler has acked, nacked or released it itself.
-        When the handler raises an Exception, the record is requeued with `nack`, and the logger "mmapqueue" logs the
-        error. It is redelivered after retry_delay, max_attempts times at most if the queue was opened with that, else
-        without limit; other records are handled between its attempts. On Ctrl-C, and on any error of this call, records
-        that no handler was called with are released, running handlers are waited for, and the error is raised. A second
-        Ctrl-C does not wait: each handler acks or nacks its own record at its end.
+        A record is acked by itself when the handler returns, unless the handler has acked, nacked or released it. When
+        the handler raises an Exception, the record is requeued with `nack`, and the logger "mmapqueue" logs the
+        exception. The record is redelivered after retry_delay, at most max_attempts times if the queue was opened with
+        that, otherwise without limit; other records are handled between the attempts. On Ctrl-C, and on any error of
+        this call, records that no handler was called with are released, running handlers are waited for, and the error
+        is raised. A second Ctrl-C does not wait: each handler then acks or nacks its own record at its end.
 
         With visibility_timeout set, a whole batch must be handled within it: keep max_records small.
 
         Args:
-            handler: Called with each record, in threads of its own. It need not ack.
-            workers: The number of these threads. One alone keeps the order of records.
-            timeout: Ends when no record has come for this time; or when only records have come that the handler failed
-                for in this call, it handled none of these, and none runs. Seconds, a timedelta, or a text such as
-                "30s"; None to wait without end.
+            handler: Called with each record, in threads of its own. It need not ack the record.
+            workers: The number of threads. A single thread keeps the order of records.
+            timeout: Ends when no record became available for this time, or when only records came that the handler had
+                failed for in this call, it failed for each of them again, and no handler runs. Seconds, a timedelta, or
+                a text such as "30s"; None to wait without end.
             retry_delay: The delay of redelivery after the handler has raised: seconds, a timedelta, or a text. By
                 default 0.1 s after the first attempt, doubled with each further one, 60 s at most.
             max_records: The most records of a batch.
             max_bytes: The most bytes of data of a batch, or a text such as "1m".
 
         Returns:
-            How many times the handler has returned.
+            The number of times that the handler has returned.
 
         Raises:
             Closed: The queue or this consumer was closed.
@@ -116,12 +116,12 @@ class Iteration(Reading[Value]):
     ) -> AsyncGenerator[Message[Value], None]:
         """Iterates over the records under asyncio. A thread pops them in batches.
 
-        A cancellation loses no record: the rest of the batch is popped next. A loop that is left by `break` keeps the
-        rest of its batch until the generator is closed: use `contextlib.aclosing`, or close it with `aclose`.
+        A cancellation loses no record: the next pop delivers the rest of the batch. A loop that is left by `break`
+        keeps the rest of its batch until the generator is closed: use `contextlib.aclosing`, or call `aclose`.
 
         Args:
-            timeout: Ends when no record has come for this time: seconds, a timedelta, or a text such as "30s"; None to
-                wait without end.
+            timeout: Ends when no record became available for this time: seconds, a timedelta, or a text such as "30s";
+                None to wait without end.
             max_records: The most records of a batch.
             max_bytes: The most bytes of data of a batch, or a text such as "1m".
 
@@ -152,12 +152,12 @@ class Iteration(Reading[Value]):
         return consume_async(self._popper, timeout, max_records, limit)
 
     def __iter__(self) -> Iterator[Message[Value]]:
-        """Iterates over the records that exist now: ends without waiting when nothing is left to pop."""
+        """Iterates over the records that exist at present: ends without waiting when nothing is left to pop."""
         return self.consume(timeout=0.0)
 
 
 def iterate(popper: Popper, timeout: Duration | None, max_records: int, max_bytes: int) -> Iterator[AnyMessage]:
-    """As `Consumer.consume`, with limits that were checked."""
+    """As `Consumer.consume`, with limits that are already checked."""
     while True:
         own, empty, batch = popper.begin_batch(max_records, max_bytes, Deadline(True, timeout))
         messages, lease_end, undelivered = batch
@@ -168,7 +168,7 @@ def iterate(popper: Popper, timeout: Duration | None, max_records: int, max_byte
             for message in messages:
                 delivered += 1
                 yield message
-                # The consumer may have moved since, or the leases may have ended.
+                # The consumer may have moved since the pop, or the leases may have ended.
                 if popper.undelivered is not undelivered or (lease_end is not NEVER and lease_end <= monotonic()):
                     delivered = len(messages)
                     break

@@ -39,10 +39,10 @@ class Maintenance:
     _handle: QueueHandle
 
     def purge(self) -> int:
-        """Acks all records that are in the queue now, for all consumers: waiting, in flight, requeued.
+        """Acks all records that are in the queue at the call, for all consumers: waiting, in flight, requeued.
 
-        A later ack of one of them does nothing. Without a consumer the queue retains none of them any more. Records
-        that are pushed during the call stay. As an ack, it is durable with the next flush.
+        A later ack of one of them does nothing. Without a consumer, the queue no longer retains any of them. Records
+        that are pushed during the call stay. Like an ack, it is durable with the next flush.
 
         Returns:
             The number of records, from the first one that some consumer had not acked.
@@ -67,8 +67,8 @@ class Maintenance:
     def destroy(self) -> None:
         """Closes the queue and deletes its files, and the directory if no other files are in it.
 
-        A later open makes a new queue, with another identity. A process that reads without a consumer holds no lock: it
-        keeps the deleted files open until it closes the queue.
+        A later open creates a new queue, with another identity. A process that reads without a consumer holds no lock:
+        it keeps the deleted files open until it closes the queue.
 
         Raises:
             Locked: Another handle of the JVM has the queue open, or another process owns a consumer. The queue stays
@@ -88,9 +88,9 @@ class Maintenance:
     def metrics(self) -> str:
         """The metrics of the queue and of its consumers, in the text format of Prometheus.
 
-        Costs a fraction of a millisecond, and nothing between the calls. Figures that only another process knows are
-        absent: those of the writer in a queue that is opened with read_only, those of a consumer's owner in other
-        processes. `MetricsCollector` gives them to prometheus-client.
+        Each call costs a fraction of a millisecond; nothing is measured between calls. Figures that only another
+        process knows are absent: those of the writer in a queue that is opened with read_only, those of a consumer's
+        owner in other processes. `MetricsCollector` provides them to prometheus-client.
 
         Raises:
             Closed: The queue is closed.

@@ -11,9 +11,9 @@ from mmapqueue._values.prometheus import merged
 
 
 class MetricsCollector:
-    """Gives the metrics of queues to prometheus-client, whatever serves them: each scrape asks the queues.
+    """Provides the metrics of queues to prometheus-client; each scrape queries the queues.
 
-    A queue that is closed has none. Needs the extra `metrics`. Safe for any number of threads.
+    A closed queue has no metrics. Needs the extra `metrics`. Safe for any number of threads.
 
     Args:
         queues: The queues.
@@ -51,7 +51,7 @@ class MetricsCollector:
             try:
                 texts.append(queue.metrics())
             except MmapQueueError:
-                continue  # Closed.
+                continue  # The queue is closed.
         for family in text_string_to_metric_families(merged(texts)):
             family.samples = [each._replace(labels={**self._labels, **each.labels}) for each in family.samples]
             yield family

@@ -63,9 +63,9 @@ async def aopen(
 
 
 async def aopen(path: str | os.PathLike[str], *, serializer: Any = None, **options: Unpack[OpenOptions]) -> Queue[Any]:
-    """Opens the queue in a directory, under asyncio: a thread does it. Arguments and errors are those of `Queue`.
+    """Opens the queue in a directory, in a thread, under asyncio. Arguments and errors are those of `Queue`.
 
-    A cancellation takes effect at once; the thread closes the queue that it opens.
+    A cancellation takes effect at once; the thread closes the queue after opening it.
 
     Example:
         >>> async def main():

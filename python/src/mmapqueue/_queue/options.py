@@ -1,4 +1,4 @@
-"""The configuration of a queue as the JVM takes it."""
+"""The configuration of a queue in the form that the JVM takes."""
 
 from collections.abc import Callable, Mapping
 from typing import cast, get_type_hints
@@ -13,7 +13,7 @@ _CAPACITY = "capacity"
 _DIRECTORY = "queue_dir"
 _DEAD_LETTERS = "dead_letter_dir"
 _ARCHIVE = "archive_uri"
-#: Arguments beside the keys that may be meant by a key that there is not.
+#: Arguments of `Queue` that an unknown key may have been meant for.
 _ARGUMENTS = ("spark", "consumer", "lock_timeout", "serializer", "prefetch", "ack_linger")
 
 _VALUES: dict[object, Callable[[str], object]] = {
@@ -26,7 +26,7 @@ _TYPES = get_type_hints(EffectiveConfiguration)
 
 
 def options(directory: str, configuration: Mapping[str, object]) -> str:
-    """The configuration of the queue in a directory as the JVM takes it."""
+    """The configuration of the queue in a directory, in the form that the JVM takes."""
     check_keys(configuration, _ARGUMENTS)
     words: list[str] = []
     for key, value in {_DIRECTORY: directory, **configuration}.items():
@@ -35,7 +35,7 @@ def options(directory: str, configuration: Mapping[str, object]) -> str:
         if key == _CAPACITY:
             value = size_in_bytes(key, value)  # type: ignore[arg-type]
         if key == _DEAD_LETTERS:
-            # The JVM may have another working directory.
+            # Absolute, since the JVM may have another working directory.
             value = absolute(key, value)  # type: ignore[arg-type]
         if key == _ARCHIVE:
             value = location(key, value)  # type: ignore[arg-type]
@@ -50,7 +50,7 @@ def options(directory: str, configuration: Mapping[str, object]) -> str:
 
 
 def effective(text: str) -> EffectiveConfiguration:
-    """The configuration that the JVM reports: alternating keys and values."""
+    """Parses the configuration that the JVM reports: alternating keys and values."""
     words = text.split(names.SEPARATOR)
     values = dict(zip(words[::2], words[1::2], strict=True))
     return cast(EffectiveConfiguration, {key: _VALUES[kind](values[key]) for key, kind in _TYPES.items()})

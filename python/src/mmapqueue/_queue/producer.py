@@ -1,4 +1,4 @@
-"""Push, of one record and of many."""
+"""Pushing one record, and many."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from mmapqueue._values.durations import Duration
 from mmapqueue._values.errors import Closed, Full, TooLarge
 
 Record = bytes | bytearray | memoryview
-#: Records back to back.
+#: Records as bytes, back to back.
 Payload = bytes | memoryview
 
-#: The records of the first chunk, while their sizes are unknown; and the growth of each next chunk.
+#: Number of records of the first chunk, since their sizes are unknown; and the growth of each next chunk.
 _FIRST_CHUNK = 256
 _CHUNK_GROWTH = 8
 _MAX_CHUNK = 8192
 
 
 class PushBuffer:
-    """What one thread pushes with.
+    """The shared buffer with which one thread pushes.
 
     Attributes:
         buffer: The shared buffer.
-        busy: Whether a call runs. If the next call finds it set, the last one was interrupted, and the JVM may still
+        busy: Whether a call runs. If the next call finds it set, the last call was interrupted, and the JVM may still
             read the buffer.
     """
 
@@ -49,7 +49,7 @@ class PushBuffer:
         self.buffer.memory.close()
 
     def __del__(self) -> None:
-        """The thread has ended, maybe within a call. Finalizers take no lock."""
+        """Releases the buffer when the thread has ended, perhaps within a call. Finalizers take no lock."""
         if self.busy:
             self._handle.pool.discard(self.buffer)
         else:
@@ -76,7 +76,7 @@ class ByteColumn(Protocol):
 
 
 class ProducerSequence(NamedTuple):
-    """What identifies a batch of an idempotent producer.
+    """Identifies a batch of an idempotent producer.
 
     Attributes:
         producer: The producer's name.
@@ -88,10 +88,10 @@ class ProducerSequence(NamedTuple):
 
 
 class _Pushed:
-    """How many records of one call are in the queue.
+    """Counts the records of one call that are in the queue.
 
     Attributes:
-        count: How many.
+        count: The number of records.
     """
 
     __slots__ = ("count",)
@@ -146,14 +146,14 @@ class Producer:
         return self._counted(lambda pushed: self._push_columns(columns, deadline, atomic, pushed), sync)
 
     def _counted(self, push: Callable[[_Pushed], None], sync: bool) -> int:
-        """Pushes; returns how many records, which is also an attribute of any error."""
+        """Pushes; returns the number of records, which is also an attribute of any exception."""
         pushed = _Pushed()
         try:
             push(pushed)
             if sync and pushed.count:
                 self._handle.call("flush")  # One fsync for all.
         except BaseException as error:
-            # Any error: one of the caller's iterator, or Ctrl-C. Some take no attributes.
+            # Any exception: of the caller's iterator, or Ctrl-C. Some take no attributes.
             with suppress(AttributeError, TypeError):
                 error.pushed = pushed.count  # type: ignore[attr-defined]
             if isinstance(error, Closed):
@@ -168,7 +168,7 @@ class Producer:
                 self._push_as_one(self._begin(), *_packed(records), deadline, False, pushed)
             return
         source = iter(items)
-        # Bounds the memory for records of the largest allowed size.
+        # Bounds the memory when records are of the largest allowed size.
         want = max(1, min(_FIRST_CHUNK, LARGE_BYTES // self._handle.max_event_size))
         own = self._begin()
         while records := _all_bytes(islice(source, want)):
@@ -186,7 +186,7 @@ class Producer:
                 else:
                     self._push_some(own, b"".join(records[start:stop]), lengths[start:stop], deadline, pushed)
                 start = stop
-            # As many as fill a large buffer, if the next ones are of these sizes.
+            # As many records as fill a large buffer, if the next ones have the sizes of these.
             want = max(1, min(_MAX_CHUNK, LARGE_BYTES * len(records) // (size + 1), want * _CHUNK_GROWTH))
         own.busy = False
 
@@ -227,10 +227,10 @@ class Producer:
             raise
         return None if offset == names.DONE else offset
 
-    # ---- for a batching producer, from one thread of its own
+    # ---- called by the thread of a batching producer
 
     def begin_large(self) -> PushBuffer:
-        """This thread's buffer, marked busy; a large one if the pool has one."""
+        """Returns this thread's buffer, marked busy; a large one if the pool has one."""
         own = self._begin()
         self._grow(own)
         return own
@@ -244,18 +244,18 @@ class Producer:
     def push_batch(
         self, own: PushBuffer, size: int, count: int, done: int, millis: int, sync: bool
     ) -> tuple[int, int] | None:
-        """Pushes records of a filled buffer, in order, as many as there is room for.
+        """Pushes records of a filled buffer, in order, as many as the queue has room for.
 
         Args:
             own: The buffer.
             size: Bytes of payload in it.
             count: Records in it.
-            done: Records of it that are pushed.
-            millis: How long to wait for room for one, in ms.
-            sync: Whether to return only when they are durable.
+            done: Number of those records that are pushed already.
+            millis: The longest wait for room for one record, in ms.
+            sync: Whether to return only when the records are durable.
 
         Returns:
-            The first one's offset, and how many; None when there was no room in time.
+            The first record's offset, and the number of pushed records; None when there was no room in time.
         """
         buffer = own.buffer
         first: int = buffer.push_batch(buffer.next_call(), size, count, done, millis, sync)
@@ -268,7 +268,7 @@ class Producer:
     # ---- one call
 
     def _begin(self) -> PushBuffer:
-        """This thread's buffer, marked busy; a new one if the last call was interrupted."""
+        """Returns this thread's buffer, marked busy; a new one if the last call was interrupted."""
         handle = self._handle
         if handle.closed or handle.pid != getpid():
             handle.check()
@@ -289,7 +289,7 @@ class Producer:
         return own
 
     def _set_idle(self) -> None:
-        """Marks this thread's buffer idle: after Closed the JVM uses it no more."""
+        """Marks this thread's buffer idle: after Closed the JVM does not use it any more."""
         own: PushBuffer | None = getattr(self._local, "own", None)
         if own is not None:
             own.busy = False
@@ -306,7 +306,7 @@ class Producer:
                 answer: int = buffer.push_many(
                     buffer.next_call(), len(payload), len(lengths), done, deadline.call_millis()
                 )
-                # Before a signal handler can raise.
+                # Set before a signal handler can raise.
                 pushed.count += max(0, answer)
             if answer > 0:
                 done += answer
@@ -323,17 +323,17 @@ class Producer:
         pushed: _Pushed,
         sequenced: ProducerSequence | None = None,
     ) -> int:
-        """Pushes records, back to back, together; or one that is larger than the buffer.
+        """Pushes records, back to back, as one batch; or one record that is larger than the buffer.
 
         Returns:
-            The first one's offset, or DONE.
+            The first record's offset, or DONE.
         """
         self._check_sizes(own, len(payload), max(lengths, default=0))
         if len(payload) > own.buffer.payload_limit:
             self._grow(own)
         buffer = own.buffer
         sent = counted = 0
-        begin = True  # also for an empty batch: the JVM then drops what was loaded before
+        begin = True  # also for an empty batch, so that the JVM drops records loaded before
         while begin or counted < len(lengths) or sent < len(payload):
             piece = payload[sent : sent + buffer.payload_limit]
             part = lengths[counted : counted + buffer.record_limit]
@@ -369,10 +369,10 @@ class Producer:
             raise TooLarge(reason)
 
     def _check_deadline(self, own: PushBuffer, deadline: Deadline) -> None:
-        """Raises Full once the deadline has passed; else returns, and the caller tries again."""
+        """Raises Full once the deadline has passed; otherwise returns, and the caller tries again."""
         if deadline.has_passed():
             if self._handle.send_acks():
-                return  # They may have made room.
+                return  # The acks may have made room.
             own.busy = False
             held = self._handle.call("heldBy")
             raise Full(f"the queue in {self._handle.path} is full: it holds records that are not acked; {held}")
@@ -392,5 +392,5 @@ def _packed(records: list[bytes]) -> tuple[bytes, list[int]]:
 
 
 def _all_bytes(items: Iterable[Record]) -> list[bytes]:
-    # While they are taken: an iterator may fill one bytearray again for each record.
+    # Copies each record as it is taken: an iterator may reuse one bytearray for all of them.
     return [item if type(item) is bytes else as_bytes(item) for item in items]

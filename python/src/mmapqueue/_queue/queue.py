@@ -43,14 +43,14 @@ class Queue(
     Consumers[Value],
     Maintenance,
 ):
-    """A big, fast, persistent queue of bytes in a directory.
+    """A persistent queue of bytes in a directory.
 
     After `push` returns, the record survives a kill of this process and of the JVM. After `flush` or
     `push(…, sync=True)` returns, or flush_period has passed, it also survives a loss of power. Records that were popped
     and not acked are redelivered after the next open.
 
-    With a serializer, a queue of objects: `Queue[Any]` for one that is named, `Queue[Order]` for an object with
-    a `loads` that returns an Order.
+    With a serializer, it is a queue of objects: `Queue[Any]` for a serializer that is named, `Queue[Order]` for an
+    object with a `loads` that returns an Order.
 
     Safe for any number of threads. A context manager that closes itself, also with `async with`; opening blocks for the
     start of the JVM, `mmapqueue.aopen` does not. It is a connection to a JVM, so it cannot be pickled, nor used in a
@@ -109,30 +109,31 @@ class Queue(
         ack_linger: Duration | None = None,
         **configuration: Unpack[Configuration],
     ) -> None:
-        """Opens the queue in a directory; makes a new one where none exists, recovers one that was not closed.
+        """Opens the queue in a directory; creates a new one if none exists, and recovers one that was not closed.
 
-        One directory opened twice in one JVM gives two handles of one queue. The last handle closes the queue.
+        One directory opened twice in one JVM gives two handles of one queue. Closing the last handle closes the queue.
 
         Args:
             path: The directory, created if missing; "~" is the home of this process's user.
             spark: A SparkSession or SparkContext with the jar (see `configure`), to use its JVM; None to use a JVM that
                 this process starts.
-            consumer: The consumer that `pop`, `ack` and all other reading of this object use. It is created if it does
-                not exist, begins with the oldest retained record, and belongs to this process: at once with any name
-                but "default"; the default one from the first call that pops, iterates or seeks.
-            serializer: What makes records of the objects that this object pushes, and `Message.value` of records.
-                "json"; "msgpack", which needs the package msgpack; an object with dumps and loads, such as a module; or
+            consumer: The consumer with which `pop`, `ack` and all other methods of this object read. It is created if
+                it does not exist, starts at the oldest retained record, and is owned by this process: at once with any
+                name but "default"; the default one from the first call that pops, iterates or seeks.
+            serializer: Converts the objects that this object pushes to records, and records to `Message.value`. "json";
+                "msgpack", which needs the package msgpack; an object with dumps and loads, such as a module; or
                 "pickle": loading a pickle may run any code, so use it only where no one else can write the directory.
-                Nothing of it is stored. Without a serializer, records are bytes.
-            lock_timeout: How long to wait for a lock while its holder is ending or in another container: seconds, a
+                The queue does not store the choice. Without a serializer, records are bytes.
+            lock_timeout: The longest wait for a lock while its holder is ending or in another container: seconds, a
                 timedelta, or a text such as "30s". A JVM outlives its killed Python process for a moment. Locked is
                 raised at once for any other holder.
-            prefetch: The most records that `pop` takes ahead, so that the next ones need no call into the JVM; 0 for
-                none. None for 4096, or 0 with visibility_timeout. It takes what the consumer needs for 0.1 s at its
-                present pace. Prefetched records count as not popped; a close, and a `nack`, release them.
-            ack_linger: How long an ack of a message waits for others before it reaches the JVM, twice that at most:
-                seconds, a timedelta, or a text such as "5ms"; 0 to send each at once. None for 5 ms, or 0 with
-                visibility_timeout. A kill before that redelivers the record.
+            prefetch: The most records that `pop` takes ahead, so that the next pops need no call into the JVM; 0 for
+                none. None for 4096, or 0 with visibility_timeout. It takes the number of records that the consumer
+                needs for 0.1 s at its present pace. Prefetched records count as not popped; a close, and a `nack`,
+                release them.
+            ack_linger: The time for which an ack of a message waits for others before it is sent to the JVM; twice that
+                at most: seconds, a timedelta, or a text such as "5ms"; 0 to send each at once. None for 5 ms, or 0 with
+                visibility_timeout. A kill before the ack is sent redelivers the record.
             **configuration: The keys of `Configuration`: sizes are bytes, or texts such as "128k" or "16m"; durations
                 are milliseconds, timedeltas, or texts such as "250ms" or "7d". `capacity`, a size, is what the
                 queue holds at most, 512 MiB by default; the number and size of its segments follow from it.
@@ -142,9 +143,9 @@ class Queue(
                 above 0 with visibility_timeout.
             Locked: Another process writes this queue, or reads as this consumer, and is not ending, or did not end in
                 time.
-            Corrupt: The queue is damaged. It is left as it is.
-            NotADirectory: The path is that of a file, or leads through one.
-            NotFound: With read_only: the directory has no queue. Else: the directory cannot be created.
+            Corrupt: The queue is damaged. Nothing was changed.
+            NotADirectory: The path, or a parent of it, is a file.
+            NotFound: With read_only: the directory has no queue. Otherwise: the directory cannot be created.
             NotPermitted: The JVM's user may not read or write the files, or may not create the directory.
             JarNotFound: The JVM does not have the jar, or has another version of it.
             ImportError: The package msgpack is not installed.
@@ -176,10 +177,10 @@ class Queue(
         try:
             self._ahead = Ahead.of(self._handle.config, prefetch, ack_linger)
             self._consumers = {}
-            # A signal handler may come in while this thread has it.
+            # Reentrant: a signal handler may run while this thread holds it.
             self._consumers_lock = threading.RLock()
             self._consumer_name = consumer
-            # Writing alone makes no default consumer: an unused one would fill the queue.
+            # A queue that only writes creates no default consumer: an unused one would fill the queue.
             if consumer != names.DEFAULT_CONSUMER:
                 self.consumer(consumer)
         except BaseException:
@@ -200,7 +201,7 @@ class Queue(
 
     @property
     def closed(self) -> bool:
-        """Whether it has been closed.
+        """Whether the queue has been closed.
 
         Example:
             >>> queue.closed
@@ -227,10 +228,10 @@ class Queue(
             timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
             sync: Whether to return only when the record is durable. Concurrent threads share one fsync.
             shipped: Whether to return only when the archive has the record, which then survives the loss of this host.
-                As `await_shipped` without a timeout: `timeout` is for room alone.
+                It waits as `await_shipped` without a timeout: `timeout` applies to room alone.
 
         Returns:
-            Its offset: 0, 1, 2, …
+            The record's offset: 0, 1, 2, …
 
         Raises:
             Full: The queue had no room in time.
@@ -263,8 +264,8 @@ class Queue(
     ) -> int:
         """Appends records, in order; much faster than one by one.
 
-        Takes some hundred records at a time from `items`. After an error, taken records that were not pushed are lost
-        to an iterator.
+        Takes some hundred records at a time from `items`. After an error, records that were taken from an iterator and
+        not pushed are lost.
 
         Args:
             items: The records: any iterable, of any length.
@@ -277,9 +278,9 @@ class Queue(
                 be.
             shipped: Whether to return only when the archive has the records, as for `push`.
 
-        Every exception, one from `items` and KeyboardInterrupt included, has an attribute `pushed`: how many records,
-        the first ones, are in the queue; none or all if atomic. More can be in only after the connection to the JVM
-        broke.
+        Every exception, including one from `items` and KeyboardInterrupt, has an attribute `pushed`: the number of
+        records, from the first on, that are in the queue; none or all if atomic. More can be in the queue only after
+        the connection to the JVM broke.
 
         Returns:
             The number of pushed records.
@@ -305,12 +306,12 @@ class Queue(
         return pushed
 
     def flush(self) -> None:
-        """Returns when all earlier pushes and acks are durable. Ctrl-C waits for it.
+        """Makes all earlier pushes and acks durable. Ctrl-C waits for the end of the fsync.
 
-        Records that still wait in a `producer` are not pushed: flush that one first.
+        Records that still wait in a `producer` are not pushed: flush that producer first.
 
         Raises:
-            Poisoned: It could not be written.
+            Poisoned: An fsync has failed.
             Closed: The queue is closed.
 
         Example:
@@ -323,7 +324,7 @@ class Queue(
         self._handle.call("flush")
 
     def full(self) -> bool:
-        """Whether a record of max_event_size has no room now. While False, no push raises Full.
+        """Whether the ring has no room for a record of max_event_size. While False, no push raises Full.
 
         Example:
             >>> queue.full()
@@ -332,9 +333,9 @@ class Queue(
         return bool(self._handle.call("full"))
 
     def stats(self) -> Stats:
-        """The state of the queue now: how full it is, what holds it, and how fast it is written and read.
+        """The state of the queue: how full it is, which consumer retains it, and how fast it is written and read.
 
-        Costs a fraction of a millisecond, and nothing between the calls.
+        Each call costs a fraction of a millisecond; nothing is measured between calls.
 
         Example:
             >>> queue.push_many([b"one", b"two"])
@@ -346,10 +347,10 @@ class Queue(
         return parsed(self._handle.call("stats"), consumers, self._rates, monotonic())
 
     def gc(self) -> int:
-        """Deletes the ring files without retained records. The queue makes them again when it needs them.
+        """Deletes the ring files without retained records. The queue creates them again when it needs them.
 
         Returns:
-            The number of bytes that this has released on the disk.
+            The bytes of disk space that were released.
 
         Example:
             >>> queue.gc()
@@ -361,9 +362,9 @@ class Queue(
     # ---- the end
 
     def close(self) -> None:
-        """Closes this handle. The last handle of the JVM flushes and closes the queue. Calls that wait raise Closed.
+        """Closes this handle; closing the JVM's last handle flushes and closes the queue. Waiting calls raise Closed.
 
-        Does nothing the second time.
+        Does nothing when repeated.
 
         Example:
             >>> queue.close()

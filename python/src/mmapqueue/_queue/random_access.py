@@ -15,7 +15,7 @@ from mmapqueue._values.origin import OpenOrigin
 
 
 class RandomAccess(Generic[Value]):
-    """The methods of a queue that read by offset, move no consumer and need none."""
+    """The methods of a queue that read by offset. They move no consumer, and need none."""
 
     _handle: QueueHandle
 
@@ -29,7 +29,7 @@ class RandomAccess(Generic[Value]):
             The record; its attempts are 0.
 
         Raises:
-            OutOfRange: It is retained no more, or not pushed yet.
+            OutOfRange: The record is not retained any more, or not pushed yet.
             Corrupt: The record is damaged.
             Closed: The queue is closed.
 
@@ -52,7 +52,7 @@ class RandomAccess(Generic[Value]):
             The records, in order, at least one; their attempts are 0.
 
         Raises:
-            OutOfRange: The first one is retained no more, or not pushed yet.
+            OutOfRange: The first record is not retained any more, or not pushed yet.
             Corrupt: The record is damaged.
             Closed: The queue is closed.
 
@@ -71,7 +71,7 @@ class RandomAccess(Generic[Value]):
             time: An aware datetime.
 
         Returns:
-            The offset of the first record that was pushed then or later; None if no such record was pushed yet.
+            The offset of the first record that was pushed then or later; None if no such record has been pushed.
 
         Raises:
             ConfigError: The queue stores no timestamps.
@@ -100,7 +100,7 @@ class RandomAccess(Generic[Value]):
         return first
 
     def end_offset(self) -> int:
-        """The offset that the next record gets.
+        """The offset of the next record.
 
         Example:
             >>> queue.push_many([b"one", b"two"])
@@ -130,7 +130,7 @@ class RandomAccess(Generic[Value]):
 
 
 def _read_many(handle: QueueHandle, start: int, most: int) -> list[AnyMessage]:
-    """The records from an offset on, in as many calls as they take."""
+    """The records from an offset on, in as many calls as needed."""
     found = _read(handle, start, most)
     if len(found) < most:
         # A shared buffer may have been full before the log end.
@@ -139,7 +139,7 @@ def _read_many(handle: QueueHandle, start: int, most: int) -> list[AnyMessage]:
         while len(found) < most:
             found += _read(handle, start + len(found), most - len(found))
     except OutOfRange:
-        pass  # The next record is retained no more.
+        pass  # The next record is not retained any more.
     return found
 
 

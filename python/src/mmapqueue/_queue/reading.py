@@ -23,16 +23,16 @@ from mmapqueue._values.offsets import SEEKS, SeekTarget, last_offset, offset_col
 class Reading(ABC, Generic[Value]):
     """The methods of a consumer, and of a queue for the consumer that it reads as."""
 
-    # What `_popper` has returned last. When it is closed, nothing is ready, and no ack is coalesced.
+    # The last result of `_popper`. Once it is closed, nothing is ready, and no ack is coalesced.
     _last: Popper | Unopened = Unopened()
 
     @property
     @abstractmethod
     def _popper(self) -> Popper:
-        """The consumer; a queue makes it when it does not exist."""
+        """Returns the consumer; a queue creates it when it does not exist."""
 
     def _existing(self) -> Popper | None:
-        """The consumer; None when it does not exist, which only that of a queue can."""
+        """Returns the consumer; None when it does not exist, which is possible only for a queue."""
         return self._popper
 
     def _oldest(self) -> Message[Value] | None:
@@ -40,11 +40,11 @@ class Reading(ABC, Generic[Value]):
         return None
 
     def _retained(self) -> int:
-        """Without a consumer: how many records are retained."""
+        """Without a consumer: the number of retained records."""
         return 0
 
     def _required(self, what: str) -> Popper:
-        """The consumer; raises OutOfRange, which names the call, when it does not exist."""
+        """Returns the consumer; raises OutOfRange, naming the call, when it does not exist."""
         popper = self._existing()
         if popper is None:
             raise OutOfRange(f"{what} by a consumer that does not exist: a pop makes it, and nothing has been popped")
@@ -56,14 +56,14 @@ class Reading(ABC, Generic[Value]):
         """Pops the next record.
 
         Args:
-            block: Whether to wait for one.
+            block: Whether to wait until a record is available.
             timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
 
         Returns:
             The record.
 
         Raises:
-            Empty: There was none in time.
+            Empty: No record was available in time.
             UnackedLimit: max_unacked records are in flight, and none was acked in time.
             Dropped: Records were dropped, as this consumer's lag exceeded max_consumer_lag. The next call continues
                 after them.
@@ -96,7 +96,7 @@ class Reading(ABC, Generic[Value]):
                 long as it takes.
 
         Returns:
-            The records, in order; none when there was none in time.
+            The records, in order; empty when none was available in time.
 
         Raises:
             UnackedLimit: As from `pop`.
@@ -119,7 +119,7 @@ class Reading(ABC, Generic[Value]):
         return batch.messages
 
     def peek(self) -> Message[Value] | None:
-        """The next record, without popping it. Makes no consumer: without one, the oldest record that is retained.
+        """The next record, without popping it. Creates no consumer: without one, the oldest retained record.
 
         Returns:
             The record; None when no record is left to pop.
@@ -140,7 +140,7 @@ class Reading(ABC, Generic[Value]):
     # ---- acknowledgements
 
     def ack(self, message: AnyMessage | int | RecordBatch, *, single: bool = False) -> None:
-        """Acknowledges a record and every one before it. Acked records stay acked. Makes no consumer.
+        """Acknowledges a record and every one before it. Acked records stay acked. Creates no consumer.
 
         `Message.ack` acknowledges its record alone.
 
@@ -151,10 +151,10 @@ class Reading(ABC, Generic[Value]):
                 is not acked.
 
         Raises:
-            OutOfRange: This consumer has not popped it since the queue was opened, or since it was moved by `seek`; or
-                it does not exist.
+            OutOfRange: This consumer has not popped the record since the queue was opened, or since it was moved by
+                `seek`; or the consumer does not exist.
             Foreign: The message is of another consumer or queue.
-            TypeError: It is neither a message nor an offset.
+            TypeError: `message` is neither a message nor an offset.
             Closed: The queue or this consumer is closed.
 
         Example:
@@ -168,7 +168,7 @@ class Reading(ABC, Generic[Value]):
         last = self._last
         pending = last.pending
         if type(message) is Message and message.origin is pending.origin and not last.in_blocks:
-            # Popped since the last seek: the JVM would find nothing wrong with it.
+            # The record was popped after the last seek; the JVM would not notice an offset from before it.
             (pending.single if single else pending.up_to).append(message.offset)
             if pending.rings:
                 last.ring()
@@ -188,7 +188,7 @@ class Reading(ABC, Generic[Value]):
             popper.ack(offset)
 
     def ack_many(self, messages: Iterable[AnyMessage | int] | RecordBatch) -> None:
-        """Acknowledges some records in one call, each alone as with `ack(…, single=True)`.
+        """Acknowledges single records in one call, each as with `ack(…, single=True)`.
 
         Args:
             messages: The records, or their offsets, in any order; or a RecordBatch of `pop_arrow`, or a Table of them.
@@ -214,22 +214,22 @@ class Reading(ABC, Generic[Value]):
         popper.ack_many(offsets_of("ack_many", messages, popper.origin) if column is None else column.to_pylist())
 
     def nack(self, message: AnyMessage | int, delay: Duration = 0.0) -> None:
-        """Negative acknowledgement: requeues a record. It is redelivered with one more in `attempts`.
+        """Negative acknowledgement: requeues a record. It is redelivered with `attempts` increased by one.
 
-        Requeued records come before new ones, and after those that an iterator has popped and not yet delivered.
+        Requeued records come before new ones, and after those that an iterator has popped but not delivered yet.
 
         With max_attempts set, a record with its attempts used up is dead-lettered instead: it moves to the queue in
-        dead_letter_dir, and is acked. The nack of a record that is requeued already does nothing.
+        dead_letter_dir, and is acked. A nack of a record that is already requeued does nothing.
 
         Args:
             message: The record, or its offset.
             delay: The delay of redelivery: seconds, a timedelta, or a text such as "30s".
 
         Raises:
-            OutOfRange: This consumer has not popped it since the queue was opened, or since it was moved by `seek`; or
-                it has acked it; or it does not exist.
+            OutOfRange: This consumer has not popped the record since the queue was opened, or since it was moved by
+                `seek`; or it has acked the record; or the consumer does not exist.
             Foreign: The message is of another consumer or queue.
-            TypeError: It is neither a message nor an offset.
+            TypeError: `message` is neither a message nor an offset.
             ConfigError: The delay is below 0, or a text without a unit.
             Closed: The queue or this consumer is closed.
 
@@ -274,17 +274,17 @@ class Reading(ABC, Generic[Value]):
     def seek(self, target: SeekTarget) -> None:
         """Moves the consumer: records before the target count as acked, later ones as not popped.
 
-        Records popped before can be acked no more, and their attempts are forgotten. "committed" instead releases the
-        records in flight. Calls of other threads end before this or begin after it; iterators continue at the target.
-        This takes up to 0.2 s while another call waits.
+        Records popped before cannot be acked any more, and their attempts are reset. "committed" instead releases the
+        records in flight. Calls of other threads end before the move or begin after it; iterators continue at the
+        target. The call takes up to 0.2 s while another call waits.
 
         Args:
-            target: "earliest", with the oldest record that is retained; "latest", with the next one that is pushed;
-                "committed", with the first one that is not acked; an offset; or an aware datetime, with the first
-                record that was pushed then or later.
+            target: "earliest", the oldest retained record; "latest", the next record that is pushed; "committed", the
+                first record that is not acked; an offset; or an aware datetime, the first record that was pushed then
+                or later.
 
         Raises:
-            OutOfRange: The record is not retained any more, or not there yet.
+            OutOfRange: The record is not retained any more, or not pushed yet.
             ConfigError: The target is another word, or a time in a queue that stores no timestamps.
             ValueError: The datetime is naive.
             Closed: The queue or this consumer is closed.
@@ -308,7 +308,7 @@ class Reading(ABC, Generic[Value]):
             popper.discard_undelivered()
 
     def qsize(self) -> int:
-        """How many records are left to pop, requeued ones included; `len` returns the same. Makes no consumer.
+        """The number of records left to pop, requeued ones included; `len` returns the same. Creates no consumer.
 
         Example:
             >>> queue.push_many([b"one", b"two", b"three"])
@@ -324,7 +324,7 @@ class Reading(ABC, Generic[Value]):
         return unread + popper.ahead()
 
     def lag(self) -> int:
-        """How many records have not been acked. Makes no consumer.
+        """The number of records that are not acked. Creates no consumer.
 
         Example:
             >>> queue.push_many([b"one", b"two", b"three"])
@@ -338,7 +338,7 @@ class Reading(ABC, Generic[Value]):
         return records
 
     def unacked(self) -> int:
-        """How many records have been popped, and neither acked nor requeued. Makes no consumer.
+        """The number of records that were popped, and neither acked nor requeued. Creates no consumer.
 
         Example:
             >>> queue.push_many([b"one", b"two", b"three"])
@@ -355,7 +355,7 @@ class Reading(ABC, Generic[Value]):
         return max(0, popped - popper.ahead())
 
     def empty(self) -> bool:
-        """Whether no record is left to pop. Makes no consumer.
+        """Whether no record is left to pop. Creates no consumer.
 
         Example:
             >>> queue.empty()
@@ -371,13 +371,13 @@ class Reading(ABC, Generic[Value]):
 def bounds(
     max_records: int, max_bytes: Size | None, timeout: Duration | None, most_bytes: int = names.INT_MAX
 ) -> tuple[int, Deadline]:
-    """Checks what bounds a pop of several records; returns the most bytes, and the deadline."""
+    """Checks the limits of a pop of several records; returns the most bytes, and the deadline."""
     count("max_records", max_records)
     return byte_limit(max_bytes, most_bytes), Deadline(True, timeout)
 
 
 def adopt(kind: type, *parts: type) -> None:
-    """Gives a class copies of the methods that it inherits from parts, named by the class that users know.
+    """Gives a class copies of the methods that it inherits from parts, named by the public class.
 
     Python names a method, in errors and in help, by the class that defines it.
     """

@@ -12,19 +12,19 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class ShipStats(NamedTuple):
-    """What this process has shipped into the archive since it opened the queue. Immutable.
+    """Counters and state of this process's shipping into the archive since it opened the queue. Immutable.
 
     The lag is that of the consumer `ship`: see `Queue.consumer_stats`.
 
     Attributes:
-        records: Records that it has stored in the archive.
+        records: Number of records stored in the archive.
         bytes: Bytes of these records, uncompressed, headers included.
-        runs: Files that it has stored.
-        failures: Attempts that have failed.
-        last_run: When it stored the last file, in UTC; None before the first.
-        has_begun: Whether it has found the archive's end, from which it continues.
-        failure: Why the last attempt has failed, or why the shipping has ended; None after a success.
-        has_ended: Whether it ships no more.
+        runs: Number of files stored.
+        failures: Number of failed attempts.
+        last_run: Time at which the last file was stored, in UTC; None before the first.
+        has_begun: Whether the archive's end was found, from which shipping continues.
+        failure: The error of the last attempt, or the error that ended the shipping; None after a success.
+        has_ended: Whether shipping has ended.
 
     Example:
         >>> with mmapqueue.Queue("shipped", archive_uri="archive", ship_period="10ms") as shipped:
@@ -45,14 +45,14 @@ class ShipStats(NamedTuple):
 
 
 class Shipping:
-    """The methods of a queue that look at its archive."""
+    """The methods of a queue that concern its archive."""
 
     _handle: QueueHandle
 
     def durable_offset(self) -> int:
-        """The offset after the last record that is durable here: that survives a loss of power.
+        """The offset after the last record that is durable on this host: that survives a loss of power.
 
-        Known also in a process that only reads. Not less than the offset of the oldest retained record.
+        Also available in a process that only reads. At least the offset of the oldest retained record.
 
         Raises:
             Closed: The queue is closed.
@@ -67,23 +67,23 @@ class Shipping:
         return offset
 
     def await_shipped(self, offset: int, timeout: Duration | None = None) -> bool:
-        """Waits until the archive has a record and all before it, whichever process ships the queue.
+        """Waits until the archive has a record and all records before it, whichever process ships the queue.
 
-        A record that the archive has survives the loss of this host. In the process that writes, makes the records
-        durable first.
+        A record in the archive survives the loss of this host. In the writing process, this first makes the records
+        durable.
 
         Args:
             offset: The record's offset.
             timeout: The longest to wait: seconds, a timedelta, or a text such as "30s"; None for as long as it takes.
 
         Returns:
-            Whether the archive has them.
+            Whether the archive has them in time.
 
         Raises:
-            ConfigError: There is no consumer `ship`: no process has shipped this queue.
+            ConfigError: No consumer `ship` exists, as no process has shipped this queue.
             OutOfRange: The record was not pushed.
             Closed: The queue is closed, or was closed during the wait.
-            MmapQueueError: This process ships the queue, and had to end that.
+            MmapQueueError: This process shipped the queue, and shipping has failed.
 
         Example:
             >>> with mmapqueue.Queue("shipped", archive_uri="archive", ship_period="10ms") as shipped:
@@ -97,7 +97,7 @@ class Shipping:
         return True
 
     async def aawait_shipped(self, offset: int, timeout: Duration | None = None) -> bool:
-        """As `await_shipped`, with its errors, under asyncio. A cancellation waits a fraction of a second.
+        """As `await_shipped`, with its errors, under asyncio. A cancellation waits for a fraction of a second.
 
         Args:
             offset: The record's offset.
@@ -118,7 +118,7 @@ class Shipping:
         )
 
     def ship_stats(self) -> ShipStats | None:
-        """What this process has shipped; None for a queue that was opened without archive_uri.
+        """Statistics of this process's shipping; None for a queue that was opened without archive_uri.
 
         Raises:
             Closed: The queue is closed.
@@ -144,7 +144,7 @@ class Shipping:
         )
 
     def _await_all_shipped(self, pushed: int) -> None:
-        """Waits until the archive has all records that are in the queue now; errors have the number of pushed ones."""
+        """Waits until the archive has all records of the queue; errors have the number of pushed records."""
         try:
             self.await_shipped(self._last_offset())
         except BaseException as error:

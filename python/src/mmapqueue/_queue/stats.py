@@ -4,7 +4,7 @@ from collections import deque
 from datetime import datetime, timedelta, timezone
 from typing import NamedTuple
 
-#: A rate is measured over at least this time, if `stats` was called before, and at most some samples are kept for it.
+#: A rate is measured over at least this time in seconds, if earlier calls allow; and the most samples kept for that.
 _RATE_SECONDS = 1.0
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _SAMPLE_SECONDS = 0.1
@@ -13,13 +13,13 @@ _SAMPLE_SECONDS = 0.1
 class Stats(NamedTuple):
     """The state of a queue at one moment. Immutable.
 
-    Rates are means since an earlier `stats` call of the same object: since the newest one that is at least a second
-    old, else since the oldest one. They are 0.0 at the first call. Nothing is measured between the calls.
+    Rates are averages since an earlier `stats` call of the same object: the newest one that is at least a second old,
+    otherwise the oldest one. They are 0.0 at the first call. Nothing is measured between the calls.
 
     Positions are absolute: segment number × segment size + position in the segment, in bytes. Offsets count records.
 
     Attributes:
-        records: Records that some consumer has not acked; without a consumer, those that are retained.
+        records: Records that some consumer has not acked; without a consumer, all retained records.
         bytes_used: Bytes of the ring that no push may use: from the beginning of the first segment with such a record
             to the log end, headers included. 0 without such a record.
         capacity: Bytes of the ring, headers included.
@@ -28,7 +28,7 @@ class Stats(NamedTuple):
         pushed_bytes_per_second: Rate of pushed bytes, headers included.
         popped_per_second: Rate of records that were popped for the first time, the sum of all consumers.
         popped_bytes_per_second: Rate of the bytes of these records, headers included.
-        slowest_consumer: The name of the consumer that holds the ring: the one at the low watermark; None without a
+        slowest_consumer: The name of the consumer that retains the ring, the one at the low watermark; None without a
             consumer.
         first_offset: The log start: the offset of the oldest retained record.
         end_offset: The log end: the offset of the next record.
@@ -42,7 +42,7 @@ class Stats(NamedTuple):
         mapped_segments: Segments mapped now, preallocated ones not included.
         mapped_bytes: Bytes of all mappings, preallocated segments and the meta page included.
         peak_mapped_segments: The most segments that were mapped at once since the queue was opened.
-        epoch: How often the queue was recovered after an unclean end.
+        epoch: The number of recoveries after an unclean shutdown.
 
     Example:
         >>> queue.create_consumer("audit")
@@ -81,23 +81,23 @@ class ConsumerStats(NamedTuple):
 
     Attributes:
         name: The consumer's name.
-        committed_offset: The offset of its first record that is not acked.
-        lag_records: Records that it has not acked.
+        committed_offset: The offset of the first record that is not acked.
+        lag_records: Number of records that the consumer has not acked.
         lag_bytes: Bytes of the log from the first record that is not acked to the log end, headers and padding
             included.
         lag_seconds: The age of the first record that is not acked, in seconds; 0.0 without such a record, or when the
             queue stores no timestamps.
         read_offset: The offset of the next record that is popped for the first time, also by an owner in another
-            process; after prefetched records and the batches of `consume`.
+            process. It is after prefetched records and the batches of `consume`.
         read_position: The position in the log, in bytes, after the last record that was popped.
         unacked: Records popped, and neither acked nor requeued, prefetched ones included. Unless this process owns the
-            consumer, all from committed_offset to read_offset, also those acked out of order, and those that a killed
-            process had popped.
-        dropped_records: Records that this process, which writes, has dropped for it since it opened the queue, by
-            max_consumer_lag or max_age; 0 if another process writes.
-        damaged_records: Damaged records that it has skipped (`on_damage="skip"`); 0 unless this process owns the
-            consumer.
-        label: Its owner's description: "checkpoint …" for one of Spark's queries; empty by default.
+            consumer, it is all records from committed_offset to read_offset, including those acked out of order, and
+            those that a killed process had popped.
+        dropped_records: Records that this process, as the writer, has dropped for the consumer since it opened the
+            queue, by max_consumer_lag or max_age; 0 if another process writes.
+        damaged_records: Damaged records that the consumer has skipped (`on_damage="skip"`); 0 unless this process owns
+            the consumer.
+        label: The owner's description: "checkpoint …" for one of Spark's queries; empty by default.
 
     Example:
         >>> queue.push_many([b"one", b"two"])
@@ -126,9 +126,9 @@ class ProducerStats(NamedTuple):
 
     Attributes:
         name: The producer's name.
-        last_sequence: The sequence number of its last batch; None if none is in the log.
-        end_offset: The offset after the last record of that batch; 0 without one.
-        created: When the producer pushed for the first time, in UTC.
+        last_sequence: The sequence number of the producer's last batch; None if none is in the log.
+        end_offset: The offset after the last record of that batch; 0 for none.
+        created: Time of the producer's first push, in UTC.
 
     Example:
         >>> queue.push_once("importer", 1, [b"one", b"two"])
@@ -144,7 +144,7 @@ class ProducerStats(NamedTuple):
 
 
 class _Sample(NamedTuple):
-    """What rates are computed of: the log end, and the read offset and position of each consumer."""
+    """The input of rates: the log end, and the read offset and position of each consumer."""
 
     time: float
     end: tuple[int, int]
@@ -152,7 +152,7 @@ class _Sample(NamedTuple):
 
 
 class Rates:
-    """Rates between the `stats` calls of one object. Any thread: a call more or less in the sum does not matter."""
+    """Rates between the `stats` calls of one object. Any thread: races may miss a sample, which is harmless."""
 
     def __init__(self) -> None:
         self._samples: deque[_Sample] = deque(maxlen=2 + int(_RATE_SECONDS / _SAMPLE_SECONDS))
@@ -170,7 +170,7 @@ class Rates:
         pushed = [now - then for now, then in zip(sample.end, base.end, strict=True)]
         popped = [0, 0]
         for name, read in sample.read.items():
-            # One that was made since counts from where it began; one that was moved back has popped nothing.
+            # A consumer that was created since counts from its start; one that was moved back has popped nothing.
             for column, then in enumerate(base.read.get(name, read)):
                 popped[column] += max(0, read[column] - then)
         return [count / seconds for count in (*pushed, *popped)]
@@ -182,7 +182,7 @@ def parsed(text: str, consumers: dict[str, ConsumerStats], rates: Rates, time: f
     Args:
         text: The JVM's text: lines of name=value, the names in Java's spelling.
         consumers: The statistics of all consumers.
-        rates: What earlier calls have kept.
+        rates: The samples of earlier calls.
         time: The time of this call, by `time.monotonic`.
     """
     values = dict(line.split("=", 1) for line in text.splitlines())
@@ -224,7 +224,7 @@ def parsed_consumers(text: str) -> dict[str, ConsumerStats]:
     """Parses the JVM's text: a line of name=value for each consumer. The key is the consumer's name."""
     found = {}
     for line in text.splitlines():
-        # The label comes last and may have spaces.
+        # The label comes last and may contain spaces.
         values = dict(word.split("=", 1) for word in line.split(" ", len(ConsumerStats._fields) - 1))
         found[values["name"]] = ConsumerStats(
             name=values["name"],

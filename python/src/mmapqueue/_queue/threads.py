@@ -1,7 +1,7 @@
 """Calls under asyncio: threads make them, in slices, so that no coroutine waits for the JVM.
 
-A cancellation waits for the slice that runs: a fraction of a second. Waiting pops, waiting pushes, waits for the
-archive, and calls that do not wait have threads of their own, so none of these kinds keeps another one waiting.
+A cancellation waits for the running slice: a fraction of a second. Waiting pops, waiting pushes, waits for the archive,
+and calls that do not wait have threads of their own, so no kind delays another.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from mmapqueue._values.message import AnyMessage
 
 _Result = TypeVar("_Result")
 
-#: The most threads of each kind. Concurrent sync pushes share one fsync: more of them wait at once.
+#: The most threads of each kind. Concurrent sync pushes share one fsync, so more of them may wait at once.
 _PUSHES = 16
 _POPS = 8
 _WAITS = 4
@@ -37,15 +37,15 @@ class Threads:
         self._others = ThreadPoolExecutor(_OTHERS, thread_name_prefix="mmapqueue-async")
 
     async def run(self, call: Callable[[], _Result]) -> _Result:
-        """Runs a call that waits for no record and no room."""
+        """Runs a call that waits for neither records nor room."""
         return await self._ended(self._submit(self._others, call))
 
     async def push(self, push: Callable[[float], _Result], deadline: Deadline) -> _Result:
-        """Runs a push until it has room.
+        """Repeats a push until it has room.
 
         Args:
-            push: Takes the longest to wait, in seconds; raises Full when it has pushed nothing.
-            deadline: When to raise Full.
+            push: Called with the longest wait in seconds; raises Full when it has pushed nothing.
+            deadline: The time at which Full is raised.
         """
         while True:
             try:
@@ -56,11 +56,11 @@ class Threads:
                     raise
 
     async def wait(self, wait: Callable[[float], bool], deadline: Deadline) -> bool:
-        """Runs a wait until it has succeeded; returns whether it has, in time.
+        """Repeats a wait until it succeeds; returns whether it has succeeded in time.
 
         Args:
-            wait: Takes the longest to wait, in seconds; returns whether it has succeeded.
-            deadline: When to give up.
+            wait: Called with the longest wait in seconds; returns whether it has succeeded.
+            deadline: The time at which to give up.
         """
         while not await self._ended(self._submit(self._waits, partial(wait, deadline.seconds(SLICE_SECONDS)))):
             if deadline.has_passed():
@@ -68,14 +68,14 @@ class Threads:
         return True
 
     async def pop(self, popper: Popper, most: int, max_bytes: int, deadline: Deadline) -> list[AnyMessage]:
-        """Pops records; none when there was none in time."""
+        """Pops records; returns none when none was available in time."""
         while True:
             fetch = Fetch(popper)
             slice_ = Deadline(True, deadline.seconds(SLICE_SECONDS))
             popped = self._submit(self._pops, partial(fetch.run, most, max_bytes, slice_))
             try:
                 messages = await received(popped, deadline)
-                # The caller gets them: no await follows.
+                # The caller receives them, since no await follows.
                 fetch.delivered = len(messages)
             finally:
                 await fetch.release_after(popped)
@@ -87,12 +87,12 @@ class Threads:
         try:
             return asyncio.get_running_loop().run_in_executor(executor, call)
         except RuntimeError:
-            # Closed since.
+            # The queue was closed since.
             self._check()
             raise
 
     async def _ended(self, future: "asyncio.Future[_Result]") -> _Result:
-        """The result of a call. After a cancellation, too, the call has ended."""
+        """The result of a call. Waits for the call's end, also after a cancellation."""
         try:
             return await asyncio.shield(future)
         finally:

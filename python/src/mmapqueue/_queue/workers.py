@@ -1,11 +1,12 @@
 """A handler in several threads.
 
-The caller's thread pops and acks. Workers take records one by one and never touch the queue: a slow handler holds its
-own record alone. The caller's thread works in steps of a fraction of a second, each within a Shield; Ctrl-C takes
-effect between two steps.
+The caller's thread pops and acks. Workers take records one by one and never access the queue: a slow handler keeps only
+its own record. The caller's thread works in steps of a fraction of a second, each within a Shield; Ctrl-C takes effect
+between two steps.
 
-The call lasts while it makes progress: a record that no handler has failed for in this call, or a handler that returns.
-A redelivered record that fails again is no progress, so a record that always fails cannot keep the call running.
+The call continues while it makes progress: a record that no handler has failed for in this call, or a handler that
+returns. A redelivered record that fails again is no progress, so a record that always fails cannot keep the call
+running.
 """
 
 import contextlib
@@ -24,7 +25,7 @@ from mmapqueue._values.message import AnyMessage
 
 _LOG = logging.getLogger("mmapqueue")
 
-#: How long a step waits: without work, and with running handlers. Their acks must not wait long.
+#: The longest wait of a step in seconds, without work and with running handlers. Acks of the latter must not wait long.
 _IDLE_SECONDS = 0.2
 _STEP_SECONDS = 0.05
 
@@ -56,16 +57,16 @@ class Workers:
         self._busy = 0
         self._busy_new = 0
         self._handled = 0
-        # Offsets that handlers have failed for in this call and not handled since.
+        # Offsets that handlers have failed for in this call, and have not handled since.
         self._failing: set[int] = set()
         self._max_attempts = popper.handle.config["max_attempts"]
-        # What to ack, unless its handler has answered for it; and what to nack.
+        # Records to ack, unless the handler has settled them itself; and records to nack.
         self._done: list[tuple[Batch, AnyMessage, bool]] = []
         self._failed: list[tuple[Batch, AnyMessage, int]] = []
         # The exception of a handler that ends the call, such as SystemExit.
         self._broken: BaseException | None = None
         self._stopping = False
-        # The caller waits no more: each worker acks or nacks its own record.
+        # Whether the caller waits no longer, so that each worker acks or nacks its own record.
         self._detached = False
 
     def run(self, timeout: Duration | None) -> int:
@@ -77,7 +78,7 @@ class Workers:
             self._pop_until_idle(timeout)
             self._stop()
         except BaseException:
-            # The first error is the one to raise.
+            # The first error is the one that is raised.
             with contextlib.suppress(MmapQueueError):
                 self._stop()
             raise
@@ -96,7 +97,7 @@ class Workers:
                 idle = Deadline(True, timeout)
 
     def _step(self, idle: Deadline) -> tuple[bool, bool]:
-        """Acks, nacks, and pops what there is room for; returns whether it made progress, and whether to end."""
+        """Acks, nacks, and pops while there is room; returns whether it made progress, and whether to end."""
         with self._changed:
             if self._has_enough():
                 self._changed.wait(_STEP_SECONDS)
@@ -104,14 +105,14 @@ class Workers:
                 return False, True
             enough = self._has_enough()
             room = self._max_records - len(self._waiting)
-            # Read before the acks: a handler that ends during them counts in the next step.
+            # Loaded before the acks: a handler that ends during them counts in the next step.
             running = bool(self._waiting or self._busy)
             progress = any(self._is_new(message) for _, message in self._waiting) or self._busy_new > 0
         progress |= self._ack_and_nack()
         if enough:
             return progress, False
         if running and not progress and idle.has_passed():
-            # Only redelivered records run: wait for them, and begin no more.
+            # Only redelivered records are being handled: wait for them, and begin no others.
             with self._changed:
                 if self._waiting or self._busy:
                     self._changed.wait(_STEP_SECONDS)
@@ -120,7 +121,7 @@ class Workers:
         try:
             batch = self._popper.pop_batch(room, self._max_bytes, Deadline(True, seconds))
         except UnackedLimit:
-            # Acks of running handlers, or of other threads, will make room.
+            # Acks of running handlers, or of other threads, will make pops possible.
             if not (running or progress) and idle.has_passed():
                 raise
             return progress, False
@@ -132,7 +133,7 @@ class Workers:
         return progress, not (running or progress) and idle.has_passed()
 
     def _is_new(self, message: AnyMessage) -> bool:
-        """Whether no handler has failed for it in this call. The caller holds the lock."""
+        """Whether no handler has failed for the record in this call. The caller holds the lock."""
         return message.offset not in self._failing
 
     def _has_enough(self) -> bool:
@@ -184,7 +185,7 @@ class Workers:
                 self._ack_and_nack_detached()
 
     def _ack_and_nack(self) -> bool:
-        """Acks what is done and nacks what has failed; returns whether anything was done."""
+        """Acks handled records and nacks failed ones; returns whether anything was done."""
         with self._changed:
             done, self._done = self._done, []
             failed, self._failed = self._failed, []
@@ -203,7 +204,7 @@ class Workers:
         try:
             self._popper.ack_many(offsets)
         except OutOfRange as error:
-            # The consumer has just moved, or another thread has acked one of them: ack each alone.
+            # The consumer has just moved, or another thread has acked one of the records: ack each alone.
             if len(offsets) == 1:
                 _LOG.debug("not acked: %s", error)
                 return
@@ -214,7 +215,7 @@ class Workers:
         try:
             self._popper.call("nack", offset, delay)
         except OutOfRange as error:
-            # Its lease has ended: the JVM redelivers it already.
+            # The lease has ended: the JVM already redelivers the record.
             _LOG.debug("not nacked: %s", error)
 
     def _retry_delay(self, message: AnyMessage) -> int:
@@ -224,11 +225,11 @@ class Workers:
         return delay_micros("retry_delay", retry_seconds(message.attempts))
 
     def _is_last_attempt(self, message: AnyMessage) -> bool:
-        """Whether the record is dead-lettered when this attempt fails."""
+        """Whether the record is dead-lettered if this attempt fails."""
         return 0 < self._max_attempts <= message.attempts
 
     def _log(self, message: AnyMessage) -> None:
-        """Logs what a handler has just raised."""
+        """Logs the exception that a handler has just raised."""
         if self._is_last_attempt(message):
             what = "it goes to dead_letter_dir"
         else:
@@ -248,7 +249,7 @@ class Workers:
             _LOG.warning("a record was handled that could not be acked: %s", error)
 
     def _stop(self) -> None:
-        """Releases what no worker has begun, waits for running handlers, and acks or nacks their records."""
+        """Releases records that no worker has begun; waits for running handlers, and acks or nacks theirs."""
         try:
             with Shield():
                 self._release_waiting()

@@ -23,7 +23,7 @@ from mmapqueue._values.durations import Duration, millis, seconds
 from mmapqueue._values.errors import JarNotFound
 
 _FORMAT = "mmapqueue"
-#: The beginning of Spark's error for an unknown format.
+#: The start of Spark's error for an unknown format.
 _UNKNOWN_SOURCE = "Failed to find the data source"
 _NAIVE = "a time without a time zone is ambiguous: use one with it, such as datetime.now(timezone.utc)"
 
@@ -44,20 +44,20 @@ def read(
     max_partition_bytes: Size | None = None,
     fail_on_data_loss: bool | None = None,
 ) -> DataFrame:
-    """The records of a queue or an archive as a DataFrame: value, partition, offset, timestamp. Moves no consumer.
+    """A DataFrame of a queue's or archive's records: value, partition, offset, timestamp. Moves no consumer.
 
     Args:
         path: The queue's directory, as Spark's driver and executors see it; or an archive, to which many hosts ship:
             its directory, or a URI such as "hdfs://nodes/archive".
         spark: A session, classic or Connect.
         starting_offsets: The first record; by default the oldest that is retained.
-        ending_offsets: The offset after the last record; by default the log end when the job begins.
+        ending_offsets: The offset after the last record; by default the log end at the start of the job.
         starting_timestamp: Instead of starting_offsets: the first record that was pushed then or later.
         ending_timestamp: Instead of ending_offsets: the first record that was pushed then or later.
-        consumer: The consumer with the position that "committed" means; by default the default consumer.
+        consumer: The consumer that "committed" refers to; by default the default consumer.
         min_partitions: The least number of tasks, where there are enough records.
         max_partition_bytes: About the most bytes of the log for a task, or a text such as "64m".
-        fail_on_data_loss: Whether records that are retained no more are an error; by default they are.
+        fail_on_data_loss: Whether records that are not retained any more are an error; by default they are.
 
     Returns:
         A lazy DataFrame: each action reads, and raises Spark's errors.
@@ -95,7 +95,7 @@ def read_stream(
     max_partition_bytes: Size | None = None,
     fail_on_data_loss: bool | None = None,
 ) -> DataFrame:
-    """The records of a queue or an archive, and those that come later, as a streaming DataFrame.
+    """A streaming DataFrame of a queue's or archive's records, and of those pushed later.
 
     The query is a consumer: it retains every record that its checkpoint may replay, and acks committed ones.
 
@@ -180,17 +180,17 @@ def write_stream(
     fail_on_data_loss: bool | None = None,
     **configuration: Unpack[Configuration],
 ) -> DataStreamWriter:
-    """A writer that pushes the rows of a streaming DataFrame, each exactly once; `start()` starts the query.
+    """A writer that pushes each row of a streaming DataFrame exactly once; `start()` starts the query.
 
     Args:
         frame: Streaming rows with a column `value`, binary or string.
         path: The queue's directory, as Spark's driver and executors see it; created if missing.
-        checkpoint: The directory of the query's checkpoint. Another checkpoint makes another query.
+        checkpoint: The directory of the query's checkpoint. A query with another checkpoint is another query.
         partitions: The number of partitions of the queue; missing ones are created.
-        key: The column with the values that decide the partition; without it rows go round robin.
+        key: The column that determines a row's partition; without it rows are distributed round-robin.
         sync: Whether the rows of a committed epoch are durable. By default they survive a kill of any process, but not
             a loss of power.
-        push_timeout: How long to wait for room: seconds, a timedelta, or a text such as "30s".
+        push_timeout: The longest wait for room: seconds, a timedelta, or a text such as "30s".
         fail_on_data_loss: Whether an epoch that was pushed before, and is retried with other rows, is an error; by
             default it is. If not, these rows are dropped, with a line in the log.
         **configuration: Keys for creating and opening the queue; see Configuration.
@@ -232,7 +232,7 @@ def real_time(writer: DataStreamWriter, batch: Duration) -> DataStreamWriter:
 
 @contextmanager
 def _needing_the_jar() -> Iterator[None]:
-    """Says what to do when Spark does not know the data source."""
+    """Advises what to do when Spark does not know the data source."""
     try:
         yield
     except Exception as error:
@@ -264,13 +264,13 @@ def _sink(
 
 
 def _value(key: str, value: object) -> object:
-    """The value of a configuration key as the data source takes it."""
+    """The value of a configuration key in the form that the data source takes."""
     found = millis(key, value) if key in DURATIONS else None
     return found if found is not None else os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
 def _path(path: str | os.PathLike[str]) -> str:
-    """As Spark takes it: a relative one is relative for Spark's driver, which may run elsewhere."""
+    """The path in the form that Spark takes: a relative one is relative for Spark's driver, which may run elsewhere."""
     full = absolute("path", path)
     text = os.fspath(path)
     return full if text.startswith("~") else text

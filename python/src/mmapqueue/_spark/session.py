@@ -23,11 +23,10 @@ _AnyBuilder = TypeVar("_AnyBuilder", bound=_Builder)
 def configure(builder: _AnyBuilder) -> _AnyBuilder:
     """Puts the jar on the class path of the session that a builder will make.
 
-    Adds it to `spark.jars`, after what the builder and spark-defaults.conf say there, and notes this process's id in
-    `spark.mmapqueue.owner`. It must come before the first
-    `getOrCreate()` of the process. A script that spark-submit runs finds its JVM running already, and nothing in the
-    script can add to the class path then: in that case this leaves the builder alone, and the jar is for the command
-    line, `spark-submit --jars $(mmapqueue jar) …`.
+    Adds it to `spark.jars`, after the entries of the builder and of spark-defaults.conf, and stores this process's id
+    in `spark.mmapqueue.owner`. It must be called before the first `getOrCreate()` of the process. In a script that
+    spark-submit runs, the JVM already runs, and nothing in the script can add to its class path: this call then leaves
+    the builder unchanged, and the jar belongs on the command line, `spark-submit --jars $(mmapqueue jar) …`.
 
     Args:
         builder: As `SparkSession.builder`.
@@ -51,13 +50,13 @@ def configure(builder: _AnyBuilder) -> _AnyBuilder:
     if jar not in jars:
         jars.append(jar)
     builder.config(_SPARK_JARS, ",".join(jars))
-    # On the JVM's command line other processes see this owner, and so when the JVM is ending.
+    # Other processes read the owner from the JVM's command line, to know whether the JVM is ending.
     builder.config(SPARK_OWNER, str(os.getpid()))
     return builder
 
 
 def _spark_default(key: str) -> str | None:
-    """The value of a key in spark-defaults.conf, which a value of the builder would replace."""
+    """The value of a key in spark-defaults.conf, which a value of the builder replaces."""
     directory = _spark_conf_dir()
     if directory is None:
         return None

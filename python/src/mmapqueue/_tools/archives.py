@@ -1,4 +1,4 @@
-"""Looks at an archive: its partitions and consumers."""
+"""Describes an archive: its partitions and consumers."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
@@ -14,15 +14,15 @@ class PartitionState(NamedTuple):
     """A partition of an archive.
 
     Attributes:
-        partition: Its number in the archive.
-        host: The host that ships it.
+        partition: The partition's number in the archive.
+        host: The host that ships the queue.
         queue: The queue's UUID.
         local: The number of the partition in the queue's directory.
         first_offset: The log start.
         end_offset: The log end.
-        runs: Files that a reader of all records opens.
+        runs: Number of files that a reader of all records opens.
         bytes: Bytes of the records, uncompressed.
-        last_run: When the last file was stored; None without one.
+        last_run: Time at which the last file was stored; None for none.
     """
 
     partition: int
@@ -40,9 +40,9 @@ class ConsumerState(NamedTuple):
     """A consumer of an archive.
 
     Attributes:
-        name: Its name.
-        label: Its owner's description.
-        last_commit: When it committed last.
+        name: The consumer's name.
+        label: The owner's description.
+        last_commit: Time of the last commit.
         offsets: The committed offset of each partition.
     """
 
@@ -52,7 +52,7 @@ class ConsumerState(NamedTuple):
     offsets: dict[int, int]
 
     def lag(self, partitions: Iterable[PartitionState]) -> int:
-        """Records that it has not committed."""
+        """The number of records that the consumer has not committed."""
         return sum(
             max(0, each.end_offset - max(each.first_offset, self.offsets.get(each.partition, 0))) for each in partitions
         )
@@ -62,10 +62,10 @@ class ArchiveState(NamedTuple):
     """An archive.
 
     Attributes:
-        uri: Its directory.
-        id: Its UUID.
-        partitions: By number.
-        consumers: By name.
+        uri: The archive's directory.
+        id: The archive's UUID.
+        partitions: The partitions by number.
+        consumers: The consumers by name.
     """
 
     uri: str
@@ -78,11 +78,11 @@ def describe(location: str) -> ArchiveState:
     """The state of an archive.
 
     Args:
-        location: Its URI, or the absolute path of a local directory.
+        location: The archive's URI, or the absolute path of a local directory.
 
     Raises:
-        ArchiveError: There is no archive, or no library that reads its file system.
-        MmapQueueError: It cannot be read.
+        ArchiveError: The location has no archive, or no library is installed that reads the file system.
+        MmapQueueError: The archive cannot be read.
     """
     uri = identity = ""
     partitions, consumers = [], []
@@ -102,21 +102,21 @@ def describe(location: str) -> ArchiveState:
 
 
 def delete_consumer(location: str, name: str) -> bool:
-    """Deletes a consumer; returns whether there was one. Arguments and errors are those of `describe`."""
+    """Deletes a consumer; returns whether it existed. Arguments and errors are those of `describe`."""
     return bool(_call("deleteConsumer")(location, name))
 
 
 def take_over(location: str, directory: str, local: int, host: str) -> None:
-    """Makes a host the one that ships a queue.
+    """Makes a host the one that ships a queue, instead of the previous host.
 
     Args:
-        location: The archive, as for `describe`; it is made if there is none.
+        location: The archive, as for `describe`; created if it does not exist.
         directory: The queue's directory.
         local: The number of the partition in the directory of queues.
         host: The host's name; empty for this machine's.
 
     Raises:
-        MmapQueueError: There is no queue, or the archive cannot be written.
+        MmapQueueError: The directory has no queue, or the archive cannot be written.
     """
     _call("takeOver")(location, directory, local, host)
 

@@ -24,12 +24,12 @@ def copy(
 
     Args:
         source: The queue's directory.
-        target: The directory of the copy, which must be empty or not exist. Until the copy is complete, it has no
-            queue.
-        capacity: Bytes of all segment files, or a text such as "512m", rounded up to whole segments; None for those of
-            the queue.
-        segment_size: Bytes of a segment file, or a text such as "16m", rounded down to whole pages; None for those of
-            the queue.
+        target: The directory of the copy, which must be empty or not exist. It becomes a queue when the copy is
+            complete.
+        capacity: Bytes of all segment files, or a text such as "512m", rounded up to whole segments; None for the
+            queue's own.
+        segment_size: Bytes of a segment file, or a text such as "16m", rounded down to whole pages; None for the
+            queue's own.
         spark: A SparkSession or SparkContext, to use its JVM; None to use a JVM that this process starts.
         progress: Called with the bytes of segments that were read and the bytes to read, about ten times a second.
 
@@ -37,9 +37,9 @@ def copy(
         The report.
 
     Raises:
-        ConfigError: A path is empty, or a size out of range, or too small for the records that are not acked; the error
-            names the least.
-        Locked: A process writes the queue, or owns a consumer of it.
+        ConfigError: A path is empty, or a size is out of range or too small for the records that are not acked; the
+            error states the least size.
+        Locked: A process writes the queue, or owns one of its consumers.
         NotFound: The directory has no queue.
         MmapQueueError: The queue is damaged (repair it first) or of format version 1, or the target is not empty.
 
@@ -58,11 +58,12 @@ def resize(
     spark: object = None,
     progress: Progress | None = None,
 ) -> CopyReport:
-    """Gives a queue a ring of another size, in place. Keeps all that `copy` keeps. Thread-safe.
+    """Replaces a queue's ring by one of another size, in place. Keeps everything that `copy` keeps. Thread-safe.
 
-    The disk needs room for both rings. A kill or a loss of power at any moment leaves the old ring or the new one: the
-    next open to write, or the next resize, deletes an incomplete copy, or completes the switch to a complete one. Close
-    processes that read with read_only first: one without a consumer holds no lock, and keeps the old ring.
+    The disk needs room for both rings. After a kill or a loss of power at any moment, the queue has the old ring or the
+    new one: the next open to write, or the next resize, deletes an incomplete copy, or completes the switch to a
+    complete one. Close processes that read with read_only before: one without a consumer holds no lock, and would keep
+    the old ring.
 
     Args:
         path: The queue's directory.
@@ -76,7 +77,7 @@ def resize(
 
     Raises:
         ConfigError: As for `copy`. Nothing was changed.
-        Locked: A process writes the queue, or owns a consumer of it.
+        Locked: A process writes the queue, or owns one of its consumers.
         NotFound: The directory has no queue.
         MmapQueueError: The queue is damaged (repair it first) or of format version 1, or a file cannot be written, on a
             full disk for instance.

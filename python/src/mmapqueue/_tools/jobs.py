@@ -9,7 +9,7 @@ from mmapqueue._jvm.calls import Call
 from mmapqueue._tools.reports import ConsumerState, CopyReport, Finding, FindingKind, RepairReport, VerifyReport
 from mmapqueue._values.arguments import absolute
 
-#: How long one call waits in the JVM, and so the period of progress reports.
+#: The longest wait of one call in the JVM in seconds, and so the period of progress reports.
 _SLICE_MILLIS = 100
 
 Progress = Callable[[int, int], object]
@@ -30,7 +30,7 @@ def verify(path: str | os.PathLike[str], *, spark: object = None, progress: Prog
 
     Raises:
         ConfigError: The path is empty, or not UTF-8.
-        Locked: A process writes the queue; `pid` is its number.
+        Locked: A process writes the queue; `pid` is the process's number.
         NotFound: The directory has no queue.
         MmapQueueError: The directory cannot be read.
     """
@@ -46,10 +46,10 @@ def repair(
     reset_clock: bool = False,
     progress: Progress | None = None,
 ) -> RepairReport:
-    """Repairs a damaged queue, in a copy or in place: it can be opened, read and written again. Thread-safe.
+    """Repairs a damaged queue, in a copy or in place, so that it can be opened, read and written. Thread-safe.
 
-    Whole records keep their offsets. Consumers keep their positions; a consumer at a lost record resumes at the next
-    whole record.
+    Intact records keep their offsets. Consumers keep their positions; a consumer at a lost record resumes at the next
+    intact record.
 
     Args:
         path: The queue's directory.
@@ -63,7 +63,7 @@ def repair(
         The report: changes and lost records.
 
     Raises:
-        ValueError: Neither `to` nor in_place, or both.
+        ValueError: Neither `to` nor in_place is given, or both are.
         ConfigError: A path is empty, or not UTF-8.
         Locked: A process has the queue open.
         NotFound: The directory has no queue.

@@ -33,17 +33,17 @@ class Page(NamedTuple):
     body: bytes
 
 
-#: Answers GET: of a path without its query, and of the header Accept.
+#: Answers GET requests: called with a path without its query, and the header Accept.
 Answer = Callable[[str, str], Page]
 
 
 def address(key: str, listen: str, shift: int = 0) -> tuple[str, int]:
-    """Host and port of "HOST:PORT"; the host is empty for every address of this machine.
+    """Parses "HOST:PORT" to host and port; the host is empty for every address of this machine.
 
     Args:
-        key: What to name in an error.
-        listen: The text; an address of IPv6 is in brackets.
-        shift: Added to the port, unless that is 0, which takes any free port.
+        key: The name of the argument, for the error.
+        listen: The text; an IPv6 address is in brackets.
+        shift: Added to the port, unless the port is 0, which means any free port.
 
     Raises:
         ConfigError: `listen` has another form, or its port is above 65535.
@@ -64,7 +64,7 @@ def serve(name: str, host: str, port: int, answer: Answer) -> ThreadingHTTPServe
     Args:
         name: The name of the thread, and of the logger `mmapqueue.<name>` that requests go to.
         host: The address; empty for every one.
-        port: The port; 0 for any. The server's `server_address` says which.
+        port: The port; 0 for any free one, which the server's `server_address` then has.
         answer: Called in any thread.
 
     Raises:

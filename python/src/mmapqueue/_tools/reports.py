@@ -16,13 +16,13 @@ class Finding(NamedTuple):
     """An irregularity in a queue directory. Immutable.
 
     Attributes:
-        kind: TORN for an unclean end, which the next open cuts; CORRUPT for damage; ORPHANED for a file that no queue
-            uses. Only CORRUPT is damage.
+        kind: TORN for an unclean shutdown, which the next open recovers; CORRUPT for damage; ORPHANED for a file that
+            no queue uses. Only CORRUPT is damage.
         file: The file.
         position: The position in the file, in bytes.
         detail: The value found there, and the expected one.
-        first_lost: The offset of the first record that it costs.
-        last_lost: The offset of the last one; below first_lost when it costs none.
+        first_lost: The offset of the first lost record.
+        last_lost: The offset of the last lost record; below first_lost when no record is lost.
         exact: Whether these offsets are exact. If not, at most these records are lost.
     """
 
@@ -36,7 +36,7 @@ class Finding(NamedTuple):
 
     @property
     def lost(self) -> int:
-        """The number of records that it costs, or the most."""
+        """The number of lost records, or their upper bound."""
         return max(0, self.last_lost - self.first_lost + 1)
 
     def __str__(self) -> str:
@@ -53,7 +53,7 @@ class ConsumerState(NamedTuple):
     Attributes:
         name: The consumer's name.
         position: The stored position, in bytes: the consumer needs the log from there on.
-        resume_position: Where it resumes; differs from `position` when no record ends there.
+        resume_position: The position at which it resumes; differs from `position` when no record ends there.
         offset: The offset of its first record that is not acked; -1 when unknown.
     """
 
@@ -70,7 +70,7 @@ class VerifyReport(NamedTuple):
         path: The directory.
         version: The format version; 0 when it cannot be read.
         clean: Whether the last writer closed the queue.
-        records: The number of whole records.
+        records: The number of intact records.
         payload_bytes: Bytes of their payloads.
         first_offset: The log start: the offset of the oldest record.
         end_offset: The log end: the offset of the next record.
@@ -92,12 +92,12 @@ class VerifyReport(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Whether no finding is damage. An unclean end and orphaned files are none."""
+        """Whether no finding is damage; an unclean shutdown and orphaned files are not damage."""
         return all(finding.kind is not FindingKind.CORRUPT for finding in self.findings)
 
     @property
     def lost(self) -> int:
-        """The number of lost records, or the most."""
+        """The number of lost records, or their upper bound."""
         return sum(finding.lost for finding in self.findings)
 
     def __str__(self) -> str:
@@ -167,7 +167,7 @@ class RepairReport(NamedTuple):
         path: The directory of the repaired queue.
         before: The report before the repair.
         actions: The changes, a line for each.
-        lost: The findings that cost records; empty when no record is lost.
+        lost: The findings with lost records; empty when no record is lost.
     """
 
     path: str

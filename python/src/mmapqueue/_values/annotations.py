@@ -1,4 +1,4 @@
-"""Names of annotations that may be missing at run time, so that `typing.get_type_hints` can resolve all annotations.
+"""Names in annotations that may be missing at run time, so that `typing.get_type_hints` can resolve all annotations.
 
 pyspark and pyarrow are optional, and slow to import: at run time their classes count as Any here.
 """
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
     from typing_extensions import TypeVar as TypeVarWithDefault
 
-    #: What the messages of a queue hold: bytes, or what its serializer makes of them.
+    #: The type of a queue's messages: bytes, or the objects of its serializer.
     Value = TypeVarWithDefault("Value", default=bytes)
 else:
     Value = TypeVar("Value")

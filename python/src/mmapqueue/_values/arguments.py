@@ -1,4 +1,4 @@
-"""Arguments that more than one call takes: numbers, sizes, paths."""
+"""Arguments that several calls take: numbers, sizes, paths."""
 
 import os
 import re
@@ -12,21 +12,21 @@ Size: TypeAlias = int | str
 """Bytes, or a text such as "128k", "16m" or "1g" (powers of 1024)."""
 
 _SIZE = re.compile(r"\s*(\d{1,18})\s*(?:([kmg])(?:i?b)?|b)?\s*", re.IGNORECASE)
-#: A single letter would be a drive.
+#: A URI's scheme: two letters or more, since a single letter would be a drive.
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _MAX_SIZE = 2**63 - 1
 _PATH = "the path of a directory"
 
 
 def whole(what: str, number: int) -> int:
-    """A whole number; raises TypeError for anything else, also for a bool, which Python takes for a number."""
+    """Checks a whole number; raises TypeError for anything else, also for a bool, which is an int in Python."""
     if isinstance(number, bool) or not hasattr(number, "__index__"):
         raise TypeError(f"{what} is an int, not {type(number).__name__}")
     return index(number)
 
 
 def count(name: str, number: int) -> int:
-    """A number of at least 1; raises TypeError or ValueError for anything else."""
+    """Checks a number of at least 1; raises TypeError or ValueError for anything else."""
     found = whole(name, number)
     if found < 1:
         raise ValueError(f"{name} = {number}: it must be at least 1")
@@ -41,10 +41,10 @@ def name_of(what: str, name: str) -> str:
 
 
 def as_bytes(data: object) -> bytes:
-    """The bytes of what is bytes-like.
+    """The bytes of a bytes-like object.
 
     Raises:
-        TypeError: It is something else.
+        TypeError: The object is not bytes-like.
     """
     if isinstance(data, bytes | bytearray | memoryview):
         return bytes(data)
@@ -60,8 +60,8 @@ def byte_limit(max_bytes: Size | None, unlimited: int) -> int:
         unlimited: The number that means no limit.
 
     Raises:
-        ValueError: It is below 1, or no size.
-        TypeError: It is of another type; a bool, too.
+        ValueError: The value is below 1, or not a size.
+        TypeError: The value is of another type, also a bool.
     """
     if max_bytes is None:
         return unlimited
@@ -73,7 +73,7 @@ def size_in_bytes(key: str, value: Size) -> int:
     """Bytes of an int, or of a text such as "128k", "16m", "1g" (powers of 1024).
 
     Raises:
-        ConfigError: It is neither, or not positive.
+        ConfigError: The value is neither, or not positive.
     """
     size = 0
     if isinstance(value, int) and not isinstance(value, bool):
@@ -87,7 +87,7 @@ def size_in_bytes(key: str, value: Size) -> int:
 
 
 def location(key: str, target: str | os.PathLike[str]) -> str:
-    """A URI such as "hdfs://nodes/archive" as it is; else the absolute path of a local directory.
+    """A URI such as "hdfs://nodes/archive" unchanged; otherwise the absolute path of a local directory.
 
     Arguments and errors are those of `absolute`.
     """
@@ -103,12 +103,12 @@ def absolute(key: str, path: str | os.PathLike[str]) -> str:
     """The absolute path of a directory, "~" expanded.
 
     Args:
-        key: What to name in the error.
+        key: The name of the argument, for the error.
         path: The path, relative to the working directory of this process.
 
     Raises:
-        ConfigError: It is empty, or has a NUL, or bytes that are not UTF-8, which Java cannot open.
-        TypeError: It is no path.
+        ConfigError: The path is empty, or has a NUL or bytes that are not UTF-8, which Java cannot open.
+        TypeError: The value is not a path.
     """
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(text, str):
@@ -120,5 +120,5 @@ def absolute(key: str, path: str | os.PathLike[str]) -> str:
     except UnicodeEncodeError:
         allowed = f"{_PATH} that is UTF-8"
         raise ConfigError(f"{key} = {text!r} is invalid; allowed: {allowed}", key, text, allowed) from None
-    # Not Path.expanduser: "~x" is a name where there is no user x.
+    # Not Path.expanduser, which raises where no user x exists: "~x" is then an ordinary name.
     return str(Path(os.path.expanduser(text)).absolute())  # noqa: PTH111

@@ -1,4 +1,4 @@
-"""What closes itself at the end of a `with` block."""
+"""Objects that close themselves at the end of a `with` block."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from mmapqueue._values.annotations import Self
 
 
 class Closing(ABC):
-    """Something that holds a connection to a JVM."""
+    """An object that holds a connection to a JVM."""
 
     @abstractmethod
     def close(self) -> None:
-        """Closes it. Does nothing the second time."""
+        """Closes the object. Idempotent."""
 
     def __enter__(self) -> Self:
         return self

@@ -10,7 +10,7 @@ from mmapqueue._values.arguments import Size
 from mmapqueue._values.durations import Duration, Milliseconds
 from mmapqueue._values.errors import ConfigError
 
-#: The keys that are durations: a number of milliseconds, or a duration with a unit.
+#: The keys that are durations: numbers of milliseconds, or durations with a unit.
 DURATIONS = frozenset(
     {"flush_period", "visibility_timeout", "max_age", "retain_ms", "gc_on_idle", "archive_retain", "ship_period"}
 )
@@ -19,9 +19,9 @@ DURATIONS = frozenset(
 class Configuration(TypedDict, total=False):
     """The keys that a queue may be opened with; docs/reference/configuration.md has their defaults and ranges.
 
-    A key that is not given is as the directory has it, if there is a queue in it, else the default. Sizes are bytes, or
-    texts such as "128k" or "16m". The numbers of durations are milliseconds; a timedelta, or a text such as "500ms",
-    "30s" or "7d", says its unit.
+    A key that is not given has the directory's value, if the directory holds a queue, otherwise the default. Sizes are
+    bytes, or texts such as "128k" or "16m". Durations are numbers of milliseconds, timedeltas, or texts with a unit,
+    such as "500ms", "30s" or "7d".
 
     Example:
         >>> options = mmapqueue.Configuration(segment_size="64k", flush_period="250ms")
@@ -30,8 +30,8 @@ class Configuration(TypedDict, total=False):
         (65536, 250)
 
     Attributes:
-        capacity: Bytes of the ring, rounded up to whole segments: 512 MiB by default. Those of the next three keys that
-            are not given follow from it, and so does max_event_size in a ring below 8 MiB.
+        capacity: Bytes of the ring, rounded up to whole segments: 512 MiB by default. The next three keys are derived
+            from it unless they are given, and so is max_event_size in a ring below 8 MiB.
         segment_size: Bytes of a segment file.
         max_in_mem_segments: The most segments that are mapped at once.
         queue_capacity_segments: Segments in the ring.
@@ -40,9 +40,9 @@ class Configuration(TypedDict, total=False):
         max_event_size: The largest record, in bytes: 1 MiB by default.
         timestamps: Whether each record has the time of its push.
         format_version: The format of a new directory: 2, or 1 for that of Apache SkyWalking Satellite.
-        v1_recover: Up to which cursor a directory of version 1 counts as whole: "watermark" or "writing".
+        v1_recover: The cursor up to which recovery keeps records of version 1: "watermark" or "writing".
         read_only: Whether to open for reading alone; another process may write.
-        max_unacked: The most records from the first one that is not acked to the last one that was popped.
+        max_unacked: The most records from the first unacked one to the last popped one.
         visibility_timeout: The time after which a record that is not acked is redelivered; a number is in ms, 0 for
             never.
         max_attempts: Attempts before a record is dead-lettered; 0 for no limit.
@@ -54,16 +54,17 @@ class Configuration(TypedDict, total=False):
             logs it, and lists it in `Queue.damaged_ranges`.
         retain_ms: The time for which acked records are retained; a number is in ms, 0 for no retention by time.
         retain_bytes: Bytes of the log that are retained; 0 for no retention by size.
-        gc_on_idle: The time without a push after which free ring files are deleted; a number is in ms, 0 for never.
+        gc_on_idle: The time without a push after which ring files without retained records are deleted; a number is in
+            ms, 0 for never.
         wait_strategy: How threads wait: "backoff", "park" or "spin".
         file_mode: Permissions of the files: "600" (the owner alone), "640", "644", "660", "664" or "666".
         archive_uri: The archive to which this process ships durable records: a directory that many hosts share, as a
             path or a URI such as "hdfs://nodes/archive".
-        archive_host: The name under which this host is registered in the archive: by default the machine's.
-        archive_codec: How records are compressed in the archive: "none" or "zstd".
-        archive_retain: The age from which records of this queue are deleted from the archive that every query has
-            committed; a number is in ms, 0 for never.
-        ship_period: The time between two shipments while there are records; a number is in ms.
+        archive_host: The name under which this host is registered in the archive: by default the machine's host name.
+        archive_codec: The compression of records in the archive: "none" or "zstd".
+        archive_retain: The age from which records of this queue are deleted from the archive, once every query has
+            committed them; a number is in ms, 0 for never.
+        ship_period: The time between two shipments while records are pending; a number is in ms.
         ship_bytes: Bytes of records that are shipped before the period is over.
     """
 
@@ -109,13 +110,13 @@ class OpenOptions(Configuration, total=False):
 
 
 class EffectiveConfiguration(TypedDict):
-    """The configuration that a queue is open with: `Queue.config`. Sizes are bytes, durations milliseconds.
+    """The configuration of an open queue: `Queue.config`. Sizes are bytes, durations milliseconds.
 
     Attributes:
         queue_dir: The directory, absolute.
-        dead_letter_dir: Directory of the dead-letter queue; None without one.
-        archive_uri: The URI of the archive to which this process ships records; None without one.
-        archive_host: The name of this host in the archive; None for the machine's.
+        dead_letter_dir: Directory of the dead-letter queue; None for none.
+        archive_uri: The URI of the archive to which this process ships records; None for none.
+        archive_host: The name of this host in the archive; None for the machine's host name.
 
     The other keys are those of `Configuration`.
     """
@@ -153,10 +154,10 @@ class EffectiveConfiguration(TypedDict):
 
 
 def check_keys(configuration: Mapping[str, object], arguments: tuple[str, ...]) -> None:
-    """Raises ConfigError for a key that there is not.
+    """Raises ConfigError for an unknown key.
 
     Args:
-        configuration: By key.
+        configuration: The values by key.
         arguments: The names of other arguments of the call, which may have been meant.
     """
     known = Configuration.__annotations__

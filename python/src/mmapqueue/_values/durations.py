@@ -13,7 +13,7 @@ Duration: TypeAlias = float | timedelta | str
 Milliseconds: TypeAlias = int | timedelta | str
 """Milliseconds, a timedelta, or a text with a unit: "500ms", "30s", "5m", "2h", "1d"."""
 
-#: Longer durations count as this one: about thirty years.
+#: Longer durations are cut to this one: about thirty years.
 _MAX_SECONDS = 1e9
 _MAX_MILLIS = 2**63 - 1
 #: The delay of redelivery after the first failure, in seconds; each further failure doubles it.
@@ -40,12 +40,12 @@ def seconds(name: str, duration: Duration) -> float:
     """A duration in seconds.
 
     Args:
-        name: What to name in the error.
+        name: The name of the argument, for the error.
         duration: As a user gave it.
 
     Raises:
-        ConfigError: It is below 0, not a number, or a text without a known unit.
-        TypeError: It is of another type; a bool, too.
+        ConfigError: The duration is below 0, not a number, or a text without a known unit.
+        TypeError: The duration is of another type, also a bool.
     """
     if isinstance(duration, float | int) and not isinstance(duration, bool):
         if not duration >= 0:
@@ -60,9 +60,9 @@ def delay_micros(name: str, delay: Duration) -> int:
 
 
 def retry_seconds(attempts: int) -> float:
-    """The delay of redelivery of a record that was not handled, by its attempts: 0.1 s, then twice as long each time.
+    """The delay of redelivery of a record that was not handled, by its attempts: 0.1 s, then doubled each time.
 
-    A record that always fails would else come at once, and keep the loop busy.
+    Without a delay, a record that always fails would be redelivered at once, and keep the loop busy.
     """
     return min(_FIRST_RETRY * 2.0 ** min(max(0, attempts - 1), _MAX_DOUBLINGS), _LONGEST_RETRY)
 
@@ -74,7 +74,7 @@ def millis(name: str, duration: object) -> int | None:
         The milliseconds; None for anything else, such as a number, which has the unit of the key.
 
     Raises:
-        ConfigError: It is a timedelta below 0, or a text that is no number and has no known unit.
+        ConfigError: A timedelta below 0, or a text that is no number and has no known unit.
     """
     if isinstance(duration, timedelta) or (isinstance(duration, str) and not _DIGITS.fullmatch(duration)):
         return min(-(-_micros(name, duration, f"milliseconds, a timedelta, or {_TEXTS}") // 1000), _MAX_MILLIS)
@@ -85,8 +85,8 @@ def _micros(name: str, duration: object, allowed: str) -> int:
     """The microseconds of a timedelta or of a text with a unit.
 
     Raises:
-        ConfigError: It is below 0, or a text without a known unit.
-        TypeError: It is of another type.
+        ConfigError: The duration is below 0, or a text without a known unit.
+        TypeError: The duration is of another type.
     """
     if isinstance(duration, timedelta):
         if duration < timedelta(0):

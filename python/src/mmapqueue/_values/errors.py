@@ -17,7 +17,7 @@ class MmapQueueError(Exception):
 
     Attributes:
         java_class: The name of the Java exception that caused it, or None.
-        pushed: From `push_many`: how many records were pushed before the error; 0 when the batch was atomic.
+        pushed: From `push_many`: the number of records pushed before the error; 0 for an atomic batch.
     """
 
     java_class: str | None = None
@@ -58,7 +58,7 @@ class Corrupt(MmapQueueError):
 
     Attributes:
         file: Path of the damaged file.
-        position: The position in it, in bytes from its beginning.
+        position: The byte position in the file.
     """
 
     file: str | None = None
@@ -70,8 +70,8 @@ class ConfigError(MmapQueueError, ValueError):
 
     Attributes:
         key: The configuration key.
-        value: What was given.
-        allowed: What would be allowed.
+        value: The value that was given.
+        allowed: The allowed values.
     """
 
     def __init__(self, message: str, key: str = "", value: str = "", allowed: str = "") -> None:
@@ -90,10 +90,10 @@ class ReadOnly(MmapQueueError):
 
 
 class OutOfRange(MmapQueueError, IndexError):
-    """An offset outside of the allowed range. Nothing was moved. Subclass of `IndexError`.
+    """An offset outside the allowed range. Nothing was moved. Subclass of `IndexError`.
 
     Attributes:
-        requested: The offset that was asked for.
+        requested: The requested offset.
         first: The first possible offset.
         last: The last possible offset; below `first` when no offset is possible.
     """
@@ -111,13 +111,13 @@ class FileError(MmapQueueError, OSError):
         filename: The file or directory, or None where it is not known.
     """
 
-    # OSError would add number and file to the text, which names the file already.
+    # OSError would add number and file to the text, which already names the file.
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
 
 
 class NotFound(FileError, FileNotFoundError):
-    """The queue, or the directory to make one in, does not exist. Subclass of `FileNotFoundError`."""
+    """The queue does not exist, or the directory to create it in. Subclass of `FileNotFoundError`."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -133,7 +133,7 @@ class NotPermitted(FileError, PermissionError):
 
 
 class NotADirectory(ConfigError, FileError, NotADirectoryError):
-    """The path of a queue is that of a file, or leads through one. Subclass of `NotADirectoryError`."""
+    """The path of a queue, or a parent of it, is a file. Subclass of `NotADirectoryError`."""
 
     def __init__(self, message: str, key: str = "", value: str = "", allowed: str = "") -> None:
         super().__init__(message, key, value, allowed)
@@ -141,13 +141,13 @@ class NotADirectory(ConfigError, FileError, NotADirectoryError):
 
 
 class Foreign(MmapQueueError, ValueError):
-    """A message was acked or nacked that is of another queue or consumer, or knows none. Nothing was changed."""
+    """A message of another queue or consumer, or of none, was acked or nacked. Nothing was changed."""
 
 
 class Undecodable(MmapQueueError, ValueError):
-    """A record's data is not what was asked for: UTF-8, JSON, or what the serializer reads. Subclass of `ValueError`.
+    """A record's data is not UTF-8, not JSON, or not readable by the serializer. Subclass of `ValueError`.
 
-    The record stays as it is: popped and not acked.
+    The record is unchanged: popped and not acked.
 
     Attributes:
         offset: The record's offset.
@@ -169,11 +169,11 @@ class Dropped(MmapQueueError):
 
 
 class UnackedLimit(MmapQueueError):
-    """A consumer has popped max_unacked records from its first one on that is not acked. Acks make room."""
+    """A consumer has popped max_unacked records beyond its first unacked one. Acks make pops possible again."""
 
 
 class ArchiveError(MmapQueueError):
-    """An archive is not what it must be: another host ships the queue, or records are missing in between.
+    """An archive is inconsistent: another host ships the queue, or records are missing in between.
 
     Also raised for a location that no installed library reads, such as hdfs:// without Hadoop. Nothing was changed.
     """

@@ -1,4 +1,4 @@
-"""Messages: popped records, which ack themselves."""
+"""Messages: popped records, with methods that ack them."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ class _Fields(NamedTuple):
 class Message(_Fields, Generic[Value]):
     """A record that was popped. Immutable.
 
-    `with` acks it alone at the end of the block. When the block raises, it requeues the record, which is redelivered
-    after 0.1 s, then 0.2 s, and so on up to a minute, as with `Queue.process`. Acks of messages reach the JVM together,
-    within some milliseconds (`ack_linger` of `Queue`); a `nack` is a call of tens of microseconds.
+    A `with` block acks the record at its end, and no other record. When the block raises, it requeues the record, which
+    is redelivered after 0.1 s, then 0.2 s, and so on up to a minute, as with `Queue.process`. Acks of messages are sent
+    to the JVM together, within some milliseconds (`ack_linger` of `Queue`); a `nack` is a call of tens of microseconds.
 
-    Messages can be pickled and copied. One that was unpickled cannot ack itself, as it knows no open queue: pass it, or
-    its offset, to `Queue.ack`.
+    Messages can be pickled and copied. An unpickled message cannot ack itself, because it has no open queue: pass the
+    message or its offset to `Queue.ack`.
 
     Attributes:
         data: The bytes that were pushed.
         offset: The record's offset in the queue: 0, 1, 2, …; `ack` takes it.
-        timestamp_micros: When it was pushed, in microseconds since 1970; 0 when the queue stores no timestamps.
-        attempts: How often it was delivered: 1 the first time; 0 from `read_at`, which delivers nothing. The count
-            survives a `close`, not a crash.
-        origin: Its queue and consumer: others refuse to ack it. None in a message that no queue has made.
+        timestamp_micros: Time of the push, in microseconds since 1970; 0 when the queue stores no timestamps.
+        attempts: The number of deliveries, this one included; 0 from `read_at`, which delivers nothing. The count
+            survives a `close`, but not a crash.
+        origin: The record's queue and consumer, since no others can ack it. None in a message that no queue has made.
 
     Example:
         >>> queue.push(b"one")
@@ -60,7 +60,7 @@ class Message(_Fields, Generic[Value]):
 
     @property
     def timestamp(self) -> datetime | None:
-        """When it was pushed, as an aware `datetime` in UTC, exact; None when the queue stores no timestamps.
+        """The time of the push, as an aware `datetime` in UTC, exact; None when the queue stores no timestamps.
 
         Example:
             >>> queue.push(b"one")
@@ -68,7 +68,7 @@ class Message(_Fields, Generic[Value]):
             >>> queue.pop().timestamp <= datetime.now(timezone.utc)
             True
         """
-        # Made on request: a datetime costs more than the rest of the message.
+        # Made on request, since a datetime costs more than the rest of the message.
         return _EPOCH + timedelta(microseconds=self.timestamp_micros) if self.timestamp_micros else None
 
     @property
@@ -76,7 +76,7 @@ class Message(_Fields, Generic[Value]):
         r"""The data as text in UTF-8.
 
         Raises:
-            Undecodable: It is not UTF-8. The record stays in flight, as after any `pop`.
+            Undecodable: The data is not UTF-8. The record stays in flight, as after any `pop`.
 
         Example:
             >>> queue.push("Zürich".encode())
@@ -93,10 +93,10 @@ class Message(_Fields, Generic[Value]):
         """The data as JSON.
 
         Returns:
-            What `json.loads` makes of it.
+            The result of `json.loads`.
 
         Raises:
-            Undecodable: It is not JSON. The record stays in flight, as after any `pop`.
+            Undecodable: The data is not JSON. The record stays in flight, as after any `pop`.
 
         Example:
             >>> queue.push(b'{"id": 7}')
@@ -111,11 +111,11 @@ class Message(_Fields, Generic[Value]):
 
     @property
     def value(self) -> Value:
-        """The data as the queue's serializer decodes it, anew at each access; `data` itself without a serializer.
+        """The data as the queue's serializer decodes it, at each access; `data` itself without a serializer.
 
         Raises:
             Undecodable: The serializer cannot decode it. The record stays in flight, as after any `pop`.
-            Foreign: The message knows no open queue, and so no serializer: it was unpickled, or made by a program.
+            Foreign: The message has no open queue, and so no serializer: it was unpickled, or made by a program.
 
         Example:
             >>> with mmapqueue.Queue("orders", serializer="json") as orders:
@@ -144,10 +144,10 @@ class Message(_Fields, Generic[Value]):
     # ---- acknowledgements
 
     def ack(self) -> None:
-        """Acknowledges this record alone, as `Queue.ack(message, single=True)`. Acked records stay acked.
+        """Acknowledges this record and no other, as `Queue.ack(message, single=True)`. Acked records stay acked.
 
         Raises:
-            OutOfRange: The consumer was moved by `seek` since, or it has only peeked at this record.
+            OutOfRange: The consumer was moved by `seek` since the pop, or has only peeked at this record.
             Foreign: The message was read by offset, unpickled, or made by a program: no consumer has popped it here.
             Closed: The queue or the consumer is closed.
 
@@ -168,7 +168,7 @@ class Message(_Fields, Generic[Value]):
             delay: The delay of redelivery: seconds, a timedelta, or a text such as "30s".
 
         Raises:
-            OutOfRange: The record is acked, or the consumer was moved by `seek` since.
+            OutOfRange: The record is acked, or the consumer was moved by `seek` since the pop.
             Foreign: As from `ack`.
             Closed: The queue or the consumer is closed.
             ConfigError: The delay is below 0, or a text without a unit.
@@ -191,7 +191,7 @@ class Message(_Fields, Generic[Value]):
     ) -> None:
         consumer = own_consumer("with", self.offset, self.origin)
         if self.offset not in consumer.in_blocks:
-            return  # Acked or nacked within the block.
+            return  # The record was acked or nacked within the block.
         consumer.in_blocks.discard(self.offset)
         if kind is None:
             consumer.ack_single(self.offset, self.origin)
@@ -199,7 +199,7 @@ class Message(_Fields, Generic[Value]):
         try:
             consumer.nack(self.offset, retry_seconds(self.attempts))
         except MmapQueueError as failure:
-            # The caller gets the block's exception. The record is acked, or redelivered anyway.
+            # The block's exception takes precedence. The record is acked, or redelivered anyway.
             if error is not None:
                 _add_note(error, f"and its record was not requeued: {failure}")
 
@@ -222,13 +222,13 @@ def _add_note(error: BaseException, text: str) -> None:
         error.add_note(text)
 
 
-# The constructor of a named tuple is a Python function: this way making a thousand messages stays in C.
+# The constructor of a named tuple is a Python function; this way, making a thousand messages stays in C.
 _make = partial(tuple.__new__, Message)
 
 
 def messages(
     data: Iterable[bytes], offsets: Iterable[int], timestamps: Iterable[int], attempts: Iterable[int], origin: Origin
 ) -> Iterator[AnyMessage]:
-    """Makes messages of columns, all of one origin."""
+    """Makes messages from columns, all with one origin."""
     columns = zip(data, offsets, timestamps, attempts, repeat(origin))
     return map(_make, columns)

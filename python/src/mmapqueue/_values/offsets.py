@@ -1,4 +1,4 @@
-"""Offsets and seek targets, as users give them and as the JVM takes them."""
+"""Offsets and seek targets, in the forms of users and of the JVM."""
 
 import sys
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from mmapqueue._values.errors import ConfigError, Foreign
 from mmapqueue._values.message import AnyMessage, Message
 from mmapqueue._values.origin import Origin
 
-#: Where a consumer starts or seeks to: a word, an offset, or the time of a record.
+#: The start or seek target of a consumer: a word, an offset, or the time of a record.
 SeekTarget = str | int | datetime
 
 #: The words for the start of a new consumer.
@@ -24,16 +24,16 @@ _LONG_MAX = 2**63 - 1
 
 
 def target_text(value: SeekTarget, words: tuple[str, ...]) -> str:
-    """A seek target as the JVM takes it.
+    """A seek target in the form that the JVM takes.
 
     Args:
         value: One of the words, an offset, or an aware datetime.
-        words: Those that are allowed.
+        words: The allowed words.
 
     Raises:
-        ConfigError: Another word.
+        ConfigError: The value is another word.
         ValueError: The datetime is naive.
-        TypeError: It is of another type.
+        TypeError: The value is of another type.
     """
     if isinstance(value, str):
         if value.lower() not in words:
@@ -53,7 +53,7 @@ def micros(time: datetime) -> int:
 
     Raises:
         ValueError: The datetime is naive.
-        TypeError: It is no datetime.
+        TypeError: The value is not a datetime.
     """
     if not isinstance(time, datetime):
         raise TypeError(f"a time is an aware datetime, not {type(time).__name__}")
@@ -66,7 +66,7 @@ def micros(time: datetime) -> int:
 
 
 def as_long(number: int) -> int:
-    """An offset cut to 64 bits: the JVM answers for the nearest one that it is out of range, too."""
+    """An offset cut to 64 bits: the JVM then raises that the nearest offset is out of range."""
     return max(-_LONG_MAX - 1, min(_LONG_MAX, whole("an offset", number)))
 
 
@@ -79,15 +79,15 @@ def offset_of(what: str, message: AnyMessage | int, origin: Origin) -> int:
         origin: The queue and the consumer that the record must come from.
 
     Raises:
-        Foreign: It is a record of another queue or consumer.
-        TypeError: It is neither a message nor an offset.
+        Foreign: The record is of another queue or consumer.
+        TypeError: `message` is neither a message nor an offset.
     """
     if not isinstance(message, Message):
         if isinstance(message, bool) or not hasattr(message, "__index__"):
             raise TypeError(f"{what} takes a message or an offset, not {type(message).__name__}")
         return as_long(message)
     found = message.origin
-    # Compared by value, too: it may have been popped before the queue was closed and opened again.
+    # Compared by value, too: the message may have been popped before the queue was closed and opened again.
     if found is not None and found is not origin and found not in (origin, Origin(origin.queue, None)):
         raise Foreign(f"{what} by {origin} of a message that is of {found}: offset {message.offset} means another one")
     return message.offset
@@ -102,12 +102,12 @@ def offsets_of(what: str, messages: Iterable[AnyMessage | int], origin: Origin) 
 
 
 def offset_column(value: object) -> Any:
-    """The column of offsets of a RecordBatch or Table, as `pop_arrow` returns them; None for what is neither.
+    """The column of offsets of a RecordBatch or Table, as `pop_arrow` returns them; None for anything else.
 
     Raises:
-        TypeError: It has no column of offsets, or one with nulls.
+        TypeError: The batch has no column of offsets, or one with nulls.
     """
-    # pyarrow is optional, and imported where there is a batch.
+    # Without an import: pyarrow is optional, and already imported where a batch exists.
     pyarrow = sys.modules.get("pyarrow")
     if pyarrow is None or not isinstance(value, (pyarrow.RecordBatch, pyarrow.Table)):
         return None
@@ -119,7 +119,7 @@ def offset_column(value: object) -> Any:
 
 
 def last_offset(column: Any) -> int | None:
-    """The highest offset of a column of offsets; None of an empty one."""
+    """The highest offset of a column of offsets; None for an empty column."""
     from pyarrow import compute
 
     last: int | None = compute.max(column).as_py()

@@ -1,4 +1,4 @@
-"""The queue and the consumer of a message, and how a message reaches them."""
+"""The queue and the consumer of a message, and the reference by which a message acks itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Origin(NamedTuple):
 
     Attributes:
         queue: The real path of the queue's directory.
-        consumer: The name of the consumer that popped it; None when it was read by offset.
+        consumer: The name of the consumer that popped the message; None when it was read by offset.
     """
 
     queue: str
@@ -29,10 +29,10 @@ class Origin(NamedTuple):
 
 
 class OpenConsumer(Protocol):
-    """The consumer that popped a message, as the message uses it.
+    """The consumer that popped a message, in the form that the message uses.
 
     Attributes:
-        in_blocks: Offsets of messages within a `with` block that were neither acked nor nacked.
+        in_blocks: Offsets of messages in a `with` block that were neither acked nor nacked yet.
     """
 
     in_blocks: set[int]
@@ -48,11 +48,11 @@ class OpenConsumer(Protocol):
 
 
 class OpenOrigin(Origin):
-    """An origin in the process that has the queue open. Equal to, and pickled as, the origin of the same fields.
+    """An origin in the process that has the queue open. Equal to, and pickled as, the origin with the same fields.
 
     Attributes:
         serializer: The queue's serializer; None for bytes.
-        was_popped: Whether a consumer has popped the message: not for a read by offset, or a peek without a consumer.
+        was_popped: Whether a consumer has popped the message; False for a read by offset and a peek without a consumer.
     """
 
     serializer: Codec | None = None
@@ -61,7 +61,7 @@ class OpenOrigin(Origin):
 
     @classmethod
     def of(cls, queue: str, consumer: str | None, serializer: Codec | None, popped_by: OpenConsumer | None) -> Self:
-        """An origin; refers to the consumer without keeping it open."""
+        """Makes an origin that refers to the consumer without keeping it open."""
         origin = cls(queue, consumer)
         origin.serializer = serializer
         if popped_by is not None:
@@ -70,7 +70,7 @@ class OpenOrigin(Origin):
         return origin
 
     def popped_by(self) -> OpenConsumer | None:
-        """The consumer; None without one, and once no part of the program holds it or its queue."""
+        """The consumer; None for none, and once the program holds neither the consumer nor its queue any more."""
         return self._popped_by()
 
     def __repr__(self) -> str:
@@ -96,7 +96,7 @@ def own_consumer(what: str, offset: int, origin: Origin | None) -> OpenConsumer:
 
     Raises:
         Foreign: No consumer of this process has popped it.
-        Closed: The consumer is closed, and no part of the program holds it.
+        Closed: The consumer is closed, and the program does not hold it any more.
     """
     if not isinstance(origin, OpenOrigin):
         raise unknown_queue(what, offset, origin)
@@ -110,6 +110,6 @@ def own_consumer(what: str, offset: int, origin: Origin | None) -> OpenConsumer:
 
 
 def unknown_queue(what: str, offset: int, origin: Origin | None) -> Foreign:
-    """The error of a message that knows no open queue."""
+    """The error for a message that has no open queue."""
     maker = "a program has made it" if origin is None else f"it was unpickled, and comes from {origin}"
     return Foreign(f"{what} of the message at offset {offset}, which knows no open queue: {maker}")

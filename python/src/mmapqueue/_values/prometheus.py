@@ -6,15 +6,15 @@ from collections.abc import Iterable
 #: The media type of this version of the format.
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-#: Begins the samples of a metric: its name and help; the next line has its type.
+#: The start of a metric's samples: name and help; the next line has the type.
 _HEAD = re.compile(r"^(?=# HELP )", re.MULTILINE)
 
 
 def merged(texts: Iterable[str]) -> str:
-    """One text of several: each metric once, with all samples.
+    """Merges several texts into one: each metric once, with all samples.
 
     Args:
-        texts: In each, every metric has its help, then its type, then its samples.
+        texts: Texts in which every metric has its help, then its type, then its samples.
     """
     found: dict[str, list[str]] = {}
     for text in texts:
@@ -25,6 +25,6 @@ def merged(texts: Iterable[str]) -> str:
 
 
 def quoted(value: str) -> str:
-    """A label's value, in quotation marks."""
+    """A label's value in quotation marks."""
     escaped = value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
     return f'"{escaped}"'

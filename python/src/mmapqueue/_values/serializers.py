@@ -1,4 +1,4 @@
-"""Serializers: objects to the bytes of records, and back."""
+"""Serializers: convert objects to the bytes of records, and back."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ _ALLOWED = '"json", "msgpack", "pickle", or an object with dumps and loads'
 
 
 class Serializer(Protocol[T]):
-    """What turns objects into records and back: an object, or a module such as `json`.
+    """Converts objects to records and back: an object, or a module such as `json`.
 
-    Called by many threads at once, and without any lock. What it raises, `push` or `put` and `pop` or `get` raise.
+    Called by many threads at once, without any lock. Its exceptions are raised by `push` or `put` and `pop` or `get`.
     """
 
     def dumps(self, item: T, /) -> bytes | str:
-        """The bytes of a record, or a text, which is stored as UTF-8."""
+        """Returns the bytes of a record, or a text, which is stored as UTF-8."""
 
     def loads(self, data: bytes, /) -> T:
-        """The object that the bytes of a record were made of."""
+        """Returns the object for the bytes of a record."""
 
 
 class Codec(NamedTuple):
-    """A serializer as queues call it.
+    """A serializer in the form that queues call.
 
     Attributes:
         name: "json", "msgpack", "pickle", or the name of another serializer's type.
-        dumps: The bytes of an object.
-        loads: The object of these bytes.
+        dumps: Converts an object to bytes.
+        loads: Converts these bytes to the object.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Codec(NamedTuple):
 
 
 def serializer_of(serializer: str | Serializer[Any]) -> Codec:
-    """The serializer that an argument names or is.
+    """The serializer for an argument: a name, or an object with dumps and loads.
 
     - "json" stores what `json.dumps` writes, as UTF-8 and without blanks, so that other programs and Spark can read it.
       Tuples become lists, and keys of dicts become str. NaN and infinity, which JSON lacks, raise ValueError.
@@ -52,7 +52,7 @@ def serializer_of(serializer: str | Serializer[Any]) -> Codec:
         serializer: One of these names, or an object with dumps and loads.
 
     Raises:
-        ConfigError: There is no serializer of this name.
+        ConfigError: No serializer has this name.
         ImportError: The package msgpack is not installed.
         TypeError: The object has no `dumps`, or no `loads`.
     """
@@ -70,7 +70,7 @@ def serializer_of(serializer: str | Serializer[Any]) -> Codec:
 
 def _json() -> Codec:
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
-    # UTF-8 has no lone surrogates: Python's escape of one is also that of JSON.
+    # UTF-8 has no lone surrogates; Python's escape of one is also that of JSON.
     return Codec("json", lambda item: encode(item).encode(errors="backslashreplace"), json.loads)
 
 

@@ -21,7 +21,7 @@ from mmapqueue.compat._queue import Queue
 
 __all__ = ["Empty", "FifoDiskQueue", "Full", "Queue", "ShutDown"]
 
-# What users see, in tracebacks and help, is where they import it from.
+# Tracebacks and help name the public classes by the module from which users import them.
 for _type in (FifoDiskQueue, Queue):
     _type.__module__ = __name__
 del _type

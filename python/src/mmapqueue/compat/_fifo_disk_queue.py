@@ -14,8 +14,8 @@ from mmapqueue._values.configuration import Configuration
 class FifoDiskQueue(Closing):
     """A first-in-first-out queue of bytes in a directory, with the interface of `queuelib.FifoDiskQueue`.
 
-    After `push` returns, the bytes survive a kill of this process. The bytes that `pop` returned last are redelivered
-    after the next open if the process is killed before the next `pop` or `close`; no others are.
+    After `push` returns, the bytes survive a kill of this process. If the process is killed before the next `pop` or
+    `close`, only the bytes that `pop` returned last are redelivered after the next open.
 
         from mmapqueue.compat import FifoDiskQueue
 
@@ -25,7 +25,7 @@ class FifoDiskQueue(Closing):
         queue.pop()  # None
         queue.close()
 
-    Safe for any number of threads. A context manager that closes itself. One process has the directory open.
+    Safe for any number of threads. A context manager that closes itself. One process has the directory open at a time.
 
     Attributes:
         path: The directory, absolute.
@@ -38,12 +38,12 @@ class FifoDiskQueue(Closing):
         spark: SparkSession | SparkContext | None = None,
         **configuration: Unpack[Configuration],
     ) -> None:
-        """Opens the queue in a directory; makes a new one where none exists.
+        """Opens the queue in a directory; creates a new one if none exists.
 
         Args:
             path: The directory, created if missing; "~" is the home of this process's user.
             spark: As of `mmapqueue.Queue`.
-            **configuration: The keys of `mmapqueue.Configuration`: `capacity="1g"` before all.
+            **configuration: The keys of `mmapqueue.Configuration`: above all `capacity="1g"`.
 
         Raises:
             ConfigError: A value is out of range, or not the one that the directory has.
@@ -68,8 +68,8 @@ class FifoDiskQueue(Closing):
 
         Raises:
             Full: The directory's capacity is used up. It does not wait: the caller may be the thread that pops.
-            TooLarge: They are more than max_event_size.
-            TypeError: It is not bytes-like.
+            TooLarge: The bytes exceed max_event_size.
+            TypeError: `data` is not bytes-like.
             Closed: The queue is closed.
         """
         self._queue.push(data, block=False)
@@ -113,11 +113,11 @@ class FifoDiskQueue(Closing):
             self._last = None
 
     def __len__(self) -> int:
-        """How many are left to pop."""
+        """The number of records left to pop."""
         return self._consumer.qsize()
 
     def close(self) -> None:
-        """Acks what was popped, and closes the directory. Does nothing the second time.
+        """Acks popped records, and closes the directory. Idempotent.
 
         The directory stays, even if it is empty.
         """
@@ -129,7 +129,7 @@ class FifoDiskQueue(Closing):
     def _ack_last(self) -> None:
         last, self._last = self._last, None
         if last is not None:
-            # Acks of messages linger: a kill would redeliver more than this one.
+            # Sent now: acks of messages linger, and a kill would redeliver more than this record.
             self._consumer.ack(last.offset, single=True)
 
     def __repr__(self) -> str:

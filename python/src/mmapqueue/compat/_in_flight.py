@@ -1,4 +1,4 @@
-"""Which items were got and are not done."""
+"""The items that were got and are not done."""
 
 import threading
 from collections import deque
@@ -11,7 +11,7 @@ class Delivery(Generic[T]):
     """One item that was got.
 
     Attributes:
-        offset: The offset of its record.
+        offset: The offset of the item's record.
         item: The item.
     """
 
@@ -23,12 +23,12 @@ class Delivery(Generic[T]):
 
 
 class InFlight(Generic[T]):
-    """The items in flight, in the order of their gets. Not safe for threads by itself."""
+    """The items in flight, in the order of their gets. Not thread-safe."""
 
     def __init__(self) -> None:
         self._all: dict[Delivery[T], None] = {}
         self._by_identity: dict[int, deque[Delivery[T]]] = {}
-        # Not by the thread's number: the system uses that again.
+        # Keyed by a thread-local object, since the system reuses the numbers of threads.
         self._local = threading.local()
 
     def add(self, offset: int, item: T) -> None:
@@ -37,7 +37,7 @@ class InFlight(Generic[T]):
         self._all[delivery] = None
         self._by_identity.setdefault(id(item), deque()).append(delivery)
         own = self._own()
-        # Other threads have removed these.
+        # Other threads have removed the first ones.
         while own and own[0] not in self._all:
             own.popleft()
         own.append(delivery)
@@ -82,7 +82,7 @@ class InFlight(Generic[T]):
 
     def _remove(self, delivery: Delivery[T]) -> None:
         del self._all[delivery]
-        # A delivery refers to its item, so no other item has this identity until now.
+        # A delivery refers to its item, so no other item can have this identity until the delivery is removed.
         same = self._by_identity[id(delivery.item)]
         same.remove(delivery)
         if not same:

@@ -38,13 +38,13 @@ class Queue(Tasks[T], Closing):
         jobs.task_done()
 
     `task_done` acks the first item that this thread got and has not marked done. A thread that got none marks one of
-    other threads' items as done; as nothing says which one, these are acked when all items that were got are done. When
-    one thread gets an item and another one handles it, call `ack(item)` instead: it acks this item at once. Items that
-    nothing marks as done fill the queue: with auto_ack, `get` acks them.
+    other threads' items as done; since it is unknown which one, these items are acked when all items that were got are
+    done. When one thread gets an item and another one handles it, call `ack(item)` instead: it acks this item at once.
+    Items that are never marked done fill the queue: with auto_ack, `get` acks them.
 
-    Differences from `queue.Queue`: an item comes back as a copy. The directory has a fixed capacity in bytes (the key
-    `capacity`), so `put` may also wait, or raise Full, when it is full. `shutdown(immediate=True)` deletes no item.
-    One process has the directory open.
+    Differences from `queue.Queue`: `get` returns a copy of the item. The directory has a fixed capacity in bytes (the
+    key `capacity`), so `put` may also wait, or raise Full, when it is full. `shutdown(immediate=True)` deletes no item.
+    One process has the directory open at a time.
 
     Safe for any number of threads. A context manager that closes itself. Subclasses may override `_put` and `_get`,
     which are called with `mutex` held, as those of `queue.Queue`.
@@ -94,7 +94,7 @@ class Queue(Tasks[T], Closing):
         lock_timeout: Duration = 5.0,
         **configuration: Unpack[Configuration],
     ) -> None:
-        """Opens the queue in a directory; makes a new one where none exists. Items of earlier processes are in it.
+        """Opens the queue in a directory; creates a new one if none exists. Items of earlier processes are in it.
 
         Args:
             maxsize: The number of items that may wait to be got; 0 or less for no limit but the capacity.
@@ -102,18 +102,18 @@ class Queue(Tasks[T], Closing):
             serializer: "json", "msgpack", "pickle", or an object with dumps and loads, such as a module. JSON has no
                 tuples (they come back as lists), no keys but str, no bytes, NaN or infinity. Loading a pickle can run
                 any code: use "pickle" only where no one else can write the directory's files.
-            auto_ack: Whether `get` acks: for programs that do not call `task_done`. An item that was got when the
-                process is killed is then lost to it.
+            auto_ack: Whether `get` acks: for programs that do not call `task_done`. If the process is killed, an item
+                that it was handling is lost.
             spark: As of `mmapqueue.Queue`.
             consumer: The name of the consumer that gets the items; this process owns it until `close`.
             lock_timeout: As of `mmapqueue.Queue`.
-            **configuration: The keys of `mmapqueue.Configuration`: `capacity="1g"` before all.
+            **configuration: The keys of `mmapqueue.Configuration`: above all `capacity="1g"`.
 
         Raises:
             ConfigError: The serializer is unknown, or a value is out of range or not the one that the directory has.
             ImportError: serializer="msgpack" without the package msgpack.
             Locked: Another process has the directory open, or owns the consumer.
-            TypeError: maxsize is not an int, or the serializer is no object with dumps and loads.
+            TypeError: maxsize is not an int, or the serializer is not an object with dumps and loads.
             MmapQueueError: As from `mmapqueue.Queue`.
         """
         size = whole("maxsize", maxsize)
@@ -129,9 +129,9 @@ class Queue(Tasks[T], Closing):
         self.is_shutdown = False
         self._discarded = False
         self._auto_ack = auto_ack
-        # Popped, and not got after all.
+        # A record that was popped, but not got in the end.
         self._undelivered: deque[mmapqueue.Message] = deque()
-        # What `_put` stores and `_get` returns, while `mutex` is held: objects are not turned into bytes within it.
+        # The item that `_put` stores and `_get` returns while `mutex` is held, since serializers run without it.
         self._given: tuple[T, bytes] | None = None
         self._taken: list[T] = []
         self._warned = False
@@ -166,7 +166,7 @@ class Queue(Tasks[T], Closing):
             self.not_empty.notify()
 
     def _try_put(self, item: T, record: bytes) -> mmapqueue.Full | None:
-        """Puts an item, or returns why it has no room."""
+        """Puts an item; returns the reason if it has no room."""
         if 0 < self.maxsize <= self._qsize():
             return mmapqueue.Full(f"the queue in {self.path} is full: maxsize = {self.maxsize} items wait to be got")
         self._given = (item, record)
@@ -232,7 +232,7 @@ class Queue(Tasks[T], Closing):
         return item
 
     def _next_message(self, end: float | None) -> mmapqueue.Message:
-        """Waits for a record; from then on it counts as got."""
+        """Waits for a record, which counts as got from then on."""
         with self.not_empty:
             while True:
                 missing: mmapqueue.MmapQueueError
@@ -283,10 +283,10 @@ class Queue(Tasks[T], Closing):
         return 0 if self._discarded else len(self._undelivered) + self._consumer.qsize()
 
     def flush(self) -> None:
-        """Returns when all earlier puts and acks are durable.
+        """Makes all earlier puts and acks durable.
 
         Raises:
-            Poisoned: They could not be written.
+            Poisoned: An fsync has failed.
             Closed: The queue is closed.
         """
         self._queue.flush()
@@ -297,8 +297,8 @@ class Queue(Tasks[T], Closing):
         """Shuts the queue down: `put` raises ShutDown from now on, `get` as soon as the queue is empty.
 
         Args:
-            immediate: Whether `get` raises at once, and `join` waits no longer for items that were not got. These stay
-                in the directory: they are there again after the next open.
+            immediate: Whether `get` raises at once, and `join` no longer waits for items that were not got. These items
+                stay in the directory, and are delivered after the next open.
         """
         with self.mutex:
             self.is_shutdown = True
@@ -309,16 +309,16 @@ class Queue(Tasks[T], Closing):
             self.not_full.notify_all()
 
     def close(self) -> None:
-        """Shuts the queue down immediately, and closes the directory. Does nothing the second time.
+        """Shuts the queue down immediately, and closes the directory. Idempotent.
 
-        Items that were not got, and those that were got and not marked done, are there again after the next open.
+        Items that were not got, and those that were got and not marked done, are delivered after the next open.
         """
         self.shutdown(immediate=True)
         self._queue.close()
 
     @property
     def closed(self) -> bool:
-        """Whether it has been closed."""
+        """Whether the queue has been closed."""
         return self._queue.closed
 
     def __repr__(self) -> str:
@@ -328,7 +328,7 @@ class Queue(Tasks[T], Closing):
         return ShutDown(f"the queue in {self.path} was shut down")
 
     def _warn_once(self) -> None:
-        """Warns that items in flight fill the queue. Not within the lock: a handler may put into this queue."""
+        """Warns that items in flight fill the queue. Called without the lock: a log handler may put into this queue."""
         if self._warned:
             return
         self._warned = True
@@ -344,7 +344,7 @@ class Queue(Tasks[T], Closing):
 
 
 def _end_of(block: bool, timeout: Duration | None) -> float | None:
-    """When to stop waiting, by the monotonic clock; None for never."""
+    """The end of the wait, by the monotonic clock; None for none."""
     if not block:
         return 0.0
     if timeout is None:

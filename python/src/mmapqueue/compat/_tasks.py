@@ -1,4 +1,4 @@
-"""The items that were got: how they are counted, and acked."""
+"""Counts and acks the items that were got."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mmapqueue.compat._in_flight import Delivery, InFlight
 
 T = TypeVar("T")
 
-#: How soon waiting threads notice what other handles of the directory have done, in seconds.
+#: Seconds after which waiting threads notice changes by other handles of the directory.
 POLL_SECONDS = 0.2
 
 
@@ -25,14 +25,14 @@ class Tasks(queue.Queue[T]):
     def __init__(self, maxsize: int) -> None:
         super().__init__(maxsize)
         self._in_flight: InFlight[T | mmapqueue.Undecodable] = InFlight()
-        # Items that were got and not marked done; and acks that have not returned.
+        # Number of items that were got and not marked done; and of acks that have not returned.
         self._tasks = 0
         self._acking = 0
 
     def task_done(self) -> None:
-        """Marks an item that was got as done, and acks it: the first one that this thread got and did not mark.
+        """Marks an item as done, and acks it: the first item that this thread got and has not marked.
 
-        In a thread that has none it counts for the items of other threads: see the class.
+        In a thread that has none, it counts for the items of other threads: see the class.
 
         Raises:
             ValueError: All items that were got are marked already.
@@ -57,7 +57,7 @@ class Tasks(queue.Queue[T]):
             item: The object that `get` returned, itself, or the Undecodable that it raised.
 
         Raises:
-            ValueError: `get` has not returned this object, or it is marked already, or the queue has auto_ack.
+            ValueError: `get` has not returned this object, or the item is already marked, or the queue has auto_ack.
             Closed: The queue was closed. The item is redelivered after the next open.
         """
         offset = self._mark("ack", item)
@@ -81,7 +81,7 @@ class Tasks(queue.Queue[T]):
         self._end_marking(lambda: self._consumer.nack(offset, lasts))
 
     def _mark(self, what: str, item: T | mmapqueue.Undecodable) -> int:
-        """Begins to mark an item; its offset."""
+        """Begins to mark an item; returns the item's offset."""
         with self.mutex:
             found = self._in_flight.take(item)
             if found is None:
@@ -110,12 +110,12 @@ class Tasks(queue.Queue[T]):
 
     @property
     def unfinished_tasks(self) -> int:
-        """How many items are in the queue, or were got and not marked done."""
+        """The number of items in the queue, plus those that were got and not marked done."""
         return self._qsize() + self._tasks + self._acking
 
     @unfinished_tasks.setter
     def unfinished_tasks(self, count: int) -> None:
-        """Does nothing: the base class sets 0 in the beginning, and the items of the directory count here."""
+        """Does nothing: the base class sets 0 at first, but the items of the directory count here."""
 
     def join(self) -> None:
         """Waits until all items were got and marked as done, those of earlier processes included."""

@@ -5,7 +5,7 @@
     mmapqueue run pipeline.yaml         # both
     mmapqueue check pipeline.yaml       # validates the file
 
-A Spark job of one's own reads events with `events(spark, directory)` and takes payloads apart with `explode`.
+A Spark job can read events itself with `events(spark, directory)`, and decode payloads with `explode`.
 
 Needs `pip install mmapqueue[pipeline]`. Plugins are classes of `mmapqueue.pipeline.plugins`.
 """

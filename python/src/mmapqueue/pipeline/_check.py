@@ -1,4 +1,4 @@
-"""What a pipeline would run, as text."""
+"""Describes what a pipeline would run, as text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ON_FULL = {
 
 
 def described(pipeline: Pipeline) -> str:
-    """What would run: servers, pipes, queues, senders, and what clients may rely on. Without secrets."""
+    """Describes what would run: servers, pipes, queues, senders, and the guarantees for clients. Without secrets."""
     return "\n".join(_lines(pipeline))
 
 

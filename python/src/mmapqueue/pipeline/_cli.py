@@ -1,4 +1,4 @@
-"""What the subcommands gather, process, run and check do."""
+"""Implements the subcommands gather, process, run and check."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _check(options: argparse.Namespace) -> int:
 def _loaded(options: argparse.Namespace) -> Loaded | int:
     """The configuration; the exit status if it is invalid."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    # Libraries keep their levels: at debug, py4j would log what authenticates with the JVM.
+    # Libraries keep their log levels: at debug, py4j would log the token that authenticates with the JVM.
     logging.getLogger("mmapqueue").setLevel(getattr(options, "log_level", "warning").upper())
     for library in ("py4j", "watchfiles"):
         logging.getLogger(library).setLevel(logging.WARNING)

@@ -1,4 +1,4 @@
-"""Encoding of events: a header by protobuf, the payload appended as it came."""
+"""Encodes events: a header by protobuf, then the payload, appended unchanged."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -37,16 +37,16 @@ def encode(
     """Serializes an `Event`. Payloads are copied once and never parsed. Safe for any number of threads.
 
     Args:
-        type: What the event is.
+        type: The type of the event.
         data: The payload, as the client sent it.
         content_type: Media type of `data`.
         name: Name of the event.
         time_ms: Milliseconds since 1970; now, when None.
-        remote: Whether senders are to get it.
-        meta: Facts of the transport.
+        remote: Whether senders get the event.
+        meta: Metadata of the transport.
         segment: A serialized SkyWalking SegmentObject, in place of `data`.
         logs: Serialized SkyWalking LogData messages, in place of `data`.
-        fields: Structured data, of what JSON has.
+        fields: Structured data, of values that JSON has.
         id: Identity that the client gave.
         source: Origin of the event.
 
@@ -69,7 +69,7 @@ def encode(
     )
     if fields is not None:
         header.fields.update(dict(fields))
-    # Equal arguments give equal bytes in every process, map entries included: sinks compare what is written again.
+    # Equal arguments give equal bytes in every process, map entries included, since sinks compare repeated writes.
     parts = [header.SerializeToString(deterministic=True)]
     if segment is not None:
         parts += _field(_SEGMENT, segment)

@@ -23,10 +23,10 @@ _LOG = logging.getLogger("mmapqueue.pipeline.telemetry")
 
 
 class GatherTelemetry:
-    """Counts what one gather process takes, and serves it. Belongs to one event loop; counters to any thread.
+    """Counts the events of one gather process, and serves the metrics. Belongs to one event loop.
 
-    It serves `/metrics`, `/health` (503 when a queue cannot be written) and `/ready` (503 until the agent is watched,
-    which it is when its servers listen).
+    It serves `/metrics`, `/health` (503 when a queue cannot be written) and `/ready` (503 until `watch` was called with
+    the agent, after its servers listen).
 
     Example:
         telemetry = GatherTelemetry(pipeline, partition)
@@ -39,7 +39,7 @@ class GatherTelemetry:
 
     Args:
         pipeline: The configuration. Nothing is served when its `telemetry` is None.
-        partition: Number of this process. It listens on port + partition.
+        partition: Number of this process, which listens on port + partition.
     """
 
     def __init__(self, pipeline: Pipeline, partition: int = 0) -> None:
@@ -54,15 +54,15 @@ class GatherTelemetry:
             self._pages.registry.register(each)
 
     def receive_count(self, pipe: str) -> "Counted":
-        """What counts the events of a pipe's receivers: called with a status and a number."""
+        """Returns the counter of a pipe's receivers: called with a status and a number of events."""
         return lambda status, number: self._received.add((pipe, status), number)
 
     def fetch_count(self, pipe: str) -> "Counted":
-        """What counts the events of a pipe's fetchers: called with a status and a number."""
+        """Returns the counter of a pipe's fetchers: called with a status and a number of events."""
         return lambda status, number: self._fetched.add((pipe, status), number)
 
     def watch(self, agent: "Agent | None") -> None:
-        """Measures the queues and servers of an agent that runs; of none, before it closes them."""
+        """Measures the queues and servers of a running agent; None, before the agent closes them, to stop."""
         self._agent = agent
 
     @property
@@ -114,7 +114,7 @@ class GatherTelemetry:
         return int(self._runner.addresses[0][1])
 
     async def _answer(self, request: web.Request) -> web.Response:
-        # In a thread: queues are asked, and flushed.
+        # In a thread, as it queries and flushes queues.
         page = await asyncio.to_thread(self._pages.answer, request.path, ",".join(request.headers.getall("Accept", [])))
         return web.Response(status=page.status, body=page.body, headers={"Content-Type": page.content_type})
 
@@ -122,7 +122,7 @@ class GatherTelemetry:
         agent = self._agent
         for pipe in list(agent.pipes.values()) if agent is not None else ():
             try:
-                # Raises Poisoned after a failure to write, and costs an fsync at most.
+                # Raises Poisoned after a failed write, and costs an fsync at most.
                 pipe.queue.flush()
             except mmapqueue.MmapQueueError as error:
                 if self._agent is agent:

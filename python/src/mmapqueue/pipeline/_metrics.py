@@ -1,4 +1,4 @@
-"""What both halves of a pipeline serve: counters with exact names, and the pages /metrics, /health and /ready."""
+"""Serving of metrics for both halves of a pipeline: counters with exact names, and pages /metrics, /health, /ready."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -14,8 +14,8 @@ from mmapqueue._tools.pages import TEXT, Page
 class Counts(Collector):
     """A counter with samples of exactly its name. Thread-safe.
 
-    prometheus-client's Counter adds _total, which Satellite's names do not have. So these are of the type unknown,
-    which `rate()` works on as on a counter.
+    prometheus-client's Counter appends _total, which Satellite's names do not have. So these have the type unknown, on
+    which `rate()` works as on a counter.
 
     Example:
         >>> received = Counts("gatherer_receive_count", "Events received.", ("pipe", "status"))
@@ -44,7 +44,7 @@ class Counts(Collector):
         yield metric
 
 
-#: Returns what is wrong, None when nothing is.
+#: Returns the fault, None for none.
 Check = Callable[[], str | None]
 
 

@@ -30,7 +30,7 @@ _SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
 
 
 class ProcessTelemetry:
-    """Counts what the queries of a pipeline read and send, and serves it. Safe for any number of threads.
+    """Counts what the queries of a pipeline read and send, and serves the metrics. Safe for any number of threads.
 
     It serves `/metrics`, `/health` (503 when the Spark session has stopped) and `/ready` (503 until a query of each
     sender runs). The queries have the names `<pipe>.<sender>`.
@@ -51,7 +51,7 @@ class ProcessTelemetry:
             for name in (*(each.name for each in pipe.senders), _DEAD_LETTER)
         }
         self._wanted = {f"{pipe.name}.{each.name}" for pipe in pipeline.pipes for each in pipe.senders}
-        #: Names of running queries, by their run.
+        #: Names of running queries, by their run id.
         self._running: dict[str, str] = {}
         #: Senders that count their output themselves.
         self._counting: set[tuple[str, str]] = set()
@@ -80,12 +80,12 @@ class ProcessTelemetry:
     # ---- counting
 
     def sender_output(self, pipe: str, sender: str, status: str, count: int) -> None:
-        """Counts what a sender has sent. From the first call on, the rows of its query are not counted besides.
+        """Counts the output of a sender. From the first call on, the rows of its query are not counted as well.
 
         Args:
             pipe: Name of the pipe.
             sender: Name of the sender; the label `type`.
-            status: What came of it, for instance "success" or "failure".
+            status: The outcome, for instance "success" or "failure".
             count: Number of events or rows.
         """
         with self._lock:
@@ -93,19 +93,19 @@ class ProcessTelemetry:
         self._sent.add((pipe, status, sender), count)
 
     def attach(self, spark: SparkSession) -> None:
-        """Listens to the queries of a session, those that start later."""
+        """Adds a listener for queries that start later in a session."""
         self.detach()
         self._spark, self._listener = spark, _listener(self)
         spark.streams.addListener(self._listener)
 
     def detach(self) -> None:
-        """Listens no more. Does nothing when it does not."""
+        """Removes the listener. Idempotent."""
         spark, self._spark = self._spark, None
         if spark is not None:
             spark.streams.removeListener(self._listener)
 
     def started(self, event: QueryStartedEvent) -> None:
-        """Takes note of a query that has started."""
+        """Notes that a query has started."""
         if event.name in self._queries:
             with self._lock:
                 self._running[str(event.runId)] = str(event.name)
@@ -142,7 +142,7 @@ class ProcessTelemetry:
                 gauge.labels(pipe, sender).set(max(values))
 
     def terminated(self, event: QueryTerminatedEvent) -> None:
-        """Takes note of a query that has ended, and counts a failure."""
+        """Notes that a query has ended, and counts a failure."""
         with self._lock:
             name = self._running.pop(str(event.runId), None)
         if name is not None and event.exception is not None:
@@ -151,7 +151,7 @@ class ProcessTelemetry:
     # ---- serving
 
     def start(self) -> None:
-        """Listens, on the first port that is none of a gather process. Does nothing without `telemetry`.
+        """Listens, on the first port that no gather process uses. Does nothing without `telemetry`.
 
         Raises:
             OSError: The address is in use, or not this machine's.
@@ -209,7 +209,7 @@ def _listener(telemetry: ProcessTelemetry) -> Any:
     from pyspark.sql.streaming.listener import StreamingQueryListener
 
     class Listener(StreamingQueryListener):
-        """Passes events on. What it raised would only be logged by Spark."""
+        """Passes events on. Spark would only log exceptions of this listener."""
 
         def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
             telemetry.started(event)

@@ -1,4 +1,4 @@
-"""What a plugin is: one class, with its options as fields and its behaviour as methods.
+"""The interface of plugins: each is one class, with its options as fields and its behaviour as methods.
 
     class Webhook(Receiver):
         type: Literal["webhook"] = "webhook"
@@ -10,7 +10,7 @@
             host.http(self.server).post(self.path, take)
 
 Its distribution names it as an entry point: `[project.entry-points."mmapqueue.receivers"] webhook = "package:Webhook"`.
-The name is what `type:` says in a configuration.
+The name is the value of `type:` in a configuration.
 """
 
 from __future__ import annotations
@@ -86,16 +86,16 @@ class Plugin(Options):
     """One part of a pipe.
 
     Attributes:
-        type: Its name in a configuration.
+        type: The plugin's name in a configuration.
     """
 
-    #: Group of entry points that plugins of this kind are in.
+    #: The group of entry points for plugins of this kind.
     group: ClassVar[str]
     type: str
 
 
 class Inbox(Protocol):
-    """Where a pipe's events go in. Its methods are awaited on the agent's event loop.
+    """The entry to a pipe's queue. Its methods are awaited on the agent's event loop.
 
     Attributes:
         max_event_size: Bytes that a serialized event may have.
@@ -106,8 +106,8 @@ class Inbox(Protocol):
     async def put(self, *records: bytes) -> None:
         """Stores serialized events, all of them or none.
 
-        Returns once the push has returned: they survive kill -9, and a loss of power with `ack: synced`. A full queue:
-        waits with `on_full: block`; counts them as abandoned and returns with `drop`.
+        Returns after the push: the events survive kill -9, and a loss of power with `ack: synced`. When the queue is
+        full: waits with `on_full: block`; counts the events as abandoned and returns with `drop`.
 
         Raises:
             mmapqueue.Full: The queue is full, with `on_full: reject`. Try again after `retry_after` seconds.
@@ -123,21 +123,21 @@ class Inbox(Protocol):
         """
 
     async def last_sequence(self, producer: str) -> int | None:
-        """The last sequence that a producer has pushed; None when there is none."""
+        """The last sequence that a producer has pushed; None for an unknown producer."""
 
     async def producers(self) -> list[str]:
         """Names of the producers of `put_once`, in alphabetical order."""
 
     async def forget(self, producer: str) -> None:
-        """Forgets a producer. Its sequences begin anew, and its records stay. Does nothing when there is none."""
+        """Deletes a producer's sequences, which may start again; its records stay. Ignores an unknown producer."""
 
 
 class Host(Protocol):
-    """What a receiver or fetcher runs in.
+    """The environment in which a receiver or fetcher runs.
 
     Attributes:
-        pipe: Name of its pipe.
-        inbox: Where its events go.
+        pipe: Name of the pipe.
+        inbox: The entry to the pipe's queue.
         log: Logger of this pipe.
         shared: Whether other processes of the pipeline listen on the same ports (SO_REUSEPORT).
     """
@@ -148,7 +148,7 @@ class Host(Protocol):
 
     @property
     def inbox(self) -> Inbox:
-        """Where its events go."""
+        """The entry to the pipe's queue."""
 
     def count(self, status: str, number: int) -> None:
         """Counts events that did not reach the inbox, for instance ("fail", 1) after a request that failed.
@@ -157,7 +157,7 @@ class Host(Protocol):
         """
 
     def protocol(self, server: str) -> Literal["grpc", "http"]:
-        """What a server speaks."""
+        """The protocol of a server."""
 
     def grpc(self, name: str) -> GrpcServer:
         """The gRPC server of that name; pipes share it."""
@@ -173,38 +173,38 @@ class Receiver(Plugin):
 
     @abstractmethod
     async def start(self, host: Host) -> None:
-        """Registers with a server or opens sockets. Returns when it is ready to take events."""
+        """Registers with a server, or opens sockets. Returns when the receiver is ready to take events."""
 
     async def stop(self) -> None:
-        """Stops taking events. Requests in flight get their answers first. Servers stop by themselves."""
+        """Stops taking events. Requests in flight are answered first. Servers are stopped by the agent."""
 
 
 class Fetcher(Plugin):
-    """Gets events by itself."""
+    """Fetches events by itself."""
 
     group = "mmapqueue.fetchers"
 
     @abstractmethod
     async def run(self, host: Host) -> None:
-        """Fetches until it is cancelled. What it raises is logged, and it is run again after a back-off."""
+        """Fetches until it is cancelled. An exception is logged, and `run` is called again after a back-off."""
 
 
 class Filter(Plugin):
-    """Makes one streaming DataFrame of another."""
+    """Transforms a streaming DataFrame into another one."""
 
     group = "mmapqueue.filters"
 
     @abstractmethod
     def apply(self, events: DataFrame) -> DataFrame:
-        """The filtered rows. Deterministic: a batch that is repeated must give the same rows."""
+        """The filtered rows. Must be deterministic: a batch that is repeated must give the same rows."""
 
 
 class Stopping(Exception):
-    """A query is to stop, and its micro-batch is left to be repeated."""
+    """The query must stop; its micro-batch will be repeated."""
 
 
 class SenderContext(Protocol):
-    """What a sender is started with."""
+    """The environment in which a sender is started."""
 
     @property
     def spark(self) -> SparkSession:
@@ -234,27 +234,27 @@ class SenderContext(Protocol):
         """A writer with the query's name, checkpoint and trigger. The sender adds the sink and starts it."""
 
     def queue_ids(self) -> Mapping[int, str]:
-        """Identity of each partition of the pipe's queue, as they are now: for idempotency keys."""
+        """The present identity of each partition of the pipe's queue, for idempotency keys."""
 
     def write_dead_letters(self, events: DataFrame) -> None:
         """Pushes serialized events, a column `value`, to the dead-letter queue: all of them, or none. At least once."""
 
     def sleep(self, seconds: float) -> None:
-        """Waits inside a `foreachBatch` function. Raises `Stopping` as soon as the query is to stop."""
+        """Waits inside a `foreachBatch` function. Raises `Stopping` as soon as the query must stop."""
 
     def count(self, status: str, records: int) -> None:
-        """Counts rows that were sent: success, dead_letter, dropped or rejected."""
+        """Counts rows by their outcome: success, dead_letter, dropped or rejected."""
 
 
 class Batch(Options):
     """Limits of a sender's micro-batches.
 
     Attributes:
-        interval: Time from the begin of a micro-batch to that of the next (Satellite's flush_time).
-        max_records: Records of the queue in one, at most (Satellite's max_buffer_size).
-        max_bytes: Bytes of the queue in one, at most. Needs Spark 4.
-        min_records: Wait for this number (Satellite's min_flush_events) …
-        longest_wait: … but not longer than this.
+        interval: Time between the starts of two micro-batches (Satellite's flush_time).
+        max_records: The most records of the queue in a micro-batch (Satellite's max_buffer_size).
+        max_bytes: The most bytes of the queue in a micro-batch. Needs Spark 4.
+        min_records: A micro-batch waits for this number of records (Satellite's min_flush_events),
+        longest_wait: but at most for this time.
     """
 
     interval: Duration = timedelta(seconds=1)
@@ -273,12 +273,12 @@ class Batch(Options):
 
 
 class Sender(Plugin):
-    """Writes a pipe's rows somewhere, as a streaming query of its own.
+    """Writes a pipe's rows to a target, as a streaming query of its own.
 
     Attributes:
-        name: Its name: that of its query, its consumer and its checkpoint. Unique in its pipe.
-        where: SQL condition on the filtered rows; it gets those that meet it. All, when None.
-        batch: How much a micro-batch holds, and how often there is one.
+        name: The sender's name, also that of its query, consumer and checkpoint. Unique in its pipe.
+        where: SQL condition for the filtered rows that the sender gets; None for all.
+        batch: The size and the interval of micro-batches.
     """
 
     group = "mmapqueue.senders"
@@ -295,7 +295,7 @@ class Sender(Plugin):
 
     @abstractmethod
     def start(self, events: DataFrame, context: SenderContext) -> StreamingQuery:
-        """Starts the query: `context.writer(events).format(…).start()`. Called again when the query has failed."""
+        """Starts the query: `context.writer(events).format(…).start()`. Called again after the query has failed."""
 
 
 _P = TypeVar("_P", bound=Plugin)

@@ -16,7 +16,7 @@ from mmapqueue._values.errors import ConfigError
 
 _LARGEST = 1 << 20
 _LEAST_SECONDS, _MOST_SECONDS = 0.5, 3600.0
-#: The parts of the time.
+#: The shares of the phases in the total time.
 _PUSH_AND_POP, _BOTH, _DURABLE, _FSYNC = 0.4, 0.2, 0.2, 0.2
 
 
@@ -38,7 +38,7 @@ def bench(
         allowed = f"{_LEAST_SECONDS} to {_MOST_SECONDS:.0f} s"
         raise ConfigError(f"--time = {time!r} is invalid; allowed: {allowed}", "--time", time, allowed)
     rows = []
-    # The queue is removed then, too.
+    # Also removes the queue when the command is terminated.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with directory_for_bench(directory) as path, open_bench(path, record) as queue:
         measured = Bench(queue, record)
@@ -82,7 +82,7 @@ def _micros(value: float) -> str:
 
 @contextmanager
 def _shown(what: str) -> Iterator[None]:
-    """Shows on a terminal what is measured."""
+    """Shows on a terminal which phase is measured."""
     if not sys.stderr.isatty():
         yield
         return

@@ -19,7 +19,7 @@ consumer = typer.Typer(
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The consumer's name.", show_default=False)]
 _TARGET_HELP = 'earliest, latest, an offset, a time in ISO 8601, or "-5m": five minutes ago.'
-#: A target such as -5m is no option.
+#: Lets a target such as -5m pass as an argument instead of an option.
 _SETTINGS = {"ignore_unknown_options": True}
 
 

@@ -12,7 +12,7 @@ from mmapqueue._jvm import standalone
 from mmapqueue._values.arguments import absolute
 from mmapqueue._values.errors import ConfigError, MmapQueueError, NotFound
 
-#: What the directory keeps; every open sets the other keys.
+#: The keys that the directory stores; every open sets the others.
 _STORED = (
     "capacity",
     "segment_size",
@@ -74,7 +74,7 @@ def _configuration(capacity: str | None, settings: list[str]) -> dict[str, Any]:
     """The configuration of both options.
 
     Raises:
-        ConfigError: A setting is no pair, is given twice, or cannot be set here.
+        ConfigError: A setting is not a pair, is given twice, or cannot be set here.
     """
     found: dict[str, Any] = {} if capacity is None else {"capacity": capacity}
     for setting in settings:

@@ -58,7 +58,7 @@ def pop(
 def _consumer(queue: "mmapqueue.Queue[bytes]", name: str) -> "mmapqueue.Consumer[bytes]":
     known = queue.consumers()
     if name not in known and name != DEFAULT_CONSUMER:
-        # A misspelled name would make a consumer that holds the ring.
+        # Not created here: a misspelled name would make a consumer that retains the ring.
         allowed = f"one of {', '.join(known)}" if known else DEFAULT_CONSUMER
         raise ConfigError(
             f"--consumer = {name!r} does not exist in {queue.path}; allowed: {allowed}", "--consumer", name, allowed
@@ -77,7 +77,7 @@ def _print(
             printer.print(*batch)
             status = DONE
             if ack:
-                # What reads stdout has them.
+                # Acked only now: the reader of stdout has the records.
                 consumer.ack_many(in_flight)
                 in_flight.clear()
     finally:
@@ -106,7 +106,7 @@ def _run_each(consumer: "mmapqueue.Consumer[bytes]", command: str, count: int, p
 def _batches(
     consumer: "mmapqueue.Consumer[bytes]", count: int, patience: float, most: int
 ) -> Iterator[list[AnyMessage]]:
-    """Pops until there is no record in time, or there were `count` records; 0 for no limit."""
+    """Pops until no record is available in time, or `count` records were popped; 0 for no limit."""
     left = count
     while not count or left:
         batch = consumer.pop_many(min(left, most) if count else most, max_bytes=_MOST_BYTES, timeout=patience)

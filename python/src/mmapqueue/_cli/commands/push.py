@@ -23,8 +23,8 @@ class _Input:
     """A file, or stdin.
 
     Attributes:
-        name: What errors call it.
-        read: How many bytes of it were read.
+        name: The name of the input, for errors.
+        read: The number of bytes read so far.
     """
 
     def __init__(self, name: str, opened: ExitStack) -> None:
@@ -34,12 +34,12 @@ class _Input:
         self._file = opened.enter_context(FileIO(_STDIN_FILE if is_stdin else name, closefd=not is_stdin))
 
     def size(self) -> int | None:
-        """Bytes of a regular file; None of a pipe or a terminal."""
+        """Bytes of a regular file; None for a pipe or a terminal."""
         status = os.fstat(self._file.fileno())
         return status.st_size if stat.S_ISREG(status.st_mode) else None
 
     def chunks(self) -> Iterator[bytes]:
-        """What can be read; an empty chunk before a wait."""
+        """The bytes as they can be read; an empty chunk before a wait."""
         for chunk in framing.chunks(self._file):
             self.read += len(chunk)
             yield chunk
@@ -92,7 +92,7 @@ def _total(inputs: list[_Input]) -> int | None:
 
 
 def _splitter(nul: bool, jsonl: bool, length_prefixed: bool) -> Callable[[str, int], framing.Splitter]:
-    """What divides an input, by the options."""
+    """The splitter of an input that the options select."""
     if length_prefixed:
         return framing.LengthPrefixed
     if jsonl:

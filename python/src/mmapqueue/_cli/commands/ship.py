@@ -15,7 +15,7 @@ from mmapqueue._jvm import archive_jars
 from mmapqueue._values.arguments import location
 from mmapqueue._values.configuration import Configuration
 
-#: New partitions, and shipping that has ended, are seen within this time.
+#: Seconds after which new partitions, and shipping that has ended, are noticed at the latest.
 _LOOK_SECONDS = 1.0
 
 

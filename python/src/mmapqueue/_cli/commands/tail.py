@@ -18,9 +18,9 @@ from mmapqueue._values.errors import ConfigError, NotFound
 from mmapqueue._values.offsets import SeekTarget
 
 _LAST = 10
-#: How often `--follow` looks for new records.
+#: Seconds between two looks of `--follow` for new records.
 _POLL_MILLIS = 50
-#: How long the queue may have no meta page: while a resize replaces it.
+#: Seconds for which the queue may have no meta page, because a resize replaces it.
 _SWITCH_SECONDS = 5.0
 _START = "Start at: earliest, latest, an offset, a time in ISO 8601, or a duration before now such as -5m."
 _COUNT = f"The most records: the last ones, {_LAST} by default; with --from the first ones, all by default."
@@ -83,14 +83,14 @@ class _Tail:
             self._offset = batch[-1].offset + 1
             if self._printed == most:
                 return False
-        # The last ones may have been lost.
+        # The last records may have been lost.
         self._offset = max(self._offset, self._reader.end)
         return self._printed != most
 
     def follow(self, most: int | None) -> None:
         """Prints what is pushed, until `most` records are printed; None for no end."""
         output = select.poll()
-        # Without events: it returns early when what reads stdout has ended.
+        # The poll has no events to wait for: it returns early when the reader of stdout has ended.
         output.register(sys.stdout.fileno(), 0)
         while self._print_new(most):
             if output.poll(_POLL_MILLIS):

@@ -19,7 +19,7 @@ from mmapqueue._cli.queues import open_to_read
 from mmapqueue._cli.watching import Watched
 from mmapqueue._values.errors import ConfigError
 
-#: A changed size of the terminal is seen within this time.
+#: Seconds after which a changed size of the terminal is noticed at the latest.
 _REDRAW_SECONDS = 0.25
 _LEAST_INTERVAL = 0.1
 
@@ -91,7 +91,7 @@ def _draw(queues: Sequence[Watched], wait: float) -> None:
 
     from mmapqueue._cli.screen import screen
 
-    # The terminal gets its state back.
+    # Restores the state of the terminal.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with Live(console=console(), screen=True, auto_refresh=False) as live, _keys() as pressed:
         due = time.monotonic() + wait
@@ -111,7 +111,7 @@ def _draw(queues: Sequence[Watched], wait: float) -> None:
 
 @contextmanager
 def _keys() -> Iterator[Callable[[float], bytes]]:
-    """A function that waits some seconds for a key, and returns it, or nothing. Keys are not shown."""
+    """Yields a function that waits some seconds for a key, and returns it, or nothing. Keys are not echoed."""
     if not sys.stdin.isatty():
 
         def none(timeout: float) -> bytes:

@@ -18,7 +18,7 @@ from mmapqueue._values.offsets import as_long
 
 
 class ArrowAccess:
-    """Push of Arrow, and reading by offset as Arrow. Needs pyarrow: `pip install 'mmapqueue[arrow]'`."""
+    """The methods of a queue that push Arrow, and read by offset as Arrow. Needs `pip install 'mmapqueue[arrow]'`."""
 
     _handle: QueueHandle
     _producer: Producer
@@ -34,11 +34,11 @@ class ArrowAccess:
     ) -> int:
         """Appends the values of a column of Apache Arrow, in order, each as a record.
 
-        The bytes are copied from Arrow's memory into shared memory, without an object of Python for each record.
+        The bytes are copied from Arrow's memory into shared memory, without a Python object for each record.
 
         Args:
-            data: A pyarrow RecordBatch, Table or RecordBatchReader, or what has `__arrow_c_stream__`, such as a
-                DataFrame of polars or pandas. The column is the one of the name "value", or the only one; binary or
+            data: A pyarrow RecordBatch, Table or RecordBatchReader, or an object with `__arrow_c_stream__`, such as a
+                DataFrame of polars or pandas. The column is the one with the name "value", or the only one; binary or
                 string of any kind, text as UTF-8. No serializer runs. Null values raise ValueError.
             block: Whether to wait for room when the queue is full.
             timeout: The longest to wait in all: seconds, a timedelta, or a text such as "30s"; None for as long as it
@@ -57,9 +57,9 @@ class ArrowAccess:
                 went in, if not atomic.
             Closed: The queue is closed, or was closed during the wait.
             Poisoned: An earlier failure to write made the queue unsafe to write to.
-            ValueError: There are several columns and none of them is "value"; or a value is null: nothing was pushed
-                then, except of a stream.
-            TypeError: `data` is no data of Arrow, or the column is neither binary nor string. Nothing was pushed.
+            ValueError: There are several columns, and none is "value"; or a value is null. Nothing was pushed then,
+                except from a stream.
+            TypeError: `data` is not Arrow data, or the column is neither binary nor string. Nothing was pushed.
             ImportError: pyarrow is not installed.
 
         Example:
@@ -72,8 +72,8 @@ class ArrowAccess:
     def read_arrow(self, first: int | None = None, end: int | None = None) -> RecordBatch:
         """Reads a range of offsets as one pyarrow RecordBatch, and moves no consumer.
 
-        Up to 4 MiB of data stay where they are in shared memory, as from `pop_arrow`; more is copied into one
-        piece. For more than memory holds there is `iter_arrow`.
+        Up to 4 MiB of data stay where they are in shared memory, as from `pop_arrow`; more is copied into one piece.
+        For ranges that exceed the memory, use `iter_arrow`.
 
         Args:
             first: The first record's offset; None for the log start.
@@ -81,12 +81,12 @@ class ArrowAccess:
                 end.
 
         Returns:
-            The records, with columns as from `pop_arrow`; none when `first` is `end` or the log end. Records that were
+            The records, with columns as from `pop_arrow`; empty when `first` is `end` or the log end. Records that were
             lost before a repair are missing.
 
         Raises:
-            OutOfRange: The first record is retained no more, or not pushed yet; or a later one was reclaimed while this
-                read the range.
+            OutOfRange: The first record is not retained any more, or not pushed yet; or a later record was reclaimed
+                during the read.
             Corrupt: A record is damaged.
             TooLarge: The range has more than 2 GiB of data.
             Closed: The queue is closed.
@@ -119,11 +119,11 @@ class ArrowAccess:
             first: The first record's offset; None for the log start.
             end: The offset after the last record, as in `range`; None, or any offset above `end_offset`, for the log
                 end at the time of this call.
-            max_records: The most records of a batch; None for as many as 4 MiB of data hold, or one that is larger.
+            max_records: The most records of a batch; None for 4 MiB of data, or a single larger record.
 
         Returns:
             An iterator over RecordBatches, which DuckDB, polars and pyarrow also read as a stream. Each batch is read
-            when it is asked for, and raises as `read_arrow`.
+            when it is requested, and raises as `read_arrow`.
 
         Raises:
             OutOfRange: The first record is not pushed yet.
@@ -144,7 +144,7 @@ class ArrowAccess:
         return reader
 
     def _batches(self, first: int | None, end: int | None, max_records: int | None) -> Iterator[RecordBatch]:
-        """The batches of a range; checks its ends now."""
+        """The batches of a range, with the bounds checked at the call."""
         pyarrow()
         handle = self._handle
         start: int = handle.call("firstOffset") if first is None else as_long(first)

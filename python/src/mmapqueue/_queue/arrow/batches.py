@@ -11,9 +11,9 @@ from mmapqueue._jvm.lending import HeldRecords
 from mmapqueue._values.annotations import RecordBatch
 from mmapqueue._values.message import AnyMessage
 
-#: The column of the records.
+#: The name of the column with the records.
 VALUE = "value"
-#: Values of one batch: its positions in them are 32 bits.
+#: The most bytes of values in one batch, since positions have 32 bits.
 MAX_VALUE_BYTES = 2**31 - 1
 
 
@@ -22,7 +22,7 @@ def pyarrow() -> Any:
     """The module pyarrow.
 
     Raises:
-        ImportError: It is not installed.
+        ImportError: pyarrow is not installed.
     """
     try:
         import pyarrow
@@ -46,13 +46,13 @@ def schema() -> Any:
 
 
 def record_batch(chunks: Iterable[Sequence[AnyMessage]]) -> RecordBatch:
-    """The records of all chunks as one batch; held records stay where they are when they are all."""
+    """The records of all chunks as one batch; a single chunk of held records is not copied."""
     batches = [_held_batch(chunk) if isinstance(chunk, HeldRecords) else _copied_batch(chunk) for chunk in chunks]
     return joined(batches)
 
 
 def joined(batches: list[RecordBatch]) -> RecordBatch:
-    """Batches as one; copies them unless there is only one."""
+    """One batch of several; copies them unless there is only one."""
     if len(batches) == 1:
         return batches[0]
     if not batches:
@@ -61,7 +61,7 @@ def joined(batches: list[RecordBatch]) -> RecordBatch:
 
 
 def _held_batch(records: HeldRecords) -> RecordBatch:
-    """Records of a shared buffer: its columns are those of Arrow."""
+    """A batch on the records of a shared buffer, which has Arrow's columns."""
     pa = pyarrow()
     columns = records.columns
     memory: Any
@@ -79,7 +79,7 @@ def _held_batch(records: HeldRecords) -> RecordBatch:
     if not columns.has_all_timestamps:
         micros = timestamp.cast(pa.int64())
         timestamp = pa.compute.if_else(pa.compute.equal(micros, 0), None, timestamp)
-    # The values begin with the header of the buffer: positions count from its start.
+    # The values array begins with the header of the buffer: positions count from the buffer's start.
     values = column(
         pa.binary(),
         (columns.positions, columns.positions + 4 * (columns.records + 1)),

@@ -10,7 +10,7 @@ from mmapqueue._queue.arrow.batches import VALUE, pyarrow
 
 
 class BinaryColumn:
-    """An array of binary or string values as records. Copies no value.
+    """An array of binary or string values, as records. Copies no value.
 
     Attributes:
         size: Bytes of all values.
@@ -50,15 +50,15 @@ def _view(buffer: Any) -> memoryview:
 
 
 def value_columns(data: object) -> Iterator[BinaryColumn]:
-    """The column of records in data of Arrow, chunk by chunk.
+    """Yields the column of records in Arrow data, chunk by chunk.
 
     Args:
         data: A RecordBatch, a Table, a RecordBatchReader, or an object with `__arrow_c_stream__`.
 
     Raises:
-        TypeError: It is something else, or its column has neither binary nor text.
-        ValueError: It has several columns and none of them is "value", or there is a null in the column. That of a
-            RecordBatch or Table is found before the first chunk.
+        TypeError: `data` is anything else, or the column is neither binary nor text.
+        ValueError: There are several columns, and none is "value", or the column has a null. For a RecordBatch or Table
+            this is raised before the first chunk.
     """
     pa = pyarrow()
     found: Any = data
@@ -78,7 +78,7 @@ def value_columns(data: object) -> Iterator[BinaryColumn]:
 
 
 def _column_index(found: Any) -> int:
-    """Which column of a schema has the records."""
+    """The index of the column with the records in a schema."""
     indices: list[int] = found.get_all_field_indices(VALUE)
     if len(indices) != 1 and len(found) != 1:
         raise ValueError(
@@ -93,7 +93,7 @@ def _column_index(found: Any) -> int:
 
 
 def _non_null(arrays: Iterable[Any]) -> Iterator[Any]:
-    """The arrays, of binary values back to back."""
+    """The arrays, with values back to back; raises for a null."""
     row = 0
     for array in arrays:
         plain = array if _is_plain(array.type) else _cast(array)

@@ -1,4 +1,4 @@
-"""Reading as batches of Arrow, straight from shared memory."""
+"""Reading as Arrow batches, straight from shared memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mmapqueue._values.message import AnyMessage
 
 
 class ArrowReading(Reading[Value]):
-    """The methods of a consumer that pop Arrow. They need pyarrow: `pip install 'mmapqueue[arrow]'`."""
+    """The methods of a consumer that pop Arrow batches. They need pyarrow: `pip install 'mmapqueue[arrow]'`."""
 
     def pop_arrow(
         self, max_records: int = 65_536, *, max_bytes: Size | None = None, timeout: Duration | None = 0.0
@@ -28,9 +28,9 @@ class ArrowReading(Reading[Value]):
         """Pops several records as one pyarrow RecordBatch; waits for the first one only.
 
         Its columns are offset (int64), timestamp (timestamp[us, UTC]; null when the queue stores none) and value
-        (binary, as it is stored: no serializer decodes it). The values stay where the JVM has written them, in shared
-        memory that is not used again while an object refers to it, also after the queue was closed. Batches of less
-        than 256 KiB are copied, and so is every batch while 15 others of this process are held.
+        (binary, as stored: no serializer decodes it). The values stay where the JVM has written them, in shared memory
+        that is not reused while an object refers to it, even after the queue was closed. Batches of less than 256 KiB
+        are copied, and so is every batch while 15 others of this process are held.
 
         Acknowledge with `ack(batch)`, which acks its records and all before them, or with `ack_many(batch)`.
 
@@ -42,8 +42,8 @@ class ArrowReading(Reading[Value]):
                 long as it takes.
 
         Returns:
-            The records, in order; none when there was none in time. A batch may end before both limits: only an empty
-            one says that none was left.
+            The records, in order; empty when none was available in time. A batch may end before both limits: only an
+            empty batch means that no record was left.
 
         Raises:
             UnackedLimit: As from `pop`.
@@ -87,7 +87,7 @@ def _take_lendable(popper: Popper, own: PopBuffer) -> None:
 
 
 def _hold(popper: Popper, own: PopBuffer) -> None:
-    """Takes the popped records out of reach of later calls. The thread gets a small shared buffer again."""
+    """Moves the popped records out of reach of later calls. The thread gets a small shared buffer again."""
     pool = popper.handle.pool
     with Shield():
         buffer, _, chunks = own.state
@@ -109,7 +109,7 @@ def read_batches(handle: QueueHandle, first: int, end: int, max_records: int) ->
         except OutOfRange:
             if first < handle.call("firstOffset"):
                 raise
-            first += 1  # A record that was lost before a repair.
+            first += 1  # The record was lost before a repair.
             continue
         first += len(records)
         yield record_batch([records])
@@ -127,7 +127,7 @@ def read_records(handle: QueueHandle, first: int, most: int) -> Sequence[AnyMess
             held = HeldRecords(pool, found) if isinstance(found, UnreadRecords) else None
         except BaseException as error:
             if getattr(error, "java_class", None) is None:
-                # The call may still run.
+                # After an error the call may still run in the JVM, so the buffer is dropped.
                 pool.discard(buffer)
             else:
                 pool.put(buffer)

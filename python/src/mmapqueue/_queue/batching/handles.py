@@ -11,17 +11,17 @@ from mmapqueue._values.durations import Duration
 
 
 class Completion(Protocol):
-    """What completes handles."""
+    """Completes handles."""
 
     def wait(self, handle: PushHandle, timeout: Duration | None) -> None:
         """Returns when the handle is done; raises TimeoutError."""
 
     def add_callback(self, handle: PushHandle, call: Callable[[PushHandle], object]) -> bool:
-        """Registers a call for the moment when the handle is done; returns False when it is done already."""
+        """Registers a function to call when the handle is done; returns False when it is done already."""
 
 
 class PushHandle:
-    """A record that `BatchingProducer.push` has accepted: its offset to come, or its error.
+    """A record that `BatchingProducer.push` has accepted; later its offset, or its error.
 
     Much lighter than a `concurrent.futures.Future`, which `future` makes on request. Under asyncio, `await handle`
     gives the offset. Safe for any number of threads.
@@ -36,7 +36,7 @@ class PushHandle:
         0
     """
 
-    # A record that waits is its bytes; then come its offset, or its error.
+    # The bytes of a waiting record; later its offset, or its error.
     __slots__ = ("_completion", "_state")
     if TYPE_CHECKING:
         _state: bytes | int | BaseException
@@ -54,15 +54,15 @@ class PushHandle:
         return not isinstance(self._state, bytes)
 
     def result(self, timeout: Duration | None = None) -> int:
-        """The record's offset; waits for it.
+        """Returns the record's offset; waits for it.
 
         Args:
             timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
 
         Raises:
-            TimeoutError: The record still waits. It is pushed later.
+            TimeoutError: The record still waits. It will be pushed later.
             Closed: The queue or the producer was closed before the record had room.
-            Poisoned: A failure to write; with sync, whether the record is durable is then unknown.
+            Poisoned: A write has failed; with sync, it is unknown whether the record is durable.
             MmapQueueError: The push failed. Records of one batch have the same error.
             RuntimeError: Called in a done-callback, for a record that waits: the producer's thread cannot wait for
                 itself.
@@ -79,7 +79,7 @@ class PushHandle:
         return self._state  # type: ignore[return-value]
 
     def exception(self, timeout: Duration | None = None) -> BaseException | None:
-        """The record's error, None when it is in the queue; waits as `result`.
+        """Returns the record's error, None when the record is in the queue; waits as `result`.
 
         Args:
             timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
@@ -102,8 +102,8 @@ class PushHandle:
     def add_done_callback(self, call: Callable[[PushHandle], object]) -> None:
         """Calls a function with this handle when it is done; at once, in this thread, when it is done already.
 
-        Else the producer's thread calls it, between two batches: it should return soon, and must not wait for this
-        producer. Exceptions that it raises go to the logger "mmapqueue".
+        Otherwise the producer's thread calls it, between two batches: the function should return soon, and must not
+        wait for this producer. Its exceptions go to the logger "mmapqueue".
 
         Args:
             call: The function.
@@ -120,7 +120,7 @@ class PushHandle:
     def future(self) -> Future[int]:
         """A `concurrent.futures.Future` of the offset, for `concurrent.futures.wait` and `asyncio.wrap_future`.
 
-        It cannot be cancelled: the record is pushed.
+        It cannot be cancelled: the record will be pushed.
 
         Example:
             >>> with queue.producer(linger=0.001) as producer:
@@ -142,7 +142,7 @@ class PushHandle:
         return future
 
     def __await__(self) -> Generator[Any, None, int]:
-        """Waits under asyncio. A cancellation ends the wait alone: the record is pushed."""
+        """Waits under asyncio. A cancellation ends the wait only: the record will be pushed."""
         if isinstance(self._state, bytes):
             # Imported on first use: asyncio is slow to import.
             import asyncio

@@ -1,4 +1,4 @@
-"""The producer that pushes one record a call without one round trip a record."""
+"""The producer that pushes records one by one, without a round trip for each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class BatchingProducer(AsyncClosing, Generic[Value]):
 
     `push` returns a handle at once. The record is in the queue when the handle is done: from then on it survives a kill
     of this process and of the JVM, as after `Queue.push`; with sync also a loss of power. A kill before that may lose
-    it: records that wait are in this process's memory.
+    the record, since waiting records are in this process's memory.
 
         with queue.producer() as producer:
             for line in lines:
@@ -44,7 +44,7 @@ class BatchingProducer(AsyncClosing, Generic[Value]):
         99
     """
 
-    # For the finalizer of one that was not made.
+    # A default, for the finalizer of a producer that was not completely made.
     _closed = True
 
     def __init__(
@@ -69,7 +69,7 @@ class BatchingProducer(AsyncClosing, Generic[Value]):
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed, or its queue.
+        """Whether the producer or its queue was closed.
 
         Example:
             >>> with queue.producer(linger=0.001) as producer:
@@ -113,7 +113,7 @@ class BatchingProducer(AsyncClosing, Generic[Value]):
         handle = PushHandle()
         handle._state = record
         handle._completion = sender
-        # This order: Ctrl-C takes effect after the append, when all is stored.
+        # In this order, Ctrl-C takes effect after the append, when everything is stored.
         sender.bytes_held += size + RECORD_BYTES
         self._append(handle)
         if sender.bytes_held >= sender.rings_at:
@@ -121,14 +121,14 @@ class BatchingProducer(AsyncClosing, Generic[Value]):
         return handle
 
     def flush(self, timeout: Duration | None = None) -> None:
-        """Returns when all records that were accepted before are in the queue; durable, with sync. Does not linger.
+        """Waits until all records accepted before are in the queue; with sync, until they are durable. Does not linger.
 
         Args:
             timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
 
         Raises:
-            TimeoutError: Some wait still: they are pushed later.
-            MmapQueueError: The first error of a record since the last flush, as its handle has it.
+            TimeoutError: Some records still wait. They will be pushed later.
+            MmapQueueError: The first error of a record since the last flush, the same as that of its handle.
             RuntimeError: Called in a done-callback.
 
         Example:
@@ -143,10 +143,10 @@ class BatchingProducer(AsyncClosing, Generic[Value]):
         self._sender.flush(Deadline(True, timeout))
 
     def close(self, timeout: Duration | None = None) -> None:
-        """Flushes, and ends the thread. Does nothing the second time, and in a forked child.
+        """Flushes, and ends the thread. Does nothing when repeated, and in a forked child.
 
-        From then on pushes raise Closed. Records that wait after an error of this call, or Ctrl-C, are still pushed
-        while the queue is open; `Queue.close` pushes those that the queue has room for, and fails the others.
+        Later pushes raise Closed. Records that still wait after an error of this call, or Ctrl-C, are pushed while the
+        queue is open; `Queue.close` pushes those for which the queue has room, and fails the others.
 
         Args:
             timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
@@ -169,7 +169,7 @@ class BatchingProducer(AsyncClosing, Generic[Value]):
         self._sender.flush(Deadline(True, timeout))
 
     def _is_of_parent(self) -> bool:
-        """Whether this is a forked child."""
+        """Whether this process is a forked child."""
         return self._handle.pid != os.getpid()
 
     def __enter__(self) -> Self:

@@ -1,11 +1,11 @@
 """The thread of a batching producer: takes records from a list, pushes them in batches, completes their handles.
 
 Pushing threads append to the list, and read and add to plain numbers: they take no lock. One append accepts a record,
-so an interrupted push (Ctrl-C) has accepted it or not. CPython switches threads, and runs signal handlers, at calls and
-jumps alone, so `bytes_held += n` is one step. All other state belongs to the thread of this module.
+so an interrupted push (Ctrl-C) has either accepted it or not. CPython switches threads and runs signal handlers only at
+calls and jumps, so `bytes_held += n` is one step. All other state belongs to the thread of this module.
 
-A thread that pushes without a pause holds the interpreter's lock for 5 ms at a time, and the thread here needs it three
-times for each batch. So after each `batch_bytes` such a thread pauses for a moment.
+A thread that pushes without a pause holds the interpreter lock for 5 ms at a time, and the sending thread needs that
+lock three times for each batch. So a pushing thread pauses for a moment after each `batch_bytes`.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from mmapqueue._values.errors import Closed, Full
 
 _LOG = logging.getLogger("mmapqueue")
 
-#: What a waiting record counts beside its bytes: its handle, and its entries in lists.
+#: Bytes counted for a waiting record besides its payload: its handle, and its entries in lists.
 RECORD_BYTES = 128
-#: A batch is sent after this share of linger: the rest is for threads to wake, here and in the JVM.
+#: A batch is sent after this fraction of linger: the rest is for threads to wake, here and in the JVM.
 _LINGER_SHARE = 0.75
 _SLICE_SECONDS = SLICE_MILLIS / 1000
-#: How long a push pauses that completes a batch: the thread wakes in this time.
+#: The pause of a push that completes a batch, in seconds: the thread wakes in this time.
 _PAUSE_SECONDS = 0.0001
-#: How long `stop` waits for the thread. A call takes a fraction of a second.
+#: The longest wait of `stop` for the thread in seconds. A call takes a fraction of a second.
 _STOP_SECONDS = 30.0
 
 _live: WeakSet[Sender] = WeakSet()
@@ -44,12 +44,12 @@ class _NoRoom(Exception):
 
 
 class Sender:
-    """Pushes in its own thread what other threads have appended to `waiting`.
+    """Pushes, in a thread of its own, the records that other threads have appended to `waiting`.
 
     Attributes:
         waiting: Handles in order; the `_state` of each is its record.
-        bytes_held: Bytes of records that are accepted and not done.
-        limit: From this many bytes on, pushes wait for room; -1 makes every push check what has ended.
+        bytes_held: Bytes of records that are accepted but not done.
+        limit: From this many bytes on, pushes wait for room; -1 makes every push check whether the producer has ended.
         rings_at: From this many bytes on, a push rings the bell.
         ended: Whether no record is accepted any more.
     """
@@ -69,17 +69,17 @@ class Sender:
         self._buffer_bytes = buffer_bytes
         self._sync = sync
         self._bell = Bell()
-        # Why the thread must not linger: a flush, a close.
+        # The reasons not to linger: a flush, a close.
         self._urgent = False
         self._stopping = False
-        # Whether a queue without room ends the thread: the queue is being closed.
+        # Whether the thread ends when the queue has no room, because the queue is being closed.
         self._queue_closes = False
         # Guards callbacks, and signals progress.
         self._progress = threading.Condition()
         self._callbacks: dict[PushHandle, list[Callable[[PushHandle], object]]] = {}
-        # Each round pushes everything that was accepted before it.
+        # Each round pushes all records that were accepted before it began.
         self._begun = self._completed = 0
-        # The handles of the round, and how many of them are done.
+        # The handles of the round, and the number of those that are done.
         self._rest: list[PushHandle] = []
         self._done = 0
         self._failure: BaseException | None = None
@@ -92,7 +92,7 @@ class Sender:
     # ---- pushing threads
 
     def ring(self) -> None:
-        """Wakes the thread: the first record waits, or another batch is full."""
+        """Wakes the thread: the first record waits, or a batch is full."""
         held = self.bytes_held
         self.rings_at = self._batch_bytes if held < self._batch_bytes else held + self._batch_bytes
         self._bell.ring()
@@ -102,10 +102,10 @@ class Sender:
             sleep(_PAUSE_SECONDS)
 
     def await_room(self, deadline: Deadline) -> None:
-        """Returns when a record may be appended.
+        """Waits until a record may be appended.
 
         Raises:
-            Full: Not in time.
+            Full: There was no room in time.
             Closed: The producer or the queue is closed.
         """
         while True:
@@ -126,12 +126,12 @@ class Sender:
                     self._progress.wait(deadline.seconds(_SLICE_SECONDS))
 
     def wait(self, handle: PushHandle, timeout: Duration | None) -> None:
-        """Returns when a handle is done."""
+        """Waits until a handle is done."""
         deadline = Deadline(True, timeout)
         self._await(handle.done, deadline, "the record waits to be pushed")
 
     def add_callback(self, handle: PushHandle, call: Callable[[PushHandle], object]) -> bool:
-        """Registers a call; returns False when the handle is done."""
+        """Registers a function; returns False when the handle is done."""
         with self._progress:
             if handle.done():
                 return False
@@ -139,8 +139,8 @@ class Sender:
             return True
 
     def flush(self, deadline: Deadline) -> None:
-        """Returns when all that was accepted before is done; raises the first error since the last flush."""
-        # A round that has begun may lack the last records: the next one has them.
+        """Waits until all records accepted before are done; raises the first error since the last flush."""
+        # A round that has begun may lack the last records, so the next round is waited for.
         target = self._begun + 1
         self._urgent = True
         self._bell.ring()
@@ -150,13 +150,13 @@ class Sender:
             raise failure.with_traceback(None)
 
     def stop(self) -> None:
-        """Accepts no more records; the thread ends when all are done. Takes no lock: for finalizers, too."""
+        """Stops accepting records; the thread ends when all are done. Takes no lock, so finalizers may call it."""
         self._stopping = self._urgent = True
         self.limit = -1
         self._bell.ring()
 
     def stop_with_queue(self) -> None:
-        """Ends the thread: pushes what the queue has room for now. For a caller within a Shield; raises nothing."""
+        """Ends the thread; pushes records that the queue has room for. For a caller within a Shield; raises nothing."""
         self._queue_closes = True
         self.stop()
         if threading.current_thread() is not self._thread:
@@ -200,16 +200,16 @@ class Sender:
             rest = self._rest[self._done :]
             self.ended = True
             self.limit = -1
-            # A push that comes too late rings, and fails.
+            # A push that came too late rings, and then fails.
             self.rings_at = 0
             self._fail(rest, self._closed_error())
             self._fail_waiting()
             self._handle.producers.discard(self)
 
     def _sleep(self) -> None:
-        """Waits for a record. A return without one does no harm."""
+        """Waits for a record. A spurious return is harmless."""
         self.rings_at = 0
-        # A push that came before has not rung.
+        # A push that came before this store has not rung.
         if not self.waiting and not self._stopping:
             self._bell.wait(None)
 
@@ -223,11 +223,11 @@ class Sender:
             self._bell.wait(left)
 
     def _round(self) -> None:
-        """Pushes all that waits now."""
+        """Pushes all records that wait at this moment."""
         self._urgent = False
         self._begun += 1
         self._done = 0
-        # Appends of other threads come after these.
+        # Records that other threads append later belong to the next round.
         self._rest = self.waiting[:]
         del self.waiting[: len(self._rest)]
         while self._done < len(self._rest):
@@ -239,7 +239,7 @@ class Sender:
             self._progress.notify_all()
 
     def _push_batch(self) -> None:
-        """Pushes the next records of the round: as many as fit into the shared buffer."""
+        """Pushes the next records of the round, as many as fit into the shared buffer."""
         start, batch = self._done, 1
         try:
             own = self._producer.begin_large()
@@ -255,7 +255,7 @@ class Sender:
         except _NoRoom:
             raise
         except Exception as error:
-            # The batch's error reaches each of its handles that is not done.
+            # The batch's error becomes that of each of its handles that is not done.
             self._fail(self._rest[self._done : start + batch], error)
 
     def _push_records(self, own: PushBuffer, records: list[bytes], lengths: list[int]) -> None:
@@ -291,7 +291,7 @@ class Sender:
             raise _NoRoom
 
     def _complete(self, first: int, pushed: int, size: int) -> None:
-        """Completes the next handles of the round: their records have `size` bytes, and offsets from `first` on."""
+        """Completes the next handles of the round: the records have `size` bytes, and offsets from `first` on."""
         self._no_room = False
         handles = self._rest[self._done : self._done + pushed]
         for offset, handle in enumerate(handles, first):
@@ -320,7 +320,7 @@ class Sender:
             if self._callbacks:
                 calls = [(handle, self._callbacks.pop(handle)) for handle in handles if handle in self._callbacks]
             self._progress.notify_all()
-        # Without the lock: this is the caller's code.
+        # Called without the lock, since this is the caller's code.
         for handle, functions in calls:
             for function in functions:
                 try:
@@ -329,7 +329,7 @@ class Sender:
                     _LOG.exception("a done-callback of a producer has failed")
 
     def _fail_waiting(self) -> None:
-        """Fails what was accepted after the end. Any thread."""
+        """Fails the records that were accepted after the end. Any thread."""
         with self._progress:
             late = self.waiting[:]
             del self.waiting[: len(late)]
@@ -340,7 +340,7 @@ class Sender:
 
 
 def _end_in_child() -> None:
-    """After a fork the thread is the parent's: pushes of the child raise."""
+    """Ends all producers in a forked child, where pushes raise: the thread exists in the parent alone."""
     for sender in _live:
         sender.limit = -1
 

@@ -1,4 +1,4 @@
-"""One consumer: its pops, what it prefetches, its acks, and what interrupted calls leave to the next pop.
+"""One consumer: pops, prefetched records, acks, and the records that interrupted calls leave to the next pop.
 
-Begin with `popper.py`; `acks.py` has the acks, which reach the JVM together.
+Begin with `popper.py`; `acks.py` has the acks, which are sent to the JVM together.
 """

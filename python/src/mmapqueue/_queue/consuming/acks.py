@@ -1,9 +1,9 @@
 """Acks of one consumer: coalesced in this process, sent to the JVM together.
 
-An ack appends an offset to a list: no lock, no call. The offsets reach the JVM before the next call that could see a
-difference (a pop from the JVM, which takes them along, a nack, a seek, lag, statistics, flush, close), and by a thread
-after ack_linger, unless a pop has just sent others. Acks never undo anything, so their order does not matter. A kill
-before that loses them: the records are redelivered.
+An ack appends an offset to a list, without a lock or a call. The offsets are sent to the JVM before the next call that
+could see a difference (a pop from the JVM, which carries them, a nack, a seek, lag, statistics, flush, close), and
+otherwise by a thread after ack_linger, unless a pop has just sent others. Acks never undo anything, so their order does
+not matter. A kill before they are sent loses them: the records are redelivered.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ _Result = TypeVar("_Result")
 
 _LOG = logging.getLogger("mmapqueue")
 
-#: No message has it.
+#: The default of `Pending.origin`: no message has it.
 _NO_ORIGIN = Origin("", None)
 
 
 class Pending:
-    """Acks that the JVM does not have, of records that were popped since the last seek.
+    """Acks that were not sent to the JVM yet, of records that were popped since the last seek.
 
     Attributes:
-        origin: The origin of these records, by identity: a message that has it was delivered, and its ack cannot fail.
-            By default one that no message has: acks are sent at once.
+        origin: The origin of these records, by identity: a message with this origin was delivered, so its ack cannot
+            fail. By default an origin that no message has: acks are then sent at once.
         up_to: Offsets of cumulative acks.
         single: Offsets of records acked alone.
         rings: Whether the next ack wakes the thread.
@@ -61,7 +61,7 @@ class Pending:
 
 
 class Acks(ABC):
-    """The calls of a consumer that answer for popped records. Safe for any number of threads.
+    """The calls of a consumer that ack, requeue and release popped records. Safe for any number of threads.
 
     Attributes:
         handle: The open queue.
@@ -70,7 +70,7 @@ class Acks(ABC):
         origin: The origin of the messages that it pops.
         closed: Whether this process has closed the consumer.
         undelivered: Records that the next pop delivers before new ones.
-        in_blocks: Offsets of messages within a `with` block that were neither acked nor nacked.
+        in_blocks: Offsets of messages in a `with` block that were neither acked nor nacked yet.
         pending: Acks that are not sent.
     """
 
@@ -82,29 +82,29 @@ class Acks(ABC):
         self.closed = False
         self.undelivered = Undelivered()
         self.in_blocks: set[int] = set()
-        # Losses not yet raised: records were delivered first.
+        # Losses that were not raised yet: the records before them are delivered first.
         self._dropped: deque[Dropped] = deque()
         self._linger = linger
-        # How often acks were sent, and what of it the thread has seen.
+        # Number of times that acks were sent, and the number that the thread has seen.
         self._sends = self._sends_seen = 0
-        # Held during the calls that send.
+        # Held during the calls that send acks.
         self._ack_lock = threading.Lock()
         self._bell = Bell()
-        # This consumer, while acks are pending; the thread refers to the list. So acks of a queue that the program drops
-        # without a close are sent, too.
+        # Holds this consumer while acks are pending. The thread refers to the list, so acks are also sent for a queue
+        # that the program drops without a close.
         self._holding: list[Acks] = []
-        # One entry until the thread is started: its pop is atomic.
+        # One entry until the thread is started; popping it is atomic.
         self._unstarted = [None]
-        # A heap of times, by `time.monotonic`: a requeued record is due, which prefetched ones must not precede.
+        # A heap of times, by `time.monotonic`: a requeued record is then due, and must come before prefetched ones.
         self._due: list[float] = []
         self.renew_origin()
 
     def new_origin(self) -> OpenOrigin:
-        """An origin that is another object than that of popped messages."""
+        """A new origin object, which no popped message has."""
         return OpenOrigin.of(self.handle.origin.queue, self.name, self.handle.serializer, self)
 
     def renew_origin(self) -> None:
-        """Forgets pending acks: the consumer moves. Messages from before are acked one by one from now on."""
+        """Discards pending acks, because the consumer moves. Messages from before the move are acked one by one."""
         self.origin = self.new_origin()
         self.pending = Pending(self.origin) if self._linger else Pending()
 
@@ -122,7 +122,7 @@ class Acks(ABC):
         return Closed(f"the consumer {self.name} of the queue in {self.handle.path} is closed")
 
     def call(self, name: str, *arguments: int | str | bytes) -> Any:
-        """Calls a method of the handle for this consumer, which has all acks before."""
+        """Calls a method of the handle for this consumer, after all pending acks were sent."""
         if self.closed:
             self.check()
         try:
@@ -136,7 +136,7 @@ class Acks(ABC):
     def _forget_dropped(self, error: Dropped) -> None:
         self.undelivered.drop(error.first, error.last)
 
-    # ---- the calls of users
+    # ---- calls of users
 
     def ack(self, offset: int) -> None:
         """Acks a record and every one before it."""
@@ -151,7 +151,7 @@ class Acks(ABC):
 
         Args:
             offset: The record's offset.
-            origin: The origin of its message, if there is one.
+            origin: The origin of the record's message; None for an offset alone.
         """
         pending = self.pending
         if origin is pending.origin:
@@ -195,7 +195,7 @@ class Acks(ABC):
         packed = array("q", offsets).tobytes()
         with Shield(), self.handle.pool.borrow(len(packed)) as buffer:
             if len(packed) > buffer.payload_limit:
-                # Takes any length, four times slower.
+                # The general form, for any length; four times slower.
                 self.handle.call_only("ackMany", self.number, packed)
                 return
             buffer.memory.store(names.PAYLOAD, packed)
@@ -205,7 +205,7 @@ class Acks(ABC):
                 raise self.closed_error() from None
 
     def _check_delivered(self, what: str, offsets: Collection[int]) -> None:
-        """Raises OutOfRange for a record that the JVM has popped and no caller has received."""
+        """Raises OutOfRange for a record that the JVM has popped, but no caller has received."""
         if not self.undelivered:
             return
         here = self.undelivered.offsets()
@@ -220,10 +220,10 @@ class Acks(ABC):
             error.requested, error.first, error.last = wrong, first, last
             raise error
 
-    # ---- acks that linger
+    # ---- lingering acks
 
     def ring(self) -> None:
-        """Wakes the thread that sends pending acks after ack_linger."""
+        """Wakes the thread, which sends pending acks after ack_linger."""
         self.pending.rings = False
         self._holding[:] = [self]
         self._bell.ring()
@@ -241,14 +241,14 @@ class Acks(ABC):
         Raises:
             MmapQueueError: The JVM does not answer. The acks stay pending.
         """
-        # The thread empties `pending` with the lock held: what it sends has arrived when the lock is free.
+        # The thread empties `pending` with the lock held, so what it has taken was sent when the lock is free.
         if not self.pending and not self._ack_lock.locked():
             return False
         with Shield(), self._ack_lock:
             return self._send(self.pending)
 
     def take_cumulative(self) -> int:
-        """Takes the cumulative acks, for a pop that sends them; returns the last record's offset, -1 without one."""
+        """Takes the cumulative acks, for a pop that sends them; returns the last record's offset, -1 for none."""
         with self._ack_lock:
             self._sends += 1
             return max(_drained(self.pending.up_to), default=-1)
@@ -278,12 +278,12 @@ class Acks(ABC):
             self._ack_each(offsets)
         except (Dropped, OutOfRange) as error:
             self._note(error)
-            # None was acked: those that still exist are.
+            # None was acked: ack those that still exist.
             for offset in offsets:
                 self._send_one("ackSingle", offset)
 
     def _send_one(self, name: str, offset: int) -> None:
-        # The JVM reports a loss once. After one, records may not be popped any more: they are redelivered.
+        # The JVM reports a loss once. After it, records may not be in flight any more: they are redelivered.
         for _ in range(2):
             try:
                 self.handle.call_only(name, self.number, offset)
@@ -301,8 +301,8 @@ class Acks(ABC):
             _LOG.debug("not acked: %s", error)
 
     def tidy(self) -> float | None:
-        """For the thread: does what is due; returns when it is due next, in seconds; None: at the bell."""
-        # Pops of the last moments may have sent all that are older than linger.
+        """For the thread: does what is due; returns the seconds until the next work, None to wait for the bell."""
+        # Pops of the last moments may have sent all acks that are older than linger.
         sent = self._sends != self._sends_seen or self.send_acks()
         self._sends_seen = self._sends
         self.release_due()
@@ -310,20 +310,20 @@ class Acks(ABC):
         if sent:
             return min(self._linger, left)
         self.rest()
-        # An ack that came before has not rung.
+        # An ack that came before that store has not rung.
         if self.pending:
             self._holding[:] = [self]
             return 0.0
         return None if left is inf else left
 
     def rest(self) -> None:
-        """For the thread: the next ack wakes it."""
+        """Lets the next ack wake the thread. For that thread."""
         self._holding.clear()
         self.pending.rings = True
 
     @abstractmethod
     def requeued(self, delay: float) -> None:
-        """After a nack: the record comes before prefetched ones, also after a delay, in seconds."""
+        """Notes a nack: the record must come before prefetched ones, also after a delay, in seconds."""
 
     @abstractmethod
     def release_due(self) -> None:
@@ -331,14 +331,14 @@ class Acks(ABC):
 
 
 def _drained(offsets: list[int]) -> list[int]:
-    """Takes all entries. The caller holds the lock of acks; entries that other threads append now stay."""
+    """Takes all entries. The caller holds the lock of acks; entries that other threads append during the call stay."""
     found = offsets[:]
     del offsets[: len(found)]
     return found
 
 
 def _linger(reference: ref[Acks], bell: Bell, holding: list[Acks], linger: float) -> None:
-    """The thread of a consumer that acks. It refers to the consumer by `holding` alone, while acks are pending."""
+    """The thread of a consumer that sends lingering acks. It holds the consumer only while acks are pending."""
     seconds: float | None = None
     while True:
         if bell.wait(seconds):

@@ -1,6 +1,6 @@
-"""The shared buffers of a consumer's threads, and what interrupted calls leave in them.
+"""The shared buffers of a consumer's threads, and the records that interrupted calls leave in them.
 
-`popper.py` says why none of it is lost.
+`popper.py` explains why none of them is lost.
 """
 
 import threading
@@ -20,7 +20,7 @@ from mmapqueue._queue.consuming.undelivered import NEVER, Undelivered
 from mmapqueue._queue.handle import QueueHandle, living
 from mmapqueue._values.errors import Closed, Dropped, MmapQueueError
 
-#: A call takes a fraction of a second. After this time the JVM counts as stopped.
+#: The longest wait for a running call in seconds, after which the JVM counts as stopped.
 _MAX_CALL_SECONDS = 30.0
 
 
@@ -36,14 +36,14 @@ class ThreadBuffers(Prefetch):
         self._buffers: WeakValueDictionary[int, PopBuffer] = WeakValueDictionary()
         # Unfinished calls of threads that have ended.
         self._orphans: list[State] = []
-        # The lock is held while the consumer moves. Pops read `_paused` without a lock.
+        # The lock is held while the consumer moves. Pops read `_paused` without the lock.
         self._pause_lock = threading.Lock()
         self._paused = False
 
     # ---- one call
 
     def begin(self) -> PopBuffer:
-        """This thread's buffer, empty and marked busy."""
+        """Returns this thread's buffer, empty and marked busy."""
         handle = self.handle
         own: PopBuffer
         try:
@@ -82,7 +82,7 @@ class ThreadBuffers(Prefetch):
                 return
 
     def _abort(self, own: PopBuffer) -> None:
-        """After an error: keeps what this call has popped for the next pop of any thread."""
+        """After an error: keeps the records that this call has popped for the next pop of any thread."""
         buffer, answered, _ = own.state
         try:
             if buffer.last_call == answered:
@@ -92,7 +92,7 @@ class ThreadBuffers(Prefetch):
             own.busy = False
 
     def _check_answered(self, error: MmapQueueError) -> MmapQueueError:
-        """The error of a pop that popped nothing; raises it if the JVM has not answered: it may have popped."""
+        """The error of a pop that popped nothing; raises it if the JVM has not answered, as it may have popped then."""
         if isinstance(error, Closed):
             return self.closed_error()
         if error.java_class is None:
@@ -115,7 +115,7 @@ class ThreadBuffers(Prefetch):
     # ---- interrupted calls; all callers hold a Shield
 
     def _keep(self, own: PopBuffer) -> None:
-        """Empties a thread's buffer: the next pop delivers its records."""
+        """Empties a thread's buffer, so that the next pop delivers the records."""
         buffer = own.state[0]
         self._put_undelivered(own.state, own.lease_end)
         own.state = (buffer, buffer.last_call, ())
@@ -123,7 +123,7 @@ class ThreadBuffers(Prefetch):
     def _keep_orphans(self) -> None:
         while self._orphans:
             orphan = self._orphans[-1]
-            # The time of the pop is unknown.
+            # The time of the pop is unknown, so their leases count as ended.
             self._put_undelivered(orphan, monotonic() if self._visibility else NEVER)
             self._orphans.remove(orphan)
             self.handle.pool.put(orphan[0])
@@ -132,7 +132,7 @@ class ThreadBuffers(Prefetch):
         """Keeps the records of an interrupted call for the next pop."""
         buffer, answered, chunks = state
         if buffer.last_call != answered:
-            # The JVM repeats the answer of a number that it knows. If the call never arrived, this pops one record.
+            # The JVM repeats the answer to a number that it knows. If the call never arrived, this pops one record.
             try:
                 if buffer.pop(buffer.last_call, self.number, 1, 1, 0) > 0:
                     chunks = (*chunks, buffer.read(self.origin))
@@ -145,7 +145,7 @@ class ThreadBuffers(Prefetch):
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """No thread pops within, and all that was popped and not delivered is in `undelivered`. For use in a Shield."""
+        """Stops pops within the block, and moves all undelivered records to `undelivered`. For use in a Shield."""
         with self._pause_lock:
             try:
                 self._paused = True
@@ -168,7 +168,7 @@ class ThreadBuffers(Prefetch):
         self._keep_orphans()
 
     def discard_undelivered(self) -> None:
-        """Drops what was popped before the consumer moved, and makes batches of that time stale."""
+        """Drops records that were popped before the consumer moved, and makes batches of that time stale."""
         self.undelivered = Undelivered()
         self._dropped.clear()
 

@@ -1,4 +1,4 @@
-"""How far a consumer pops ahead, and how long its acks linger."""
+"""The limits of prefetching, and the time that acks linger."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from mmapqueue._values.errors import ConfigError
 _PREFETCH = 4096
 _ACK_LINGER = 0.005
 
-#: Prefetched records are about this long ahead of their delivery, in seconds, at the consumer's present pace.
+#: Prefetched records are those that the consumer takes in this time, in seconds, at its present pace.
 _AHEAD_SECONDS = 0.1
 #: The growth from one prefetch to the next.
 _GROWTH = 8
 
 
 class Pace:
-    """How many records to prefetch: what the consumer has lately taken in 0.1 s, so that a slow one holds few.
+    """The number of records to prefetch: those that the consumer lately took in 0.1 s, so that a slow one holds few.
 
-    Its steps are plain stores: threads that race cost one estimate.
+    Its steps are plain stores: a race of threads costs one estimate.
 
     Attributes:
         most: The most records.
@@ -37,7 +37,7 @@ class Pace:
         self._since = monotonic()
 
     def next(self) -> int:
-        """The number of records to pop now, at least 1."""
+        """Returns the number of records to pop now, at least 1."""
         if self.most <= 1:
             return 1
         now = monotonic()
@@ -46,16 +46,16 @@ class Pace:
         return max(1, min(self.most, last * _GROWTH, int(last * _AHEAD_SECONDS / max(seconds, 1e-9))))
 
     def popped(self, count: int) -> None:
-        """Notes how many records the pop has found."""
+        """Notes the number of records that the pop has found."""
         self._last = count
 
     def restart(self) -> None:
-        """Begins with one record again."""
+        """Starts with one record again."""
         self._last = 0
 
 
 class Ahead(NamedTuple):
-    """What a consumer does without a call into the JVM.
+    """The work that a consumer does ahead of or after calls into the JVM.
 
     Attributes:
         prefetch: The most records that it pops ahead; 0 for none.
@@ -70,14 +70,15 @@ class Ahead(NamedTuple):
         """Checks the arguments; None for the defaults, which are 0 with visibility_timeout.
 
         Raises:
-            ConfigError: Below 0; or above 0 with visibility_timeout: a lease runs from the pop in the JVM to the ack.
+            ConfigError: A value is below 0; or above 0 with visibility_timeout, as a lease runs from the pop in the
+                JVM.
         """
         leases = config["visibility_timeout"] > 0
         default = Ahead(0, 0.0) if leases else Ahead(_PREFETCH, _ACK_LINGER)
         return default.replaced(config, prefetch, ack_linger)
 
     def replaced(self, config: EffectiveConfiguration, prefetch: int | None, ack_linger: Duration | None) -> Ahead:
-        """With other values, as far as they are not None; raises as `of`."""
+        """Returns a copy with the values that are not None; raises as `of`."""
         found = Ahead(
             self.prefetch if prefetch is None else whole("prefetch", prefetch),
             self.ack_linger if ack_linger is None else seconds("ack_linger", ack_linger),

@@ -9,18 +9,18 @@ from mmapqueue._queue.consuming.undelivered import NEVER, Undelivered
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._values.message import AnyMessage
 
-#: The records of one call after another.
+#: The records of several calls, call by call.
 Chunks = tuple[Sequence[AnyMessage], ...]
 State = tuple[SharedBuffer, int, Chunks]
 
 
 class PopBuffer:
-    """What one thread pops with.
+    """The shared buffer with which one thread pops.
 
     Attributes:
         state: The shared buffer; the number of its last call that was answered; records read and not delivered.
         busy: Whether a call runs.
-        lease_end: When the first lease of these records ends, by `time.monotonic`.
+        lease_end: The end of the first lease of these records, by `time.monotonic`.
     """
 
     __slots__ = ("__weakref__", "_handle", "_orphans", "busy", "lease_end", "state")
@@ -37,7 +37,7 @@ class PopBuffer:
         self.state[0].memory.close()
 
     def __del__(self) -> None:
-        """The thread has ended, maybe within a call. Finalizers take no lock."""
+        """Releases the buffer when the thread has ended, perhaps within a call. Finalizers take no lock."""
         buffer, answered, chunks = self.state
         if chunks or buffer.last_call != answered:
             self._orphans.append(self.state)
@@ -50,8 +50,8 @@ class Batch(NamedTuple):
 
     Attributes:
         messages: The records.
-        lease_end: When the first of their leases ends, by `time.monotonic`. From then on the JVM redelivers them.
-        undelivered: Takes the rest of a batch. The consumer has another one after a seek: the batch is stale.
+        lease_end: The end of the first lease, by `time.monotonic`. From then on the JVM redelivers records.
+        undelivered: Takes the rest of the batch. After a seek the consumer has another one, and the batch is stale.
     """
 
     messages: list[AnyMessage]

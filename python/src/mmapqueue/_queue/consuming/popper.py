@@ -1,9 +1,9 @@
 """Pops records from the JVM: none is lost, none is delivered twice.
 
-One store delivers a record: the one into `PopBuffer.state` right before the return. No call follows that could raise.
-Before that store, the record is in the shared buffer, where the JVM repeats the answer of the last call on request, or
-in that state. The next pop takes it from either. So an interrupted pop (Ctrl-C, an exception from a signal handler)
-loses no record and delivers none twice.
+A record is delivered by one store: the one into `PopBuffer.state` right before the return. No call follows it that
+could raise. Before that store, the record is in the shared buffer, where the JVM repeats the answer of the last call on
+request, or in that state. The next pop takes the record from either. So an interrupted pop (Ctrl-C, an exception from a
+signal handler) loses no record, and delivers none twice.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,15 +40,15 @@ class Popper(ThreadBuffers):
     def pop_into(
         self, own: PopBuffer, most: int, max_bytes: int, deadline: Deadline, read: Read = SharedBuffer.read
     ) -> int:
-        """Pops into the thread's buffer; returns how many records that holds.
+        """Pops into the thread's buffer; returns the number of records that the buffer then holds.
 
         Args:
             own: The thread's buffer, from `begin`.
             most: The most records.
             max_bytes: The most bytes of data; a first record is popped whatever its size.
             deadline: The end of the wait for a first record.
-            read: Reads the records of one call of the JVM. Other results than a list are still in the shared buffer: no
-                other call follows then.
+            read: Reads the records of one call of the JVM. If it returns anything but a list, the records are still in
+                the shared buffer, and no other call follows.
         """
         self.keep_ready()
         if self.pending and (self.undelivered or self.pending.single):
@@ -61,11 +61,11 @@ class Popper(ThreadBuffers):
                 self._begin_after_pause(own)
                 return self.pop_into(own, most, max_bytes, deadline, read)
             if not count and (self.undelivered or length_hint(self.ready)):
-                # Another thread has popped ahead since.
+                # Another thread has prefetched since.
                 return self.pop_into(own, most, max_bytes, deadline, read)
             if not count:
                 if self._dropped:
-                    with suppress(IndexError):  # Another thread has raised it.
+                    with suppress(IndexError):  # Another thread has raised the loss.
                         raise self._dropped.popleft()
                 if self._visibility:
                     own.lease_end = monotonic() + self._visibility
@@ -93,7 +93,7 @@ class Popper(ThreadBuffers):
             if failure is not None and not count and not self._may_retry(failure, deadline):
                 raise failure
             if not batch:
-                # Records come first: the next call meets the failure again.
+                # The records are delivered first: the next call meets the failure again.
                 if count or (deadline.has_passed() and not self._dropped):
                     break
                 continue
@@ -103,18 +103,18 @@ class Popper(ThreadBuffers):
             if count < most:
                 taken = sum(len(message.data) for message in batch)
                 size += taken
-                # The JVM stops early for want of records, or of room. Here any record would have fitted.
+                # The JVM stops early when records or room run out. Here any record would have fitted.
                 if len(batch) < asked and taken + self.handle.max_event_size <= budget:
                     break
                 self._grow(own)
         return count
 
     def _may_take_more(self, size: int, max_bytes: int, count: int) -> bool:
-        """Whether any record still fits. A first record is delivered whatever its size."""
+        """Whether any further record fits. A first record is delivered whatever its size."""
         return not count or max_bytes - size >= self.handle.max_event_size
 
     def _take_undelivered(self, own: PopBuffer, most: int, max_bytes: int) -> tuple[int, int]:
-        """Takes undelivered records into the thread's buffer; returns how many records and bytes."""
+        """Takes undelivered records into the thread's buffer; returns the number of records, and their bytes."""
         with Shield():
             taken, size, lease_end = self.undelivered.take(most, max_bytes)
             if taken:
@@ -124,13 +124,13 @@ class Popper(ThreadBuffers):
         return len(taken), size
 
     def _may_retry(self, error: MmapQueueError, deadline: Deadline) -> bool:
-        """Whether to pop again: a loss is raised later, from a queue; other threads may ack before the deadline."""
+        """Whether to pop again: a loss is raised later, after the records; other tasks may ack before the deadline."""
         return isinstance(error, Dropped) or (isinstance(error, UnackedLimit) and not deadline.has_passed())
 
     def pop_with(self, pop: Callable[[PopBuffer], _Result]) -> tuple[PopBuffer, State, _Result]:
-        """Makes a result of popped records. The caller delivers it: `own.state = empty`, then `own.busy = False`.
+        """Makes a result of popped records. The caller delivers: `own.state = empty`, then `own.busy = False`.
 
-        An error keeps what was popped for the next pop of any thread.
+        After an error, the popped records are kept for the next pop of any thread.
 
         Args:
             pop: Fills the buffer, by `pop_into`, and makes the result.
@@ -157,14 +157,14 @@ class Popper(ThreadBuffers):
         return self.pop_with(pop)
 
     def pop_batch(self, most: int, max_bytes: int, deadline: Deadline) -> Batch:
-        """Pops records. No signal handler may interrupt the caller: not the main thread, or within a Shield."""
+        """Pops records. The caller is not interrupted by signal handlers: not the main thread, or within a Shield."""
         own, empty, batch = self.begin_batch(most, max_bytes, deadline)
         own.state = empty
         own.busy = False
         return batch
 
     def pop_one(self, deadline: Deadline) -> AnyMessage:
-        """As `Consumer.pop`, where nothing is prefetched; prefetches."""
+        """As `Consumer.pop`, when nothing is prefetched; prefetches."""
         own, empty, message = self.pop_with(lambda own: self._pop_first(own, deadline))
         own.state = empty
         own.busy = False
@@ -176,9 +176,9 @@ class Popper(ThreadBuffers):
         return own.state[2][0][0]
 
     def _pop_ahead(self, own: PopBuffer) -> bool:
-        """Pops several records if that needs no wait: the first one stays in the buffer, the others become ready.
+        """Pops several records if no wait is needed: the first stays in the buffer, the others become ready.
 
-        Does nothing while other threads pop: each of them gets a record as it comes.
+        Does nothing while other threads pop, so that each of them gets records as they arrive.
         """
         most = self.pace.next()
         self.pace.popped(1)
@@ -210,7 +210,7 @@ class Popper(ThreadBuffers):
                 with Shield():
                     buffer = own.state[0]
                     message = buffer.read(self.origin)[0] if buffer.peek(self.number) > 0 else None
-            # Not the origin of popped records: it was not delivered.
+            # With another origin than popped records, since the record was not delivered.
             return message and message._replace(origin=self.new_origin())
         except Closed:
             raise self.closed_error() from None
@@ -218,12 +218,12 @@ class Popper(ThreadBuffers):
             own.busy = False
 
     def is_stale(self, batch: Batch) -> bool:
-        """Whether the rest must not be delivered: the consumer was moved, or the leases have ended."""
+        """Whether the rest of a batch must not be delivered: the consumer was moved, or the leases have ended."""
         ended = batch.lease_end is not NEVER and batch.lease_end <= monotonic()
         return ended or self.undelivered is not batch.undelivered
 
     def close(self) -> None:
-        """Ends, and closes the consumer in the JVM."""
+        """Ends this consumer, and closes it in the JVM."""
         if self.handle.pid != getpid():
             return
         with Shield():
@@ -231,12 +231,12 @@ class Popper(ThreadBuffers):
                 return
             self.end()
             self.closed = True
-            # Another thread may just have prefetched.
+            # Another thread may have prefetched just now.
             self.forget_ready()
             self._bell.ring()
             try:
                 self.handle.call("closeConsumer", self.number)
             except Closed:
-                pass  # Another thread closed the queue, and so the consumer.
+                pass  # Another thread has closed the queue, and so the consumer.
             finally:
                 self.discard_undelivered()

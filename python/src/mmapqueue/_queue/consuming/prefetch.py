@@ -1,4 +1,4 @@
-"""Records that one consumer has popped ahead, and delivers one by one without a call."""
+"""Records that one consumer has prefetched, and delivers one by one without a call."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Prefetch(Acks):
     """The prefetched records of a consumer. Safe for any number of threads.
 
     Attributes:
-        ready: Prefetched records, an iterator: each goes to the thread that asks first. A `for` that returns at once
-            takes one in a single step, so Ctrl-C loses none. Their offsets are above those of all records delivered
-            before they were popped.
-        pace: How many to prefetch.
+        ready: An iterator over prefetched records: each goes to the thread that asks first. A `for` that returns at
+            once takes one in a single step, so Ctrl-C loses none. Their offsets are above those of all records that
+            were delivered before they were popped.
+        pace: The number of records to prefetch.
     """
 
     def __init__(self, handle: QueueHandle, name: str, ahead: Ahead) -> None:
@@ -41,13 +41,13 @@ class Prefetch(Acks):
         self.pace = Pace(ahead.prefetch)
         # The highest offset that the JVM has popped since the last seek.
         self._highest = -1
-        # Held while `ready` is exchanged. Pops take from it without a lock.
+        # Held while `ready` is exchanged. Pops take records from it without a lock.
         self._ready_lock = threading.Lock()
         _live.add(self)
 
     @abstractmethod
     def paused(self) -> AbstractContextManager[None]:
-        """No thread pops within, and all that was popped and not delivered is in `undelivered`. For use in a Shield."""
+        """Stops pops within the block, and moves all undelivered records to `undelivered`. For use in a Shield."""
 
     def publish(self, rest: list[AnyMessage], in_order: bool) -> None:
         """Makes prefetched records ready; redelivered ones wait in `undelivered`, where a cumulative ack finds them."""
@@ -60,12 +60,12 @@ class Prefetch(Acks):
             self.forget_ready()
 
     def forget_ready(self) -> None:
-        """Delivers no record that was prefetched: the consumer is closed, or they are lost."""
+        """Drops prefetched records: the consumer is closed, or they are lost."""
         with Shield(), self._ready_lock:
             self.ready = iter(())
 
     def keep_ready(self) -> None:
-        """Puts prefetched records first in `undelivered`."""
+        """Moves prefetched records to the front of `undelivered`."""
         if length_hint(self.ready):
             with Shield(), self._ready_lock:
                 rest = list(self.ready)
@@ -76,12 +76,12 @@ class Prefetch(Acks):
         return next(copy(self.ready), None)
 
     def _forget_dropped(self, error: Dropped) -> None:
-        """After a loss the JVM pops anew from its end on: prefetched records would come twice."""
+        """Drops prefetched records after a loss: the JVM pops anew from its end, so they would come twice."""
         super()._forget_dropped(error)
         self.forget_ready()
 
     def begin_move(self) -> None:
-        """Sends the acks from before a move. For use in a Shield."""
+        """Sends pending acks before a move. For use in a Shield."""
         pending = self.pending
         self.renew_origin()
         self._highest = -1
@@ -93,13 +93,13 @@ class Prefetch(Acks):
         self.keep_ready()
         offsets = array("q", sorted(self.undelivered.offsets()))
         if offsets:
-            # The JVM refuses a record that is in flight no more: nothing to release.
+            # The JVM raises for a record that is not in flight any more: nothing to release then.
             with suppress(MmapQueueError):
                 self.handle.call("release", self.number, offsets.tobytes())
             self.undelivered.drop(offsets[0], offsets[-1])
 
     def requeued(self, delay: float) -> None:
-        """After a nack: undelivered records are released when the requeued one is due, and so come after it."""
+        """After a nack: undelivered records are released once the requeued one is due, so that they come after it."""
         self.pace.restart()
         if not delay:
             if self.ahead():
@@ -110,7 +110,7 @@ class Prefetch(Acks):
             self.ring()
 
     def release_due(self) -> None:
-        """Releases undelivered records when a requeued one is due. For the thread that sends acks."""
+        """Releases undelivered records once a requeued one is due. Called by the thread that sends acks."""
         now = monotonic()
         if self._due and self._due[0] <= now:
             while self._due and self._due[0] <= now:
@@ -129,11 +129,11 @@ class Prefetch(Acks):
     # ---- what the JVM counts as popped
 
     def ahead(self) -> int:
-        """How many records the JVM has popped and no caller has received."""
+        """The number of records that the JVM has popped, but no caller has received."""
         return length_hint(self.ready) + len(self.undelivered)
 
     def _check_delivered(self, what: str, offsets: Collection[int]) -> None:
-        """Raises OutOfRange for a record that the JVM has popped and no caller has received."""
+        """Raises OutOfRange for a record that the JVM has popped, but no caller has received."""
         upcoming = self.next_ready()
         if upcoming is not None and max(offsets) >= upcoming.offset:
             self.keep_ready()
@@ -141,18 +141,18 @@ class Prefetch(Acks):
 
 
 class Unopened:
-    """What a queue pops and acks with before its consumer is open: nothing is ready, and no ack is coalesced."""
+    """Takes the place of a queue's consumer before it is open: nothing is ready, and no ack is coalesced."""
 
     ready: Iterator[AnyMessage] = iter(())
     pending = Pending()
     in_blocks: frozenset[int] = frozenset()
 
     def ring(self) -> None:
-        """No ack lingers."""
+        """Does nothing: no ack lingers."""
 
 
 def _end_in_child() -> None:
-    """After a fork the connection is the parent's: pops and acks of the child raise."""
+    """Ends all consumers in a forked child, where pops and acks raise: the connection belongs to the parent."""
     for popper in _live:
         popper.ready = iter(())
         popper.pending = Pending()

@@ -1,4 +1,4 @@
-"""Records that the JVM has popped and no caller has received. The next pop delivers them first."""
+"""Records that the JVM has popped, but no caller has received. The next pop delivers them first."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from time import monotonic
 
 from mmapqueue._values.message import AnyMessage
 
-#: The end of a lease where visibility_timeout is 0.
+#: The lease end where visibility_timeout is 0.
 NEVER = inf
 
 
@@ -20,18 +20,18 @@ class Undelivered:
     __slots__ = ("_entries",)
 
     def __init__(self) -> None:
-        # Each record with the end of its lease: from then on the JVM redelivers it.
+        # Each record with the end of its lease, from which on the JVM redelivers it.
         self._entries: deque[tuple[float, AnyMessage]] = deque()
 
     def put_first(self, messages: Iterable[AnyMessage], lease_end: float) -> None:
-        """Puts records before the others, in their order."""
+        """Puts records before the others, in the given order."""
         self._entries.extendleft([(lease_end, message) for message in reversed(list(messages))])
 
     def take(self, most: int, max_bytes: int) -> tuple[list[AnyMessage], int, float]:
         """Takes records; the first one whatever its size.
 
         Returns:
-            The records; bytes of their data; when the first of their leases ends.
+            The records; the bytes of their data; the end of their first lease.
         """
         taken: list[AnyMessage] = []
         size, lease_end = 0, NEVER
@@ -49,19 +49,19 @@ class Undelivered:
                 size += len(message.data)
                 lease_end = min(lease_end, ends)
         except IndexError:
-            pass  # That was all.
+            pass  # No record is left.
         return taken, size, lease_end
 
     def first(self) -> AnyMessage | None:
-        """The record that `take` returns next."""
+        """The record that `take` returns next; None if empty."""
         return next(iter(self._valid()), None)
 
     def offsets(self) -> set[int]:
-        """The offsets of all of them."""
+        """The offsets of all undelivered records."""
         return {message.offset for message in self._valid()}
 
     def drop(self, first: int, last: int) -> None:
-        """Forgets the records from one offset to another: they were acked, or are lost."""
+        """Drops the records from one offset to another: they were acked, or are lost."""
         kept = []
         try:
             while True:
@@ -69,7 +69,7 @@ class Undelivered:
                 if not first <= entry[1].offset <= last:
                     kept.append(entry)
         except IndexError:
-            pass  # That was all.
+            pass  # No record is left.
         self._entries.extendleft(reversed(kept))
 
     def __len__(self) -> int:

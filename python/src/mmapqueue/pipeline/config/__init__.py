@@ -1,4 +1,7 @@
-"""Configuration: models, and loading of files."""
+"""Configuration: models, and loading of files.
+
+Begin with `_model.py`; `_load.py` reads files.
+"""
 
 from mmapqueue.pipeline.config._load import Loaded, load, load_all
 from mmapqueue.pipeline.config._model import (

@@ -4,7 +4,7 @@
 |---|---|
 | `${NAME:default}` | the variable, or the default when it is unset or empty (Apache SkyWalking Satellite's syntax) |
 | `${env:NAME:-default}` | the same (OpenTelemetry's syntax) |
-| `${NAME}`, `${env:NAME}` | the variable; refused when it is unset or empty |
+| `${NAME}`, `${env:NAME}` | the variable; an error when it is unset or empty |
 | `$$` | one $ |
 """
 
@@ -22,7 +22,7 @@ _REFERENCE = re.compile(r"\$\$|\$\{([^{}]*)\}|\$\{")
 _NAME = r"([A-Za-z_][A-Za-z0-9_]*)"
 _PLAIN = re.compile(_NAME + r"(?::(.*))?", re.DOTALL)
 _PREFIXED = re.compile(r"env:" + _NAME + r"(?::-(.*))?", re.DOTALL)
-#: Satellite takes any name, and a default that may hold braces.
+#: Satellite allows any name, and a default that may contain braces.
 _SATELLITE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_.-]*):(.*)\}", re.DOTALL)
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _FLOAT = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.?[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
@@ -33,7 +33,7 @@ class Substituted(NamedTuple):
     """A text after substitution.
 
     Attributes:
-        value: The value, retyped: "5" is a number, "true" a boolean, "" is None.
+        value: The value after conversion: "5" is a number, "true" a boolean, "" is None.
         text: The same as text.
     """
 
@@ -42,7 +42,7 @@ class Substituted(NamedTuple):
 
 
 def substitute(text: str, environment: Mapping[str, str]) -> Substituted | None:
-    """Replaces references to variables. What a variable holds is taken as it is, even when it looks like a reference.
+    """Replaces references to variables. A variable's value is not searched for references.
 
     Returns:
         None when the text has no reference and no `$$`.
@@ -77,7 +77,7 @@ def substitute(text: str, environment: Mapping[str, str]) -> Substituted | None:
 
 
 def substitute_satellite(text: str, environment: Mapping[str, str]) -> Substituted | None:
-    """As Satellite does: a text that is one reference as a whole is replaced; other texts are left alone."""
+    """Substitutes as Satellite does: only a text that is one reference as a whole is replaced."""
     found = _SATELLITE.fullmatch(text)
     if found is None:
         return None
@@ -88,7 +88,7 @@ def substitute_satellite(text: str, environment: Mapping[str, str]) -> Substitut
 
 
 def retyped(text: str) -> Scalar:
-    """A whole number, a decimal one, a boolean, None for an empty text, or the text itself."""
+    """Converts a text to a whole or decimal number or a boolean; None if it is empty, else the text itself."""
     if not text:
         return None
     if _INTEGER.fullmatch(text):

@@ -26,11 +26,12 @@ KINDS: dict[str, type[Plugin]] = {"receivers": Receiver, "fetchers": Fetcher, "f
 
 @dataclass(frozen=True)
 class Loaded:
-    """A configuration, and what is to be said about it.
+    """A configuration with warnings about it.
 
     Attributes:
         pipeline: The configuration.
-        warnings: One line each, `FILE:LINE: …`: what a file of Apache SkyWalking Satellite asks for and is not there.
+        warnings: One line each, `FILE:LINE: …`: features of a file of Apache SkyWalking Satellite that are missing
+            here.
     """
 
     pipeline: Pipeline
@@ -40,7 +41,7 @@ class Loaded:
 def load(path: str | os.PathLike[str], *, environment: Mapping[str, str] | None = None) -> Pipeline:
     """Loads a configuration file, or a satellite_config.yaml of Apache SkyWalking Satellite.
 
-    Relative directories in it are relative to the file. Nothing is opened, made or started.
+    Relative directories are relative to the file. Nothing is opened, created or started.
 
     Args:
         path: The file, YAML.
@@ -122,7 +123,7 @@ class _Loading:
         for key, kind in KINDS.items():
             given = pipe.get(key)
             if given is None:
-                # `filters:` without a value.
+                # `filters:` without a value is None.
                 pipe.pop(key, None)
             elif isinstance(given, list):
                 if kind is Sender:
@@ -131,7 +132,7 @@ class _Loading:
         return pipe
 
     def _named(self, senders: list[Any], at: Location) -> list[Any]:
-        """Senders with names: one without has its type for a name, when no other one has."""
+        """Gives names to senders: a sender without one gets its type as name, when no other sender has it."""
         types = [each.get("type") for each in senders if isinstance(each, dict) and "name" not in each]
         named = []
         for index, each in enumerate(senders):
@@ -171,7 +172,7 @@ class _Loading:
         try:
             found = find(kind, name)
         except ImportError as error:
-            # Code of a plugin: it may raise anything.
+            # Code of a plugin, which may raise any exception.
             words = f"the {word} {name!r} cannot be loaded: {error}"
         except Exception as error:
             words = f"the {word} {name!r} cannot be loaded: {type(error).__name__}: {error}"
@@ -184,7 +185,7 @@ class _Loading:
         try:
             return model.model_validate(data)
         except ValidationError as error:
-            # A number or boolean where a text is wanted: as it was spelled.
+            # A number or boolean where a text is expected: use its spelling in the file.
             texts = {here: self.document.texts.get(at + here) for here in wants_text(error, data)}
             spelled = {here: text for here, text in texts.items() if text is not None}
             if spelled:
@@ -210,7 +211,7 @@ class _Loading:
                     self.problems.append(Problem(("servers", index, "tls", key), words))
 
     def _check_use(self, pipeline: Pipeline) -> None:
-        """Refuses servers that nothing uses."""
+        """Raises for servers that nothing uses."""
         used = {
             value for pipe in pipeline.pipes for each in pipe.receivers for _, value in each if isinstance(value, str)
         }
@@ -226,7 +227,7 @@ def _of_refused(error: Refused) -> Problem:
 
 
 def _replaced(data: Any, texts: Mapping[Location, str], at: Location = ()) -> Any:
-    """A copy of the data with other values at some places."""
+    """A copy of the data with other values at some locations."""
     if at in texts:
         return texts[at]
     if isinstance(data, dict):

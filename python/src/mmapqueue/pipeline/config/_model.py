@@ -1,6 +1,7 @@
 """The configuration of a pipeline.
 
-Plugin lists hold any plugin here; `_load` makes those of the types that a file names, so that only these are imported.
+Plugin lists accept any plugin here; `_load` creates plugins of the types that a file names, so that only these are
+imported.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ DEAD_LETTER = "dead_letter"
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")]
 
 
-#: Bytes of an event around what a client has sent: its meta, its source.
+#: The most bytes of an event besides the client's data: meta, source.
 ENVELOPE = 64 << 10
 
 
@@ -30,14 +31,14 @@ _ADDRESS = "an address is HOST:PORT with a port of 0 to 65535, as 127.0.0.1:4317
 
 
 def _text(value: Any) -> Any:
-    # Properties of Spark are texts; YAML has numbers and booleans, too.
+    # Properties of Spark are texts, while YAML has numbers and booleans, too.
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | float) else value
 
 
 def check_address(value: str) -> str:
-    """The value, when it is an address; raises ValueError otherwise."""
+    """Returns the value if it is an address; raises ValueError otherwise."""
     host, colon, port = value.rpartition(":")
     if not (colon and port.isascii() and port.isdigit() and int(port) <= 65_535):
         raise ValueError(_ADDRESS)
@@ -51,7 +52,7 @@ def check_address(value: str) -> str:
     return value
 
 
-#: "HOST:PORT"; port 0 takes a free one.
+#: "HOST:PORT"; port 0 means any free one.
 Address = Annotated[str, AfterValidator(check_address)]
 
 
@@ -73,7 +74,7 @@ class Server(Options):
     """A server that receivers share.
 
     Attributes:
-        name: What receivers call it.
+        name: The name by which receivers refer to it.
         type: Its protocol.
         listen: Address.
         max_connections: The most connections at a time; further ones are closed.
@@ -102,11 +103,11 @@ class Telemetry(Options):
 
 
 class Gather(Options):
-    """How events are taken.
+    """The gathering half of a pipeline.
 
     Attributes:
         processes: Processes that share the servers' ports. Each owns a partition of each queue.
-        stop_within: How long requests in flight may take when the agent stops.
+        stop_within: The time that requests in flight may take when the agent stops.
     """
 
     processes: Annotated[int, Field(ge=1, le=256)] = 1
@@ -128,21 +129,21 @@ class SparkSettings(Options):
 
 
 class Pipe(Options):
-    """From receivers and fetchers through a queue and filters to senders.
+    """A path from receivers and fetchers through a queue and filters to senders.
 
     Attributes:
-        name: Its name.
-        queue: Its queue.
-        receivers: What takes events from clients.
-        fetchers: What gets events by itself.
-        ack: When clients are answered: once the push has returned (survives kill -9), or after an fsync.
-        on_full: What becomes of events when the queue is full.
+        name: The pipe's name.
+        queue: The pipe's queue.
+        receivers: Plugins that take events from clients.
+        fetchers: Plugins that fetch events by themselves.
+        ack: Whether clients are answered after the push (survives kill -9), or after an fsync.
+        on_full: The treatment of events when the queue is full.
         filters: Applied in this order.
-        on_undecodable: What is done with records that cannot be decoded: stored in the dead-letter queue, or dropped
-            and counted.
-        dead_letter: Where records go that cannot be decoded, or sent; default: `dead_letters`.
+        on_undecodable: The treatment of records that cannot be decoded: stored in the dead-letter queue, or dropped and
+            counted.
+        dead_letter: The queue for records that cannot be decoded or sent; default: `dead_letters`.
         checkpoints: Directory of the senders' checkpoints; default: `<queue.dir>.checkpoints`.
-        senders: Where rows go. Each has a query, a consumer and a checkpoint of its own.
+        senders: The targets of rows. Each has a query, a consumer and a checkpoint of its own.
     """
 
     name: Name
@@ -164,9 +165,9 @@ class Pipe(Options):
 
     @property
     def dead_letters(self) -> DeadLetter | None:
-        """The dead-letter queue; None when nothing goes there.
+        """The dead-letter queue; None when no record can go there.
 
-        Without `dead_letter` it lies in `<queue.dir>.dead`, and keeps the newest dead letters: half the capacity of the
+        Without `dead_letter` it is in `<queue.dir>.dead`, and keeps the newest dead letters: half the capacity of the
         pipe's queue. So undecodable records never stop a query.
         """
         if self.dead_letter is not None:
@@ -186,7 +187,7 @@ class Pipe(Options):
     @model_validator(mode="after")
     def _check(self) -> Pipe:
         _check_unique("sender", [each.name for each in self.senders], "senders", "name")
-        # Those that have a name store positions under it.
+        # Only named ones: they store positions under their name.
         names = [str(getattr(each, "name", f"#{index}")) for index, each in enumerate(self.fetchers)]
         _check_unique("fetcher", names, "fetchers", "name")
         for index, sender in enumerate(self.senders):
@@ -220,10 +221,10 @@ class Pipeline(Options):
     """A configuration file.
 
     Attributes:
-        name: Its name; default: the file's name without suffix.
-        telemetry: Where metrics are served; nowhere when None.
+        name: The pipeline's name; default: the file's name without suffix.
+        telemetry: The server of metrics; None for none.
         servers: Servers that receivers of all pipes share.
-        gather: How events are taken.
+        gather: The gathering half.
         spark: The session of `process`.
         pipes: The pipes.
     """

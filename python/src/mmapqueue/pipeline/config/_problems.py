@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, in one line each."""
+"""Faults of a configuration, in one line each."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _MAX_SHOWN = 80
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong.
+    """One fault.
 
     Attributes:
-        at: Where; () for the whole file.
-        words: What, without the place.
-        line: In the file, when it is not that of `at`.
+        at: The location; () for the whole file.
+        words: The description, without the location.
+        line: The line in the file, when it is not that of `at`.
     """
 
     at: Location
@@ -69,7 +69,7 @@ def _line(file: str, line: int, problem: Problem) -> str:
 
 
 def dotted(at: Location) -> str:
-    """A location as people write it: `pipes[0].queue.dir`."""
+    """A location in the usual notation: `pipes[0].queue.dir`."""
     text = ""
     for each in at:
         if isinstance(each, int):
@@ -82,12 +82,12 @@ def dotted(at: Location) -> str:
 
 
 def is_secret(at: Iterable[str | int]) -> bool:
-    """Whether what is at a location must not be printed."""
+    """Whether the value at a location must not be printed."""
     return any(isinstance(each, str) and _SECRET.search(each) for each in at)
 
 
 def shown(at: Location, value: Any) -> str:
-    """A value as it may be printed: secrets are hidden, long values cut."""
+    """A value in printable form: secrets are hidden, long values truncated."""
     if is_secret(at):
         return "the value (hidden)"
     if isinstance(value, dict):

@@ -47,26 +47,26 @@ class QueueKeys(Options):
 
     Attributes:
         dir: Directory of the queue.
-        capacity: Bytes that it may hold; or
-        queue_capacity_segments: … segments that it may hold.
+        capacity: Bytes of the ring; or
+        queue_capacity_segments: segments of the ring.
         segment_size: Bytes of each of its files.
-        max_event_size: Bytes of an event, at most.
+        max_event_size: The most bytes of an event.
         max_in_mem_segments: The most segments that are mapped at once.
-        flush_period: ms between two flushes, at most.
-        flush_ceiling_num: Records between two flushes, at most.
-        timestamps: Whether each record stores when it was pushed.
+        flush_period: The longest time between two flushes, in ms.
+        flush_ceiling_num: The most records between two flushes.
+        timestamps: Whether each record stores the time of its push.
         max_consumer_lag: The most bytes of a consumer's lag before records are dropped for it; 0 for no limit.
-        max_age: ms after which a record that nobody has acked is dropped; 0 for never.
+        max_age: Age in ms from which records are dropped for consumers that have not acked them; 0 for never.
         retain_ms: ms for which acked records stay readable.
         retain_bytes: Bytes of acked records that stay readable.
         gc_on_idle: ms without a push after which free files are deleted; 0 for never.
         wait_strategy: How threads wait for room.
-        file_mode: Rights of new files, in octal digits.
+        file_mode: Permissions of new files, in octal digits.
         archive_uri: The archive to which the queue is shipped: a URI, or the path of a directory.
         archive_host: The name of this host in the archive.
-        archive_codec: How records are compressed in the archive.
+        archive_codec: The compression of records in the archive.
         archive_retain: ms after which records that every query has committed are deleted from the archive; 0 for never.
-        ship_period: ms between two files while there are records.
+        ship_period: ms between two files while records are pending.
         ship_bytes: Bytes of records that are shipped before the period is over.
     """
 
@@ -94,7 +94,7 @@ class QueueKeys(Options):
     ship_bytes: Annotated[Size, Field(ge=4096, le=1 << 28)] | None = None
 
     def keys(self) -> dict[str, Any]:
-        """What `mmapqueue.Queue` is opened with, apart from its directory."""
+        """The arguments of `mmapqueue.Queue`, apart from the directory."""
         return {key: value for key, value in self if key != "dir" and value is not None}
 
     @model_validator(mode="before")
@@ -150,7 +150,7 @@ class QueueSettings(QueueKeys):
 
     @property
     def total(self) -> int:
-        """Bytes that it may hold."""
+        """Bytes that the ring may hold."""
         if self.capacity is not None:
             return self.capacity
         return (self.queue_capacity_segments or 0) * self.segment_size

@@ -1,4 +1,4 @@
-"""A value that a check of several values refuses, with its place."""
+"""The error of a check of several values, with the location of the wrong one."""
 
 from pydantic_core import PydanticCustomError
 
@@ -12,5 +12,5 @@ class Refused(PydanticCustomError):
     """
 
     def __new__(cls, message: str, *at: str | int) -> "Refused":
-        # The template's braces would be taken for names.
+        # Braces of the template would be taken for names of variables.
         return super().__new__(cls, "refused", "{words}", {"words": message, "at": at})

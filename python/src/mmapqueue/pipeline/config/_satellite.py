@@ -1,4 +1,4 @@
-"""Configurations of Apache SkyWalking Satellite, as those of this package.
+"""Translates configurations of Apache SkyWalking Satellite into those of this package.
 
 What exists here is taken over, pipe by pipe; all else becomes a warning with its line.
 """
@@ -21,7 +21,7 @@ from mmapqueue.pipeline.config._satellite_parts import (
 )
 from mmapqueue.pipeline.config._yaml import Document
 
-#: Where queues lie that have no `queue_dir`, relative to the file: Satellite's default.
+#: The directory of queues without `queue_dir`, relative to the file: Satellite's default.
 _DIRECTORY = "satellite-mmap-queue"
 _ENVELOPE = 64 << 10
 _MAX_EVENT = (1 << 27) - 1
@@ -29,12 +29,12 @@ _MAX_EVENT = (1 << 27) - 1
 
 @dataclass
 class Translated:
-    """A configuration of ours, and what was left out.
+    """A translated configuration, and the parts that were left out.
 
     Attributes:
         document: The data, with the lines of Satellite's file.
-        warnings: What is not there, or is done otherwise.
-        problems: What keeps all of it from running.
+        warnings: Features that are missing here, or work differently.
+        problems: Faults that prevent all of it from running.
     """
 
     document: Document
@@ -234,7 +234,7 @@ class _Translation:
         return queue
 
     def _fit(self, queue: dict[str, Any], at: Location) -> None:
-        """Segments in which the largest event fits."""
+        """Chooses segments into which the largest event fits."""
         size = queue.get("segment_size", 262_144)
         if size < 4096:
             self.warn((*at, "segment_size"), f"{size} is raised to 4096")

@@ -1,4 +1,4 @@
-"""Which plugins of Apache SkyWalking Satellite are which ones here."""
+"""Maps plugins of Apache SkyWalking Satellite to those of this package."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-#: Protocols of SkyWalking that are received here, with their names as signals.
+#: Protocols of SkyWalking that can be received here, with their names as signals.
 _SIGNALS = {
     "log": "logs",
     "tracing": "traces",
@@ -17,7 +17,7 @@ _SIGNALS = {
     "management": "management",
     "profile": "profile",
 }
-#: Those that are sent here, too.
+#: Those that can be sent, too.
 _SENT = ("log", "tracing", "meter")
 # Earlier versions wrote nativelog for native-log.
 _RECEIVER = re.compile(rf"grpc-native-?({'|'.join(_SIGNALS)})-receiver")
@@ -54,7 +54,7 @@ class Part:
 
 
 def server_of(name: str, options: dict[str, Any]) -> Part | None:
-    """The server for one of Satellite's `sharing.servers`; None when there is none."""
+    """The server for one of Satellite's `sharing.servers`; None if it has no counterpart."""
     if name == "http-server":
         listen = str(options.get("address") or ":12800")
         return Part(name, {"name": name, "type": "http", "listen": listen, "max_message_size": 4 << 20})
@@ -86,7 +86,7 @@ def server_of(name: str, options: dict[str, Any]) -> Part | None:
 
 
 def receiver_of(plugin: str, options: dict[str, Any]) -> dict[str, Any] | None:
-    """The receiver for one of Satellite's, without its server; None when there is none."""
+    """The receiver for one of Satellite's, without its server; None if it has no counterpart."""
     native = _RECEIVER.fullmatch(plugin)
     if native is not None:
         return {"type": "skywalking", "signals": [_SIGNALS[native[1]]]}
@@ -98,7 +98,7 @@ def receiver_of(plugin: str, options: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def forwarder_of(plugin: str, client: dict[str, Any]) -> Part | None:
-    """The sender for one of Satellite's forwarders with a client of type grpc-client; None when there is none."""
+    """The sender for one of Satellite's forwarders with a client of type grpc-client; None if it has no counterpart."""
     address = str(client.get("server_addr") or "localhost:11800")
     warnings = []
     if "," in address:

@@ -12,7 +12,7 @@ from mmapqueue.pipeline.config._load import KINDS
 from mmapqueue.pipeline.config._model import Pipe, Pipeline
 from mmapqueue.pipeline.plugins import entries, find
 
-#: Anything may be a reference to an environment variable, or hold one.
+#: Any value may be a reference to an environment variable, or contain one.
 _REFERENCE = {"type": "string", "pattern": r"\$\{[^}]*\}"}
 
 
@@ -27,7 +27,7 @@ def schema() -> dict[str, Any]:
     pipes: Any = (Annotated[tuple[pipe, ...], Field(min_length=1)], ...)  # type: ignore[valid-type]
     pipeline = create_model("Pipeline", __base__=Pipeline, pipes=pipes)
     made: dict[str, Any] = _loosened(pipeline.model_json_schema(by_alias=True))
-    # Both have a default that depends on where they are.
+    # The defaults of both depend on their location.
     made["required"].remove("name")
     for definition in made["$defs"].values():
         properties = definition.get("properties", {})
@@ -51,7 +51,7 @@ def _plugins(key: str) -> Any:
 
 
 def _loosened(part: Any) -> Any:
-    """The schema with `${…}` allowed where a number, a boolean or one of several words is wanted."""
+    """The schema, with `${…}` allowed in place of a number, a boolean or one of several words."""
     if isinstance(part, list):
         return [_loosened(each) for each in part]
     if not isinstance(part, dict):

@@ -13,7 +13,7 @@ from mmapqueue.pipeline.config._problems import Location, Problem
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: Values of a file, aliases counted each time: a small file must not expand to a large one.
+#: The most values of a file, with aliases counted each time: a small file must not expand to a large one.
 _MAX_VALUES = 100_000
 _MAX_BYTES = 4 << 20
 
@@ -26,7 +26,7 @@ class Document:
         data: Mappings, lists and scalars, with variables replaced.
         lines: The line of each key and list item, from 1.
         texts: The texts of values that a substitution has retyped.
-        problems: What is wrong with it.
+        problems: The faults of the file.
         satellite: Whether it is a file of Apache SkyWalking Satellite.
     """
 
@@ -38,7 +38,7 @@ class Document:
 
 
 def read(content: bytes, environment: Mapping[str, str]) -> Document:
-    """Reads a file; raises nothing for what is wrong in it, see `Document.problems`."""
+    """Reads a file; reports faults in `Document.problems`, and raises nothing for them."""
     document = Document()
     if len(content) > _MAX_BYTES:
         document.problems.append(Problem((), f"{len(content)} bytes are too many; allowed: at most {_MAX_BYTES}"))
@@ -113,7 +113,7 @@ class _Builder:
             self._loader.flatten_mapping(node)
         result: dict[str, Any] = {}
         for key, value in node.value:
-            # Only the spelling counts: `on` and `8080` are good names of Spark's options.
+            # Only the spelling counts: `on` and `8080` are valid names of Spark's options.
             here = (*at, key.value)
             self._document.lines[here] = key.start_mark.line + 1
             result[key.value] = self.build(value, here)
@@ -146,7 +146,7 @@ class _Builder:
             return replaced.value
         try:
             value = self._loader.construct_object(node)
-        except ValueError as error:  # A date that there is not.
+        except ValueError as error:  # A date that does not exist.
             raise yaml.constructor.ConstructorError(None, None, str(error), node.start_mark) from None
         if value is None or isinstance(value, bool | int | float):
             if value is not None:

@@ -1,1 +1,4 @@
-"""Gathering: receivers and fetchers, and the way into the queue. No Spark."""
+"""Gathering: receivers and fetchers, and the inbox of the queue. No Spark.
+
+Begin with `agent.py`; `inbox.py` pushes the events.
+"""

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from mmapqueue.pipeline.gather.http_server import HttpServer
 
 _LOG = logging.getLogger("mmapqueue.pipeline")
-#: Seconds to wait for a queue while its last owner is ending: the owner may have been killed a moment ago.
+#: Seconds to wait for a queue while its last owner is ending: it may have been killed just now.
 _LOCK_TIMEOUT = 30.0
 
 
 class ServerLookup:
-    """The servers of a pipeline, as a pipe's receivers see them.
+    """The servers of a pipeline, as the receivers of a pipe use them.
 
     Attributes:
         pipe: Name of the pipe.
@@ -56,13 +56,13 @@ class ServerLookup:
 
 @dataclass
 class PipeHost(ServerLookup):
-    """One pipe of a running agent: what its receivers and fetchers run in.
+    """One pipe of a running agent: the environment of its receivers and fetchers.
 
     Attributes:
         pipe: Name of the pipe.
-        queue: Its queue.
-        inbox: The way into it.
-        log: Its logger.
+        queue: The pipe's queue.
+        inbox: The inbox of the queue.
+        log: The pipe's logger.
         shared: Whether other processes of the pipeline listen on the same ports.
     """
 
@@ -119,7 +119,7 @@ class Agent:
         gathering = [pipe for pipe in self._pipeline.pipes if pipe.receivers or pipe.fetchers]
         for pipe in gathering:
             await self._open_pipe(pipe)
-        # Stopped in the reverse order: first the servers, so that what they have taken is still pushed.
+        # Stopped in reverse order: first the servers, so that events they have taken are still pushed.
         for pipe in gathering:
             for receiver in pipe.receivers:
                 await receiver.start(self.pipes[pipe.name])
@@ -128,7 +128,7 @@ class Agent:
         for running in self.servers.values():
             await running.start()
             self._stack.push_async_callback(running.stop, seconds)
-        # Only in one process: all would fetch the same.
+        # Only in one process: otherwise all would fetch the same.
         for pipe in gathering if self._partition == 0 else ():
             for fetcher in pipe.fetchers:
                 task = asyncio.create_task(_fetch(fetcher, self._fetcher_hosts[pipe.name]))
@@ -154,13 +154,13 @@ def _uncounted(_status: str, _number: int) -> None:
 
 
 def partition_directory(directory: Path, partition: int, partitions: int) -> Path:
-    """Where a process's partition of a queue lies: the layout of the Spark source."""
+    """The directory of a process's partition of a queue, in the layout of the Spark source."""
     return directory if partitions == 1 else directory / f"p={partition}"
 
 
 def server_of(settings: Server, *, shared: bool) -> Any:
     """A server that is not started."""
-    # Imported when needed: a pipeline with files alone starts without gRPC.
+    # Imported when needed, so that a pipeline that only fetches files starts without gRPC.
     if settings.type == "grpc":
         from mmapqueue.pipeline.gather.grpc_server import GrpcServer
 

@@ -1,4 +1,4 @@
-"""The gRPC server that receivers share: raw bytes in, raw bytes out, nothing is decoded."""
+"""The gRPC server that receivers share: raw bytes in, raw bytes out, without decoding."""
 
 import hmac
 import logging
@@ -19,7 +19,7 @@ from mmapqueue.pipeline.gather.sockets import bind_address, established
 from mmapqueue.pipeline.gather.wire import Malformed
 
 _LOG = logging.getLogger("mmapqueue.pipeline.grpc")
-#: Streams of one connection at a time. More of them wait in the client.
+#: The most streams of one connection at a time. Further streams wait in the client.
 _MAX_STREAMS = 128
 #: Connections without traffic are pinged after this time, in ms, and closed without an answer in the next 20 s.
 _KEEPALIVE_MS = 60_000
@@ -29,7 +29,7 @@ _PING_INTERVAL_MS = 10_000
 
 
 class Call:
-    """Facts of one request.
+    """Properties of one request.
 
     Attributes:
         path: The method, as `/package.Service/Method`.
@@ -53,7 +53,7 @@ class Call:
         return {key: value for key, value in self._context.invocation_metadata() if isinstance(value, str)}
 
 
-#: Takes a request's bytes and returns those of the reply.
+#: Takes the bytes of a request, and returns those of the reply.
 Unary = Callable[[bytes, Call], Awaitable[bytes]]
 #: Takes the messages of a stream and returns the bytes of the reply.
 Stream = Callable[[AsyncIterator[bytes], Call], Awaitable[bytes]]
@@ -66,9 +66,9 @@ class GrpcServer:
     or not. Connections above `max_connections` are closed as soon as they are accepted: their clients see UNAVAILABLE.
     Unknown methods are answered with UNIMPLEMENTED, requests without the token with UNAUTHENTICATED.
 
-    What a handler raises becomes a status: `mmapqueue.Full` RESOURCE_EXHAUSTED with a RetryInfo; `mmapqueue.TooLarge`
-    and `Malformed` INVALID_ARGUMENT; `mmapqueue.Closed` and other errors of the queue UNAVAILABLE; anything else
-    INTERNAL.
+    The status of a request is that of the handler's exception: `mmapqueue.Full` RESOURCE_EXHAUSTED with a RetryInfo;
+    `mmapqueue.TooLarge` and `Malformed` INVALID_ARGUMENT; `mmapqueue.Closed` and other errors of the queue UNAVAILABLE;
+    anything else INTERNAL.
 
     Example:
         server = GrpcServer(Server(name="grpc", type="grpc", listen="127.0.0.1:4317"))
@@ -101,7 +101,7 @@ class GrpcServer:
         Args:
             path: The method, as `/package.Service/Method`.
             handler: Called for each request. Its client is answered when it returns.
-            owner: Names the pipe and the receiver in errors.
+            owner: The pipe and the receiver, for errors.
 
         Raises:
             ValueError: The method is registered already.
@@ -129,7 +129,7 @@ class GrpcServer:
     def answer(self, path: str, reply: bytes = b"") -> None:
         """Answers requests to a method with these bytes, unless a handler is registered for it.
 
-        Several receivers may do so for one method. Messages of the requests are discarded.
+        Several receivers may do that for one method. The messages of such requests are discarded.
         """
 
         async def take(requests: AsyncIterator[bytes], _: Any) -> bytes:
@@ -152,7 +152,7 @@ class GrpcServer:
 
         Raises:
             OSError: The address cannot be bound, or a certificate cannot be read.
-            ValueError: A certificate or key is not one.
+            ValueError: A file is not a certificate or key.
         """
         settings = self._settings
         credentials = None if settings.tls is None else _credentials(settings.tls)
@@ -181,7 +181,7 @@ class GrpcServer:
         await self._server.start()
 
     async def stop(self, seconds: float) -> None:
-        """Refuses new requests; those in flight have this time for their answers."""
+        """Rejects new requests; those in flight have this time for their answers."""
         if self._server is not None:
             await self._server.stop(seconds)
 
@@ -198,12 +198,12 @@ class GrpcServer:
 
     @property
     def connections(self) -> int:
-        """Open connections of this process. Reads /proc, which takes milliseconds with thousands of them."""
+        """Number of open connections of this process. Reads /proc, which takes milliseconds with thousands of them."""
         return 0 if self._port is None else established(self._port, own=self._shared)
 
 
 class _Router(grpc.GenericRpcHandler):  # type: ignore[misc]
-    """Finds the handler of a request, after its token."""
+    """Finds the handler of a request, after checking the token."""
 
     def __init__(self, methods: dict[str, tuple[Any, str]], answers: dict[str, Any], token: str | None) -> None:
         self._methods = methods
@@ -233,7 +233,7 @@ def _credentials(tls: Tls) -> Any:
 
 
 async def _abort(context: Any, path: str, error: Exception) -> NoReturn:
-    """Answers with the status of an error. Raises what ends the request in grpc."""
+    """Answers with the status for an error. Raises the exception with which grpc ends the request."""
     if isinstance(error, grpc.aio.AbortError):
         raise error
     if isinstance(error, mmapqueue.Full):
@@ -249,7 +249,7 @@ async def _abort(context: Any, path: str, error: Exception) -> NoReturn:
 
 
 def _retry_after(message: str, seconds: float) -> tuple[tuple[str, bytes], ...]:
-    """Trailing metadata that asks for a retry. Some clients look for the status, others for the RetryInfo itself."""
+    """Trailing metadata that asks for a retry. Some clients read the status, others the RetryInfo itself."""
     delay = Duration()
     delay.FromNanoseconds(round(seconds * 1e9))
     info = RetryInfo(retry_delay=delay)

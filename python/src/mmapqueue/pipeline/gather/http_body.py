@@ -1,4 +1,4 @@
-"""Reading of request bodies: decompressed, and never more than the limit."""
+"""Reads request bodies: decompressed, and never more than the limit."""
 
 import zlib
 
@@ -6,7 +6,7 @@ from aiohttp import web
 
 from mmapqueue.pipeline.gather.http_messages import HttpError
 
-#: Argument of zlib for each encoding of a body.
+#: The argument of zlib for each content encoding.
 WINDOW_BITS = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 
 

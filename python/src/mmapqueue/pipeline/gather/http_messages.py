@@ -9,9 +9,9 @@ class HttpRequest:
     """One request.
 
     Attributes:
-        path: Its path, without query.
-        headers: Its headers; keys are compared without regard to case.
-        body: Its body, decompressed.
+        path: The path, without query.
+        headers: The headers; keys are case-insensitive.
+        body: The body, decompressed.
         peer: Address of the client, as `192.0.2.1:50312` or `[2001:db8::1]:50312`.
     """
 
@@ -36,8 +36,8 @@ class HttpReply:
     """An answer.
 
     Attributes:
-        status: Its status.
-        body: Its body.
+        status: The status.
+        body: The body.
         content_type: Media type of the body.
         headers: Further headers.
     """
@@ -49,7 +49,7 @@ class HttpReply:
 
 
 class HttpError(Exception):
-    """A request is answered with an error.
+    """Answers a request with an error.
 
     Attributes:
         status: Status of the answer.

@@ -34,12 +34,12 @@ _REFUSAL = (
 
 #: Takes a request and returns its answer.
 Handler = Callable[[HttpRequest], Awaitable[HttpReply]]
-#: Makes the answer of an error: of its status, its message and the request's media type.
+#: Makes the answer for an error, from its status, its message and the request's media type.
 ErrorReply = Callable[[int, str, str], HttpReply]
 
 
 def text_error(status: int, message: str, _media_type: str) -> HttpReply:
-    """An error as a line of text."""
+    """An error as one line of text."""
     return HttpReply(status, f"{message}\n".encode())
 
 
@@ -90,11 +90,11 @@ class HttpServer:
         Args:
             path: The path, as `/v1/logs`.
             handler: Called for each POST request. Its client is answered when it returns.
-            owner: Names the pipe and the receiver in errors.
+            owner: The pipe and the receiver, for errors.
             error_reply: Makes the bodies of errors.
 
         Raises:
-            ValueError: The path is registered already, or is none.
+            ValueError: The path is already registered, or not a path.
         """
         if _PATH.fullmatch(path) is None:
             raise ValueError(f"server {self._settings.name}: {owner}: {path!r} is no path; one is /v1/logs")
@@ -114,14 +114,14 @@ class HttpServer:
         self._app.router.add_post(path, take, expect_handler=self._expect)
 
     async def _expect(self, request: web.Request) -> None:
-        """Requests the body (100-continue), unless the headers alone are an error."""
+        """Asks for the body (100-continue), unless the headers alone are an error."""
         if self._header_error(request) is None and request.headers.get("Expect", "").lower() == "100-continue":
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-            # Bytes of the answer start here.
+            # The answer begins here.
             request.writer.output_size = 0
 
     def _header_error(self, request: web.Request) -> HttpError | None:
-        """The error of a request by its headers alone; None without one."""
+        """The error of a request that the headers alone show; None for none."""
         if self._stopping:
             return HttpError(503, "the server is stopping", {"Retry-After": "1"})
         sent = request.headers.get("Authorization", "")
@@ -152,7 +152,7 @@ class HttpServer:
 
         Raises:
             OSError: The address cannot be bound, or a certificate cannot be read.
-            ValueError: A certificate or key is not one.
+            ValueError: A file is not a certificate or key.
         """
         settings = self._settings
         runner = web.AppRunner(
@@ -185,7 +185,7 @@ class HttpServer:
         self._port = int(self._listener.sockets[0].getsockname()[1])
 
     async def stop(self, seconds: float) -> None:
-        """Refuses new requests; those in flight have this time for their answers."""
+        """Rejects new requests; those in flight have this time for their answers."""
         self._stopping = True
         if self._listener is not None:
             self._listener.close()
@@ -193,7 +193,7 @@ class HttpServer:
             each.close()
         if self._runner is not None:
             if self._runner.server is not None:
-                await asyncio.sleep(0)  # Requests that have arrived start.
+                await asyncio.sleep(0)  # Lets requests start that have arrived.
                 self._runner.server.pre_shutdown()
                 await self._runner.server.shutdown(seconds)
             await self._runner.cleanup()
@@ -211,7 +211,7 @@ class HttpServer:
 
     @property
     def connections(self) -> int:
-        """Open connections."""
+        """Number of open connections."""
         server = None if self._runner is None else self._runner.server
         return 0 if server is None else len(server.connections)
 
@@ -241,7 +241,7 @@ class _Refusing(asyncio.Protocol):
 
 
 def _failure(request: web.Request, error: Exception, error_reply: ErrorReply) -> HttpReply:
-    """The answer of an error."""
+    """The answer for an error."""
     headers: dict[str, str] = {}
     if isinstance(error, HttpError):
         status, message, headers = error.status, str(error), error.headers

@@ -1,4 +1,4 @@
-"""The way into a pipe's queue: requests of the event loop, pushed in groups by one thread."""
+"""The inbox of a pipe's queue: takes requests of the event loop, which one thread pushes in groups."""
 
 import asyncio
 import threading
@@ -10,9 +10,9 @@ from typing import Literal, NamedTuple
 
 import mmapqueue
 
-#: Bytes of requests that wait for the pushing thread. Further requests wait before they are taken.
+#: The most bytes of requests that wait for the pushing thread. Further requests wait before they are taken.
 _MAX_WAITING = 32 << 20
-#: Seconds that one attempt to push to a full queue lasts, before it is seen whether the inbox was closed.
+#: Seconds of one attempt to push to a full queue, after which the inbox checks whether it was closed.
 _FULL_WAIT = 0.2
 
 OnFull = Literal["reject", "block", "drop"]
@@ -21,10 +21,10 @@ Counted = Callable[[str, int], None]
 
 
 class Full(mmapqueue.Full):
-    """The queue is full, and the client is to try again.
+    """The queue is full, and the client should retry.
 
     Attributes:
-        retry_after: Seconds until it should.
+        retry_after: Seconds until the retry.
     """
 
     retry_after: float = 1.0
@@ -38,7 +38,7 @@ class _Request(NamedTuple):
 
 
 class QueueInbox:
-    """Pushes what requests bring. Its coroutines belong to one event loop; one thread of its own pushes.
+    """Pushes the records of requests. Its coroutines belong to one event loop; one thread of its own pushes.
 
     Requests that wait at the same time are pushed together, and with `ack: synced` share one fsync.
 
@@ -75,7 +75,7 @@ class QueueInbox:
         await self.put_counted(records, self._count)
 
     async def put_counted(self, records: tuple[bytes, ...], count: Counted) -> None:
-        """As `put`, and counts by `count`."""
+        """As `put`, counting by `count`."""
         if not records:
             return
         size = 0
@@ -102,7 +102,7 @@ class QueueInbox:
         return await self.put_once_counted(producer, sequence, records, self._count)
 
     async def put_once_counted(self, producer: str, sequence: int, records: Sequence[bytes], count: Counted) -> bool:
-        """As `put_once`, and counts by `count`."""
+        """As `put_once`, counting by `count`."""
 
         def push() -> int | None:
             while not self._closed:
@@ -131,7 +131,7 @@ class QueueInbox:
             await self._loop.run_in_executor(self._once, self._queue.forget_producer, producer)
 
     async def close(self) -> None:
-        """Pushes what waits, then refuses. The queue stays open."""
+        """Pushes waiting records; later calls raise Closed. The queue stays open."""
         self._closed = True
         self._room.set()
         self._not_empty.set()
@@ -153,14 +153,14 @@ class QueueInbox:
                 return
 
     def _push(self, taken: list[_Request]) -> list[Exception | None]:
-        """Pushes requests in their order, and says of each what came of it."""
+        """Pushes requests in order, and returns the exception of each, None after a success."""
         outcomes: list[Exception | None] = []
         single = [each.records[0] for each in taken if len(each.records) == 1]
         try:
-            # The usual case: one record a request, so that one call pushes all.
+            # The usual case, one record for each request: one call pushes all.
             pushed = self._queue.push_many(single, block=False) if len(single) == len(taken) else 0
         except Exception as error:
-            # The first one that was not pushed is tried again by itself, and meets the same error if it is its own.
+            # The first record that was not pushed is retried alone, and fails again if the error is its own.
             pushed = getattr(error, "pushed", 0)
         outcomes += [None] * pushed
         outcomes += [self._push_request(each) for each in taken[pushed:]]
@@ -197,7 +197,7 @@ class QueueInbox:
                     request.counted("rejected", records)
             else:
                 request.counted("failed", records)
-            if request.done.done():  # The client has gone.
+            if request.done.done():  # The client has disconnected.
                 continue
             if outcome is None:
                 request.done.set_result(None)
@@ -207,7 +207,7 @@ class QueueInbox:
 
 
 class CountedInbox:
-    """An inbox that counts elsewhere: what fetchers bring is no receiver's."""
+    """An inbox with a counter of its own: events of fetchers do not count as received."""
 
     def __init__(self, inbox: QueueInbox, count: Counted) -> None:
         self.max_event_size = inbox.max_event_size

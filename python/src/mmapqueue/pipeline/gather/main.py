@@ -17,7 +17,7 @@ from mmapqueue.pipeline.gather.agent import Agent
 from mmapqueue.pipeline.gather.supervisor import end_with, run_partitions
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
-#: Seconds between two looks at the JVM.
+#: Seconds between two checks of the JVM.
 _JVM_LOOK_SECONDS = 0.5
 
 
@@ -36,11 +36,11 @@ def run(
 
     Args:
         pipeline: The configuration.
-        file: Its file, for processes of its own.
-        partition: Which process of several this is; None runs all of them.
-        listen: Addresses of servers, in the place of those of the configuration.
+        file: The configuration's file, for child processes.
+        partition: The number of this process of several; None runs all of them.
+        listen: Addresses of servers, which replace those of the configuration.
         parent: Process id of the parent; this process ends with it.
-        log_level: Of processes of its own.
+        log_level: The log level of child processes.
 
     Returns:
         The exit status.
@@ -80,7 +80,7 @@ async def _serve(pipeline: Pipeline, partition: int, stop: asyncio.Event) -> Non
         agent = await stack.enter_async_context(Agent(pipeline, partition, telemetry))
         if telemetry is not None:
             telemetry.watch(agent)
-            # Before the agent closes its queues.
+            # Stops measuring before the agent closes its queues.
             stack.callback(telemetry.watch, None)
         if not stop.is_set():
             print(_ready(pipeline, agent, telemetry), flush=True)
@@ -91,7 +91,7 @@ async def _stopped(stop: asyncio.Event) -> None:
     """Waits for the event.
 
     Raises:
-        mmapqueue.MmapQueueError: The JVM with the queues has ended. A supervisor is to start this process again.
+        mmapqueue.MmapQueueError: The JVM with the queues has ended. A supervisor should restart this process.
     """
     while not stop.is_set():
         with contextlib.suppress(asyncio.TimeoutError):
@@ -101,7 +101,7 @@ async def _stopped(stop: asyncio.Event) -> None:
 
 
 def _ready(pipeline: Pipeline, agent: Agent, telemetry: Any) -> str:
-    """The line that says where events are taken, with the ports that were chosen for 0."""
+    """The line that reports where events are taken, with the chosen ports in place of 0."""
     words = ["ready:"]
     for server in pipeline.servers:
         host = server.listen.rpartition(":")[0]

@@ -1,4 +1,4 @@
-"""A rehearsal of receivers: whether they fit their servers, before a queue is made or a socket opened."""
+"""Rehearses receivers: checks that they fit their servers, before a queue is created or a socket opened."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ def rehearse(pipeline: Pipeline) -> None:
     Receivers without a `server` open sockets of their own, and are left out.
 
     Raises:
-        ValueError: Two of them take the same method or path, or one does not speak its server's protocol.
+        ValueError: Two receivers take the same method or path, or one does not speak the server's protocol.
     """
     asyncio.run(_rehearse(pipeline))
 
@@ -40,7 +40,7 @@ async def _register(receiver: "Receiver", pipe: Pipe, servers: dict[str, Any]) -
 
 
 class _NoInbox:
-    """Takes nothing: no request comes."""
+    """An inbox that never gets a request."""
 
     def __init__(self, max_event_size: int) -> None:
         self.max_event_size = max_event_size

@@ -1,4 +1,4 @@
-"""Sockets: addresses, TLS, and the connections that a port has."""
+"""Sockets: addresses, TLS, and the connections of a port."""
 
 import os
 import ssl
@@ -22,11 +22,11 @@ def bind_address(address: str) -> tuple[str, int]:
 
 
 def peer_name(address: Any) -> str:
-    """A socket's address as text: `192.0.2.1:50312` or `[2001:db8::1]:50312`. Empty when there is none."""
+    """A socket's address as text: `192.0.2.1:50312` or `[2001:db8::1]:50312`; empty for none."""
     if not address:
         return ""
     host, port = address[:2]
-    # An IPv4 client of a socket for both.
+    # An IPv4 client of a dual-stack socket.
     host = host.removeprefix("::ffff:")
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
@@ -53,13 +53,13 @@ def established(port: int, *, own: bool) -> int:
 
     Args:
         port: The port that is listened on.
-        own: Count this process's sockets alone: other processes listen on the same port.
+        own: Whether to count this process's sockets alone, as other processes may listen on the same port.
     """
     inodes: list[str] = []
     for table in ("tcp", "tcp6"):
         try:
             lines = Path("/proc/self/net", table).read_text().splitlines()[1:]
-        except FileNotFoundError:  # No IPv6.
+        except FileNotFoundError:  # The system has no IPv6.
             continue
         for line in lines:
             _, local, _, state, *rest = line.split()
@@ -73,7 +73,7 @@ def _own_sockets() -> set[str]:
     for entry in os.scandir("/proc/self/fd"):
         try:
             target = os.readlink(entry.path)  # noqa: PTH115 (a path would be resolved)
-        except FileNotFoundError:  # Closed since, or that of the directory itself.
+        except FileNotFoundError:  # Closed since, or the descriptor of the directory itself.
             continue
         if target.startswith("socket:["):
             found.add(target[8:-1])

@@ -1,11 +1,11 @@
-"""Messages of a stream, in groups that are pushed together."""
+"""Groups the messages of a stream, so that they are pushed together."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 
-#: Bytes of a group, apart from its last message.
+#: The most bytes of a group, apart from its last message.
 GROUP_BYTES = 1 << 20
-#: Bytes that a message takes in a group beyond its own.
+#: Bytes that a message takes in a group besides its own.
 _OVERHEAD = 8
 
 
@@ -23,7 +23,7 @@ async def groups(
         within: Seconds that the first message of a group waits, at most.
 
     Raises:
-        Exception: What the stream raises, after the groups before it.
+        Exception: The stream's exception, after the groups before it.
     """
     loop = asyncio.get_running_loop()
     messages = aiter(messages)

@@ -1,4 +1,4 @@
-"""Child processes: starting them, starting them again when they die, stopping them."""
+"""Child processes: starts them, restarts them when they die, and stops them."""
 
 import asyncio
 import contextlib
@@ -17,11 +17,11 @@ from mmapqueue.pipeline.config import Pipeline
 _LOG = logging.getLogger("mmapqueue.pipeline.supervisor")
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _PR_SET_PDEATHSIG = 1
-#: Exit status of an invalid configuration: another start would fail in the same way.
+#: Exit status of an invalid configuration: a restart would fail in the same way.
 _REFUSED = 2
 _FIRST_BACK_OFF = 0.5
 _LONGEST_BACK_OFF = 30.0
-#: Seconds after which a child that ends is started again without back-off.
+#: Seconds of running after which a child that ends is restarted without back-off.
 _STABLE = 60.0
 _READY = b"ready:"
 
@@ -40,10 +40,10 @@ def end_with(parent: int) -> None:
 def run_partitions(pipeline: Pipeline, file: str, *, log_level: str) -> int:
     """Runs the agents of `gather.processes`, one process each, until SIGTERM or SIGINT.
 
-    All of them share the ports of the servers; a port of 0 is chosen here. One that dies is started again.
+    All of them share the ports of the servers; a port of 0 is chosen here. A process that dies is restarted.
 
     Returns:
-        The exit status: 0 after a signal, else that of a process that could not start.
+        The exit status: 0 after a signal, otherwise that of a process that could not start.
     """
     with _reserved(pipeline) as addresses:
         listen = [word for name, address in addresses.items() for word in ("--listen", f"{name}={address}")]
@@ -65,10 +65,10 @@ def run_partitions(pipeline: Pipeline, file: str, *, log_level: str) -> int:
 def run_both(file: str, *, log_level: str) -> int:
     """Runs `gather` and, when it is ready, `process`, until SIGTERM or SIGINT; then stops gather before process.
 
-    A half that is killed is started again. When process ends by itself, so does gather.
+    A half that is killed is restarted. When process ends by itself, gather is stopped.
 
     Returns:
-        The exit status: 0 after a signal, else that of a half that could not start, or of process.
+        The exit status: 0 after a signal, otherwise that of a half that could not start, or of process.
     """
     gather = Child("gather", _command("gather", file, "--log-level", log_level))
     process = Child("process", _command("process", file, "--log-level", log_level), ends_all=True, announces=False)
@@ -85,7 +85,7 @@ def _say(line: str) -> None:
 
 @contextlib.contextmanager
 def _reserved(pipeline: Pipeline) -> Iterator[dict[str, str]]:
-    """The servers' addresses, with ports chosen for 0 and kept for the children until they have ended."""
+    """The servers' addresses, with ports chosen for 0, and reserved for the children until they have ended."""
     addresses = {}
     with contextlib.ExitStack() as stack:
         for server in pipeline.servers:
@@ -93,7 +93,7 @@ def _reserved(pipeline: Pipeline) -> Iterator[dict[str, str]]:
             if port == "0":
                 bare = host.strip("[]")
                 family = socket.AF_INET6 if ":" in bare or not bare else socket.AF_INET
-                # Bound, but not listening: it takes no connection.
+                # Bound, but not listening: it accepts no connection.
                 kept = stack.enter_context(socket.socket(family))
                 kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
                 kept.bind((bare, 0))
@@ -107,11 +107,11 @@ class Child:
     """A process that is kept running.
 
     Attributes:
-        name: What the log calls it.
+        name: The name in the log.
         command: Program and arguments.
-        ends_all: Whether all end when it has ended by itself.
-        announces: Whether it says `ready:` on stdout. The stdout of one that does not is that of this process.
-        ready: Whether it has said so, once.
+        ends_all: Whether all children end when this one has ended by itself.
+        announces: Whether it prints `ready:` on stdout. Otherwise its stdout is that of this process.
+        ready: Whether it has printed that once.
     """
 
     name: str
@@ -122,13 +122,13 @@ class Child:
     process: asyncio.subprocess.Process | None = field(default=None, repr=False)
 
     def send(self, number: int) -> None:
-        """Sends a signal; does nothing when it does not run."""
+        """Sends a signal; does nothing when the child does not run."""
         if self.process is not None and self.process.returncode is None:
             self.process.send_signal(number)
 
 
 class Supervisor:
-    """Runs groups of children: each group starts when the one before it is ready, and stops before the next one.
+    """Runs groups of children: each group starts when the previous one is ready, and stops before the next one.
 
     Example:
         status = asyncio.run(Supervisor([[Child("echo", ["echo", "ready:"])]], print).run())
@@ -139,7 +139,7 @@ class Supervisor:
 
         Args:
             groups: The children.
-            ready: Called with a child's line when it says `ready:` for the first time.
+            ready: Called with a child's line when it prints `ready:` for the first time.
         """
         self._groups = groups
         self._ready = ready
@@ -152,7 +152,7 @@ class Supervisor:
         """Runs until SIGTERM or SIGINT, or until a child ends all.
 
         Returns:
-            0 after a signal, else the exit status of the child that has ended all.
+            0 after a signal, otherwise the exit status of the child that has ended all.
         """
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
@@ -165,7 +165,7 @@ class Supervisor:
         for group, of_group in zip(self._groups, tasks, strict=True):
             for child, task in zip(group, of_group, strict=True):
                 if child.process is None or child.process.returncode is not None:
-                    task.cancel()  # It waits for its turn, or to start again.
+                    task.cancel()  # It waits for its turn, or for its restart.
                 child.send(signal.SIGTERM)
             await asyncio.gather(*of_group, return_exceptions=True)
         return self._status or 0
@@ -192,7 +192,7 @@ class Supervisor:
             self._end(1)
 
     async def _keep(self, child: Child, group: int) -> None:
-        """Runs a child again and again until all end."""
+        """Runs and restarts a child until all end."""
         if group:
             await self._group_ready[group - 1].wait()
         back_off = _FIRST_BACK_OFF
@@ -214,7 +214,7 @@ class Supervisor:
             back_off = min(2 * back_off, _LONGEST_BACK_OFF)
 
     async def _run(self, child: Child, group: int) -> int:
-        # In a session of its own: a Ctrl-C of the terminal comes to this process alone, which passes it on in order.
+        # In a session of its own: a Ctrl-C of the terminal reaches this process alone, which passes it on in order.
         stdout = asyncio.subprocess.PIPE if child.announces else None
         child.process = await asyncio.create_subprocess_exec(*child.command, stdout=stdout, start_new_session=True)
         if self._ended.is_set():

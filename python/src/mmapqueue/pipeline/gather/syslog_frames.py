@@ -2,29 +2,29 @@
 
 import re
 
-#: MSG-LEN SP, and the "<" that each counted message starts with: a line that starts with a year is no count.
+#: MSG-LEN SP, and the "<" with which each counted message starts: a line that starts with a year is no length.
 _COUNT = re.compile(rb"([1-9][0-9]{0,8}) <")
 
 
 class SyslogFrames:
     r"""Splits the bytes of one connection into messages. Not safe for several threads.
 
-    A message that starts with a number, a space and "<" has that number of bytes; any other ends with a newline, which
-    is not part of it. Empty lines are no messages.
+    A message that starts with a number, a space and "<" has that number of bytes; any other message ends with a
+    newline, which is not part of it. Empty lines are ignored.
 
     Example:
         >>> SyslogFrames(1000).feed(b"5 <1>ab<2>one line\n<3>rest")
         [b'<1>ab', b'<2>one line']
 
     Attributes:
-        discarded: Messages that had more bytes than the limit.
+        discarded: Number of messages that exceeded the limit.
     """
 
     def __init__(self, limit: int) -> None:
         """Starts at the first byte of a connection.
 
         Args:
-            limit: Bytes of a message, at most. Larger ones are discarded, and the next one is found.
+            limit: The most bytes of a message. Larger messages are discarded, and reading continues after them.
         """
         self.discarded = 0
         self._limit = limit
@@ -33,7 +33,7 @@ class SyslogFrames:
         self._skip_line = False
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The messages that end in these bytes."""
+        """The messages that these bytes complete."""
         buffer, at = self._rest + data, 0
         messages: list[bytes] = []
         while at < len(buffer):

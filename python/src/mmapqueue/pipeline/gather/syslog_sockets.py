@@ -12,22 +12,22 @@ from typing import Any
 from mmapqueue.pipeline.gather.sockets import bind_address, peer_name
 from mmapqueue.pipeline.gather.syslog_frames import SyslogFrames
 
-#: Bytes of a connection that wait for their push, at most. Then no more are read.
+#: The most bytes of a connection that wait for their push; beyond it the connection is not read.
 _MAX_WAITING = 1 << 18
-#: Datagrams that are pushed together, at most.
+#: The most datagrams that are pushed together.
 _DATAGRAMS = 512
 _LARGEST_DATAGRAM = 65_535
-#: Bytes asked for as the receive buffer of datagrams, which arrive during a push. The system may give fewer.
+#: Requested receive buffer in bytes, for datagrams that arrive during a push. The system may give less.
 _RECEIVE_BUFFER = 8 << 20
 
-#: Seconds that the last push may take when a socket is closed.
+#: Seconds for the last push when a socket is closed.
 _STOP_WITHIN = 5.0
 
-#: Values of SO_LINGER: a close resets the connection, also that of the kernel when the process is killed; or ends it.
+#: Values of SO_LINGER: the close resets the connection (also the kernel's close after a kill), or ends it normally.
 _RESETS = struct.pack("ii", 1, 0)
 _ENDS = struct.pack("ii", 0, 0)
 
-#: Pushes messages with the addresses of their clients. Returns when they are stored, or cannot be. Raises nothing.
+#: Pushes messages with the addresses of their clients. Returns when they are stored or lost. Raises nothing.
 Push = Callable[[list[tuple[bytes, str]]], Awaitable[None]]
 
 
@@ -35,7 +35,7 @@ class UdpListener:
     """A UDP socket: a datagram is a message. It is not read during a push. Belongs to one event loop.
 
     Attributes:
-        port: The port that it is bound to.
+        port: The port to which it is bound.
     """
 
     def __init__(self, listen: str, *, shared: bool, limit: int, push: Push, log: logging.Logger) -> None:
@@ -104,7 +104,7 @@ class UdpListener:
         return messages
 
     async def stop(self) -> None:
-        """Pushes what the socket holds, and closes it."""
+        """Pushes the datagrams that the socket holds, and closes it."""
         self._stopping = True
         loop = asyncio.get_running_loop()
         loop.remove_reader(self._socket)
@@ -155,28 +155,28 @@ class TcpListener:
             start_serving=False,
         )
         if self._context is None:
-            # Its connections inherit this: one that is not accepted yet has it as well.
+            # Connections inherit this option, also those that are not accepted yet.
             for each in self._server.sockets:
                 each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESETS)
         await self._server.start_serving()
 
     @property
     def port(self) -> int:
-        """The port that is listened on; 0 before the start and after the stop."""
+        """The port on which it listens; 0 before the start and after the stop."""
         return int(self._server.sockets[0].getsockname()[1]) if self._server and self._server.sockets else 0
 
     async def stop(self) -> None:
-        """Pushes what was read, and closes the connections."""
+        """Pushes messages that were read, and closes the connections."""
         if self._server is not None:
             self._server.close()
         await asyncio.gather(*[each.stop() for each in self.connections])
 
 
 class _Connection(asyncio.Protocol):
-    """One connection. What was read is pushed, also after the client has reset it.
+    """One connection. Messages that were read are pushed, also after the client has reset the connection.
 
-    Without TLS, a client that closes its sending side and waits for the end of the connection knows that all is stored:
-    any other end, that of a killed process included, resets the connection.
+    Without TLS, a client that closes its sending side and waits for the end of the connection can rely on a regular
+    end: everything is stored. Any other end, such as a killed process, resets the connection.
     """
 
     def __init__(self, listener: TcpListener) -> None:
@@ -214,7 +214,7 @@ class _Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         self._ended = True
         self._not_empty.set()
-        # True keeps the connection open until all is stored. TLS has no such half-closed state.
+        # True keeps the connection open until everything is stored. TLS has no such half-closed state.
         return self._transport.get_extra_info("ssl_object") is None
 
     def connection_lost(self, _: Exception | None) -> None:
@@ -256,14 +256,14 @@ class _Connection(asyncio.Protocol):
             )
 
     async def stop(self) -> None:
-        """Reads no more, pushes what was read."""
+        """Stops reading, and pushes messages that were read."""
         self._transport.abort()
         if self._pushing is not None:
             await _end(self._pushing)
 
 
 async def _end(pushing: "asyncio.Task[None]") -> None:
-    """Waits for a push; not for ever, as the queue may be full."""
+    """Waits for a push, for a limited time, since the queue may be full."""
     done, _ = await asyncio.wait((pushing,), timeout=_STOP_WITHIN)
     if not done:
         pushing.cancel()

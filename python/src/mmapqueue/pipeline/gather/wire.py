@@ -1,4 +1,4 @@
-"""The protobuf wire format, as far as receivers must know it: which fields a message has, without its schema."""
+"""The protobuf wire format, as far as receivers need it: the fields of a message, without its schema."""
 
 from collections.abc import Iterator
 
@@ -6,14 +6,14 @@ _VARINT, _FIXED64, _LENGTH_DELIMITED, _FIXED32 = 0, 1, 2, 5
 
 
 class Malformed(ValueError):
-    """A request is not what its protocol says."""
+    """A request does not conform to its protocol."""
 
 
 def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
     r"""The fields of a serialized message in their order: number, and a varint's value or the field's bytes.
 
     Raises:
-        Malformed: The bytes are no protobuf message.
+        Malformed: The bytes are not a protobuf message.
 
     Example:
         >>> list(fields(b"\x0a\x03one\x10\x07"))
@@ -46,7 +46,7 @@ def repeated(message: bytes, number: int) -> list[bytes]:
     """The values of a message's repeated field of bytes or messages.
 
     Raises:
-        Malformed: The bytes are no protobuf message, or the field has another type.
+        Malformed: The bytes are not a protobuf message, or the field has another type.
     """
     found = []
     for each, value in fields(message):

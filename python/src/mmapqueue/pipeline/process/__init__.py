@@ -1,1 +1,4 @@
-"""Processing: filters and senders, on Spark."""
+"""Processing: filters and senders, on Spark.
+
+Begin with `runner.py`; `events.py` decodes the records.
+"""

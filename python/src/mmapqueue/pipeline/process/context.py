@@ -1,4 +1,4 @@
-"""What a sender is started with."""
+"""The environment in which a sender is started."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Context:
         queue: Directory of the pipe's queue.
         trigger: Arguments of `DataStreamWriter.trigger`.
         letters: The pipe's dead-letter queue.
-        stopping: Set when the queries are to stop.
-        counted: Counts rows.
+        stopping: Set when the queries must stop.
+        counted: The function that counts rows.
     """
 
     spark: SparkSession

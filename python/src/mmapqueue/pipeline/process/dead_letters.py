@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-#: Room for what a dead letter says besides its record.
+#: Bytes reserved for the fields of a dead letter besides its record.
 _ENVELOPE = 64 << 10
 _RAW = "application/octet-stream"
 _LARGEST_EVENT = (1 << 27) - 1
@@ -27,12 +27,12 @@ _BYTES = TypeAdapter(Size)
 class DeadLetters:
     """Writes dead letters.
 
-    Each is an event. Payload, content type and type are as they were; a record that cannot be decoded is the data of an
-    event of type Other. `meta` has reason, pipe, sender, partition and offset besides.
+    Each dead letter is an event. Payload, content type and type are unchanged; a record that cannot be decoded is the
+    data of an event of type Other. `meta` additionally has reason, pipe, sender, partition and offset.
 
     Attributes:
         directory: The queue.
-        batch_bytes: Bytes of the pipe's queue that a micro-batch may hold, so that all of it fits here.
+        batch_bytes: The most bytes of the pipe's queue in a micro-batch, so that all of it fits into this queue.
     """
 
     def __init__(self, pipe: Pipe) -> None:
@@ -47,7 +47,7 @@ class DeadLetters:
             capacity = int(keys["queue_capacity_segments"]) * segment
         else:
             capacity = _BYTES.validate_python(keys.setdefault("capacity", pipe.queue.total))
-        # A row as JSON has its bytes in base64.
+        # Bytes of a row are in base64 when it is JSON.
         largest = 2 * pipe.queue.max_event_size + _ENVELOPE
         keys.setdefault("max_event_size", min(largest, capacity // 2, _LARGEST_EVENT))
         self._keys = keys
@@ -71,7 +71,7 @@ def letters(failed: DataFrame, pipe: str) -> DataFrame:
     """
     from pyspark.sql import functions as sf
 
-    # The time of the push, as an undecodable event has no time of its own.
+    # The time of the push, since an undecodable event has no time of its own.
     rows = failed.withColumn("time", sf.col("pushed")).withColumn("sender", sf.lit(""))
     content_type = sf.when(sf.col("content_type") != "", sf.col("content_type")).otherwise(_RAW)
     return serialized(rows.withColumn("content_type", content_type).withColumnRenamed("error", "reason"), pipe)
@@ -96,7 +96,7 @@ def serialized(rows: DataFrame, pipe: str) -> DataFrame:
     entries = sf.create_map(*(each for key, value in about.items() for each in (sf.lit(key), value)))
     empty = sf.from_json(sf.lit("{}"), TYPES["meta"])
     meta = sf.coalesce(sf.col("meta").cast(TYPES["meta"]), empty)
-    # A dead letter that becomes one again has these entries, and a map has a key once.
+    # A dead letter that is dead-lettered again has these entries, and a map has each key once.
     kept = sf.map_filter(meta, lambda key, _value: ~key.isin(*about))
     letter = rows.withColumn("meta", sf.map_concat(kept, entries))
     return letter.select(record(letter).alias("value"))

@@ -1,4 +1,4 @@
-"""Events of a queue as rows of Spark: the envelope, and the log records, spans and data points in it.
+"""Events of a queue as rows of Spark: the envelope, and the log records, spans and data points in payloads.
 
     from mmapqueue.pipeline import events, explode
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 Rows: TypeAlias = Literal["logs", "spans", "points"]
-"""What a payload is made of: log records, spans, data points of metrics."""
+"""The rows of a payload: log records, spans, data points of metrics."""
 
 Fields: TypeAlias = Literal["json", "variant"]
 """Type of the column `fields`: JSON text, or VARIANT (Spark 4)."""
@@ -28,7 +28,7 @@ Fields: TypeAlias = Literal["json", "variant"]
 _CATALOG = "mmapqueue_events"
 _CATALOG_CLASS = "org.mmapqueue.spark.events.EventFunctions"
 _ROWS = ("logs", "spans", "points")
-#: Columns of an event that each of its rows keeps, where its own have other names.
+#: Columns of an event that each of its rows keeps, under other names if the row has a column of that name.
 _KEPT = ("type", "remote", "meta", "id", "source", "partition", "offset", "pushed", "content_type")
 
 
@@ -42,13 +42,13 @@ def events(
 ) -> DataFrame:
     """The events of a queue, and those that are pushed later, as a streaming DataFrame.
 
-    A record that cannot be decoded is a row, too: `error` says why, `data` is the record, and all other columns of the
-    event are null. `where("error IS NULL")` leaves these out.
+    A record that cannot be decoded is a row, too: `error` has the reason, `data` is the record, and all other columns
+    of the event are null. `where("error IS NULL")` filters these rows out.
 
     Args:
         spark: A session, classic or Connect.
         path: The queue's directory, as Spark's driver and executors see it.
-        consumer: The consumer's name; by default one that is made of the checkpoint's location.
+        consumer: The consumer's name; by default one derived from the checkpoint's location.
         fields: Type of the column `fields`.
         **source: Other arguments of `mmapqueue.read_stream`.
 
@@ -58,7 +58,7 @@ def events(
         string. What an event does not have is null; `meta` is empty then.
 
     Raises:
-        JarNotFound: Spark does not have the jar. Over Connect Spark's own error says so, later.
+        JarNotFound: Spark does not have the jar. Over Connect, Spark raises its own error later.
         ValueError: `fields` is "variant", and Spark is older than 4.
 
     Example:
@@ -70,7 +70,7 @@ def events(
 def events_batch(
     spark: SparkSession, path: str | os.PathLike[str], *, fields: Fields = "json", **source: Any
 ) -> DataFrame:
-    """The events of a queue, as they are when the job begins. Moves no consumer.
+    """The events of a queue, as of the start of the job. Moves no consumer.
 
     Args:
         spark: A session, classic or Connect.
@@ -82,7 +82,7 @@ def events_batch(
         The columns of `events`.
 
     Raises:
-        JarNotFound: Spark does not have the jar. Over Connect Spark's own error says so, later.
+        JarNotFound: Spark does not have the jar. Over Connect, Spark raises its own error later.
         ValueError: `fields` is "variant", and Spark is older than 4.
     """
     return decode(mmapqueue.read(path, spark=spark, **source), fields=fields)
@@ -130,7 +130,7 @@ def explode(events: DataFrame, rows: Rows) -> DataFrame:
         the event), data (null without an error), error.
 
     Raises:
-        ValueError: `rows` is none of the three.
+        ValueError: `rows` is another text.
 
     Example:
         >>> explode(events(spark, "/data/traces"), rows="spans").groupBy("service").count()
@@ -138,7 +138,7 @@ def explode(events: DataFrame, rows: Rows) -> DataFrame:
     if rows not in _ROWS:
         raise ValueError(f"rows = {rows!r}; allowed: {', '.join(_ROWS)}")
     sql = _functions(events)
-    # 0 means no time: a primitive argument that is null would make the whole array null.
+    # 0 for no time: a primitive argument that is null would make the whole array null.
     time = sql.coalesce(sql.col("time"), sql.col("pushed"), sql.timestamp_seconds(sql.lit(0)))
     made = events.select(
         sql.inline(_call(events, rows, sql.col("content_type"), sql.col("data"), time, sql.col("error"))),
@@ -196,7 +196,7 @@ def _call(frame: DataFrame, function: str, *arguments: Column) -> Column:
 
 
 def _functions(frame: DataFrame) -> Any:
-    """Spark's functions for columns of a frame: those of Connect, where its session is one."""
+    """Spark's functions for columns of a frame: those of Connect, if the session is one of Connect."""
     if type(frame).__module__.startswith("pyspark.sql.connect"):
         from pyspark.sql.connect import functions as remote
 

@@ -1,4 +1,4 @@
-"""What a process that does not own a queue knows of it: its partitions and their identities."""
+"""Reads the partitions of a queue, and their identities, in a process that does not own it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UUID = struct.Struct("<QQ")
 
 
 def partitions(directory: Path) -> dict[int, Path]:
-    """Directories of a queue's partitions, by number; empty when there is no queue yet."""
+    """Directories of a queue's partitions, by number; empty when the queue does not exist yet."""
     if (directory / _META).is_file():
         return {0: directory}
     found = {}
@@ -32,7 +32,7 @@ def queue_ids(directory: Path) -> dict[int, str]:
     """Identities of a queue's partitions, by number.
 
     Raises:
-        mmapqueue.NotFound: There is no queue.
+        mmapqueue.NotFound: The directory has no queue.
         mmapqueue.Corrupt: A meta.dat is too short.
     """
     found = {number: _queue_id(each) for number, each in partitions(directory).items()}
@@ -42,7 +42,7 @@ def queue_ids(directory: Path) -> dict[int, str]:
 
 
 def create_consumers(spark: Any, directory: Path, names: Iterable[str]) -> None:
-    """Makes consumers that do not exist, at the oldest retained record of each partition.
+    """Creates missing consumers, at the oldest retained record of each partition.
 
     Args:
         spark: The session. Its JVM opens the queue read-only, while another process writes.
@@ -54,7 +54,7 @@ def create_consumers(spark: Any, directory: Path, names: Iterable[str]) -> None:
         try:
             queue = mmapqueue.Queue(each, spark=spark, read_only=True)
         except mmapqueue.ConfigError:
-            # This JVM has it open to write.
+            # This JVM has the queue open to write.
             queue = mmapqueue.Queue(each, spark=spark)
         with queue:
             for name in sorted(wanted - set(queue.consumers())):

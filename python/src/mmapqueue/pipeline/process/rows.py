@@ -1,4 +1,4 @@
-"""The rows of a pipe, on their way from its queue to its senders."""
+"""The rows of a pipe, from its queue to its senders."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EXPLODE = "explode"
 
 
 def sent_rows(spark: SparkSession, pipe: Pipe, sender: Sender, *, batch_bytes: int | None = None) -> DataFrame:
-    """What a sender gets: decoded events with remote = true, after the filters.
+    """The rows of a sender: decoded events with remote = true, after the filters.
 
     With `on_undecodable: drop` the progress of each micro-batch has the number of rows with an error.
 
@@ -24,7 +24,7 @@ def sent_rows(spark: SparkSession, pipe: Pipe, sender: Sender, *, batch_bytes: i
         spark: The session.
         pipe: The pipe.
         sender: One of its senders.
-        batch_bytes: Bytes of the queue in a micro-batch, where the sender sets no limit of its own.
+        batch_bytes: The most bytes of the queue in a micro-batch, if the sender sets no limit of its own.
     """
     drops = pipe.on_undecodable == "drop"
     frame = _events(spark, pipe, sender.name, sender.batch, batch_bytes)
@@ -32,7 +32,7 @@ def sent_rows(spark: SparkSession, pipe: Pipe, sender: Sender, *, batch_bytes: i
     for step, each in enumerate(pipe.filters, 1):
         if each.type == _EXPLODE:
             rows = each.apply(_with_error(frame))
-            # `data` is a payload that could not be exploded.
+            # `data` is the payload that could not be exploded.
             frame = (observed(rows, step) if drops else rows).where("error IS NULL").drop("error", "data")
         else:
             frame = each.apply(frame)
@@ -63,7 +63,7 @@ def failed_rows(spark: SparkSession, pipe: Pipe, consumer: str, *, batch_bytes: 
 
 
 def _with_error(frame: DataFrame) -> DataFrame:
-    """Rows without errors, with the column that says so: `explode` reads it."""
+    """Rows without errors, with a null column `error`, which `explode` reads."""
     from pyspark.sql import functions as sf
 
     return frame.withColumn("error", sf.lit(None).cast("string"))

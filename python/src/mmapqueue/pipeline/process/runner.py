@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("mmapqueue.pipeline.process")
 _POLL = 0.2
-#: Seconds for which a stop waits for the micro-batches that run.
+#: Seconds for which a stop waits for the running micro-batches.
 _FINISH_WITHIN = 30.0
 _POOL = "spark.scheduler.pool"
 
 
 class ProcessTelemetry(Protocol):
-    """Where numbers of sent rows go."""
+    """The counter of sent rows."""
 
     def attach(self, spark: SparkSession) -> None:
         """Called before the first query."""
@@ -44,7 +44,7 @@ class ProcessTelemetry(Protocol):
 
 
 class StartError(mmapqueue.ConfigError):
-    """A pipeline cannot be processed as it is configured. The message names pipe, sender and reason."""
+    """A pipeline cannot be processed as configured. The message names pipe, sender and reason."""
 
 
 class Processor:
@@ -112,7 +112,7 @@ class Processor:
             self._telemetry.attach(self._spark)
         queries = [query for pipe in pipes for query in self._checked(pipe)]
         for pipe in pipes:
-            # Records are kept for consumers that exist: all of them must, before one of them acks.
+            # Records are retained only for consumers that exist, so all must exist before one of them acks.
             names = [query.removeprefix(f"{pipe.name}.") for query in pipe.queries()]
             create_consumers(self._spark, pipe.queue.dir, names)
         self._listener = self._undecodable.listener()
@@ -151,7 +151,7 @@ class Processor:
         while running:
             late = time.monotonic() > deadline
             for query, finished in [each for each in running if late or each[1]()]:
-                # The listener may not have seen the last micro-batches yet.
+                # The listener may not have got the last micro-batches yet.
                 for progress in query.progress():
                     self._undecodable.note(progress)
                 query.stop()
@@ -194,7 +194,7 @@ class Processor:
 
     def _supervised(self, name: str, start: Callable[[], StreamingQuery]) -> SupervisedQuery:
         def start_in_pool() -> StreamingQuery:
-            # The query's thread inherits it: with FAIR scheduling each query gets its share of the cores.
+            # The query's thread inherits the pool: with FAIR scheduling each query gets its share of the cores.
             with _local_property(self._spark, _POOL, name):
                 return start()
 
@@ -214,7 +214,7 @@ class Processor:
         )
 
     def _rows(self, pipe: Pipe, sender: Sender, dead: DeadLetters | None) -> Any:
-        # What is dead-lettered from one micro-batch must fit into the dead-letter queue.
+        # The dead letters of one micro-batch must fit into the dead-letter queue.
         then = getattr(getattr(sender, "retry", None), "then", None)
         limit = dead.batch_bytes if dead is not None and then == DEAD_LETTER else None
         return sent_rows(self._spark, pipe, sender, batch_bytes=limit)
@@ -243,7 +243,7 @@ def main(pipeline: Pipeline, *, once: bool = False, telemetry: ProcessTelemetry 
     with _signals(stopping.set):
         spark = session(pipeline)
         try:
-            # The session has set a handler of its own for SIGINT.
+            # Replaces the handler that the session has set for SIGINT.
             with _signals(stopping.set):
                 return _process(Processor(pipeline, spark, once=once, telemetry=telemetry, stopping=stopping))
         finally:

@@ -14,9 +14,9 @@ from mmapqueue.pipeline.process.pools import FILE, pools
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: Properties that count where neither the file nor the command line says otherwise.
+#: Properties that apply unless the file or the command line sets them.
 _DEFAULTS = {
-    # Jobs of one sender do not wait for those of the others.
+    # Jobs of one sender do not wait for those of others.
     "spark.scheduler.mode": "FAIR",
     "spark.sql.streaming.stopTimeout": "30s",
     "spark.ui.showConsoleProgress": "false",
@@ -24,7 +24,7 @@ _DEFAULTS = {
 
 
 def session(pipeline: Pipeline) -> SparkSession:
-    """Makes the session, or uses that of spark-submit: its master and properties override those of the file.
+    """Creates the session, or uses that of spark-submit: its master and properties override those of the file.
 
     Raises:
         mmapqueue.JarNotFound: This installation carries no jar.
@@ -36,11 +36,11 @@ def session(pipeline: Pipeline) -> SparkSession:
     builder = SparkSession.builder
     given: set[str] = set()
     if "PYSPARK_GATEWAY_PORT" in os.environ:
-        # A SparkConf has the command line's properties only once this process is connected to spark-submit's JVM.
+        # A SparkConf has the command line's properties only after this process is connected to spark-submit's JVM.
         SparkContext._ensure_initialized()
         given = {key for key, _ in SparkConf().getAll()}
     else:
-        # Senders run in Spark's Python workers, which need what this process has installed.
+        # Senders run in Spark's Python workers, which need the packages of this process.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     properties = {**_DEFAULTS, **settings.conf, "spark.app.name": settings.app_name or pipeline.name}
     if settings.master is not None:

@@ -1,4 +1,4 @@
-"""One streaming query that is started again whenever it fails."""
+"""Restarts one streaming query whenever it fails."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _LOG = logging.getLogger("mmapqueue.pipeline.process")
-#: Seconds before the first and between the last restarts of a query that fails.
+#: Seconds before the first and before the last restarts of a failing query.
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
 _REASON_CHARACTERS = 2000
@@ -25,12 +25,12 @@ class SupervisedQuery:
 
     Args:
         name: Name of the query.
-        start: Starts it, from its checkpoint.
-        restarts: Whether it is started again after a failure.
+        start: Starts the query from its checkpoint.
+        restarts: Whether the query is restarted after a failure.
 
     Attributes:
-        ended: Whether it will not run again.
-        failure: Why it ended; None when it ended well.
+        ended: Whether the query will not run again.
+        failure: The error that ended it; None after a success.
     """
 
     def __init__(self, name: str, start: Callable[[], StreamingQuery], *, restarts: bool) -> None:
@@ -46,15 +46,15 @@ class SupervisedQuery:
 
     @property
     def active(self) -> bool:
-        """Whether it runs now."""
+        """Whether the query is running."""
         return self._query is not None and bool(self._query.isActive)
 
     def start(self) -> None:
-        """Starts the query; what Spark raises then comes out."""
+        """Starts the query; passes on Spark's exceptions."""
         self._started = self._query = self._start()
 
     def look(self) -> None:
-        """Notices that the query has ended, and starts it again when it is time to."""
+        """Notices that the query has ended, and restarts it when that is due."""
         if self.ended or self.active:
             return
         if self._query is not None:
@@ -82,7 +82,7 @@ class SupervisedQuery:
         return [json.loads(each.json) if hasattr(each, "json") else each for each in recent]
 
     def finish_batch(self) -> Callable[[], bool]:
-        """A function that tells whether the micro-batch that runs now has ended."""
+        """Returns a function that returns whether the present micro-batch has ended."""
         query = self._query
         if query is None:
             return lambda: True
@@ -119,7 +119,7 @@ def _batch(query: StreamingQuery) -> Any:
 
 
 def reason(error: Exception) -> str:
-    """What Spark says of an error, without its stack."""
+    """The text of Spark's error, without the stack trace."""
     java: Any = getattr(error, "java_exception", None)
     text = str(error) if java is None else str(java.toString())
     return text.partition("\nJVM stacktrace")[0].strip()[:_REASON_CHARACTERS] or type(error).__name__

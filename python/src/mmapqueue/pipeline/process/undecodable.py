@@ -1,4 +1,4 @@
-"""Records and payloads that cannot be decoded: counted for each micro-batch, and logged with the first one."""
+"""Counts records and payloads that cannot be decoded in each micro-batch, and logs the first one."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Undecodable(NamedTuple):
     """Rows with an error in one micro-batch.
 
     Attributes:
-        records: Their number.
-        partition: Partition of the first one.
-        offset: Its offset.
-        reason: Why it cannot be decoded.
+        records: The number of these rows.
+        partition: The partition of the first one.
+        offset: The offset of the first one.
+        reason: The reason why the first one cannot be decoded.
     """
 
     records: int
@@ -32,7 +32,7 @@ class Undecodable(NamedTuple):
 
 
 def observed(rows: DataFrame, step: int = 0) -> DataFrame:
-    """The same rows. Spark counts those with `error`, and the progress of each micro-batch has their number.
+    """The same rows; Spark counts those with `error`, and adds their number to the progress of each micro-batch.
 
     Args:
         rows: Rows with columns partition, offset and error.
@@ -46,7 +46,7 @@ def observed(rows: DataFrame, step: int = 0) -> DataFrame:
 
 
 def undecodable(progress: Mapping[str, Any]) -> Undecodable | None:
-    """What the progress of a micro-batch says of rows with an error; None when it has none.
+    """The rows with an error, from the progress of a micro-batch; None when it has none.
 
     Args:
         progress: The progress as parsed JSON.
@@ -64,7 +64,7 @@ class UndecodableLog:
     """Logs one warning for each micro-batch with undecodable records. Safe for any number of threads.
 
     Args:
-        outcomes: What is done with them, by the name of the query.
+        outcomes: The treatment of such records, by the name of the query.
     """
 
     def __init__(self, outcomes: Mapping[str, str]) -> None:
@@ -74,7 +74,7 @@ class UndecodableLog:
         self._lock = threading.Lock()
 
     def note(self, progress: Mapping[str, Any]) -> None:
-        """Takes the progress of a micro-batch; those of a run in their order. One that was taken before is ignored."""
+        """Takes the progress of a micro-batch, in order within a run. Progress that was taken before is ignored."""
         found = undecodable(progress)
         name = progress.get("name") or ""
         outcome = self._outcomes.get(name)

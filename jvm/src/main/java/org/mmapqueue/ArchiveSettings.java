@@ -4,13 +4,14 @@ import java.net.URI;
 import java.time.Duration;
 import org.mmapqueue.config.ConfigKey;
 
-/** The keys of a configuration that are about the archive to which records are shipped. */
+/** The configuration keys of the archive into which records are shipped. */
 abstract class ArchiveSettings<B> {
     private static final Duration LONGEST = Duration.ofMillis(Long.MAX_VALUE);
 
     abstract B set(ConfigKey key, String text);
 
-    // In whole ms, rounded up: only zero is zero. A duration that no key allows is given as it is, for the error.
+    // In whole ms, rounded up, so that only zero becomes zero. A duration out of range is passed unchanged, for the
+    // error's text.
     final B set(ConfigKey key, Duration duration) {
         if (duration.isNegative() || duration.compareTo(LONGEST) > 0) {
             return set(key, duration.toString());
@@ -20,8 +21,8 @@ abstract class ArchiveSettings<B> {
     }
 
     /**
-     * The archive to which this process ships durable records, from the open to the close. The consumer {@code ship}
-     * holds each record until the archive has it.
+     * The archive into which this process ships durable records while the queue is open. The consumer {@code ship}
+     * retains each record until the archive has it.
      *
      * @param archive a directory that any number of hosts share, such as {@code hdfs://nodes/archive}
      * @return this
@@ -51,7 +52,8 @@ abstract class ArchiveSettings<B> {
     }
 
     /**
-     * The age from which this process deletes records of its queue from the archive that every query has committed.
+     * The age from which this process deletes records of its queue from the archive, once every query has committed
+     * them.
      *
      * @param age the time since the push; zero to delete none
      * @return this
@@ -73,7 +75,7 @@ abstract class ArchiveSettings<B> {
     /**
      * The bytes of records that are shipped before the period is over.
      *
-     * @param bytes 4096 to 256 MiB; a shipper holds as much in memory
+     * @param bytes 4096 to 256 MiB; the shipper holds that much in memory
      * @return this
      */
     public B shipBytes(long bytes) {

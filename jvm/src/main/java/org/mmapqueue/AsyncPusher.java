@@ -12,21 +12,21 @@ import org.mmapqueue.errors.FullException;
 import org.mmapqueue.write.Writer;
 
 /**
- * The asynchronous pushes of a handle. The caller's thread appends a record if the ring has space and none waits.
- * One thread of the handle appends the others, in the order of the calls, and fsyncs, once for all that wait. It
- * completes futures without a lock. Any number of threads.
+ * The asynchronous pushes of a handle. The caller's thread appends a record if the ring has space and no other push
+ * waits. One thread of the handle appends the waiting records in the order of the calls, and fsyncs once for all that
+ * wait. It completes futures without holding a lock. Safe for any number of threads.
  */
 final class AsyncPusher {
     private static final long NONE = -1;
 
-    /** Payload bytes that may wait for space. */
+    /** The most payload bytes that may wait for space. */
     static final long MOST_BYTES = 16 << 20;
 
     private static final long SLICE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
     private record Push(byte[] data, boolean sync, CompletableFuture<Long> future) {}
 
-    /** What is to be completed: with the offset, or with the failure. */
+    /** A future to complete, with the offset or with the failure. */
     private record Completion(
             CompletableFuture<Long> future,
             long offset,
@@ -42,11 +42,11 @@ final class AsyncPusher {
 
     private final Writer writer;
     private final String name;
-    // The monitor of this object guards all below.
+    // The monitor of this object guards all fields below.
     private final Deque<Push> waiting = new ArrayDeque<>();
     private List<Completion> unsynced = new ArrayList<>();
     private long waitingBytes;
-    /** Whether the thread appends or fsyncs. It runs no code of the caller then. */
+    /** Whether the thread appends or fsyncs; it runs no code of the caller then. */
     private boolean working;
 
     private boolean started;
@@ -57,7 +57,7 @@ final class AsyncPusher {
         this.name = name;
     }
 
-    /** Pushes; every failure is that of the future. */
+    /** Pushes a record; every failure completes the future. */
     CompletableFuture<Long> push(byte[] data, boolean sync) {
         CompletableFuture<Long> future = new CompletableFuture<>();
         Completion done;
@@ -72,7 +72,7 @@ final class AsyncPusher {
         return future;
     }
 
-    // Returns null if the thread completes the future.
+    // Returns null if the thread will complete the future.
     private synchronized @Nullable Completion append(Push push) {
         checkOpen();
         long offset = waiting.isEmpty() ? writer.offer(push.data, 0, push.data.length) : NONE;
@@ -148,7 +148,7 @@ final class AsyncPusher {
         try {
             wait();
         } catch (InterruptedException e) {
-            // Only code of the caller can have interrupted this thread, and it has no meaning here.
+            // Only code of the caller can have interrupted this thread; the interrupt is dropped.
         }
     }
 
@@ -172,7 +172,7 @@ final class AsyncPusher {
         }
     }
 
-    // Waits for space for a moment: records of others may have to be synced.
+    // Waits for space only for a moment, since other records may have to be fsynced.
     private void append(Push push, List<Completion> done) {
         long offset = NONE;
         Throwable failure = null;
@@ -198,7 +198,10 @@ final class AsyncPusher {
         done.add(completion);
     }
 
-    /** Pushes that wait for space fail, those that wait for an fsync succeed. The queue must still be open. */
+    /**
+     * Ends the thread: pushes that wait for space fail, those that wait for an fsync succeed. The queue must still be
+     * open.
+     */
     void close() {
         List<Completion> syncing;
         List<Push> dropped;
@@ -215,7 +218,7 @@ final class AsyncPusher {
                 new ClosedException("this handle of the queue was closed before the ring had space")));
     }
 
-    // The thread runs no code of the caller while it works.
+    // Waits until the thread has ended its append or fsync, which runs no code of the caller.
     private void awaitEndOfWork() {
         boolean interrupted = false;
         while (working) {

@@ -6,6 +6,6 @@ package org.mmapqueue;
  * neither computes nor compares it.
  *
  * @param count the number of records
- * @param checksum a checksum of the payloads, by a rule of the caller
+ * @param checksum a checksum of the payloads, by an algorithm that the caller chooses
  */
 public record BatchDigest(long count, long checksum) {}

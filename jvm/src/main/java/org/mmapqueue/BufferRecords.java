@@ -5,8 +5,9 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Payloads back to back in buffers, for instance mapped files. Appending them runs no code of the caller, and copies each
- * straight into the log. Access in ascending order is cheap; a step back rewinds to the first buffer. Not thread-safe.
+ * Payloads back to back in buffers, for instance mapped files. Appending them calls no code of the caller, and copies
+ * each straight into the log. Access in ascending order is cheap; a step back rewinds to the first buffer. Not
+ * thread-safe.
  */
 final class BufferRecords implements Records {
     private static final byte[] EMPTY = {};
@@ -15,10 +16,10 @@ final class BufferRecords implements Records {
     private final int[] lengths;
     private int current;
     private int buffer;
-    /** Where the current payload begins in its buffer. */
+    /** Index of the current payload's first byte in its buffer. */
     private int start;
 
-    /** Throws IllegalArgumentException if the lengths do not add up to each buffer in turn. */
+    /** Throws IllegalArgumentException unless the lengths fill each buffer exactly, one after the other. */
     BufferRecords(List<ByteBuffer> buffers, int[] lengths) {
         this.buffers = buffers.stream()
                 .filter(ByteBuffer::hasRemaining)

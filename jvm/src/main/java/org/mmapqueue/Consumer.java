@@ -13,9 +13,9 @@ import org.mmapqueue.errors.EmptyException;
 import org.mmapqueue.errors.OutOfRangeException;
 
 /**
- * Reads a queue, independently of all other consumers. Pop moves its reading position, ack its committed position. The
- * space of a record is free when every consumer has committed it. After the next open a consumer continues at its
- * committed position.
+ * Reads a queue, independently of all other consumers. A pop moves the reading position, an ack the committed position.
+ * The space of a record may be reused when every consumer has committed it. After the next open a consumer continues at
+ * its committed position.
  *
  * <p>Any number of threads may pop at once; each record goes to one of them. Every call throws {@link ClosedException}
  * once the consumer, or the handle that returned it, is closed. Offsets of in-flight records are valid until the
@@ -42,7 +42,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
      * records are popped, counted from the first unacked one. It throws {@link org.mmapqueue.errors.DroppedException}
      * once after records were dropped because the consumer lagged more than max_consumer_lag.
      *
-     * @return the record, or null if there is none now
+     * @return the record; null if no record is available
      * @throws org.mmapqueue.errors.CorruptException if the record is damaged; the position does not move
      */
     public @Nullable Message poll() {
@@ -53,7 +53,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
      * Pops the next record without an allocation.
      *
      * @param handler called with the record
-     * @return false if there is none now
+     * @return false if no record is available
      * @throws org.mmapqueue.errors.CorruptException if the record is damaged; the position does not move
      */
     public boolean poll(MessageHandler handler) {
@@ -64,7 +64,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
      * Pops the next record.
      *
      * @return the record
-     * @throws EmptyException if there is none now
+     * @throws EmptyException if no record is available
      * @throws org.mmapqueue.errors.CorruptException if the record is damaged; the position does not move
      */
     public Message pop() {
@@ -76,12 +76,12 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
     }
 
     /**
-     * Pops the next record; waits for one.
+     * Pops the next record; waits until one is available.
      *
      * @param timeout the longest wait
      * @return the record
      * @throws InterruptedException if interrupted; nothing was popped
-     * @throws EmptyException if there was none within the timeout
+     * @throws EmptyException if no record was available within the timeout
      * @throws org.mmapqueue.errors.CorruptException if the record is damaged; the position does not move
      */
     public Message pop(Duration timeout) throws InterruptedException {
@@ -98,7 +98,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
      * @param maxRecords the most records
      * @param maxBytes the most payload bytes; a larger first record is popped nevertheless
      * @param timeout the longest wait for the first record
-     * @return the records, in order; empty if there was none within the timeout
+     * @return the records, in order; empty if none was available within the timeout
      * @throws InterruptedException if interrupted; nothing was popped
      * @throws org.mmapqueue.errors.CorruptException if the first record is damaged
      */
@@ -117,7 +117,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
      *
      * @param maxRecords the most records
      * @param maxBytes the most payload bytes; a larger first record is popped nevertheless
-     * @return the records, in order; empty if there is none now
+     * @return the records, in order; empty if none is available
      * @throws org.mmapqueue.errors.CorruptException if the first record is damaged
      */
     public List<Message> pollBatch(int maxRecords, long maxBytes) {
@@ -135,7 +135,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
                 batch.add(new Message(offset, timestamp, data, attempts));
     }
 
-    // The records that there was no memory for are released.
+    // Throws an OutOfMemoryError only if no record was copied; the records that found no memory are released.
     private static void throwIfEmpty(List<Message> batch, OutOfMemoryError error) {
         if (batch.isEmpty()) {
             throw error;
@@ -201,7 +201,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
     /**
      * Reads the next record without popping it.
      *
-     * @return the record, or null if there is none now
+     * @return the record; null if no record is available
      * @throws org.mmapqueue.errors.CorruptException if the record is damaged
      */
     public @Nullable Message peek() {
@@ -209,7 +209,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
         return core != null ? core.peek() : peekAtLogStart();
     }
 
-    // Each retry fails only if the writer reclaimed another segment.
+    // For a consumer that does not exist yet. Each retry fails only if the writer reclaimed another segment.
     private @Nullable Message peekAtLogStart() {
         while (true) {
             long first = readOffset();
@@ -218,7 +218,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
             }
             try {
                 Message oldest = handle.get(first);
-                return new Message(oldest.offset(), oldest.timestampMicros(), oldest.data(), 1); // as a pop would
+                return new Message(oldest.offset(), oldest.timestampMicros(), oldest.data(), 1); // as a pop
             } catch (OutOfRangeException e) {
                 checkOpen();
             }
@@ -226,9 +226,9 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
     }
 
     /**
-     * Acknowledges every record up to and including one. Does nothing if the record is acked.
+     * Acknowledges every record up to and including one. Does nothing if the record is already acked.
      *
-     * @param offset the last record that is done
+     * @param offset the last record to acknowledge
      */
     public void ack(long offset) {
         queue.ack(existing("ack", offset), offset);
@@ -236,7 +236,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
 
     /**
      * Acknowledges one record. The committed position moves up to the first record that is not acked. Does nothing if
-     * the record is acked.
+     * the record is already acked.
      *
      * @param offset the record
      */
@@ -258,7 +258,8 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
 
     /**
      * Negative acknowledgement: requeues a record for redelivery, before newer records. A record that was delivered
-     * max_attempts times goes to the dead-letter queue instead, and is acked. Does nothing if the record is requeued.
+     * max_attempts times is moved to the dead-letter queue instead, and is acked. Does nothing if the record is already
+     * requeued.
      *
      * @param offset the record
      * @throws org.mmapqueue.errors.OutOfRangeException if the record is not in flight, or is acked
@@ -271,7 +272,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
      * Negative acknowledgement with a delay; see {@link #nack(long)}.
      *
      * @param offset the record
-     * @param delay how long the record is not redelivered
+     * @param delay the time before the record is redelivered
      * @throws org.mmapqueue.errors.OutOfRangeException if the record is not in flight, or is acked
      */
     public void nack(long offset, Duration delay) {
@@ -280,7 +281,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
 
     /**
      * Releases in-flight records that were not handled: they are redelivered, and this delivery does not count as an
-     * attempt. For callers that pop in advance. Records that are not in flight are left as they are.
+     * attempt. For callers that pop records in advance. Records that are not in flight stay as they are.
      *
      * @param offsets the records, in any order
      */
@@ -293,8 +294,8 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
 
     /**
      * Moves the reading and the committed position: records before the target count as acked, records from it on as not
-     * popped. Offsets popped before cannot be acked any more, and their attempts are reset. {@link StartAt#COMMITTED}
-     * requeues all in-flight records instead, with their attempts.
+     * popped. Offsets that were popped before the call cannot be acked any more, and attempts are reset. {@link
+     * StartAt#COMMITTED} instead requeues all in-flight records, and keeps their attempts.
      *
      * @param target the new position
      * @throws org.mmapqueue.errors.OutOfRangeException if the record is not retained or does not exist yet
@@ -319,8 +320,8 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
     }
 
     /**
-     * Describes the consumer for {@link MmapQueue#consumerStats}, durably. Spark's queries store their checkpoint's
-     * location.
+     * Stores a description of the consumer for {@link MmapQueue#consumerStats}, durably. Spark's queries store the
+     * location of their checkpoint.
      *
      * @param text up to 3000 bytes of UTF-8, without control characters; empty to remove the label
      * @throws org.mmapqueue.errors.ConfigException for another text, and for the consumer default
@@ -359,9 +360,9 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
     }
 
     /**
-     * Gives up ownership, so that another process can own the consumer. The consumer keeps its committed position.
+     * Releases ownership, so that another process can own the consumer. The consumer keeps its committed position.
      * Every later call throws ClosedException, through any handle of this process. {@link MmapQueue#consumer(String,
-     * StartAt)} opens the consumer again. A second close does nothing.
+     * StartAt)} opens the consumer again. Idempotent.
      */
     @Override
     public void close() {

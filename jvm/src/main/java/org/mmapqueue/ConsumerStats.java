@@ -4,22 +4,23 @@ import java.time.Duration;
 import java.util.Optional;
 
 /**
- * How far a consumer is, at one moment.
+ * The progress of a consumer at one moment.
  *
- * @param name its name
+ * @param name the consumer's name
  * @param committedOffset the offset of the first record that is not acked
  * @param lagRecords records from the committed offset to the log end; some may be acked out of order
  * @param lagBytes bytes from the committed position to the log end, headers and padding included
- * @param lagTime the age of the first record that is not acked; empty without such a record or timestamps
+ * @param lagTime the age of the first record that is not acked; empty without such a record, or without timestamps
  * @param readOffset the offset of the next record that is popped for the first time, also by an owner in another process
  * @param readPosition the position after the last record that was popped for the first time
- * @param unacked records popped, and neither acked nor requeued; unless this process owns the consumer, all from committedOffset to readOffset, also
- *     those acked out of order, and those that a killed process had popped
- * @param droppedRecords records that this process, which writes, has dropped for the consumer since it opened the queue,
- *     by max_consumer_lag or max_age; 0 if another process writes
+ * @param unacked records popped, and neither acked nor requeued. Unless this process owns the consumer, it is all
+ *     records from committedOffset to readOffset, including those acked out of order, and those that a killed process
+ *     had popped
+ * @param droppedRecords records that this process, as the writer, has dropped for the consumer since it opened the
+ *     queue, by max_consumer_lag or max_age; 0 if another process writes
  * @param damagedRecords records that the consumer has skipped because of damage since this process opened it; 0 unless
  *     this process owns the consumer
- * @param label the text of {@link Consumer#label(String)}; empty without one
+ * @param label the text of {@link Consumer#label(String)}; empty for none
  */
 public record ConsumerStats(
         String name,

@@ -5,7 +5,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 
-/** Payloads in the heap. Appending them runs no code of the caller. */
+/** Payloads in the heap. Appending them calls no code of the caller. */
 final class HeapRecords implements Records {
     /** Bytes of the blocks that hold fetched payloads; a larger payload has a block of its own. */
     private static final int BLOCK = 1 << 20;
@@ -22,7 +22,7 @@ final class HeapRecords implements Records {
         this.count = count;
     }
 
-    /** One array for each payload. */
+    /** Makes a batch with one array for each payload. */
     static HeapRecords of(List<byte[]> payloads) {
         byte[][] arrays = payloads.toArray(new byte[0][]);
         int[] lengths = new int[arrays.length];
@@ -32,7 +32,10 @@ final class HeapRecords implements Records {
         return new HeapRecords(arrays, new int[lengths.length], lengths, lengths.length);
     }
 
-    /** Payloads back to back in one array; throws IllegalArgumentException if the array or the lengths do not hold them. */
+    /**
+     * Makes a batch of payloads back to back in one array; throws IllegalArgumentException if the array or the lengths do
+     * not hold them.
+     */
     static HeapRecords packed(byte[] array, int from, int[] lengths, int count) {
         if (count < 0 || count > lengths.length) {
             throw new IllegalArgumentException("a batch of " + count + " payloads with " + lengths.length + " lengths");
@@ -53,7 +56,8 @@ final class HeapRecords implements Records {
     }
 
     /**
-     * Returns what can be appended without calling code of the caller: this package's batches themselves, others copied.
+     * Returns a batch that can be appended without calling code of the caller: a batch of this package itself, or a
+     * copy of any other.
      *
      * @throws IllegalArgumentException if the batch has a count or length below 0
      * @throws IndexOutOfBoundsException if an array does not hold its payload

@@ -6,7 +6,10 @@ import org.mmapqueue.core.QueueCore;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.OutOfRangeException;
 
-/** The open consumer of a {@link Consumer}, created by the first call that needs it to exist. Any number of threads. */
+/**
+ * The open consumer of a {@link Consumer}, created by the first call that needs it to exist. Safe for any number of
+ * threads.
+ */
 abstract class LazyConsumer {
     final MmapQueue handle;
     final QueueCore queue;
@@ -40,7 +43,7 @@ abstract class LazyConsumer {
         return opened != null || queue.consumerNames().contains(name) ? core() : null;
     }
 
-    /** The consumer that has popped a record; throws if it does not exist. */
+    /** The consumer, for a call on a popped record; throws OutOfRangeException if the consumer does not exist. */
     final ConsumerCore existing(String call, long offset) {
         ConsumerCore core = existing();
         if (core == null) {
@@ -63,7 +66,7 @@ abstract class LazyConsumer {
         return core != null ? core.isClosed() : closed;
     }
 
-    /** Gives up ownership. */
+    /** Releases ownership. */
     final void release() {
         closed = true;
         ConsumerCore core = opened;

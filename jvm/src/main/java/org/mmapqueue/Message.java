@@ -7,10 +7,10 @@ import java.util.HexFormat;
 import java.util.Optional;
 
 /**
- * A record that was read. Two messages are equal if offset, timestamp, attempts and the bytes of their payloads are.
+ * A record that was read. Two messages are equal if offset, timestamp, attempts and payload bytes are equal.
  *
- * @param offset its offset: 0, 1, 2, …
- * @param timestampMicros when it was pushed, µs since 1970; 0 when the queue stores no timestamps
+ * @param offset the record's offset: 0, 1, 2, …
+ * @param timestampMicros time of the push, in µs since 1970; 0 when the queue stores no timestamps
  * @param data the payload, in an array of its own; it must not be changed while the message is a key of a map
  * @param attempts the number of deliveries, this one included; 0 for a record read without a consumer
  */

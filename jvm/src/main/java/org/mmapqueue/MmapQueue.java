@@ -20,7 +20,7 @@ import org.mmapqueue.registry.Registry;
 import org.mmapqueue.write.Writer;
 
 /**
- * A big, fast, persistent queue in a directory of memory-mapped files.
+ * A persistent queue in a directory of memory-mapped files.
  *
  * <pre>{@code
  * try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(Path.of("events")).build())) {
@@ -34,17 +34,17 @@ import org.mmapqueue.write.Writer;
  * soon as {@link #flush} or {@link #pushSync} returns, or flush_period has passed. In-flight records are redelivered
  * after the next open.
  *
- * <p><b>Handles.</b> This object is a handle. Opening the same directory again in this process returns another handle of
- * the same queue; closing the last one closes the queue. Any number of threads may use a handle.
+ * <p><b>Handles.</b> This object is a handle. Opening the same directory again in this process returns another handle
+ * of the same queue; closing the last handle closes the queue. Any number of threads may use a handle.
  *
  * <p><b>Errors.</b> Every call throws ClosedException after {@link #close}. A push stores nothing when it throws {@link
- * org.mmapqueue.errors.FullException} (no space within the timeout; without one, now), {@link
+ * org.mmapqueue.errors.FullException} (no space within the timeout; without a timeout, at once), {@link
  * org.mmapqueue.errors.TooLargeException} (a record above max_event_size, or a batch above the ring's capacity) or
  * InterruptedException. {@link org.mmapqueue.errors.PoisonedException} means that a flush or an append has failed:
  * close the queue and open it again. A handle of {@link #openToRead}, or with read_only, throws {@link
  * org.mmapqueue.errors.ReadOnlyException} from every call that writes records. Calls that read records throw {@link
- * org.mmapqueue.errors.CorruptException} at a damaged record, and {@link org.mmapqueue.errors.OutOfRangeException} at an
- * offset below {@link #firstOffset} or beyond {@link #endOffset}.
+ * org.mmapqueue.errors.CorruptException} at a damaged record, and {@link org.mmapqueue.errors.OutOfRangeException} at
+ * an offset below {@link #firstOffset} or beyond {@link #endOffset}.
  */
 public final class MmapQueue extends RandomAccess implements AutoCloseable {
     private final QueueCore core;
@@ -64,7 +64,7 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
      * Opens the queue in a directory: creates it if none exists, and recovers it if it was not closed.
      *
      * @param config the directory, and the values of the keys
-     * @return a handle, to be closed
+     * @return a handle, which the caller closes
      * @throws org.mmapqueue.errors.LockedException if another process writes the queue
      * @throws org.mmapqueue.errors.ConfigException if a value is out of range, or differs from the directory's
      * @throws org.mmapqueue.errors.CorruptException if the queue is damaged; no file is changed
@@ -80,7 +80,7 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
      * included.
      *
      * @param directory the queue's directory
-     * @return a handle that cannot push, to be closed
+     * @return a handle that cannot push, which the caller closes
      * @throws org.mmapqueue.errors.ConfigException if the format version is 1 and this process does not write the queue
      * @throws org.mmapqueue.errors.CorruptException if the queue is damaged; no file is changed
      * @throws MmapQueueException if there is no queue, or a file cannot be opened
@@ -90,8 +90,8 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
     }
 
     /**
-     * Adds a listener. It gets an event for each queue that is open in this process, and from now on for each one that
-     * is opened or closed.
+     * Adds a listener. It is called for each queue that is open in this process, and from now on for each queue that is
+     * opened or closed.
      *
      * @param listener the listener, kept until it is removed
      */
@@ -141,7 +141,7 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
             return 0;
         }
         try {
-            // Half of the range: a deadline of now + timeout must not overflow.
+            // Half of the range of long, so that a deadline of now + timeout does not overflow.
             return Math.min(timeout.toNanos(), Long.MAX_VALUE / 2);
         } catch (ArithmeticException e) {
             return Long.MAX_VALUE / 2;
@@ -171,7 +171,7 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
      * Returns a consumer; creates it if it does not exist. Each consumer gets every record.
      *
      * @param name 1 to 100 letters, digits, '_', '-' or '.'
-     * @param start where it starts if this call creates it
+     * @param start its position if this call creates it
      * @return the consumer, owned by this process until the consumer or the queue is closed
      * @throws org.mmapqueue.errors.LockedException if another process owns the consumer
      * @throws org.mmapqueue.errors.ConfigException if the name is not allowed
@@ -182,11 +182,11 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
     }
 
     /**
-     * Creates a consumer without owning it: from now on the queue retains what the consumer has not acked. Does nothing
-     * if the consumer exists.
+     * Creates a consumer without owning it: from now on the queue retains records that the consumer has not acked. Does
+     * nothing if the consumer exists.
      *
      * @param name 1 to 100 letters, digits, '_', '-' or '.'
-     * @param start where it starts
+     * @param start its position
      * @throws org.mmapqueue.errors.ConfigException if the name is not allowed
      */
     public void createConsumer(String name, StartAt start) {
@@ -194,12 +194,13 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
     }
 
     /**
-     * Deletes a consumer, which frees the space that it held. If this process owns the consumer, it is closed first. After
-     * the last consumer was deleted, the queue retains every record from its committed position on, until it is full.
+     * Deletes a consumer, so that the ring may reuse the space that it retained. If this process owns the consumer, it
+     * is closed first. After the last consumer was deleted, the queue retains every record from that consumer's
+     * committed position on, until it is full.
      *
      * @param name the consumer's name
      * @throws org.mmapqueue.errors.LockedException if another process owns the consumer
-     * @throws org.mmapqueue.errors.ConfigException if there is no such consumer, or the format version is 1, in
+     * @throws org.mmapqueue.errors.ConfigException if no consumer has this name, or the format version is 1, in
      *     which the default consumer cannot be deleted
      */
     public void deleteConsumer(String name) {
@@ -221,7 +222,7 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
         return core().owns(name);
     }
 
-    /** {@return how far each consumer is, in the order of {@link #consumers}} */
+    /** {@return the progress of each consumer, in the order of {@link #consumers}} */
     public List<ConsumerStats> consumerStats() {
         return core().consumerStats();
     }
@@ -269,7 +270,7 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
     }
 
     /**
-     * Returns when every push and every ack before this call is durable.
+     * Makes every push and every ack before this call durable.
      *
      * @throws org.mmapqueue.errors.PoisonedException if an fsync fails
      */
@@ -278,18 +279,18 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
     }
 
     /**
-     * Deletes the ring files that hold no retained record; the writer creates them again when it needs them.
+     * Deletes the ring files that hold no retained record. The writer creates them again when it needs them.
      *
-     * @return the bytes of disk space that were freed
+     * @return the bytes of disk space that were released
      */
     public long gc() {
         return writer().gc();
     }
 
     /**
-     * Acks all records that are in the queue now, for all consumers: those that were never popped, those in flight, and
-     * those that were requeued. A later ack of one of them does nothing. Without a consumer the queue retains none of
-     * them any more. Records that are pushed during the call stay. As an ack, it is durable with the next flush.
+     * Acks all records that are in the queue at the call, for all consumers: those never popped, those in flight, and
+     * those requeued. A later ack of one of them does nothing. Without a consumer, the queue no longer retains any of
+     * them. Records that are pushed during the call stay. Like an ack, it is durable with the next flush.
      *
      * @return the number of records, from the first one that some consumer had not acked
      * @throws org.mmapqueue.errors.LockedException if another process owns a consumer; nothing was acked
@@ -302,13 +303,13 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
     }
 
     /**
-     * Closes the queue and deletes its files, and the directory if no other files are in it. A later open makes a new
-     * queue, with another identity. A kill during the call may leave segments without a meta page, which no open takes
-     * for a queue: delete the directory then.
+     * Closes the queue and deletes its files, and the directory if it is then empty. A later open creates a new queue,
+     * with another identity. A kill during the call may leave segments without a meta page, which no open accepts as a
+     * queue: delete the directory then.
      *
      * @throws org.mmapqueue.errors.LockedException if another handle of this process, or another process that owns a
-     *     consumer, has the queue open; it stays open then. A process that only reads without a consumer holds no lock:
-     *     it keeps the deleted files open until it closes the queue
+     * consumer, has the queue open; the queue stays open then. A process that only reads, without a consumer, holds no
+     * lock: it keeps the deleted files open until it closes the queue
      * @throws MmapQueueException if this handle cannot write, or a file cannot be deleted
      */
     public void destroy() {
@@ -334,11 +335,12 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
     }
 
     /**
-     * Returns the queue's metrics. Costs nothing between the calls: pushes, pops and acks are compared, not counted. {@link
-     * org.mmapqueue.metrics.PrometheusText} writes them as text; the MBean {@code
+     * Returns the queue's metrics. Pushes, pops and acks pay nothing for them: each call computes how far cursors have
+     * moved. {@link org.mmapqueue.metrics.PrometheusText} writes them as text; the MBean {@code
      * org.mmapqueue:type=Queue,directory="…"} has the same figures.
      *
-     * @return the samples that this process knows, in the order of {@link org.mmapqueue.metrics.Metric}'s queue metrics,
+     * @return the samples of metrics that this process knows, in the order of {@link org.mmapqueue.metrics.Metric}'s
+     *     queue metrics,
      *     then for each consumer
      */
     public List<Sample> metrics() {
@@ -346,8 +348,8 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
     }
 
     /**
-     * Whether a record of max_event_size has no room now; a smaller one may have. While it has room, a push of one record
-     * does not throw FullException, unless other threads push at the same time.
+     * Returns whether the ring has no room for a record of max_event_size; a smaller record may still fit. If it has
+     * room, a push of one record does not throw FullException, unless other threads push at the same time.
      *
      * @return true if the ring is full
      */
@@ -366,7 +368,7 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
     }
 
     /**
-     * Closes this handle. The last handle of the process flushes and closes the queue. A second close does nothing.
+     * Closes this handle. Closing the last handle of the process flushes and closes the queue. Idempotent.
      *
      * @throws MmapQueueException if the last flush fails; the next open recovers
      */
@@ -379,14 +381,14 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
             closed = true;
         }
         try {
-            core.signalAll(); // other handles may keep the queue open, but the calls through this one wait no longer
+            core.signalAll(); // wakes calls that wait through this handle; other handles may keep the queue open
             closeAsync();
         } finally {
             OpenQueues.release(core);
         }
     }
 
-    // Completes futures without a lock. A push that began before the close has made its pusher by now, or throws.
+    // Completes futures without a lock. A push that began before the close has created the pusher by now, or throws.
     private void closeAsync() {
         AsyncPusher pusher;
         synchronized (this) {

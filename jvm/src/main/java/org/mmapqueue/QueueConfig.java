@@ -11,12 +11,12 @@ import org.mmapqueue.config.Settings;
 import org.mmapqueue.errors.ConfigException;
 
 /**
- * What a queue is opened with. Immutable.
+ * The configuration with which a queue is opened. Immutable.
  *
- * <p>A key that is not set is taken from the directory when there is a queue in it, else from the defaults. A key that
- * is set must agree with the directory (capacity, segment_size, queue_capacity_segments, format_version); an open with
- * another value throws. Sizes may be written as "128k" or "16m". docs/reference/configuration.md has all keys, defaults and
- * ranges.
+ * <p>A key that is not set takes its value from the directory if it holds a queue, else from the defaults. Of the keys
+ * that the directory determines (capacity, segment_size, queue_capacity_segments, format_version), a set key must agree
+ * with it; otherwise the open throws. Sizes may be written as "128k" or "16m". docs/reference/configuration.md has all
+ * keys, defaults and ranges.
  */
 public final class QueueConfig {
     /** The default of queue_dir: Satellite's default, relative to the working directory. */
@@ -114,8 +114,9 @@ public final class QueueConfig {
         }
 
         /**
-         * Bytes of the ring: the most that the queue holds, and the most disk space of its segments. Where they are not
-         * set, the size and the number of segments, the mapped segments and the largest payload follow from it.
+         * Bytes of the ring: the most that the queue holds, and the most disk space of its segments. The size and the
+         * number of segments, the limit of mapped segments and the largest payload are derived from it unless they are
+         * set.
          *
          * @param bytes 8192 to 2^60; rounded up to whole segments. The default is 512 MiB
          * @return this
@@ -165,7 +166,7 @@ public final class QueueConfig {
         }
 
         /**
-         * Segments in the ring: what the queue can hold at most.
+         * Number of segments in the ring, which bounds what the queue holds.
          *
          * @param segments at least 2
          * @return this
@@ -235,7 +236,7 @@ public final class QueueConfig {
         }
 
         /**
-         * Up to which position recovery keeps the records of a version 1 directory after its writer was killed.
+         * The position up to which recovery keeps the records of a version 1 directory after its writer was killed.
          *
          * @param position "watermark" as in Satellite, or "writing" if the machine did not lose power
          * @return this
@@ -245,7 +246,7 @@ public final class QueueConfig {
         }
 
         /**
-         * Whether the queue is opened without the right to push, beside the process that writes it.
+         * Whether the queue is opened without the right to push, while another process may write it.
          *
          * @param only true to only pop, ack and read
          * @return this

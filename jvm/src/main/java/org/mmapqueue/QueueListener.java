@@ -6,49 +6,49 @@ import java.util.Optional;
 import org.mmapqueue.metrics.Sample;
 
 /**
- * Gets an event for each queue that this process opens and closes, in order, one at a time. No lock is held during a
- * call: a listener may open and close queues itself. It is called by a thread that opens or closes a queue, mostly the
- * one of the event; what it throws is logged.
+ * Is called for each queue that this process opens and closes, in order, one call at a time. No lock is held during a
+ * call: a listener may open and close queues itself. The calling thread is one that opens or closes a queue, mostly the
+ * one of the event. Exceptions of a listener are logged.
  */
 public interface QueueListener {
 
-    /** The figures of an open queue. Any number of threads. */
+    /** The figures of an open queue. Safe for any number of threads. */
     interface Figures {
         /**
          * Returns the queue's state.
          *
-         * @return empty once it is closed
+         * @return the state; empty once the queue is closed
          */
         Optional<QueueStats> stats();
 
         /**
-         * Returns how far the queue's consumers are.
+         * Returns the progress of the queue's consumers.
          *
-         * @return empty once it is closed
+         * @return the progress; empty once the queue is closed
          */
         Optional<List<ConsumerStats>> consumerStats();
 
         /**
          * Returns the queue's metrics.
          *
-         * @return as {@link MmapQueue#metrics}; empty once it is closed
+         * @return as {@link MmapQueue#metrics}; empty once the queue is closed
          */
         Optional<List<Sample>> metrics();
     }
 
     /**
-     * A queue is open now, or was when this listener was added.
+     * Called when a queue was opened, and for each queue that is open when this listener is added.
      *
      * @param directory the queue's directory
-     * @param figures the queue's figures, at each call as of now
+     * @param figures the queue's figures; each call returns present values
      */
     void opened(Path directory, Figures figures);
 
     /**
-     * A queue was closed.
+     * Called when a queue is closed.
      *
      * @param directory the queue's directory
-     * @param figures the object that it was opened with
+     * @param figures the object that {@link #opened} received
      */
     void closed(Path directory, Figures figures);
 }

@@ -11,16 +11,18 @@ import java.util.function.BooleanSupplier;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.write.Writer;
 
-/** The producing side of {@link MmapQueue}: push, atomic batches, idempotent producers. Any number of threads. */
+/**
+ * The producing side of {@link MmapQueue}: push, atomic batches, idempotent producers. Safe for any number of threads.
+ */
 abstract class QueueProducer {
     private final BooleanSupplier isClosed = this::isClosed;
 
-    /** Returns what appends; throws if this handle is closed or cannot push. */
+    /** Returns the writer; throws if this handle is closed or cannot push. */
     abstract Writer writer();
 
     abstract boolean isClosed();
 
-    /** Returns what pushes asynchronously; throws if this handle is closed or cannot push. */
+    /** Returns the asynchronous pusher; throws if this handle is closed or cannot push. */
     abstract AsyncPusher async();
 
     /**
@@ -48,7 +50,7 @@ abstract class QueueProducer {
     }
 
     /**
-     * Appends a record. A payload outside of the heap goes straight into the log, without a copy in the heap.
+     * Appends a record. A payload outside of the heap is copied straight into the log, without a copy in the heap.
      *
      * @param data the payload, from position to limit; the position moves to the limit. It must not change until the
      *     call returns
@@ -87,17 +89,19 @@ abstract class QueueProducer {
     }
 
     /**
-     * Appends a record if the ring has space for it. Unlike {@link #push(byte[])}, it throws nothing when the ring is full.
+     * Appends a record if the ring has space for it. Unlike {@link #push(byte[])}, it throws no exception when the ring
+     * is full.
      *
      * @param data the payload
-     * @return the record's offset; empty if there is no space now
+     * @return the record's offset; empty if the ring has no space
      */
     public OptionalLong offer(byte[] data) {
         return offset(writer().offer(data, 0, data.length));
     }
 
     /**
-     * Appends a record; waits for space. Unlike {@link #push(byte[], Duration)}, it throws nothing when the ring is full.
+     * Appends a record; waits for space. Unlike {@link #push(byte[], Duration)}, it throws no exception when the ring
+     * is full.
      *
      * @param data the payload
      * @param timeout the longest wait
@@ -109,7 +113,7 @@ abstract class QueueProducer {
     }
 
     /**
-     * Appends a record and returns when it is durable. Threads that wait at the same time share an fsync.
+     * Appends a record, and returns when it is durable. Threads that wait at the same time share an fsync.
      *
      * @param data the payload
      * @param timeout the longest wait for space
@@ -139,7 +143,7 @@ abstract class QueueProducer {
      *
      * <p><b>Threads.</b> The calling thread appends the record if the ring has space; without sync the future is done on
      * return. Otherwise one thread of this handle appends the record as soon as there is space, and fsyncs, once for
-     * all records that wait for it. It completes the futures without a lock. What depends on a future runs on that
+     * all records that wait for it. It completes the futures without a lock. Dependents of a future run on that
      * thread, as with any CompletableFuture: code that blocks belongs into the {@code …Async} methods.
      *
      * <p><b>Order.</b> Records that a thread pushes by this method are in the order of its calls. A record that another
@@ -148,9 +152,9 @@ abstract class QueueProducer {
      * <p><b>Back pressure.</b> At most 16 MiB of payloads wait for space; a single larger one waits alone. Beyond that
      * the future fails with {@link org.mmapqueue.errors.FullException}, and nothing was stored.
      *
-     * <p><b>Errors.</b> Every failure is that of the future. {@link MmapQueue#close} fails the pushes that wait for
-     * space with {@link org.mmapqueue.errors.ClosedException}, and fsyncs the others. Cancelling a future has no effect
-     * on the push.
+     * <p><b>Errors.</b> Every failure completes the future exceptionally. {@link MmapQueue#close} fails the pushes that
+     * wait for space with {@link org.mmapqueue.errors.ClosedException}, and fsyncs the others. Cancelling a future has
+     * no effect on the push.
      *
      * @param data the payload; it must not change until the future is done
      * @param sync whether the future is done only when the record is durable
@@ -274,12 +278,12 @@ abstract class QueueProducer {
     }
 
     /**
-     * Appends a batch unless the producer has pushed it before, which makes retries idempotent: when the process dies
-     * at any moment, both the batch and its sequence are stored, or neither. A producer pushes one batch after the
+     * Appends a batch unless the producer has pushed it before, which makes retries idempotent: if the process dies at
+     * any moment, either both the batch and its sequence are stored, or neither. A producer pushes one batch after the
      * other. Its sequences rise; gaps are allowed. A batch without records stores its sequence, too.
      *
-     * <p>A loss of power may take a batch that no {@link MmapQueue#flush} covers together with its sequence. Without sync it may
-     * also take the sequence alone, and then a retry stores the batch twice.
+     * <p>A loss of power may remove a batch that no {@link MmapQueue#flush} covers, together with its sequence. Without
+     * sync it may also remove the sequence alone, and then a retry stores the batch twice.
      *
      * @param producer the producer's name: 1 to 100 letters, digits, '_', '-' or '.'; must not start with '-' or '.'
      * @param sequence the batch's sequence, 0 or more
@@ -289,8 +293,7 @@ abstract class QueueProducer {
      *     fsynced, before the batch becomes visible; the caller also waits for the fsync of the batch
      * @return the first record's offset; empty if the producer's batch of this or a higher sequence is stored
      * @throws InterruptedException if interrupted while waiting for space
-     * @throws org.mmapqueue.errors.ConfigException if the name is not allowed, 1000 producers exist, or the format
-     *     version is 1
+     * @throws org.mmapqueue.errors.ConfigException if the name is not allowed, or the format version is 1
      * @throws org.mmapqueue.errors.PoisonedException if an fsync fails; whether the batch is durable is unknown
      * @throws IllegalArgumentException if the sequence or a length is negative
      */
@@ -302,7 +305,7 @@ abstract class QueueProducer {
 
     /**
      * Appends a batch with a digest unless the producer has pushed it before; otherwise as
-     * {@link #pushOnce(String, long, Records, Duration, boolean)}. The digest is stored together with the sequence. A
+     * {@link #pushOnce(String, long, Records, Duration, boolean)}. The digest is stored together with the sequence; a
      * retry can compare it with the batch that it has now.
      *
      * @param producer the producer's name
@@ -358,10 +361,10 @@ abstract class QueueProducer {
     }
 
     /**
-     * Deletes a producer's sequences permanently. Its records stay.
+     * Deletes a producer's sequences permanently. The producer's records stay.
      *
      * @param producer the producer's name
-     * @throws org.mmapqueue.errors.ConfigException if there is no such producer
+     * @throws org.mmapqueue.errors.ConfigException if no producer has this name
      */
     public void forgetProducer(String producer) {
         writer().producers().forget(producer);

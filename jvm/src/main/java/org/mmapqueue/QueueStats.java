@@ -6,11 +6,11 @@ import java.util.Optional;
  * The state of a queue at one moment. Positions are absolute: segment id × segment size + offset in the segment.
  *
  * @param firstOffset the offset of the oldest record that is retained
- * @param endOffset the offset that the next record gets
+ * @param endOffset the offset of the next record
  * @param writingPosition the end of the last record
  * @param watermarkPosition the recovery point: everything before it is durable
- * @param lowWatermark everything before it is acked by every consumer; without a consumer, everything from
- *     it on is retained
+ * @param lowWatermark every consumer has acked everything before it; without a consumer, everything from it on is
+ *     retained
  * @param slowestConsumer the consumer at the low watermark; empty without a consumer
  * @param segmentsInUse ring segments with records that some consumer has not acked
  * @param capacitySegments segments in the ring
@@ -18,7 +18,7 @@ import java.util.Optional;
  * @param mappedSegments mapped segments that hold or have held records
  * @param mappedBytes bytes of all mappings, preallocated segments and the meta page included
  * @param peakMappedSegments the most segments that were mapped at once since the queue was opened
- * @param epoch 1, and one more for each recovery after an unclean end
+ * @param epoch 1 plus the number of recoveries after an unclean shutdown
  */
 public record QueueStats(
         long firstOffset,
@@ -35,13 +35,13 @@ public record QueueStats(
         int peakMappedSegments,
         long epoch) {
 
-    /** {@return what holds the ring: the slowest consumer and its lag in bytes, or that there is no consumer} */
+    /** {@return what retains the ring: the slowest consumer and its lag in bytes, or that the queue has no consumer} */
     public String heldBy() {
         return heldBy(slowestConsumer, writingPosition - lowWatermark);
     }
 
     /**
-     * Returns what holds the ring, for messages.
+     * Describes what retains the ring, for messages.
      *
      * @param consumer the slowest consumer; empty without a consumer
      * @param lagBytes bytes from its committed position to the log end

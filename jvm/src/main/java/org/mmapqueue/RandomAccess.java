@@ -9,8 +9,8 @@ import org.mmapqueue.archive.ShipStats;
 import org.mmapqueue.core.QueueCore;
 
 /**
- * The methods of {@link MmapQueue} that read by offset and time, and that look at the shipping. They move no consumer. Any
- * number of threads.
+ * The methods of {@link MmapQueue} that read by offset and time, and those about shipping. They move no consumer. Safe
+ * for any number of threads.
  */
 abstract class RandomAccess extends QueueProducer {
 
@@ -21,7 +21,7 @@ abstract class RandomAccess extends QueueProducer {
      * Reads a record. Moves no consumer.
      *
      * @param offset the record's offset
-     * @return the record, with 0 attempts
+     * @return the record; its attempts are 0
      */
     public Message get(long offset) {
         return core().log().randomAccess().get(offset, 1, Long.MAX_VALUE).get(0);
@@ -32,7 +32,7 @@ abstract class RandomAccess extends QueueProducer {
      *
      * @param offset the first record's offset
      * @param count the most records
-     * @return the records from the offset on, in order, at least one; with 0 attempts
+     * @return the records from the offset on, in order, at least one; their attempts are 0
      */
     public List<Message> getMany(long offset, int count) {
         return core().log().randomAccess().get(offset, count, Long.MAX_VALUE);
@@ -56,7 +56,7 @@ abstract class RandomAccess extends QueueProducer {
      *
      * @param from the first record's offset, up to {@link #endOffset}
      * @param to the offset after the last record; {@code Long.MAX_VALUE} for a range without end
-     * @return the reader, to be closed; usable while this handle is open
+     * @return the reader, which the caller closes; usable while this handle is open
      * @throws org.mmapqueue.errors.ConfigException in format version 1, which stores no offsets
      */
     public RecordReader reader(long from, long to) {
@@ -70,7 +70,7 @@ abstract class RandomAccess extends QueueProducer {
      * @param to the offset after the last record; {@code Long.MAX_VALUE} for a range without end
      * @param skipsDamage whether to continue after damaged records, which {@link RecordReader#damagedRanges} lists,
      *     instead of throwing CorruptException
-     * @return the reader, to be closed; usable while this handle is open
+     * @return the reader, which the caller closes; usable while this handle is open
      * @throws org.mmapqueue.errors.ConfigException in format version 1, which stores no offsets
      */
     public RecordReader reader(long from, long to, boolean skipsDamage) {
@@ -78,13 +78,13 @@ abstract class RandomAccess extends QueueProducer {
     }
 
     /**
-     * Splits a range of offsets into parts of about the same size, to be read by a {@link #reader} each. Reads segment
-     * headers only. Parts that are larger than a segment begin with one.
+     * Splits a range of offsets into parts of about the same size, for a {@link #reader} each. Reads segment headers
+     * only. Parts that are larger than a segment begin at the start of one.
      *
      * @param from the first record's offset
      * @param to the offset after the last record
      * @param bytes the size of a part in bytes of the log, at least 1
-     * @return the offsets of the parts' first records, rising, and at last {@code to}
+     * @return the offsets of the parts' first records, ascending, then {@code to}
      */
     public long[] split(long from, long to, long bytes) {
         if (bytes < 1 || to < from) {
@@ -96,7 +96,7 @@ abstract class RandomAccess extends QueueProducer {
 
     /**
      * Estimates the size of a range in the log, headers and padding included. Reads segment headers only; within a
-     * segment all records count alike.
+     * segment all records are assumed to have the same size.
      *
      * @param from the first record's offset
      * @param to the offset after the last record
@@ -110,27 +110,27 @@ abstract class RandomAccess extends QueueProducer {
      * Finds a record by its timestamp.
      *
      * @param time a time; records have timestamps in whole µs
-     * @return the offset of the first record pushed at that time or later; empty if there is none
+     * @return the offset of the first record pushed at that time or later; empty if no such record exists
      * @throws org.mmapqueue.errors.ConfigException if the queue stores no timestamps
      */
     public OptionalLong find(Instant time) {
         return core().log().randomAccess().find(StartAt.timestamp(time).value());
     }
 
-    /** {@return the offset of the oldest record retained; {@link #endOffset} if there is none} */
+    /** {@return the offset of the oldest retained record; {@link #endOffset} if no record is retained} */
     public long firstOffset() {
         return core().log().randomAccess().firstOffset();
     }
 
-    /** {@return the offset of the next record that is pushed} */
+    /** {@return the offset of the next record} */
     public long endOffset() {
         return core().endOffset();
     }
 
     /**
-     * Returns up to where the records are durable. Also known in a process that only reads.
+     * Returns the offset up to which records are durable. Works in a process that only reads, too.
      *
-     * @return the offset after the last record before the recovery point; not less than {@link #firstOffset}
+     * @return the offset after the last record before the recovery point; at least {@link #firstOffset}
      * @throws org.mmapqueue.errors.ConfigException in format version 1, which stores no offsets
      */
     public long durableOffset() {
@@ -138,16 +138,16 @@ abstract class RandomAccess extends QueueProducer {
     }
 
     /**
-     * Waits until the archive has a record and all before it; whichever process ships the queue. In the process that
-     * writes it makes them durable first.
+     * Waits until the archive has a record and all records before it, whichever process ships the queue. In the writing
+     * process it first makes them durable.
      *
      * @param offset the record's offset
      * @param timeout the longest wait
      * @return whether the archive has them
-     * @throws org.mmapqueue.errors.ConfigException if there is no consumer {@code ship}: no process has shipped the
+     * @throws org.mmapqueue.errors.ConfigException if no consumer {@code ship} exists, as no process has shipped the
      *     queue; and in format version 1, which cannot be shipped
      * @throws org.mmapqueue.errors.OutOfRangeException if the record has not been pushed
-     * @throws org.mmapqueue.errors.MmapQueueException if this process ships the queue, and had to end that
+     * @throws org.mmapqueue.errors.MmapQueueException if this process shipped the queue, and shipping has failed
      * @throws InterruptedException if the thread is interrupted while it waits
      */
     public boolean awaitShipped(long offset, Duration timeout) throws InterruptedException {

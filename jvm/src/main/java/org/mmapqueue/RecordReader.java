@@ -10,9 +10,9 @@ import org.mmapqueue.lookup.RangeReader;
  * Reads the records of a range in order, from a position of its own, and moves no consumer. A queue may have any number
  * of readers, and they do not wait for one another; each is for one thread at a time.
  *
- * <p>It holds no record: a record that no consumer needs may be overwritten before it is read. The read throws {@link
- * OutOfRangeException} then; a call never returns other records than those of the range. Between calls no segment is
- * pinned.
+ * <p>It retains no record: a record that no consumer needs may be overwritten before it is read, and the read then
+ * throws {@link OutOfRangeException}. A call never returns other records than those of the range. Between calls no
+ * segment is pinned.
  */
 public final class RecordReader implements AutoCloseable {
     private final RangeReader reader;
@@ -72,7 +72,7 @@ public final class RecordReader implements AutoCloseable {
         return reader.read(maxRecords, maxBytes, false, handler);
     }
 
-    /** Waits for the running call; every later one throws ClosedException. A second close does nothing. */
+    /** Waits for the running call; later calls throw ClosedException. Idempotent. */
     @Override
     public void close() {
         reader.close();

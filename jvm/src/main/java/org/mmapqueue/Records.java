@@ -9,9 +9,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>The push calls these methods before it takes a lock: first all lengths, then the payloads in ascending order. It
  * copies each payload before it asks for the next, so an array may be reused. The methods may call anything, the queue
- * included. If one throws, the push throws the same and stores nothing. The copy needs as much heap as the payloads.
- * {@link #of}, {@link #packed(byte[], int, int[], int)} and {@link #packed(List, int[])} need none: their payloads go
- * straight into the segments, and must not change until the push returns.
+ * included. If one throws, the push throws the same exception and stores nothing. The copies need as much heap as the
+ * payloads. Batches of {@link #of}, {@link #packed(byte[], int, int[], int)} and {@link #packed(List, int[])} are not
+ * copied in the heap: their payloads go straight into the segments, and must not change until the push returns.
  */
 public interface Records {
 
@@ -22,7 +22,7 @@ public interface Records {
      * Returns the array that holds a payload. Not called for a payload that a {@link #buffer} holds.
      *
      * @param i the index of the payload, from 0
-     * @return the array; the payload's bytes must not change until the next payload is asked for
+     * @return the array; the payload's bytes must not change until the push asks for the next payload
      */
     byte[] array(int i);
 
@@ -30,17 +30,17 @@ public interface Records {
      * Returns the buffer that holds a payload, for instance one outside of the heap.
      *
      * @param i the index of the payload, from 0
-     * @return the buffer, of which neither position nor limit count; null if {@link #array} returns what holds it
+     * @return the buffer; its position and limit are ignored; null if {@link #array} holds the payload
      */
     default @Nullable ByteBuffer buffer(int i) {
         return null;
     }
 
     /**
-     * Returns where a payload begins in its array or buffer.
+     * Returns the index at which a payload begins in its array or buffer.
      *
      * @param i the index of the payload, from 0
-     * @return the index of its first byte
+     * @return the index of the payload's first byte
      */
     int from(int i);
 
@@ -53,50 +53,50 @@ public interface Records {
     int length(int i);
 
     /**
-     * One payload.
+     * Makes a batch of one payload.
      *
-     * @param array holds it
+     * @param array holds the payload
      * @param from index of its first byte
      * @param length number of bytes
-     * @return a batch of one
-     * @throws IllegalArgumentException if the array does not hold it
+     * @return the batch
+     * @throws IllegalArgumentException if the array does not hold the payload
      */
     static Records single(byte[] array, int from, int length) {
         return HeapRecords.packed(array, from, new int[] {length}, 1);
     }
 
     /**
-     * One array for each payload.
+     * Makes a batch with one array for each payload.
      *
      * @param payloads the arrays
-     * @return a batch of them, in the same order
+     * @return the batch, in the same order
      */
     static Records of(List<byte[]> payloads) {
         return HeapRecords.of(payloads);
     }
 
     /**
-     * Payloads back to back in one array.
+     * Makes a batch of payloads that are back to back in one array.
      *
-     * @param array holds them
-     * @param from index of the first one's first byte
-     * @param lengths their lengths in bytes
+     * @param array holds the payloads
+     * @param from index of the first payload's first byte
+     * @param lengths the payloads' lengths in bytes
      * @param count the number of payloads
-     * @return a batch of them, in the same order
-     * @throws IllegalArgumentException if the array does not hold them
+     * @return the batch, in the same order
+     * @throws IllegalArgumentException if the array does not hold the payloads
      */
     static Records packed(byte[] array, int from, int[] lengths, int count) {
         return HeapRecords.packed(array, from, lengths, count);
     }
 
     /**
-     * Payloads back to back in buffers, each within one buffer; for batches in mapped files that the heap cannot hold.
-     * The buffers must not change until the push returns.
+     * Makes a batch of payloads that are back to back in buffers, each within one buffer; for batches in mapped files
+     * that are too large for the heap. The buffers must not change until the push returns.
      *
-     * @param buffers hold them, from position to limit
-     * @param lengths their lengths in bytes
-     * @return a batch of them, in the same order; for one push at a time
-     * @throws IllegalArgumentException if the lengths do not add up to each buffer in turn
+     * @param buffers hold the payloads, from position to limit
+     * @param lengths the payloads' lengths in bytes
+     * @return the batch, in the same order; for one push at a time
+     * @throws IllegalArgumentException unless the lengths fill each buffer exactly, one after the other
      */
     static Records packed(List<ByteBuffer> buffers, int[] lengths) {
         return new BufferRecords(buffers, lengths);

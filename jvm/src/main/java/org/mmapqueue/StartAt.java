@@ -28,15 +28,15 @@ public record StartAt(Kind kind, long value) {
 
     /** The log start: without retention, the oldest record that some consumer has not acked. */
     public static final StartAt EARLIEST = new StartAt(Kind.EARLIEST, 0);
-    /** The next record that is pushed. */
+    /** The log end: before the next record that is pushed. */
     public static final StartAt LATEST = new StartAt(Kind.LATEST, 0);
-    /** The consumer's first record that is not acked. For seek alone: a new consumer has none. */
+    /** The consumer's first record that is not acked. Only for seek: a new consumer has none. */
     public static final StartAt COMMITTED = new StartAt(Kind.COMMITTED, 0);
 
     /**
      * A record by its offset.
      *
-     * @param offset the offset; the end offset means the next record that is pushed
+     * @param offset the offset; the end offset is the log end
      * @return the position
      */
     public static StartAt offset(long offset) {
@@ -44,7 +44,7 @@ public record StartAt(Kind kind, long value) {
     }
 
     /**
-     * The first record that was pushed at a time or later; the log end if there is none.
+     * The first record that was pushed at a time or later; the log end if no such record exists.
      *
      * @param time the time; records have timestamps in whole µs
      * @return the position
@@ -53,7 +53,7 @@ public record StartAt(Kind kind, long value) {
         return new StartAt(Kind.TIMESTAMP, micros(time));
     }
 
-    // Rounded up: the record of an earlier µs was pushed before.
+    // Rounded up: a record of an earlier µs was pushed before the time.
     private static long micros(Instant time) {
         try {
             return ChronoUnit.MICROS.between(Instant.EPOCH, time.plusNanos(999).truncatedTo(ChronoUnit.MICROS));

@@ -1,16 +1,16 @@
 package org.mmapqueue;
 
 /**
- * A record as the log holds it, with what its checksum was computed over. The payload is valid during the call of the
- * {@link StoredRecordSink} only.
+ * A record as the log stores it, with all inputs of its checksum. The payload is valid only during the call of the
+ * {@link StoredRecordSink}.
  *
  * @param offset the record's offset
  * @param segmentId the segment in which the record starts
  * @param epoch the epoch of that segment
- * @param offsetInSegment the byte in that segment at which the record's header is
+ * @param offsetInSegment the byte of that segment at which the record's header begins
  * @param lengthAndFlags the lower half of the header
  * @param checksum the upper half of the header
- * @param timestampMicros when it was pushed, µs since 1970; 0 when it has no timestamp
+ * @param timestampMicros time of the push, in µs since 1970; 0 when it has no timestamp
  * @param array holds the payload
  * @param from index of the payload's first byte
  * @param length bytes of the payload; 0 for a tombstone

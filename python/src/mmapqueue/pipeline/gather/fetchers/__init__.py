@@ -1,1 +1,1 @@
-"""Fetchers: they get events by themselves."""
+"""Fetchers: plugins that fetch events by themselves."""

@@ -1,4 +1,4 @@
-"""When a file was made: what tells two files apart that have had the same inode, one after the other."""
+"""The creation time of a file, which distinguishes files that have had the same inode one after the other."""
 
 import ctypes
 import struct
@@ -25,9 +25,9 @@ def _statx() -> Callable[..., int] | None:
 
 
 def birth_time(fd: int) -> int:
-    """Nanoseconds since 1970 when an open file was made; 0 where the system or the file system does not say.
+    """The creation time of an open file in ns since 1970; 0 where the system or the file system has none.
 
-    Truncating and renaming a file keep it. Safe for any number of threads.
+    Truncating and renaming a file do not change it. Safe for any number of threads.
     """
     statx = _statx()
     buffer = ctypes.create_string_buffer(_SIZE)

@@ -1,4 +1,4 @@
-"""Which files the paths of a fetcher name."""
+"""Finds the files that the paths of a fetcher match."""
 
 import glob
 import os
@@ -11,7 +11,7 @@ from mmapqueue.pipeline.gather.fetchers._tail import Key
 
 
 def matches(paths: Sequence[str], exclude: Sequence[str]) -> dict[Key, Path]:
-    """The regular files that the paths name, by identity. Of several names of one file the first one counts.
+    """The regular files that the paths match, by identity. Of several names of one file, the first one counts.
 
     Args:
         paths: Absolute paths with glob characters.
@@ -29,7 +29,7 @@ def matches(paths: Sequence[str], exclude: Sequence[str]) -> dict[Key, Path]:
 
 
 def renamed(keys: Collection[Key], directories: Collection[Path]) -> dict[Key, Path]:
-    """Those of some files that lie in the directories, whatever their names are."""
+    """Those of the given files that are in the directories, under any name."""
     inodes = {key.inode for key in keys}
     found: dict[Key, Path] = {}
     for directory in directories if inodes else ():
@@ -45,7 +45,7 @@ def renamed(keys: Collection[Key], directories: Collection[Path]) -> dict[Key, P
 
 
 def directories(paths: Sequence[str], files: Collection[Path]) -> frozenset[Path]:
-    """The existing directories in which files of the paths lie, or may appear."""
+    """The existing directories that contain files of the paths, or in which such files may appear."""
     return frozenset(each for each in {path.parent for path in files} | set(map(_base, paths)) if each.is_dir())
 
 

@@ -1,4 +1,4 @@
-"""Follows the files of a fetcher: finds them, reads what is new, stores it, and closes those that have gone."""
+"""Follows the files of a fetcher: finds them, reads and stores new lines, and closes files that were removed."""
 
 import asyncio
 import time
@@ -18,9 +18,9 @@ from mmapqueue.pipeline.plugins import Host
 if TYPE_CHECKING:
     from mmapqueue.pipeline.gather.fetchers.files import FileFetcher
 
-#: Bytes of lines, and of events beside their lines, that one batch may have, about.
+#: Approximate bytes of lines, and of events besides their lines, in one batch.
 BATCH_BYTES = 1 << 20
-#: Batches of one file before the next file's turn.
+#: Batches of one file before it is the next file's turn.
 _TURN = 16
 
 _R = TypeVar("_R")
@@ -79,7 +79,7 @@ class Follower:
             for number in numbers[:-1]:
                 await self._inbox.forget(producer(self._prefix, key, number))
             del numbers[:-1]
-        # Which paths were followed before, so that "end" skips what is in files once.
+        # Whether paths were followed before, so that "end" skips existing content only once.
         marker = f"{self._prefix}started-{zlib.crc32(chr(0).join(sorted(self._options.absolute())).encode()):08x}"
         positions = await self._scan(skip=self._options.start == "end" and marker not in producers)
         if marker not in producers:
@@ -148,7 +148,7 @@ class Follower:
             self._missing.setdefault(key, time.monotonic())
 
     async def _forget(self) -> None:
-        """Forgets files that have gone for long enough."""
+        """Forgets files that were removed long enough ago."""
         before = time.monotonic() - self._options.forget_after.total_seconds()
         for key in [key for key, since in self._missing.items() if since <= before]:
             for number in self._known.pop(key):
@@ -158,7 +158,7 @@ class Follower:
     # ---- reading them
 
     async def turn(self) -> bool:
-        """Lets each file that has something new have its turn. Returns whether there was any."""
+        """Gives each file with new content a turn. Returns whether any file had some."""
         idle = self._options.idle.total_seconds()
         progress = False
         for tail in await self._in_thread(self._due, idle):
@@ -166,7 +166,7 @@ class Follower:
                 await self._in_thread(tail.open)
                 progress |= await self._drain(tail, idle)
             except FileNotFoundError:
-                continue  # Renamed or removed: the next scan says which.
+                continue  # Renamed or removed: the next scan finds out which.
             except OSError as error:
                 self._host.count("fail", 1)
                 self._host.log.warning("%s cannot be read: %s", tail.path, error)
@@ -187,7 +187,7 @@ class Follower:
         return due
 
     async def _drain(self, tail: Tail, idle: float) -> bool:
-        """Stores what a file has, as far as its turn goes. Returns whether there was something."""
+        """Stores the content of a file for one turn. Returns whether there was any."""
         for turn in range(_TURN):
             batch = await self._in_thread(tail.read, self._limit, idle)
             if batch is None:

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from mmapqueue.pipeline._event import data_header, encode
 from mmapqueue.pipeline.event_pb2 import Event, EventType
 
-#: Bytes that timestamp, position, marks and lengths add to the header of an event.
+#: The most bytes that timestamp, position, marks and lengths add to the header of an event.
 _VARIABLE = 112
 _NEWLINE = 0x0A
-#: A map entry of `meta` with the key "position", up to its value, by the number of digits of the value.
+#: A `meta` entry with the key "position", up to its value, by the number of digits of the value.
 _POSITION = [b"\x2a" + bytes((12 + n,)) + b"\x0a\x08position\x12" + bytes((n,)) for n in range(20)]
 _MARKS = {
     (continuation, incomplete): Event(
@@ -26,7 +26,7 @@ _MARKS = {
 }
 
 
-#: Tag and length of `Event.data`, by its length; those of common lengths.
+#: Tag and length of `Event.data`, by its length, for common lengths.
 _DATA = [data_header(length) if length else b"" for length in range(1024)]
 
 
@@ -45,9 +45,9 @@ class Events(NamedTuple):
 class LineEncoder:
     r"""Makes one event of each line, or of each group of lines, of one file. Not thread-safe.
 
-    An event that has not the whole line says so in `meta`: `continuation` = "true" when the byte before it is not a
-    newline, `incomplete` = "true" when no newline ends it. Both follow from the file's bytes alone: they are the same
-    when a part of the file is read again.
+    An event without the whole line marks that in `meta`: `continuation` = "true" when the byte before it is not a
+    newline, `incomplete` = "true" when no newline ends it. Both follow from the file's bytes alone, so they are the
+    same when a part of the file is read again.
 
     Example:
         >>> encoder = LineEncoder("/var/log/app.log", inode=5, max_event_size=4096)
@@ -56,8 +56,8 @@ class LineEncoder:
         (2, 8)
 
     Attributes:
-        overhead: Bytes that an event has beside its line, at most.
-        max_line: Bytes of a line that one event holds, at most.
+        overhead: The most bytes of an event besides its line.
+        max_line: The most bytes of a line in one event.
     """
 
     def __init__(
@@ -67,9 +67,9 @@ class LineEncoder:
 
         Args:
             source: Path of the file.
-            inode: Its inode.
-            max_event_size: Bytes of an event, at most.
-            start: Matches at the beginning of lines that begin an event; None: every line is an event.
+            inode: The file's inode.
+            max_event_size: The most bytes of an event.
+            start: Matches at the start of lines that begin an event; None if every line is an event.
 
         Raises:
             ValueError: `max_event_size` leaves no room for a line beside the path.
@@ -96,10 +96,10 @@ class LineEncoder:
 
         Args:
             data: The bytes from `position` on.
-            position: Where they begin in the file, in bytes.
-            after_newline: Whether a line begins there.
+            position: The position of the data in the file, in bytes.
+            after_newline: Whether a line begins at the position.
             everything: Whether the rest after the last line, or the last group, is an event, too.
-            most: Lines, or groups, to encode at most; one that is too long for an event makes several.
+            most: The most lines, or groups, to encode; one that is too long for an event becomes several events.
 
         Returns:
             The events. `size` is 0 when nothing is complete.
@@ -110,7 +110,7 @@ class LineEncoder:
         return self._spans(prefix, data, position, after_newline, everything, most)
 
     def _lines(self, prefix: bytes, data: bytes, position: int, most: int) -> Events:
-        """The common case: whole lines."""
+        """Encodes whole lines, the common case."""
         lines = data.split(b"\n", most)
         rest = lines.pop()
         begin = position
@@ -127,7 +127,7 @@ class LineEncoder:
                 add(join((prefix, _POSITION[len(digits)], digits, head, line)))
             begin += length + 1
         if len(rest) > longest and len(lines) < most:
-            # Of a line without an end, as much as fills an event.
+            # Of a line without an end, takes as much as fills an event.
             begin_in_data = begin - position
             records += self._pieces(prefix, data, begin_in_data, begin_in_data + longest, position, True)
             begin += longest
@@ -150,7 +150,7 @@ class LineEncoder:
         return Events(records, done)
 
     def _ends(self, data: bytes) -> Iterator[int]:
-        """Where complete events end."""
+        """The ends of complete events."""
         whole = data.rfind(b"\n") + 1
         if self._start is None:
             end = data.find(b"\n") + 1
@@ -167,7 +167,7 @@ class LineEncoder:
         stop = end - 1 if data[end - 1] == _NEWLINE else end
         continuation = data[begin - 1] != _NEWLINE if begin else not after_newline
         if begin == stop and continuation:
-            return  # A newline that ends what earlier events hold.
+            return  # A newline that ends the data of earlier events.
         while True:
             piece = min(begin + self.max_line, stop)
             incomplete = data[piece - 1] != _NEWLINE if piece < stop else stop == end

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from watchfiles import Change, awatch
 
-#: Milliseconds that changes are collected for.
+#: Milliseconds for which changes are collected.
 _DEBOUNCE = 200
 _STEP = 20
 
 
 class Notice:
-    """Says when something may have changed. Belongs to one event loop.
+    """Reports that something may have changed. Belongs to one event loop.
 
     Changes that the system does not report, as on network file systems, are noticed by the caller's poll interval.
     """
@@ -48,12 +48,12 @@ class Notice:
     def take_rescan(self, seconds: float) -> bool:
         """Whether files were made, renamed or removed since it last said so, or `watch` was called that long ago."""
         rescan = self._rescan or time.monotonic() - self._scanned >= seconds
-        # Before the caller looks, so that what happens while it looks counts.
+        # Reset before the caller looks, so that changes during its look are not missed.
         self._rescan = False
         return rescan
 
     async def stop(self) -> None:
-        """Watches nothing any more."""
+        """Stops watching."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()

@@ -8,7 +8,7 @@ from datetime import timedelta
 async def every(interval: timedelta) -> AsyncIterator[int]:
     """Yields 0, 1, 2, … now and after each interval, counted from the first moment.
 
-    When the caller takes longer than an interval, the moments that have passed are left out.
+    When the caller takes longer than an interval, missed moments are skipped.
 
     Example:
         async for _ in every(timedelta(seconds=15)):

@@ -1,4 +1,4 @@
-"""Where a file's lines were read to, and how that is found again."""
+"""Reads a file as it grows, and finds the position again after a restart."""
 
 import os
 import re
@@ -11,30 +11,30 @@ from typing import NamedTuple
 from mmapqueue.pipeline.gather.fetchers._birth import birth_time
 from mmapqueue.pipeline.gather.fetchers._lines import Events, LineEncoder
 
-#: Bytes at the beginning of a file, and before the position, by which it is known again.
+#: Bytes at the start of a file, and before the position, by which the file is recognised.
 WINDOW = 1024
 _CHECK_BITS = 20
-#: Bytes that a file may have: what a sequence has room for.
+#: The most bytes of a file, which a sequence has room for.
 MAX_POSITION = (1 << 63 - _CHECK_BITS) - 1
 
 
 class Key(NamedTuple):
-    """Identity of a file, as long as it exists."""
+    """The identity of a file, for as long as the file exists."""
 
     device: int
     inode: int
 
 
 class Batch(NamedTuple):
-    """What one read has found.
+    """The result of one read.
 
     Attributes:
-        producer: Producer of the file's generation.
+        producer: The producer of the file's generation.
         sequence: Sequence of the batch.
         records: The serialized events.
-        end: The position after it, in bytes.
-        head: The first bytes of the file up to `end`, WINDOW at most.
-        last: The last bytes of the file up to `end`, WINDOW at most.
+        end: The position after the batch, in bytes.
+        head: The first bytes of the file up to `end`, at most WINDOW.
+        last: The last bytes of the file before `end`, at most WINDOW.
     """
 
     producer: str
@@ -46,13 +46,13 @@ class Batch(NamedTuple):
 
 
 def sequence(position: int, head: bytes, last: bytes, born: int) -> int:
-    """The sequence of a batch that ends at a position: the position, and a checksum of the file up to there.
+    """The sequence of a batch that ends at a position: the position, and a checksum of the file before it.
 
     Args:
         position: The position, in bytes.
         head: The first bytes of the file up to it, WINDOW at most.
         last: The last bytes before it, WINDOW at most.
-        born: When the file was made, as of `birth_time`.
+        born: The file's creation time, from `birth_time`.
 
     Raises:
         ValueError: The position is beyond MAX_POSITION.
@@ -68,10 +68,10 @@ class Tail:
 
     Attributes:
         key: Device and inode.
-        path: Where it lies now.
-        generation: How often the file, or another one of the same inode, was truncated or replaced.
+        path: The present path.
+        generation: The number of times that the file, or another one of the same inode, was truncated or replaced.
         position: Everything before it was read, in bytes.
-        matched: Whether one of the fetcher's paths names it.
+        matched: Whether one of the fetcher's paths matches it.
         drained: Whether the last read found nothing.
     """
 
@@ -102,8 +102,8 @@ class Tail:
         """Opens the file, unless it is open.
 
         Raises:
-            OSError: It cannot be opened.
-            FileNotFoundError: The path is that of another file by now.
+            OSError: The file cannot be opened.
+            FileNotFoundError: The path is now that of another file.
         """
         if self._fd is not None:
             return
@@ -127,18 +127,18 @@ class Tail:
 
     @property
     def is_open(self) -> bool:
-        """Whether it holds a file descriptor."""
+        """Whether the file is open."""
         return self._fd is not None
 
     def quiet(self) -> float:
-        """Seconds since the file was seen to change."""
+        """Seconds since a change of the file was seen."""
         return time.monotonic() - self._grown
 
     def due(self, idle: float) -> bool:
         """Whether there may be something to read: the file has changed, or its last line has waited for `idle` seconds.
 
         Raises:
-            FileNotFoundError: The file is closed, and its path has gone.
+            FileNotFoundError: The file is closed, and its path does not exist any more.
         """
         if self._fd is None:
             stat = self.path.stat()
@@ -151,15 +151,15 @@ class Tail:
         return not self._complete and self.quiet() >= idle
 
     def finished(self, seconds: float) -> bool:
-        """Whether everything was read, and nothing has come for this time."""
+        """Whether everything was read, and the file has not grown for this time."""
         return self.drained and self._complete and self.quiet() >= seconds
 
     # ---- position
 
     def resume(self, generation: int, last_sequence: int | None) -> None:
-        """Continues after the last batch of a producer, when the file still has what was read. The file must be open.
+        """Continues after the last batch of a producer if the file still has the bytes that were read. It must be open.
 
-        If it has not, another generation begins with the file's first byte.
+        Otherwise a new generation begins at the file's first byte.
         """
         self.generation = generation
         self.position, self._head, self._last = 0, b"", b""
@@ -168,7 +168,7 @@ class Tail:
             return
         position = last_sequence >> _CHECK_BITS
         head, last = self._windows(position)
-        # A file system that reports birth times only by now has stored checksums with 0.
+        # A file system that reports birth times only since an upgrade has stored checksums with 0.
         same = {sequence(position, head, last, born) for born in (self._born, 0)}
         if len(last) == min(position, WINDOW) and last_sequence in same:
             self.position, self._head, self._last = position, head, last
@@ -176,7 +176,7 @@ class Tail:
             self._begin_generation()
 
     def skip(self) -> Batch:
-        """A batch without records that ends where the file ends. The file must be open."""
+        """Returns a batch without records that ends at the file's end. The file must be open."""
         position = os.fstat(self._descriptor()).st_size
         head, last = self._windows(position)
         return Batch(self.producer, sequence(position, head, last, self._born), (), position, head, last)
@@ -188,14 +188,14 @@ class Tail:
     # ---- lines
 
     def read(self, limit: int, idle: float) -> Batch | None:
-        """Reads what follows the position. The file must be open.
+        """Reads from the position on. The file must be open.
 
         Args:
-            limit: Bytes that events and lines of a batch may have, about.
-            idle: Seconds after which a last line without newline is taken.
+            limit: Approximate limit of the bytes of a batch's events and lines.
+            idle: Seconds after which a last line without a newline is taken.
 
         Returns:
-            A batch; None when there is nothing more to read now.
+            A batch; None when nothing more can be read at present.
         """
         stat = os.fstat(self._descriptor())
         if (stat.st_size, stat.st_mtime_ns) != self._seen:
@@ -206,7 +206,7 @@ class Tail:
         everything = self.quiet() >= idle and self.position + len(data) == stat.st_size
         events = self._events(data, limit, everything)
         if not events.size and len(data) >= limit:
-            # A line longer than a batch.
+            # The line is longer than a batch.
             data = self._follow(max(limit, self._encoder.max_line + 1), stat.st_size)
             events = self._events(data, limit, False)
         if not events.size:
@@ -226,7 +226,7 @@ class Tail:
         return self._encoder.events(data, self.position, after_newline=after_newline, everything=everything, most=most)
 
     def _follow(self, size: int, file_size: int) -> bytes:
-        """Bytes from the position on. One read covers what was read before, too: it shows a truncation."""
+        """Bytes from the position on. The read covers the bytes before it, too, which shows a truncation."""
         overlap = len(self._last)
         if file_size >= self.position:
             data = os.pread(self._descriptor(), overlap + size, self.position - overlap)
@@ -258,7 +258,7 @@ def producer(prefix: str, key: Key, generation: int) -> str:
 
 
 def generations(prefix: str, producers: Sequence[str]) -> dict[Key, list[int]]:
-    """The files that producers with a prefix are of, and their generations in ascending order."""
+    """The files and generations of the producers with a prefix: generations by file, in ascending order."""
     pattern = re.compile(re.escape(prefix) + r"([0-9a-f]+)-([0-9a-f]+)\.([0-9]+)")
     found: dict[Key, list[int]] = {}
     for name in producers:

@@ -16,12 +16,12 @@ from mmapqueue.pipeline.event_pb2 import EventType
 from mmapqueue.pipeline.gather.fetchers._period import every
 from mmapqueue.pipeline.plugins import Duration, Fetcher, Host, Size
 
-#: Bytes of standard error that are logged.
+#: The most bytes of standard error that are logged.
 _MAX_LOGGED = 2000
 
 
 class CommandFailed(Exception):
-    """A command did not end as it should. The message says why."""
+    """A command has failed. The message has the reason."""
 
 
 class CommandFetcher(Fetcher):
@@ -31,9 +31,9 @@ class CommandFetcher(Fetcher):
     `exit_status`. Output of a command that fails is an event, too, and the run is counted as
     gatherer_fetch_count{status="fail"}. Standard error is logged.
 
-    A run begins an interval after the one before began. When a run takes longer, the next one begins at the next
-    multiple of the interval: two never overlap. A run that takes longer than `timeout`, or gives more output than
-    `max_size`, is killed with all processes of its group, and what it wrote is discarded.
+    A run begins one interval after the previous run began. When a run takes longer, the next one begins at the next
+    multiple of the interval, so that runs never overlap. A run that takes longer than `timeout`, or writes more than
+    `max_size`, is killed with all processes of its group, and its output is discarded.
 
     Example:
         CommandFetcher(command=["df", "-P"], interval="1m", lines=True)
@@ -43,9 +43,9 @@ class CommandFetcher(Fetcher):
         interval: Time from one run to the next one.
         timeout: Longest duration of a run.
         lines: Whether each line is an event. All lines of a run are stored together, or none.
-        max_size: Bytes of output, at most; no more than max_event_size unless `lines`.
+        max_size: The most bytes of output; at most max_event_size unless `lines`.
         directory: Working directory; that of the agent when None.
-        environment: Variables that are set beside the agent's.
+        environment: Variables that are set in addition to the agent's.
     """
 
     type: Literal["command"] = "command"
@@ -76,7 +76,7 @@ class CommandFetcher(Fetcher):
             except mmapqueue.Closed:
                 raise
             except mmapqueue.MmapQueueError as failure:
-                # Counted by the inbox.
+                # The inbox has counted the failure.
                 host.log.warning("%s: the output was not stored: %s", self.command[0], failure)
 
     def _events(self, status: int, output: bytes) -> list[bytes]:
@@ -118,13 +118,13 @@ class CommandFetcher(Fetcher):
 
 
 class _Run(asyncio.SubprocessProtocol):
-    """What a process writes.
+    """The output of a process.
 
     Attributes:
-        output: Its standard output.
-        error: The first bytes of its standard error.
-        ended: Done when it has ended and its output is closed. Raises CommandFailed when that is too long.
-        exited: Done when it has ended.
+        output: The standard output.
+        error: The first bytes of the standard error.
+        ended: Done when the process has ended and its output is closed. Raises CommandFailed for too much output.
+        exited: Done when the process has ended.
     """
 
     def __init__(self, max_size: int) -> None:

@@ -25,10 +25,10 @@ def _checked(start: str) -> str:
 
 
 class Multiline(Options):
-    """Which lines belong together.
+    """The lines that belong together.
 
     Attributes:
-        start: Regular expression that the first line of an event matches at its beginning. Other lines belong to the
+        start: Regular expression that matches at the start of the first line of an event. Other lines belong to the
             event before them.
     """
 
@@ -48,15 +48,16 @@ class FileFetcher(Fetcher):
     first 1 KiB, of the 1 KiB before the position, and of the time at which the file was made, where the file system
     stores it. Reading continues after `Queue.last_sequence`.
 
-    **Truncation and reused inodes.** A file is read on only where it still has what was read: each read covers the
-    1 KiB before the position, too, and the first read after a restart compares the checksum. When it differs, or the
-    file is shorter than the position, this is another file, or the same one truncated: the next generation begins with
-    the file's first byte, under a new producer. Nothing tells a truncated file that has the same bytes again.
+    **Truncation and reused inodes.** Reading continues only if the file still has the bytes that were read: each read
+    covers the 1 KiB before the position, too, and the first read after a restart compares the checksum. If it differs,
+    or the file is shorter than the position, this is another file, or the same file truncated: the next generation
+    begins at the file's first byte, under a new producer. A truncated file that gets the same bytes again cannot be
+    recognised.
 
-    **Rotation.** A file that is renamed stays the same: it is read to its end, and until it has not grown for
-    `close_after`, whatever its new name is. After a restart it is found by its inode in the directories of `paths`. A
-    file that is truncated after it was copied (copytruncate) begins a generation; what was not read before the
-    truncation is in the copy alone, and a copy that `paths` name is read as a new file: exclude it.
+    **Rotation.** A renamed file stays the same file: it is read to its end, and until it has not grown for
+    `close_after`, under any new name. After a restart it is found by its inode in the directories of `paths`. A file
+    that is truncated after it was copied (copytruncate) begins a new generation; lines that were not read before the
+    truncation are in the copy alone, and a copy that `paths` match is read as a new file: exclude it.
 
     **Long and unfinished lines.** A line that is too long for max_event_size becomes several events; a last line
     without newline becomes one when the file has not grown for `idle`. `meta` then has incomplete = "true" (no newline
@@ -66,17 +67,17 @@ class FileFetcher(Fetcher):
         FileFetcher(paths=["/var/log/*.log"], exclude=["*/debug.log"], multiline={"start": r"\d{4}-"})
 
     Attributes:
-        name: Distinguishes several such fetchers in one pipe. Positions are stored under it.
+        name: The name, unique among such fetchers in one pipe. Positions are stored under it.
         paths: Files to follow: paths with `*`, `?`, `[…]` and `**`.
         exclude: Patterns of paths, or of file names, to leave out.
-        start: Where files begin that are there when the fetcher runs for the first time with these paths: with their
-            first byte, or with what comes next. Files that appear later are read from their beginning.
-        poll: Longest time between two looks at the files, for changes that the system does not report.
+        start: The start of files that exist when the fetcher runs for the first time with these paths: their first
+            byte, or their end. Files that appear later are read from their first byte.
+        poll: Longest time between two checks of the files, for changes that the system does not report.
         idle: Time after which a last line without newline is taken.
         close_after: Time without growth after which a file is closed. Files that `paths` still name are opened again
             when they grow.
-        forget_after: Time after which the position of a file that has gone is forgotten.
-        multiline: Which lines belong together; every line is an event when None.
+        forget_after: Time after which the position of a removed file is deleted.
+        multiline: The lines that belong together; None if every line is an event.
     """
 
     type: Literal["files"] = "files"
@@ -100,5 +101,5 @@ class FileFetcher(Fetcher):
 
     @cached_property
     def start_pattern(self) -> re.Pattern[bytes] | None:
-        """What the first line of an event begins with; None when every line is an event."""
+        """The pattern at the start of an event's first line; None when every line is an event."""
         return None if self.multiline is None else _compiled(self.multiline.start)

@@ -24,7 +24,7 @@ _ACCEPT = f"{_OPENMETRICS}; version=1.0.0; q=0.6, {_TEXT}; q=0.4, text/plain; q=
 
 
 class ScrapeFailed(Exception):
-    """A target gave no metrics. The message says why."""
+    """A target returned no metrics. The message has the reason."""
 
 
 def _url(value: str) -> str:
@@ -35,7 +35,7 @@ def _url(value: str) -> str:
 
 
 class PrometheusFetcher(Fetcher):
-    """Scrapes Prometheus endpoints: one event for each scrape, with the text as it came.
+    """Scrapes Prometheus endpoints: one event for each scrape, with the text unchanged.
 
     An event's data is the body without the transport's compression, its type METRICS, its content type that of the
     answer (text/plain; version=0.0.4 when there is none), its source the target. `meta` has `scrape_ms`, the duration.
@@ -50,10 +50,10 @@ class PrometheusFetcher(Fetcher):
         targets: URLs.
         interval: Time from one scrape of a target to the next one.
         timeout: Longest duration of a scrape.
-        validate_format: Whether answers that are no metrics count as failed. Parsing takes some 10 µs a sample.
-        max_size: Bytes of an answer, at most. A larger one counts as failed.
+        validate_format: Whether answers that are not metrics count as failed. Parsing takes some 10 µs a sample.
+        max_size: The most bytes of an answer. A larger one counts as failed.
         headers: Headers of the requests, for instance Authorization.
-        ca: PEM file of the authorities of https targets; the system's when None.
+        ca: PEM file of the authorities of https targets; None for the system's.
     """
 
     type: Literal["prometheus"] = "prometheus"
@@ -93,7 +93,7 @@ class PrometheusFetcher(Fetcher):
             except mmapqueue.Closed:
                 raise
             except mmapqueue.MmapQueueError as error:
-                # Counted by the inbox.
+                # The inbox has counted the failure.
                 host.log.warning("%s: the scrape was not stored: %s", target, error)
             except (ScrapeFailed, aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
                 host.count("fail", 1)

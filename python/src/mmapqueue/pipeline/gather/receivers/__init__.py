@@ -1,1 +1,1 @@
-"""Receivers: they take events from clients."""
+"""Receivers: plugins that take events from clients."""

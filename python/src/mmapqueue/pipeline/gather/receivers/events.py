@@ -1,4 +1,4 @@
-"""Events of another pipeline's `mmapqueue` sender, as they are."""
+"""Takes events from another pipeline's `mmapqueue` sender, unchanged."""
 
 from typing import Literal
 
@@ -12,7 +12,7 @@ _EVENTS = 1
 
 
 class EventsReceiver(Receiver):
-    """Takes events from `mmapqueue` senders. Those of a request are stored together or not at all.
+    """Takes events from `mmapqueue` senders. The events of a request are stored together or not at all.
 
     Attributes:
         server: Name of a gRPC server.
@@ -26,6 +26,6 @@ class EventsReceiver(Receiver):
 
         async def push(request: bytes, _: Call) -> bytes:
             await host.inbox.put(*repeated(request, _EVENTS))
-            return b""  # Empty Pushed.
+            return b""  # An empty Pushed.
 
         host.grpc(self.server).unary(PUSH, push, owner=f"pipe {host.pipe}: receiver mmapqueue")

@@ -29,14 +29,14 @@ _REQUIRED = ("id", "source", "type", "specversion")
 class HttpReceiver(Receiver):
     """Takes POST requests: NDJSON, CloudEvents or anything else. A request is one event, byte for byte as it was sent.
 
-    CloudEvents in binary mode (headers `ce-…`) have their attributes in `meta`, and their id as the event's. Those in
-    structured mode have their id, too; a batch has none.
+    CloudEvents in binary mode (headers `ce-…`) have their attributes in `meta`, and their id becomes the event's id.
+    Those in structured mode pass on their id, too; a batch has none.
 
     Attributes:
         server: Name of an HTTP server.
-        path: Path that is posted to.
+        path: The path of the POST requests.
         event: Type of the events: logging, tracing, metrics, event or other.
-        content_types: Media types that are taken; all, when empty.
+        content_types: The accepted media types; empty for all.
         id_header: Header with the identity of a request, for instance Idempotency-Key.
         headers: Headers that are kept in `meta`.
     """

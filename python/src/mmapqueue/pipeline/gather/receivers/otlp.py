@@ -39,7 +39,7 @@ _SIGNALS: dict[SignalName, _Signal] = {
         "/v1/metrics",
     ),
 }
-#: google.rpc.Code of HTTP statuses.
+#: Codes of google.rpc.Code, by HTTP status.
 _CODES = {400: 3, 401: 16, 413: 3, 415: 3, 429: 8, 500: 13, 503: 14}
 
 
@@ -48,7 +48,7 @@ class OtlpReceiver(Receiver):
 
     Attributes:
         server: Name of a gRPC or HTTP server.
-        signals: What it takes. Other signals are unknown methods (gRPC) or paths (HTTP).
+        signals: The accepted signals. Others are unknown methods (gRPC) or paths (HTTP).
     """
 
     type: Literal["otlp"] = "otlp"

@@ -1,4 +1,4 @@
-"""SkyWalking's native protocol over gRPC. Messages are kept byte for byte, and none is decoded."""
+"""SkyWalking's native protocol over gRPC. Messages are kept byte for byte, without decoding."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
@@ -15,11 +15,11 @@ from mmapqueue.pipeline.gather.wire import Malformed, fields, repeated
 from mmapqueue.pipeline.plugins import Host, Receiver
 
 SignalName = Literal["logs", "traces", "meters", "jvm", "clr", "events", "management", "profile", "browser", "mesh"]
-#: Seconds that a message of an open stream waits for others before they are pushed.
+#: Seconds for which a message of an open stream waits for others before they are pushed.
 _WITHIN = 1.0
 _SEGMENTS = 1
 _METER_DATA = 1
-#: Fields that only an earlier message of the stream may have, by their numbers.
+#: Fields that only an earlier message of the stream may have, by field number.
 _SHARED_BY_LOGS = {2: "service", 3: "service_instance", 4: "endpoint", 8: "layer"}
 _SHARED_BY_METERS = {3: "service", 4: "service_instance", 5: "timestamp"}
 
@@ -32,9 +32,9 @@ class _Method(NamedTuple):
     path: str
     events: _Events
     stream: bool = True
-    #: Fields that messages take over from earlier ones of their stream.
+    #: Fields that messages inherit from earlier ones of their stream.
     shared: Mapping[int, str] | None = None
-    #: Field of the messages that are meant, when the stream's messages are collections.
+    #: The field with the actual messages, when the stream's messages are collections.
     collection: int | None = None
     #: Whether agents also call the service without its package.
     compatible: bool = True
@@ -58,7 +58,7 @@ def _segment_collections(messages: Sequence[bytes], call: Call, meta: Mapping[st
 
 
 def _meter_collections(messages: Sequence[bytes], call: Call, meta: Mapping[str, str]) -> list[bytes]:
-    # Serialized messages in a row are one message with the fields of all.
+    # Concatenated protobuf messages are one message with the fields of all.
     return [
         encode(
             type=EventType.METRICS,
@@ -118,7 +118,7 @@ _METHODS = (
         "mesh", "ServiceMeshMetricService/collect", _each(EventType.SERVICE_MESH, "mesh_metrics"), compatible=False
     ),
 )
-#: Methods that are answered with empty Commands, whatever the signals are: agents call them all the time.
+#: Methods that are answered with empty Commands whatever the signals are, since agents call them all the time.
 _ANSWERED = (
     "/skywalking.v3.ManagementService/reportInstanceProperties",
     "/skywalking.v3.ManagementService/keepAlive",
@@ -135,7 +135,7 @@ _ANSWERED = (
 
 
 class SkyWalkingReceiver(Receiver):
-    """Takes what SkyWalking agents report.
+    """Takes the reports of SkyWalking agents.
 
     A stream of logs is one event, and so is a stream of meters. Each segment is one event, and so is each message of
     the other methods. An open stream is pushed in parts: each second, and before it has 1 MiB. Later parts have in
@@ -181,13 +181,13 @@ class SkyWalkingReceiver(Receiver):
 def _unary(host: Host, method: _Method) -> Unary:
     async def take(request: bytes, call: Call) -> bytes:
         await host.inbox.put(*method.events([request], call, {}))
-        return b""  # Empty Commands.
+        return b""  # An empty Commands.
 
     return take
 
 
 def _stream(host: Host, method: _Method) -> Stream:
-    # Half: the event's header must fit, too.
+    # Half of the limit, because the event's header must fit, too.
     most_bytes = min(GROUP_BYTES, host.inbox.max_event_size // 2)
 
     async def take(messages: AsyncIterator[bytes], call: Call) -> bytes:
@@ -196,11 +196,11 @@ def _stream(host: Host, method: _Method) -> Stream:
         async with aclosing(groups(messages, most_bytes=most_bytes, within=_WITHIN)) as parts:
             async for part in parts:
                 if method.shared is not None:
-                    # Only streams of several parts.
+                    # Needed only for streams of several parts.
                     _update_shared(meta, last, method.shared, method.collection)
                 await host.inbox.put(*method.events(part, call, meta))
                 last = part
-        return b""  # Empty Commands.
+        return b""  # An empty Commands.
 
     return take
 
@@ -208,7 +208,7 @@ def _stream(host: Host, method: _Method) -> Stream:
 def _update_shared(
     meta: dict[str, str], messages: Sequence[bytes], shared: Mapping[int, str], collection: int | None
 ) -> None:
-    """Updates the shared fields with their last values in the messages."""
+    """Updates the inherited fields with their last values in the messages."""
     if collection is not None:
         messages = [each for message in messages for each in repeated(message, collection)]
     for message in messages:

@@ -18,7 +18,7 @@ from mmapqueue.pipeline.plugins import Host, Receiver, Size
 
 _LISTEN = re.compile(r"(?:udp|tcp|tls\+tcp)://.*:(\d{1,5})")
 _CONTENT_TYPE = "text/x-syslog"
-#: Bytes of an event beyond its message, at most.
+#: The most bytes of an event besides its message.
 _HEADER = 512
 #: Seconds between two attempts to push messages of TCP connections.
 _FIRST_RETRY, _LONGEST_RETRY = 0.05, 1.0
@@ -32,7 +32,7 @@ def _listen(value: str) -> str:
 
 
 class SyslogReceiver(Receiver):
-    """Takes syslog messages at a socket of its own.
+    """Takes syslog messages on a socket of its own.
 
     Syslog has no answers. TCP: while the queue is full, messages wait and connections are not read, so that clients
     wait; with `on_full: drop` they are counted and dropped. UDP: datagrams that meet a full queue are counted and lost;
@@ -66,19 +66,19 @@ class SyslogReceiver(Receiver):
 
     @property
     def protocol(self) -> str:
-        """What `listen` names: udp, tcp or tls+tcp."""
+        """The protocol in `listen`: udp, tcp or tls+tcp."""
         return self.listen.partition("://")[0]
 
     @property
     def port(self) -> int:
-        """The port that is listened on; 0 before the start."""
+        """The port on which it listens; 0 before the start."""
         return 0 if self._listener is None else self._listener.port
 
     async def start(self, host: Host) -> None:
         """Listens.
 
         Raises:
-            ValueError: An event of max_message_size would not fit into the queue, or a certificate is none.
+            ValueError: An event of max_message_size would not fit into the queue, or a file is not a certificate.
             OSError: The address cannot be bound, or a certificate cannot be read.
         """
         if self.max_message_size + _HEADER > host.inbox.max_event_size:
@@ -109,7 +109,7 @@ class SyslogReceiver(Receiver):
             raise OSError(error.errno, message) from error
 
     async def stop(self) -> None:
-        """Closes the socket and the connections. What was read is pushed first, if the queue has room."""
+        """Closes the socket and the connections. Messages that were read are pushed first, if the queue has room."""
         self._stopping.set()
         if self._listener is not None:
             await self._listener.stop()
@@ -122,7 +122,7 @@ class SyslogReceiver(Receiver):
             part: list[bytes] = []
             for data, peer in messages:
                 if peer != client:
-                    # What the events of a client have in common is encoded once.
+                    # Fields that the events of a client share are encoded once.
                     client = peer
                     header = encode(
                         type=EventType.LOGGING,
@@ -131,7 +131,7 @@ class SyslogReceiver(Receiver):
                         source=f"syslog+{self.protocol}://{peer}",
                     )
                 event = header + repeated(Event.DATA_FIELD_NUMBER, (data,))
-                # Smaller than the queue in any case, as a part is stored as a whole or not at all.
+                # Smaller than the queue in any case, because a part is stored as a whole or not at all.
                 if part and size + len(event) > host.inbox.max_event_size:
                     await self._store(host, part, waits)
                     part, size = [], 0
@@ -142,7 +142,7 @@ class SyslogReceiver(Receiver):
         return push
 
     async def _store(self, host: Host, events: list[bytes], waits: bool) -> None:
-        """Pushes events; tries again if the client can wait, until the receiver stops."""
+        """Pushes events; if the client can wait, retries until the receiver stops."""
         pause = _FIRST_RETRY
         while True:
             try:

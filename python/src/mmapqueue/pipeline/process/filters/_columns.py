@@ -1,4 +1,4 @@
-"""Columns of DataFrames by their names."""
+"""Functions for columns of DataFrames by name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def replaced(frame: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
-    """The frame with columns added, in place of those of the same name."""
+    """The frame with columns added; they replace columns of the same name."""
     from pyspark.sql import functions as sql
 
     taken = {name.lower() for name in columns}

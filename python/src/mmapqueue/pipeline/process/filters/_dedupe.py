@@ -16,7 +16,7 @@ _RECORD = "__record"
 
 
 def dedupe(frame: DataFrame, keys: Sequence[str], *, time: str = "time", within: timedelta) -> DataFrame:
-    """Keeps the first of rows with equal keys that come within a delay of each other.
+    """Keeps the first of rows with equal keys that are within a delay of each other.
 
     In a stream, Spark's state keeps the keys for the delay, so memory is bounded. A row that is older than the newest
     one by more than the delay is dropped. A row with null keys alone equals no other row; this needs the columns
@@ -29,7 +29,7 @@ def dedupe(frame: DataFrame, keys: Sequence[str], *, time: str = "time", within:
         within: The delay: the longest time between equal rows.
 
     Raises:
-        ValueError: There are no keys, or no delay.
+        ValueError: No keys or no delay are given.
 
     Example:
         >>> dedupe(rows, ["id"], within=timedelta(minutes=10))
@@ -48,7 +48,7 @@ def dedupe(frame: DataFrame, keys: Sequence[str], *, time: str = "time", within:
 
 
 def _distinct_nulls(frame: DataFrame, keys: Sequence[str]) -> tuple[DataFrame, list[str]]:
-    """The rows, and their key columns: with null keys alone, a row's position is a key, too."""
+    """The rows and their key columns; for a row with only null keys, its position is a key, too."""
     from pyspark.sql import functions as sql
 
     identity = [name for name in ("partition", "offset", "index") if name in frame.columns]
@@ -59,12 +59,12 @@ def _distinct_nulls(frame: DataFrame, keys: Sequence[str]) -> tuple[DataFrame, l
 
 
 class Dedupe(Filter):
-    """Keeps the first of equal rows that come within a delay of each other.
+    """Keeps the first of equal rows that are within a delay of each other.
 
     Attributes:
-        keys: Columns that say which rows are equal; by default the events' identity.
+        keys: Columns that determine which rows are equal; by default the events' identity.
         time: The column with the row's time.
-        within: How long equal rows may be apart. Spark's state grows with it.
+        within: The longest time between equal rows. Spark's state grows with it.
     """
 
     type: Literal["dedupe"] = "dedupe"

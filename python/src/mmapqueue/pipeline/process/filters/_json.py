@@ -19,7 +19,7 @@ def parse_json(frame: DataFrame, column: str, schema: str | Mapping[str, str], *
 
     Args:
         frame: Rows with the column.
-        column: Its name.
+        column: The column's name.
         schema: Members and their types as DDL, "status int, path string", or as a mapping.
         into: Name of a struct column for the members; None: each member is a column of its own, in place of one that
             has its name.
@@ -38,7 +38,7 @@ def parse_json(frame: DataFrame, column: str, schema: str | Mapping[str, str], *
     parsed = sql.from_json(sql.col(quoted(column)).cast("string"), ddl)
     if into is not None:
         return frame.withColumn(into, parsed)
-    # Computed once, before the members are taken out of it.
+    # Computed once, before the members are extracted.
     made = frame.withColumn("__json", parsed)
     names = list(made.select("__json.*").columns)
     return replaced(made, {name: sql.col("__json")[name] for name in names}).drop("__json")
@@ -48,7 +48,7 @@ class ParseJson(Filter):
     """Parses a column of JSON text.
 
     Attributes:
-        column: Its name.
+        column: The column's name.
         fields: Members and their types.
         into: Name of a struct column for them; by default each is a column of its own.
     """

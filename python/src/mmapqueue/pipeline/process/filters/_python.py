@@ -16,7 +16,7 @@ _REFERENCE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 
 def python(frame: DataFrame, function: str, arguments: Mapping[str, Any] | None = None) -> DataFrame:
-    """Calls a function of a module with the DataFrame; what it returns are the rows.
+    """Calls a function of a module with the DataFrame, and returns its result.
 
     Args:
         frame: The rows.
@@ -24,8 +24,8 @@ def python(frame: DataFrame, function: str, arguments: Mapping[str, Any] | None 
         arguments: Keyword arguments.
 
     Raises:
-        ValueError: The name has another form, or there is no such function.
-        TypeError: It returned no DataFrame.
+        ValueError: The name has another form, or the function does not exist.
+        TypeError: The function did not return a DataFrame.
     """
     found = load(function)
     made = found(frame, **(arguments or {}))
@@ -38,7 +38,7 @@ def load(function: str) -> Callable[..., DataFrame]:
     """The function of a name "package.module:function".
 
     Raises:
-        ValueError: The name has another form, or there is no such function.
+        ValueError: The name has another form, or the function does not exist.
     """
     if not _REFERENCE.fullmatch(function):
         raise ValueError(f"{function!r} is no name of a function; allowed: package.module:function")
@@ -64,7 +64,7 @@ class PythonFilter(Filter):
 
     Attributes:
         function: `package.module:function`, as Python's path finds it.
-        arguments: Its keyword arguments.
+        arguments: The function's keyword arguments.
     """
 
     type: Literal["python"] = "python"
@@ -72,5 +72,5 @@ class PythonFilter(Filter):
     arguments: dict[str, Any] = Field(default_factory=dict)
 
     def apply(self, events: DataFrame) -> DataFrame:
-        """What the function returns."""
+        """The function's result."""
         return python(events, self.function, self.arguments)

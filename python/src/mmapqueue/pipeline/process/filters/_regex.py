@@ -20,7 +20,7 @@ def regex(frame: DataFrame, column: str, pattern: str, *, keep_others: bool = Tr
 
     Args:
         frame: Rows with the column.
-        column: Its name.
+        column: The column's name.
         pattern: In Java's syntax, found anywhere in the text, with groups (?<name>…). Groups that take no part in a
             match are empty texts.
         keep_others: Whether rows that do not match are kept, with nulls.
@@ -82,7 +82,7 @@ class Regex(Filter):
     """Makes a column of each named group of a regular expression.
 
     Attributes:
-        column: The text that it is applied to.
+        column: The column with the text to match.
         pattern: In Java's syntax, with groups `(?<name>…)`.
         keep_others: Whether rows that do not match are kept, with nulls.
     """

@@ -11,7 +11,7 @@ from mmapqueue.pipeline.plugins import Filter
 
 
 def sample(frame: DataFrame, fraction: float) -> DataFrame:
-    """Keeps about a fraction of the rows; which ones depends on their place in the queue alone.
+    """Keeps about a fraction of the rows; the choice depends on their positions in the queue alone.
 
     Rows that `explode` made of one event are chosen one by one.
 
@@ -68,7 +68,7 @@ class Drop(Filter):
     """Drops columns.
 
     Attributes:
-        columns: Their names. A column that is missing is an error.
+        columns: The columns' names. A column that is missing is an error.
     """
 
     type: Literal["drop"] = "drop"

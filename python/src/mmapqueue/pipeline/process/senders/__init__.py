@@ -1,4 +1,4 @@
-"""Senders: they write rows somewhere, each as a streaming query."""
+"""Senders: plugins that write rows to a target, each as a streaming query."""
 
 from mmapqueue.pipeline.process.senders._delivery import Retry, Undelivered
 from mmapqueue.pipeline.process.senders._network import Client, ClientTls, NetworkSender

@@ -1,4 +1,4 @@
-"""Delivery of one request: attempts, back-off, and what becomes of a request that cannot be delivered."""
+"""Delivery of one request: attempts, back-off, and the treatment of a request that cannot be delivered."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from mmapqueue.pipeline.plugins import Duration, Options
 
 _LOG = logging.getLogger("mmapqueue.pipeline.senders")
 _DEFAULT_ATTEMPTS = 5
-#: 2 to this power times any pause exceeds any longest pause.
+#: With this exponent of 2, any first pause exceeds any longest pause.
 _EXPONENTS = 60
-#: Seconds for which a task keeps a core while it waits between attempts. Longer pauses are spent in the driver.
+#: Seconds for which a task keeps a core while it waits between attempts. Longer pauses are waited for in the driver.
 HOLD = 5.0
 
 
 class Backoff(Options):
-    """Pauses between attempts. Each is twice the one before, plus a random part of up to `first`.
+    """Pauses between attempts. Each is twice the previous one, plus a random part of up to `first`.
 
     Attributes:
         first: The first pause.
-        most: The longest pause. A pause that the receiver asks for is kept even if it is longer.
+        most: The longest pause. A pause that the receiver requests is kept even if it is longer.
     """
 
     first: Annotated[Duration, Field(gt=timedelta(0))] = timedelta(seconds=1)
@@ -50,13 +50,13 @@ class Backoff(Options):
 
 
 class Retry(Options):
-    """What is done when a request fails.
+    """The treatment of a request that fails.
 
     Attributes:
         max_attempts: Attempts for a request, the first included; 5 when None. Refused with `then: block`, which has no
             last attempt.
         backoff: Pauses between attempts.
-        timeout: Time that one attempt may take.
+        timeout: The longest duration of one attempt.
         then: After the last attempt, or at once after an error that no further attempt can mend: `block` tries on with
             the longest pause, `dead_letter` stores the rows in the pipe's dead-letter queue, `drop` counts them.
     """
@@ -79,10 +79,10 @@ class Undelivered(Exception):
     """A request was not delivered.
 
     Attributes:
-        reason: What went wrong, with the receiver's words.
+        reason: The reason, with the receiver's message.
         retryable: Whether a further attempt may succeed.
-        retry_after: Seconds that the receiver asks to wait; 0 when it does not.
-        partial: The receiver took the request and refused some of it. It must not be sent again.
+        retry_after: Seconds that the receiver asks to wait; 0 for none.
+        partial: The receiver took the request and rejected some of it. It must not be sent again.
     """
 
     def __init__(self, reason: str, *, retryable: bool, retry_after: float = 0.0, partial: bool = False) -> None:
@@ -101,17 +101,17 @@ class GivenUp(NamedTuple):
     """No further attempt is made.
 
     Attributes:
-        error: The last one.
+        error: The last error.
     """
 
     error: Undelivered
 
 
 class Waiting(NamedTuple):
-    """The next attempt is due after a pause that is too long to hold a task for.
+    """The next attempt is due after a pause for which a task must not wait.
 
     Attributes:
-        error: The last one.
+        error: The last error.
         attempts: Attempts made so far.
         pause: Seconds until the next attempt.
     """
@@ -147,14 +147,14 @@ async def deliver(
 
     Args:
         send: One attempt. Raises `Undelivered`. Cancelled when it takes longer than `retry.timeout`.
-        retry: How often, and with which pauses.
+        retry: The number of attempts, and the pauses.
         key: Idempotency key of the request, for the log.
-        earlier: Attempts made before this call.
-        hold: Seconds that this call may last, apart from its last attempt.
+        earlier: The number of attempts made before this call.
+        hold: The longest duration of this call in seconds, apart from its last attempt.
 
     Returns:
-        `GivenUp` after the last attempt, after an error that no attempt can mend, and after one that forbids another.
-        With `then: block` only the last of these is a reason to give up.
+        `GivenUp` after the last attempt, after an error that no attempt can mend, and after an error that forbids
+        another attempt. With `then: block`, only the last of these is a reason to give up.
     """
     blocks = retry.then == "block"
     most = None if blocks else retry.max_attempts or _DEFAULT_ATTEMPTS
@@ -195,5 +195,5 @@ async def _attempt(send: Callable[[], Awaitable[None]], timeout: timedelta) -> N
     except Undelivered:
         raise
     except Exception as error:
-        # The payload cannot be made into a request: the same rows would fail again.
+        # The payload cannot become a request: the same rows would fail again.
         raise Undelivered(f"{type(error).__name__}: {error}", retryable=False) from error

@@ -1,4 +1,4 @@
-"""gRPC clients with raw bytes, and what their errors mean."""
+"""gRPC clients with raw bytes, and the meaning of their errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mmapqueue.pipeline.process.senders._delivery import Undelivered
 from mmapqueue.pipeline.process.senders._network import Client, ClientTls, NetworkSender
 from mmapqueue.pipeline.process.senders._requests import Row
 
-#: Status codes after which a further attempt may succeed: those that OTLP names.
+#: Status codes after which a retry may succeed, by OTLP's specification.
 RETRYABLE = frozenset(
     {
         grpc.StatusCode.CANCELLED,
@@ -30,7 +30,7 @@ RETRYABLE = frozenset(
 )
 _DETAILS = "grpc-status-details-bin"
 _OPTIONS = (
-    # Attempts are counted by the sender alone.
+    # Disables gRPC's retries: attempts are counted by the sender alone.
     ("grpc.enable_retries", 0),
     ("grpc.max_send_message_length", -1),
     ("grpc.initial_reconnect_backoff_ms", 100),
@@ -39,7 +39,7 @@ _OPTIONS = (
 
 
 class GrpcClient:
-    """A channel. Belongs to the event loop that it is made on.
+    """A channel. Belongs to the event loop on which it is created.
 
     Args:
         endpoint: HOST:PORT.
@@ -91,7 +91,7 @@ class GrpcClient:
 
 
 class GrpcConnection:
-    """A channel and what is sent by it: the client of a sender.
+    """A channel with a function that sends requests on it: the client of a sender.
 
     Args:
         grpc: The channel.
@@ -117,7 +117,7 @@ class GrpcSender(NetworkSender):
 
     Attributes:
         endpoint: HOST:PORT of the server.
-        tls: Plain text when None.
+        tls: TLS settings; None for plain text.
         compression: Of messages.
     """
 
@@ -131,17 +131,17 @@ class GrpcSender(NetworkSender):
 
     @abstractmethod
     async def call(self, grpc: GrpcClient, route: str, rows: Sequence[Row], key: str) -> None:
-        """Sends a request once, by a channel. Otherwise as `Client.send`."""
+        """Sends a request once, on a channel. Otherwise as `Client.send`."""
 
 
 def undelivered(error: grpc.aio.AioRpcError) -> Undelivered:
-    """What a failed call means for its request."""
+    """Converts the error of a failed call."""
     code = error.code()
     return Undelivered(f"{code.name}: {error.details()}", retryable=code in RETRYABLE, retry_after=_retry_after(error))
 
 
 def _retry_after(error: grpc.aio.AioRpcError) -> float:
-    """Seconds of a RetryInfo in the error's details; 0 without one."""
+    """Seconds of a RetryInfo in the error's details; 0 for none."""
     for name, value in error.trailing_metadata() or ():
         if name != _DETAILS:
             continue

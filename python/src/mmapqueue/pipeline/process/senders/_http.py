@@ -1,4 +1,4 @@
-"""HTTP client, and what its answers mean."""
+"""HTTP client, and the meaning of its answers."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import aiohttp
 from mmapqueue.pipeline.process.senders._delivery import Undelivered
 from mmapqueue.pipeline.process.senders._network import ClientTls
 
-#: Answers after which a further attempt may succeed: those that OTLP names.
+#: Statuses after which a retry may succeed, by OTLP's specification.
 RETRYABLE = frozenset({429, 502, 503, 504})
 _REASON_BYTES = 300
 
 
 class HttpConnection:
-    """Connections to one URL's host. Belongs to the event loop that it is made on.
+    """Connections to one URL's host. Belongs to the event loop on which it is created.
 
     Args:
         headers: Of each request.
@@ -31,7 +31,7 @@ class HttpConnection:
     def __init__(self, headers: Mapping[str, str], tls: ClientTls | None, compression: str) -> None:
         self._headers = dict(headers)
         self._gzip = compression == "gzip"
-        # Attempts have their time limit where they are counted.
+        # No limit here: attempts are timed where they are counted.
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(ssl=_context(tls) if tls else True, limit=0),
             timeout=aiohttp.ClientTimeout(total=None),
@@ -48,14 +48,14 @@ class HttpConnection:
             Content type and body of the answer, which has a status of 200 to 299.
 
         Raises:
-            Undelivered: There was another status, or no answer.
+            Undelivered: The status was another one, or there was no answer.
         """
         headers = {**self._headers, "Content-Type": content_type, "Idempotency-Key": key}
         if self._gzip:
             body = await asyncio.to_thread(gzip.compress, body, 1)
             headers["Content-Encoding"] = "gzip"
         try:
-            # A redirected POST becomes a GET without a body, so redirects are answers that refuse.
+            # Not followed: a redirected POST becomes a GET without a body, so a redirect counts as a rejection.
             async with self._session.request(method, url, data=body, headers=headers, allow_redirects=False) as answer:
                 content = await answer.read()
                 if answer.status < 300:
@@ -73,7 +73,7 @@ class HttpConnection:
 
 
 def retry_after(value: str | None, now: datetime | None = None) -> float:
-    """Seconds that a Retry-After header asks to wait: a number, or an HTTP date. 0 without one that can be read."""
+    """Seconds that a Retry-After header requests: a number, or an HTTP date. 0 if it is missing or unreadable."""
     if value is None:
         return 0.0
     if value.strip().isdigit():

@@ -1,4 +1,4 @@
-"""What senders over a network share: rows of a micro-batch are sent by Spark's Python workers."""
+"""The base of network senders: Spark's Python workers send the rows of a micro-batch."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("mmapqueue.pipeline.senders")
 _POSITION = ("partition", "offset")
-#: Number of an exploded row in its event.
+#: Column with the number of an exploded row in its event.
 _INDEX = "index"
-#: Columns that are made for a sender: the row as JSON text, and as a serialized Event.
+#: Columns that are computed for a sender: the row as JSON text, and as a serialized Event.
 _JSON, _RECORD = "json", "record"
-#: The event's time in milliseconds since 1970: workers get no timestamps.
+#: Column with the event's time in milliseconds since 1970: workers get no timestamps.
 _TIME = "time_ms"
 
 
@@ -40,12 +40,12 @@ class Client(Protocol):
         """Sends a request once.
 
         Args:
-            route: What `NetworkSender.route` gave.
-            rows: The rows, one at least.
+            route: The route, from `NetworkSender.route`.
+            rows: The rows, at least one.
             key: Idempotency key; equal when the request is sent again.
 
         Raises:
-            Undelivered: It was not delivered, or nobody knows.
+            Undelivered: The request was not delivered, or that is unknown.
         """
 
     async def close(self) -> None:
@@ -73,13 +73,13 @@ class NetworkSender(Sender):
     time. A micro-batch is done when each of its requests was delivered, stored in the dead-letter queue or dropped, as
     `retry` says.
 
-    A subclass has the columns that it needs and `client()`, and `route`, `size` and `limits` if need be. Instances are
-    pickled to the workers.
+    A subclass defines the columns that it needs and `client()`, and where necessary `route`, `size` and `limits`.
+    Instances are pickled to the workers.
 
     Attributes:
-        retry: What is done when a request fails.
-        request: How much a request holds.
-        parallel: Requests in flight at a time, for each partition of the queue.
+        retry: The treatment of a request that fails.
+        request: The limits of a request.
+        parallel: The most requests in flight for each partition of the queue.
         headers: Sent with each request, as HTTP headers or gRPC metadata.
     """
 
@@ -97,7 +97,7 @@ class NetworkSender(Sender):
         """A client; called once in each worker process, on its event loop."""
 
     def route(self, row: Row) -> str:  # noqa: ARG002
-        """Where a row goes. Rows of different routes are never in one request."""
+        """The route of a row. Rows of different routes are never in one request."""
         return ""
 
     def size(self, row: Row) -> int:
@@ -109,7 +109,7 @@ class NetworkSender(Sender):
         return self.request
 
     def columns(self) -> tuple[str, ...]:
-        """Columns that it needs, by its options."""
+        """The columns that the sender needs, by its options."""
         return self.needs
 
     def check(self, events: DataFrame, context: SenderContext) -> None:
@@ -136,7 +136,7 @@ class NetworkSender(Sender):
         return context.writer(rows).foreachBatch(send).start()
 
     def _with_columns(self, events: DataFrame) -> DataFrame:
-        """The columns that workers get, and nothing else."""
+        """The columns that workers get, and no others."""
         from pyspark.sql import functions as sf
 
         present = events.columns
@@ -168,8 +168,7 @@ class NetworkSender(Sender):
     def _send(self, batch: DataFrame, context: SenderContext) -> None:
         """Sends the rows of a micro-batch; returns when each request is finished.
 
-        Pauses between attempts that are longer than a moment are spent here, so that a receiver that is away takes no
-        core from the other senders.
+        Long pauses between attempts are waited for here, so that a receiver that is down occupies no core.
         """
         from pyspark import StorageLevel
         from pyspark.sql import functions as sf
@@ -177,7 +176,7 @@ class NetworkSender(Sender):
         from mmapqueue.pipeline.process.senders._worker import LETTER, Task
 
         queues = dict(context.queue_ids())
-        # One task has all rows of a partition, so that requests are cut alike however Spark cuts its tasks.
+        # One task has all rows of a partition, so that requests are cut alike in every run.
         tasks = min(len(queues), batch.sparkSession.sparkContext.defaultParallelism)
         order = [name for name in (*_POSITION, _INDEX) if name in batch.columns]
         rows = self._with_record(batch, queues) if _RECORD in self.columns() else batch
@@ -215,7 +214,7 @@ class NetworkSender(Sender):
 
 
 def _with_time(rows: DataFrame) -> DataFrame:
-    """Rows with `time`, made of `time_ms`."""
+    """Rows with `time`, computed from `time_ms`."""
     from pyspark.sql import functions as sf
 
     return rows.withColumn("time", sf.timestamp_millis(_TIME)) if _TIME in rows.columns else rows

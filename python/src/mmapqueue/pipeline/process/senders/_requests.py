@@ -1,4 +1,4 @@
-"""Cutting of rows into requests. The cuts depend on the rows and the limits alone, not on Spark's tasks or batches."""
+"""Cuts rows into requests. The cuts depend on the rows and the limits alone, not on Spark's tasks or batches."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pydantic import Field
 
 from mmapqueue.pipeline.plugins import Options, Size
 
-#: A row as its columns' values by name.
+#: A row: values by column.
 Row = dict[str, Any]
 
 
 class RequestLimits(Options):
-    """How much a request holds. The rows of one record of the queue are never divided over two requests.
+    """The limits of a request. The rows of one record of the queue are never divided over two requests.
 
     Attributes:
-        max_records: Rows in a request; more only where one record of the queue has more.
+        max_records: The most rows in a request; more only if one record of the queue has more.
         max_bytes: Bytes of payload in a request, before compression; more only where one record of the queue has more.
     """
 
@@ -33,7 +33,7 @@ class Request:
     Attributes:
         queue: Identity of the partition of the queue.
         partition: Number of the partition.
-        route: Where the rows go, for instance an RPC's path.
+        route: The route of the rows, for instance an RPC's path.
         rows: The rows, by offset.
         size: Bytes of payload.
     """

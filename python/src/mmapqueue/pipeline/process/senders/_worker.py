@@ -25,14 +25,14 @@ _T = TypeVar("_T")
 
 
 _EVENT = tuple(name for name in TYPES if name != "time")
-#: Schema of a row that becomes a dead letter: Spark's JVM encodes it.
+#: Schema of a row that becomes a dead letter, which Spark's JVM encodes.
 LETTER = "reason string, partition int, offset bigint, time_ms bigint, " + ", ".join(
     f"{name} {TYPES[name]}" for name in _EVENT
 )
 
 
 class Report(NamedTuple):
-    """What a task says of its requests.
+    """The result of a task's requests.
 
     Attributes:
         kind: `count`: number of rows by status. `letter`: value is a dead letter, a row of `LETTER`. `done`: number of
@@ -57,7 +57,7 @@ class Task(NamedTuple):
 
     Attributes:
         sender: The sender of the rows.
-        pipe: Its pipe.
+        pipe: The sender's pipe.
         queues: Identity of each partition of the queue.
         done: Requests of each partition that earlier runs have finished, counted in the order of `requests`.
         attempts: Attempts that earlier runs made for the first request that is not finished, by partition.
@@ -95,7 +95,7 @@ class Task(NamedTuple):
                 outcome = future.result()
                 if isinstance(outcome, Waiting):
                     waiting = request, outcome
-                    deque(batch, maxlen=0)  # Spark keeps a worker that has read all of its input.
+                    deque(batch, maxlen=0)  # Reads the rest: Spark reuses only a worker that has read all of its input.
                     break
                 finished[request.partition] += 1
                 for letter in self._finish(request, outcome, counts):
@@ -113,7 +113,7 @@ class Task(NamedTuple):
             yield Report("waiting", reason, request.partition, outcome.attempts, outcome.pause)
 
     def _unfinished(self, rows: Iterator[Row]) -> Iterator[tuple[Request, int]]:
-        """Requests that earlier runs have not finished, and the attempts that these made for them."""
+        """The requests that earlier runs have not finished, with the number of attempts that these made."""
         sender, seen = self.sender, Counter[int]()
         cut = requests(rows, queues=self.queues, route=sender.route, size=sender.size, limits=sender.limits)
         for request in cut:
@@ -150,7 +150,7 @@ async def _send(sender: NetworkSender, request: Request, earlier: int) -> Outcom
     )
 
 
-# ---- one event loop and one client a sender in each worker process, kept from task to task
+# ---- one event loop, and one client for each sender, in each worker process, kept across tasks
 
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None

@@ -1,4 +1,4 @@
-"""Sender to another pipeline's receiver of type mmapqueue."""
+"""Sends events to another pipeline's receiver of type mmapqueue."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _PUSH = "/mmapqueue.pipeline.v1.Events/Push"
 class EventsSender(GrpcSender):
     """Sends events to another gather process, which answers when they are in its queue.
 
-    The receiver stores the events of a request together or not at all. An event without an identity gets
-    `<queue id>/<partition>/<offset>` as its `id`, so that a `dedupe` filter over there recognises what came twice.
+    The receiver stores the events of a request together or not at all. An event without an identity gets `<queue
+    id>/<partition>/<offset>` as its `id`, so that a `dedupe` filter of the other pipeline recognises duplicates.
 
     Attributes:
         endpoint: HOST:PORT of the other pipeline's gRPC server.
-        tls: Plain text when None.
+        tls: TLS settings; None for plain text.
         compression: Of requests.
     """
 

@@ -30,10 +30,10 @@ class HttpSender(NetworkSender):
 
     Attributes:
         url: http:// or https:// URL.
-        method: Of requests.
+        method: The method of requests.
         body: `data`: one event a request, its payload and its content type as they came. `ndjson`: rows as JSON, one a
             line. `cloudevents`: events as a batch of CloudEvents (application/cloudevents-batch+json).
-        compression: Of bodies.
+        compression: The compression of bodies.
         tls: Certificates, for https.
     """
 
@@ -92,12 +92,11 @@ class _Client:
 
 
 def cloud_event(row: Row, queue: str) -> dict[str, Any]:
-    """A row as a CloudEvent 1.0. One that came as a structured CloudEvent is sent unchanged.
+    """A row as a CloudEvent 1.0. A row that was received as a structured CloudEvent is sent unchanged.
 
     Args:
         row: A row of the event schema, with `time_ms`.
-        queue: Identity of its partition of the queue. An event without an id of its own gets
-            `<queue>/<partition>/<offset>`.
+        queue: Identity of the queue's partition. An event without an id of its own gets `<queue>/<partition>/<offset>`.
     """
     data, content_type = bytes(row["data"] or b""), row["content_type"] or ""
     if content_type.startswith(_CLOUDEVENT):

@@ -33,26 +33,26 @@ _RPCS = {
     "traces": "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
     "metrics": "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export",
 }
-#: Fields that OTLP's JSON has in hexadecimal, and protobuf's JSON in base64.
+#: Fields that are hexadecimal in OTLP's JSON, and base64 in protobuf's JSON.
 _HEXADECIMAL = frozenset({"traceId", "spanId", "parentSpanId", "trace_id", "span_id", "parent_span_id"})
 _ONE = RequestLimits(max_records=1)
 
 
 class OtlpSender(NetworkSender):
-    """Sends what came by OTLP, as it came: each event is one Export request.
+    """Sends events that were received by OTLP, unchanged: each event is one Export request.
 
-    Rows of other content types cannot be sent, and `retry.then` decides on them at once; leave them out by `where`.
-    What came as JSON is sent as JSON over HTTP, and converted for gRPC.
+    Rows of other content types cannot be sent, and are treated at once as `retry.then` says; filter them out by
+    `where`. Events that were received as JSON are sent as JSON over HTTP, and converted for gRPC.
 
-    An answer of partial success says that the receiver took the request and refused some of it permanently. By OTLP's
-    rule it is not sent again: with `then: dead_letter` the whole request goes to the dead-letter queue, else its rows
-    count as rejected.
+    An answer of partial success means that the receiver took the request and rejected some of it permanently. By OTLP's
+    rule it is not sent again: with `then: dead_letter` the whole request goes to the dead-letter queue, otherwise its
+    rows count as rejected.
 
     Attributes:
         endpoint: HOST:PORT for gRPC; for HTTP the base URL of /v1/logs, /v1/traces and /v1/metrics.
         protocol: grpc or http.
         merge: Events of one signal become one request, up to the limits of `request`, by concatenation of their bytes.
-        compression: Of requests.
+        compression: The compression of requests.
         tls: gRPC: plain text when None. HTTP: certificates for https.
     """
 
@@ -76,7 +76,7 @@ class OtlpSender(NetworkSender):
         return self
 
     def route(self, row: Row) -> str:
-        """`logs`, `traces` or `metrics`, with `+json` for JSON; the content type of what is not OTLP."""
+        """`logs`, `traces` or `metrics`, with `+json` for JSON; the content type for any other payload."""
         content_type = str(row["content_type"])
         if content_type.startswith(_PROTOBUF):
             return content_type[len(_PROTOBUF) :]
@@ -123,7 +123,7 @@ def protobuf_of(signal: str, document: bytes) -> bytes:
     """An Export request in OTLP's JSON as protobuf.
 
     Raises:
-        ValueError: The document is no request of that signal.
+        ValueError: The document is not a request of that signal.
     """
     try:
         request = json_format.ParseDict(_base64(json.loads(document)), _REQUESTS[signal](), ignore_unknown_fields=True)
@@ -134,7 +134,7 @@ def protobuf_of(signal: str, document: bytes) -> bytes:
 
 
 def _base64(value: Any) -> Any:
-    """A JSON value with its hexadecimal identities in base64."""
+    """A JSON value with hexadecimal identities converted to base64."""
     if isinstance(value, list):
         return [_base64(each) for each in value]
     if isinstance(value, dict):
@@ -157,7 +157,7 @@ def _signal(route: str) -> tuple[str, bool]:
 
 
 def _body(rows: Sequence[Row]) -> bytes:
-    # The concatenation of two protobuf messages is their merge, and Export requests have one repeated field.
+    # Concatenating two protobuf messages merges them, and Export requests have one repeated field.
     return b"".join(row["data"] or b"" for row in rows)
 
 

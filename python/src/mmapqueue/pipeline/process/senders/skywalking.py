@@ -1,4 +1,4 @@
-"""Sender to a SkyWalking OAP server, by SkyWalking's own gRPC protocol."""
+"""Sends to a SkyWalking OAP server, by SkyWalking's own gRPC protocol."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ _ROUTES = {
 
 
 class SkyWalkingSender(GrpcSender):
-    """Sends segments, logs and meters that came in SkyWalking's protocol, as they came.
+    """Sends segments, logs and meters that were received in SkyWalking's protocol, unchanged.
 
-    A request is one stream: of segments, of logs, or of meters. Rows of other content types cannot be sent, and
-    `retry.then` decides on them at once; leave them out by `where`.
+    A request is one stream: of segments, of logs, or of meters. Rows of other content types cannot be sent, and are
+    treated at once as `retry.then` says; filter them out by `where`.
 
     Attributes:
         endpoint: HOST:PORT of the OAP server.
-        tls: Plain text when None.
-        compression: Of messages.
+        tls: TLS settings; None for plain text.
+        compression: The compression of messages.
     """
 
     type: Literal["skywalking"] = "skywalking"
 
     def route(self, row: Row) -> str:
-        """The RPC that takes a row's payload; of others, their content type."""
+        """The RPC that takes a row's payload; for other rows, their content type."""
         content_type = str(row["content_type"])
         return _ROUTES.get(content_type, content_type)
 

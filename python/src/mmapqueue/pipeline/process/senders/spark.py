@@ -1,4 +1,4 @@
-"""Sender to any sink of Spark: files, Kafka, Delta, JDBC, another queue."""
+"""Writes to any sink of Spark: files, Kafka, Delta, JDBC, another queue."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _BATCH_FORMATS = frozenset({"jdbc"})
-#: Sinks of DataStreamWriter that are no data sources.
+#: Sinks of DataStreamWriter that are not data sources.
 _BUILT_INTO_WRITERS = frozenset({"memory"})
 _QUEUE = "mmapqueue"
 _OWN_OPTIONS = frozenset({"checkpointlocation", "queryname"})
@@ -24,19 +24,20 @@ _OWN_OPTIONS = frozenset({"checkpointlocation", "queryname"})
 class SparkSender(Sender):
     """Writes rows by one of Spark's data sources.
 
-    With a streaming sink the guarantee is the sink's: exactly once for files, Delta and queues; at least once for
-    Kafka. With `batch_writes` each micro-batch is an ordinary write: at least once, as it comes twice when the driver
-    dies between the write and Spark's note of it.
+    With a streaming sink the guarantee is that of the sink: exactly once for files, Delta and queues; at least once for
+    Kafka. With `batch_writes` each micro-batch is an ordinary write: at least once, since it is repeated when the
+    driver dies between the write and Spark's commit.
 
-    `format: mmapqueue` writes events to a queue on this machine, as Events, or what `select` makes of them.
+    `format: mmapqueue` writes events to a queue on this machine, as Events, or as the columns of `select`.
 
     Attributes:
         format: Name of the data source.
-        options: Its options.
-        select: SQL expressions, the columns that are written. All columns when None.
-        partition_by: Columns that directories are made of.
+        options: The options of the data source.
+        select: SQL expressions of the columns to write; None for all columns.
+        partition_by: Columns that directories are partitioned by.
         output_mode: append, update or complete.
-        batch_writes: Writes each micro-batch as a batch, for sources without a streaming sink. When None: for jdbc.
+        batch_writes: Whether each micro-batch is written as a batch, for sources without a streaming sink; None for
+            jdbc only.
     """
 
     type: Literal["spark"] = "spark"
@@ -81,7 +82,7 @@ class SparkSender(Sender):
         """Raises Spark's own error when no data source of this name is on the class path."""
         if self.format.lower() in _BUILT_INTO_WRITERS:
             return
-        # Without it the error would come when other queries run already, or in each micro-batch.
+        # Otherwise the error would come when other queries already run, or in each micro-batch.
         sources = spark._jvm.org.apache.spark.sql.execution.datasources.DataSource  # type: ignore[union-attr]
         sources.lookupDataSource(self.format, spark._jsparkSession.sessionState().conf())
 

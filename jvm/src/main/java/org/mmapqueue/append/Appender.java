@@ -22,31 +22,33 @@ import org.mmapqueue.swap.Swapper;
 
 /**
  * Appends records at the log end. Safe for any number of threads: a lock guards the log end. The segment of the log end
- * stays pinned.
+ * stays pinned between calls.
  */
 public abstract class Appender {
     /** Returned by append when the ring is full: nothing was stored. */
     public static final long FULL = -1;
-    /** Returned by append when the queue has the producer's batch, or a later one, already. */
+    /** Returned by append when the log already has the producer's batch or a later one: nothing was stored. */
     public static final long DONE = -2;
-    /** Returned by append when the producer has been forgotten: nothing was stored. */
+    /** Returned by append when the producer has been deleted: nothing was stored. */
     public static final long RETIRED = -3;
-    /** A {@link #pendingEnd}: the append has rolled, and cannot be rolled back. */
+    /** A {@link #pendingEnd}: the append has rolled, and can no longer be rolled back. */
     static final int BEYOND_REPAIR = -1;
 
-    /** The ring that is appended to. */
+    /** The free space of the ring, as the appender needs it. */
     public interface Ring {
-        /** Whether the slot of a future segment holds nothing that a consumer still needs. */
+        /** Whether the slot of a future segment is free: no consumer needs the records that it holds. */
         boolean isFree(long segmentId);
 
         /**
-         * Frees slots ahead of the writer. For the background thread: it may take as long as a flush.
+         * Makes slots after the writer's segment free. Called by the background thread, since it may take as long as a
+         * flush.
          *
-         * @return whether too few are free because they hold unacked records: the next ack may free some
+         * @return whether too few slots are free because they hold unacked records, so that the next ack may make some
+         *     free
          */
         boolean freeAhead(long segmentId);
 
-        /** The writer has rolled into this segment. */
+        /** Notes that the writer has rolled into this segment. */
         void entered(long segmentId);
     }
 
@@ -59,7 +61,7 @@ public abstract class Appender {
     final int segmentSize;
     final int maxEventSize;
 
-    /** The segment of the log end, pinned; null before the first push if the last segment is full. */
+    /** The segment of the log end, pinned; null before the first push after an open at the end of a segment. */
     Segment segment;
 
     long segmentId;
@@ -67,12 +69,12 @@ public abstract class Appender {
     private final AtomicLong endOffset = new AtomicLong();
     private volatile boolean closed;
     /**
-     * Where the running append ends in the segment; 0 when none runs, {@link #BEYOND_REPAIR} when it cannot be rolled
-     * back. A failed append leaves it set: the thread that locks the log end next rolls back or commits. Set by plain
+     * End of the running append within the segment; 0 when none runs, {@link #BEYOND_REPAIR} when it cannot be rolled
+     * back. A failed append leaves this set: the next thread that locks the log end rolls back or commits. Set by plain
      * stores, because any call may fail.
      */
     int pendingEnd;
-    /** The offset after the records of that append. */
+    /** The offset after the records of the running append. */
     long pendingNext;
 
     Appender(MetaPage meta, Swapper swapper, Flusher flusher, Ring ring, Settings settings) {
@@ -85,7 +87,12 @@ public abstract class Appender {
         this.maxEventSize = settings.maxEventSize();
     }
 
-    /** Sets the log end: {@code position} is the end of the last record, {@code nextOffset} that of the next one. */
+    /**
+     * Sets the log end.
+     *
+     * @param position the end of the last record
+     * @param nextOffset the offset of the next record
+     */
     public final void start(long position, long nextOffset) throws IOException {
         segmentId = geometry.segmentOfEnd(position);
         offset = geometry.offsetOfEnd(position);
@@ -97,32 +104,32 @@ public abstract class Appender {
         }
     }
 
-    /** {@link #segment} is the segment of the log end. */
+    /** Called when {@link #segment} is the segment of the log end. */
     abstract void started();
 
     /**
-     * Appends one record.
+     * Appends one record. Does not wait for space.
      *
      * @return its offset, or {@link #FULL}
      */
     public abstract long append(byte[] source, int from, int length);
 
     /**
-     * Appends one record, from a buffer. Its position stays.
+     * Appends one record from a buffer, and leaves the buffer's position as it is.
      *
      * @return its offset, or {@link #FULL}
      */
     public abstract long append(ByteBuffer source, int from, int length);
 
     /**
-     * Appends records that become visible together.
+     * Appends a batch: its records become visible together.
      *
      * @return the first one's offset, or {@link #FULL}
      */
     public abstract long append(Records batch);
 
     /**
-     * Appends records that become visible together, unless the producer has pushed them, or later ones.
+     * Appends a batch, unless the producer has already appended it or a later one.
      *
      * @return the first one's offset, {@link #FULL}, {@link #DONE} or {@link #RETIRED}
      */
@@ -133,7 +140,7 @@ public abstract class Appender {
         return endOffset.get();
     }
 
-    /** With the lock: records before this offset have been published. */
+    /** Sets the offset of the next record: all records before it have been published. Needs the lock. */
     public final void endOffset(long next) {
         endOffset.lazySet(next);
     }
@@ -145,7 +152,10 @@ public abstract class Appender {
         }
     }
 
-    /** With the lock. Throws ClosedException, PoisonedException; rolls back or commits an append that has failed. */
+    /**
+     * Throws ClosedException or PoisonedException when no append is allowed; rolls back or commits a failed append.
+     * Needs the lock.
+     */
     final void checkUsable() {
         if (closed) {
             throw new ClosedException("the queue is closed");
@@ -157,14 +167,14 @@ public abstract class Appender {
     }
 
     /**
-     * With the lock: rolls back or commits an append that has failed. Can be repeated when it fails.
+     * Rolls back or commits a failed append. Idempotent, also when it fails. Needs the lock.
      *
-     * @throws org.mmapqueue.errors.PoisonedException when that is impossible
+     * @throws org.mmapqueue.errors.PoisonedException when neither is possible
      */
     private void rollBackOrCommit() {
         StackRoom.ensure();
         if (pendingEnd == BEYOND_REPAIR) {
-            throw poisoned(new IllegalStateException("an append failed half way"));
+            throw poisoned(new IllegalStateException("an append failed halfway"));
         }
         try {
             rollBack();
@@ -178,13 +188,13 @@ public abstract class Appender {
     }
 
     /**
-     * Rolls back the append that ends at {@link #pendingEnd}, or commits it if it has been published. Can be repeated
+     * Rolls back the append that ends at {@link #pendingEnd}, or commits it if it has been published. Idempotent, also
      * when it fails. Not called with {@link #BEYOND_REPAIR}.
      */
     abstract void rollBack() throws IOException;
 
     /**
-     * With the lock, after an append has failed: rolls it back.
+     * Rolls back after an append has failed. Needs the lock.
      *
      * @throws org.mmapqueue.errors.PoisonedException when that is impossible
      */
@@ -205,12 +215,12 @@ public abstract class Appender {
         try {
             rollBackOrCommit();
         } catch (Error e) {
-            // The next append does it.
+            // The next append rolls back.
         }
     }
 
-    // A page of the mapping cannot be read or written. An InternalError with a cause is that of a call that could not
-    // be linked at the end of the stack.
+    // Whether a page of the mapping could not be read or written. An InternalError with a cause is another fault: a
+    // call that could not be linked at the end of the stack.
     private static boolean isMappingFault(Throwable failure) {
         return failure instanceof InternalError && failure.getCause() == null;
     }
@@ -244,14 +254,16 @@ public abstract class Appender {
         return true;
     }
 
-    /** Waits for the running append: a record that a reader has seen then ends before the writing position. */
+    /**
+     * Waits for the running append. Afterwards a record that a reader has seen ends at or before the writing position.
+     */
     public final void awaitRunning() {
         StackRoom.ensure();
         lock.lock();
         lock.unlock();
     }
 
-    /** No later append uses the producer's page. */
+    /** Retires the producer's page: no later append uses it. */
     public final void retire(ProducerPage page) {
         lock.lock();
         try {
@@ -262,14 +274,14 @@ public abstract class Appender {
         }
     }
 
-    /** Poisons the writer: a record is half written, and the log end unknown. */
+    /** Poisons the writer: a record is half written, and the log end is unknown. */
     final RuntimeException poisoned(Throwable cause) {
         flusher.poison(cause);
         flusher.throwIfPoisoned();
         throw new IllegalStateException(cause);
     }
 
-    /** Waits for the running append; later ones throw ClosedException. */
+    /** Waits for the running append; later appends throw ClosedException. */
     public final void close() {
         lock.lock();
         try {
@@ -291,12 +303,12 @@ public abstract class Appender {
         return closed;
     }
 
-    // The next open of a queue that is marked as closed expects zeros after the log end.
+    // A clean close promises zeros after the log end, which the next open relies on.
     private void rollBackAtClose() {
         try {
             rollBackOrCommit();
         } catch (PoisonedException e) {
-            // The queue is closed without the mark.
+            // The queue is then closed without the clean flag.
         }
     }
 }

@@ -11,14 +11,14 @@ import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.swap.Swapper;
 
 /**
- * Appends in format version 1, which Satellite reads: 64-bit length, then payload; the writing position publishes.
- * Keeps Satellite's margin of the ring free, into which it does not push.
+ * Appends in format version 1, which Satellite reads: a 64-bit length, then the payload. Storing the writing position
+ * publishes the record. Leaves free the margin of the ring that Satellite does not push into.
  */
 public final class AppenderV1 extends Appender {
     private static final int LENGTH_BYTES = 8;
 
     private final int margin;
-    // Of the running append: where it began, and whether all of it is stored.
+    // Of the running append: its start within the segment, and whether all of it is stored.
     private int startOffset;
     private boolean stored;
 
@@ -78,7 +78,7 @@ public final class AppenderV1 extends Appender {
             lastStart = end;
             end = LogReaderV1.normal(geometry, end + LENGTH_BYTES + batch.length(i));
         }
-        // Satellite checks before each record; the last check is the strictest.
+        // Satellite checks before each record; the check of the last record is the strictest.
         if (!ring.isFree(geometry.segmentOf(lastStart) + margin) || !reserve(geometry.segmentOfEnd(end))) {
             return FULL;
         }
@@ -105,7 +105,7 @@ public final class AppenderV1 extends Appender {
         pendingEnd = 0;
     }
 
-    // Bytes after the writing position have no meaning.
+    // Nothing to undo: bytes after the writing position have no meaning.
     @Override
     void rollBack() {
         if (stored) {

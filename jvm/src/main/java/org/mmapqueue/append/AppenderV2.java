@@ -26,7 +26,7 @@ public final class AppenderV2 extends Appender {
     private final int stampFlag;
     private final RecordClock clock;
     private long epoch;
-    /** The producer's slot that the running append has stored; null when none is. */
+    /** The idempotent append that has stored its producer's slot, if the running append is one; null for none. */
     private IdempotentAppend pendingOnce;
 
     public AppenderV2(
@@ -53,7 +53,7 @@ public final class AppenderV2 extends Appender {
         return append(null, source, from, length);
     }
 
-    // The payload is in one of both; the other one is null.
+    // The payload is in the array or in the buffer; the other one is null.
     private long append(byte[] array, ByteBuffer buffer, int from, int length) {
         checkSize(length);
         CRC32C crc = checksumOf(array, buffer, from, length);
@@ -103,7 +103,7 @@ public final class AppenderV2 extends Appender {
             checkUsable();
             long firstOffset;
             if (once != null) {
-                StackRoom.ensure(); // the page is changed in several steps
+                StackRoom.ensure(); // the producer's page is changed in several steps
             }
             if (once != null && once.isDuplicate()) {
                 firstOffset = once.duplicateResult();
@@ -125,7 +125,7 @@ public final class AppenderV2 extends Appender {
         }
     }
 
-    // A batch that fits into the segment of the log end.
+    // Appends a batch that fits into the segment of the log end.
     private void putAll(Records batch, IdempotentAppend once) {
         int count = batch.count();
         int at = offset;
@@ -154,7 +154,8 @@ public final class AppenderV2 extends Appender {
         accept();
     }
 
-    // The slot counts once the batch is published: the log decides.
+    // Stores the producer's slot before the batch is published; the slot counts only once the log contains the
+    // batch.
     private void mark(IdempotentAppend once, long position) {
         pendingOnce = once;
         try {
@@ -164,7 +165,7 @@ public final class AppenderV2 extends Appender {
         }
     }
 
-    // Can be repeated.
+    // Accepts the producer's slot. Idempotent.
     private void accept() {
         if (pendingOnce != null) {
             pendingOnce.page().accept();
@@ -203,7 +204,7 @@ public final class AppenderV2 extends Appender {
         return timestamp;
     }
 
-    // Small, so that it is always inlined: the checksum is then no object on the heap.
+    // Small, so that the JIT compiler always inlines it, and the checksum is no object on the heap.
     private long header(CRC32C crc, int at, int flags, long timestamp) {
         return RecordDescriptor.header(flags, checksum.finish(crc, segmentId, epoch, at, flags, timestamp));
     }
@@ -213,10 +214,10 @@ public final class AppenderV2 extends Appender {
         pendingEnd = end;
     }
 
-    // Can be repeated: the position of the record changes last.
+    // Notes the published records. Idempotent: the position of the next record changes last.
     private long published(int count) {
         long next = pendingNext;
-        endOffset(next); // before the position: no consumer may be ahead of it
+        endOffset(next); // stored first: no consumer may get ahead of this offset
         meta.writing(geometry.position(segmentId, pendingEnd));
         offset = pendingEnd;
         pendingEnd = 0;
@@ -236,7 +237,7 @@ public final class AppenderV2 extends Appender {
         }
         if (offset < pendingEnd) {
             segment.zero(offset, pendingEnd);
-            // Its bytes on the disk would be read as a record after a clean close and a loss of power.
+            // Fsyncs the zeros: after a clean close and a loss of power, the old bytes would be read as a record.
             swapper.force(segmentId, offset, pendingEnd);
         }
         pendingEnd = 0;

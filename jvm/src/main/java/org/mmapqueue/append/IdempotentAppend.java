@@ -8,23 +8,26 @@ import org.mmapqueue.meta.ProducerPage;
  * A batch of an idempotent producer.
  *
  * @param page the producer's page
- * @param sequence of the batch
- * @param digest stored with the sequence; null for none
- * @param sync whether its slot is fsynced before the batch is published
+ * @param sequence the batch's sequence
+ * @param digest digest of the batch, stored with the sequence; null for none
+ * @param sync whether the slot is fsynced before the batch is published
  */
 public record IdempotentAppend(ProducerPage page, long sequence, BatchDigest digest, boolean sync) {
 
-    /** With the appender's lock: whether nothing is to be pushed. */
+    /**
+     * Whether the batch or a later one was already appended, so that nothing is to be stored. Needs the appender's
+     * lock.
+     */
     boolean isDuplicate() {
         return page.isRetired() || page.newest() >= sequence;
     }
 
-    /** The result of append then. */
+    /** The result of append for a duplicate. */
     long duplicateResult() {
         return page.isRetired() ? Appender.RETIRED : Appender.DONE;
     }
 
-    /** Stores the slot. */
+    /** Stores the producer's slot. */
     void store(long end, long position) throws IOException {
         page.store(sequence, end, position, digest == null ? null : new long[] {digest.count(), digest.checksum()});
         if (sync) {
@@ -32,7 +35,7 @@ public record IdempotentAppend(ProducerPage page, long sequence, BatchDigest dig
         }
     }
 
-    /** Empties the slot, and fsyncs the page. */
+    /** Empties the producer's slot, and fsyncs the page. */
     void rollBack() throws IOException {
         page.rollBack();
         page.force();

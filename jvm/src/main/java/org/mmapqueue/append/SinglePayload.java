@@ -4,10 +4,10 @@ import java.nio.ByteBuffer;
 import org.mmapqueue.Records;
 
 /**
- * A batch of one payload. Appending it runs no code of the caller.
+ * A batch of one payload. Appending it calls no code of the caller.
  *
- * @param array holds the payload; null if the buffer does
- * @param buffer holds the payload; null if the array does
+ * @param array holds the payload; null if it is in the buffer
+ * @param buffer holds the payload; null if it is in the array
  */
 record SinglePayload(byte[] array, ByteBuffer buffer, int from, int length) implements Records {
     @Override

@@ -13,7 +13,7 @@ import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.errors.ArchiveException;
 
 /**
- * An open archive: its partitions, runs and consumers. Any number of threads, processes and hosts.
+ * An open archive: its partitions, runs and consumers. Safe for any number of threads, processes and hosts.
  *
  * <pre>{@code
  * try (Archive archive = Archive.open(Archives.files(URI.create("hdfs://name-node/events")))) {
@@ -46,8 +46,8 @@ public final class Archive implements AutoCloseable {
     /**
      * Opens an archive.
      *
-     * @param files its files; closed by {@link #close}
-     * @throws ArchiveException if there is none, or one of another version
+     * @param files the archive's files; closed by {@link #close}
+     * @throws ArchiveException if there is no archive, or one of another version
      */
     public static Archive open(ArchiveFiles files) throws IOException {
         Optional<ArchiveText> text = ArchiveText.read(files, FILE);
@@ -67,11 +67,11 @@ public final class Archive implements AutoCloseable {
     }
 
     /**
-     * Opens an archive; makes it if there is none.
+     * Opens an archive; creates it if none exists.
      *
-     * @param files its files; closed by {@link #close}
-     * @throws ArchiveException if it is one of another version, or on a store that replaces a file instead of refusing to
-     *     create it again
+     * @param files the archive's files; closed by {@link #close}
+     * @throws ArchiveException if the archive is of another version, or on a store that replaces an existing file
+     *     instead of failing to create it
      */
     public static Archive create(ArchiveFiles files) throws IOException {
         if (!isArchive(files)) {
@@ -89,7 +89,7 @@ public final class Archive implements AutoCloseable {
         return open(files);
     }
 
-    // Some object stores ignore the condition of a creation; the first shipper must find out.
+    // Throws if the store ignores the condition that a new file must not exist, as some object stores do.
     private static void checkCreation(ArchiveFiles files, byte[] same) throws IOException {
         if (files.create(FILE, out -> out.write(same))) {
             files.delete(FILE);
@@ -99,7 +99,7 @@ public final class Archive implements AutoCloseable {
         }
     }
 
-    /** Whether these are the files of an archive. */
+    /** Whether these files are those of an archive. */
     public static boolean isArchive(ArchiveFiles files) throws IOException {
         return ArchiveText.read(files, FILE).isPresent();
     }
@@ -113,22 +113,22 @@ public final class Archive implements AutoCloseable {
         return id;
     }
 
-    /** Its files. */
+    /** The archive's files. */
     public ArchiveFiles files() {
         return files;
     }
 
-    /** The partitions, by number; lists the registry at each call, and reads what is new there. */
+    /** The partitions, by number. Lists the registry at each call, and reads new or replaced entries. */
     public List<PartitionEntry> partitions() throws IOException {
         return registry.list();
     }
 
     /**
-     * Registers a queue as a partition, or returns the partition that it is.
+     * Registers a queue as a partition, or returns the partition if the queue is registered.
      *
      * @param queue the queue's UUID
      * @param local the number of the partition in the queue's directory, 0 or more
-     * @param host the host that ships it
+     * @param host the host that ships the queue
      * @throws ArchiveException if the queue is registered for another host
      */
     public PartitionEntry register(UUID queue, int local, String host) throws IOException {
@@ -136,25 +136,25 @@ public final class Archive implements AutoCloseable {
     }
 
     /**
-     * Registers a queue as a partition, or returns the partition that it is.
+     * Registers a queue as a partition, or returns the partition if the queue is registered.
      *
      * @param queue the queue's UUID
      * @param local the number of the partition in the queue's directory, 0 or more
-     * @param host the host that ships it
-     * @param takeOver whether this host becomes the one that ships the queue, if that is another one: for a disk that was
-     *     moved. The other host must never ship it again
+     * @param host the host that ships the queue
+     * @param takeOver whether this host replaces another one as the host that ships the queue: for a disk that was
+     *     moved. The other host must never ship the queue again
      * @throws ArchiveException if the queue is registered for another host, without {@code takeOver}
      */
     public PartitionEntry register(UUID queue, int local, String host, boolean takeOver) throws IOException {
         return registry.register(queue, local, host, takeOver);
     }
 
-    /** The runs of a partition, not listed yet. */
+    /** The list of a partition's runs, not loaded yet. */
     public RunList runs(int partition) {
         return new RunList(files, partition);
     }
 
-    /** What a reader sees of a partition, not listed yet: {@link ArchivePartition#refresh} lists. */
+    /** A reader's view of a partition, not loaded yet: {@link ArchivePartition#refresh} loads it. */
     public ArchivePartition partition(PartitionEntry entry) {
         return new ArchivePartition(files, entry.id(), entry.queue());
     }
@@ -165,27 +165,27 @@ public final class Archive implements AutoCloseable {
     }
 
     /**
-     * Stores how far a consumer is, and makes it if there is none of this name.
+     * Stores the committed offsets of a consumer; creates the consumer if none has this name.
      *
      * @param name 1 to 100 letters, digits, {@code _}, {@code -} or {@code .}
-     * @param label its purpose, for people; may be empty
-     * @param offsets by partition; partitions that are not named have no offset from now on
+     * @param label a description for people; may be empty
+     * @param offsets by partition; the consumer keeps no offset for other partitions
      * @throws org.mmapqueue.errors.ConfigException if the name is not allowed
      */
     public void commit(String name, String label, Map<Integer, Long> offsets) throws IOException {
         consumers.commit(name, label, offsets);
     }
 
-    /** Deletes a consumer; returns false if there is none of this name. */
+    /** Deletes a consumer; returns false if no consumer has this name. */
     public boolean deleteConsumer(String name) throws IOException {
         return consumers.delete(name);
     }
 
     /**
-     * Deletes the unfinished files of a partition, which a killed process leaves. Only for the one process that ships the
+     * Deletes the unfinished files of a partition, which a killed process leaves. Only for the process that ships the
      * partition, before it stores anything.
      *
-     * @return how many there were
+     * @return the number of deleted files
      */
     public int deleteUnfinished(int partition) throws IOException {
         String beginning = TemporaryNames.beginning(RunName.directory(partition) + "/");

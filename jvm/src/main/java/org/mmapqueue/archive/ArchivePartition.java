@@ -19,13 +19,13 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 
 /**
- * What a reader sees of a partition: a queue's access by offset and time, over runs, as of the last {@link #refresh}. All
- * but {@link #find}, {@link #timestampMicros} and the readers look at names alone. One thread at a time; readers are
- * independent of it.
+ * A reader's view of a partition: access to runs by offset and time, as to a queue, as of the last {@link #refresh}.
+ * All methods but {@link #find}, {@link #timestampMicros} and those of readers use names of runs alone. Not
+ * thread-safe; readers are independent of it.
  *
- * <p>All methods throw {@link org.mmapqueue.errors.ArchiveException} if the runs overlap without nesting or leave a gap,
- * {@link MmapQueueException} if the file system fails, and {@link UncheckedIOException} if
- * its call is interrupted or runs out of time.
+ * <p>All methods throw {@link org.mmapqueue.errors.ArchiveException} if the runs overlap without nesting or leave a
+ * gap, {@link MmapQueueException} if the file system fails, and {@link UncheckedIOException} if a call of the file
+ * system is interrupted or times out.
  */
 public final class ArchivePartition {
     private final ArchiveFiles files;
@@ -40,7 +40,7 @@ public final class ArchivePartition {
         this.list = new RunList(files, id);
     }
 
-    /** Its number in the archive. */
+    /** The partition's number in the archive. */
     public int id() {
         return id;
     }
@@ -68,7 +68,7 @@ public final class ArchivePartition {
         return "partition " + id + " of " + files.uri() + " could not be read: " + cause;
     }
 
-    /** Lists new runs: one listing as a rule. */
+    /** Lists new runs; mostly one listing. */
     public void refresh() {
         listed(() -> {
             list.refresh();
@@ -76,7 +76,7 @@ public final class ArchivePartition {
         });
     }
 
-    /** The offset of the oldest record; {@link #endOffset} if there is none. */
+    /** The offset of the oldest record; {@link #endOffset} if no record exists. */
     public long firstOffset() {
         return list.firstOffset();
     }
@@ -87,7 +87,7 @@ public final class ArchivePartition {
     }
 
     /**
-     * The runs that hold a range, in order. A longer run hides those that are in it.
+     * Returns the runs that hold a range, in order; runs nested in a longer one are left out.
      *
      * @param from the first record's offset
      * @param to the offset after the last record
@@ -97,7 +97,7 @@ public final class ArchivePartition {
     }
 
     /**
-     * Estimates the bytes of a range, uncompressed; within a run all records count alike.
+     * Estimates the bytes of a range, uncompressed; within a run all records are assumed to have the same size.
      *
      * @param from the first record's offset
      * @param to the offset after the last record
@@ -122,7 +122,7 @@ public final class ArchivePartition {
      * @param from the first record's offset
      * @param to the offset after the last record
      * @param bytes the size of a part in bytes, at least 1
-     * @return the offsets of the parts' first records, rising, and at last {@code to}
+     * @return the offsets of the parts' first records, ascending, then {@code to}
      */
     public long[] split(long from, long to, long bytes) {
         if (bytes < 1 || to < from) {
@@ -154,10 +154,10 @@ public final class ArchivePartition {
     }
 
     /**
-     * Finds a record by its timestamp: opens one run at most.
+     * Finds a record by its timestamp. Opens at most one run.
      *
      * @param time a time; records have timestamps in whole µs
-     * @return the offset of the first record pushed at that time or later; empty if there is none, also if no record
+     * @return the offset of the first record pushed at that time or later; empty if no such record exists, or no record
      *     has a timestamp
      */
     public OptionalLong find(Instant time) {
@@ -183,9 +183,9 @@ public final class ArchivePartition {
     }
 
     /**
-     * When a record was pushed, µs since 1970; 0 if it has no timestamp.
+     * Returns a record's timestamp in µs since 1970; 0 for none.
      *
-     * @throws OutOfRangeException if there is no record of this offset
+     * @throws OutOfRangeException if no record has this offset
      */
     public long timestampMicros(long offset) {
         if (offset < firstOffset() || offset >= endOffset()) {
@@ -201,7 +201,7 @@ public final class ArchivePartition {
         });
     }
 
-    // The run may have been replaced since it was listed.
+    // Opens the run of a record. Retries once, as the run may have been replaced since it was listed.
     private RunFile open(long offset) throws IOException {
         try {
             return RunFile.open(files, id, list.cover(offset, offset + 1).get(0), queue);
@@ -215,7 +215,7 @@ public final class ArchivePartition {
         }
     }
 
-    /** The hosts that hold the largest run of a range, the first of them the most of it; none if all are alike. */
+    /** The hosts that hold the largest run of a range, most bytes first; empty for no preference. */
     public List<String> hosts(long from, long to) {
         RunName largest = null;
         for (RunName run : runs(from, to)) {
@@ -231,18 +231,18 @@ public final class ArchivePartition {
             try {
                 return files.hosts(file, 0, Long.MAX_VALUE);
             } catch (NoSuchFileException e) {
-                return List.of(); // replaced since it was listed
+                return List.of(); // the run was replaced since it was listed
             }
         });
     }
 
     /**
-     * A reader of a range. It sees records that are shipped later, too, if the range holds them.
+     * Returns a reader of a range. It also reads records of the range that are shipped later.
      *
      * @param from the first record's offset, up to {@link #endOffset}
      * @param to the offset after the last record; {@code Long.MAX_VALUE} for a range without end
      * @param skipsDamage whether to continue after damaged records instead of throwing CorruptException
-     * @return the reader, to be closed
+     * @return the reader, which the caller closes
      */
     public ArchiveReader reader(long from, long to, boolean skipsDamage) {
         return ArchiveReader.of(files, id, queue, runs(from, to), from, to, skipsDamage);

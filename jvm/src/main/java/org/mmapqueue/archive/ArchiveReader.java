@@ -21,8 +21,7 @@ import org.mmapqueue.log.SkippedDamage;
 
 /**
  * Reads the records of a range of one partition in order, as a queue's {@code RecordReader} does. A run that was
- * replaced is no error: the reader lists again, and continues with the one that holds the records now. One thread at a
- * time.
+ * replaced is no error: the reader lists again, and continues with the run that holds the records now. Not thread-safe.
  */
 public final class ArchiveReader implements AutoCloseable {
     private final ArchiveFiles files;
@@ -37,7 +36,7 @@ public final class ArchiveReader implements AutoCloseable {
     private long count;
     private boolean closed;
 
-    /** The run that is open, its block, and whether the cursor is on the record of the offset, checked. */
+    /** The open run, the present block, and whether the cursor is on the record of the offset, checked. */
     private @Nullable RunFile file;
 
     private @Nullable RecordCursor cursor;
@@ -65,12 +64,14 @@ public final class ArchiveReader implements AutoCloseable {
     }
 
     /**
-     * A reader of runs that were listed elsewhere, for a task: it lists only when one of them does not exist any more.
+     * Returns a reader of runs that were listed elsewhere, for a task. It lists only when one of the runs does not
+     * exist any more.
      *
      * @param files the archive's files; the caller closes them after the reader
      * @param partition the partition's number
      * @param queue the queue's UUID
-     * @param runs the runs that hold the range, as {@link ArchivePartition#runs} has returned them; none to list
+     * @param runs the runs that hold the range, as {@link ArchivePartition#runs} has returned them; empty to list them
+     *     here
      * @param from the first record's offset
      * @param to the offset after the last record; {@code Long.MAX_VALUE} for a range without end
      * @param skipsDamage whether to continue after damage, which {@link #damagedRanges} lists, instead of throwing
@@ -133,8 +134,8 @@ public final class ArchiveReader implements AutoCloseable {
      *
      * @param maxRecords the most records, at least 1
      * @param maxBytes the most payload bytes, at least 1; a larger first record is read nevertheless
-     * @param handler called with each record, in order, with 0 attempts; when it throws, this record and those after it
-     *     count as not read
+     * @param handler called with each record, in order, with attempts of 0; if it throws, this record and those after
+     *     it count as not read
      * @return the number of records; 0 at the end of the range, or if the next one is not in the archive yet
      */
     public int read(int maxRecords, long maxBytes, MessageHandler handler) {
@@ -161,7 +162,7 @@ public final class ArchiveReader implements AutoCloseable {
         return done;
     }
 
-    // Moves to the record of the offset; only the first one of a call throws: a later error is left to the next call.
+    // Moves to the record of the offset. Only the first move of a call throws; a later error is left to the next call.
     private boolean advanced(boolean first) {
         if (onRecord) {
             return true;
@@ -207,7 +208,7 @@ public final class ArchiveReader implements AutoCloseable {
         return false;
     }
 
-    // A record that fails its check is lost alone; a block or a run that is damaged is lost as a whole.
+    // Skips damage: a record that fails its check is lost alone; a damaged block or run is lost as a whole.
     private void skip(CorruptException damage) {
         long next;
         if (cursor != null && cursor.offset() == offset) {
@@ -234,7 +235,7 @@ public final class ArchiveReader implements AutoCloseable {
         try {
             cursor = run.read(block, to);
         } catch (IOException e) {
-            // A file that was deleted while it was open: its records are in a longer run now, or not retained.
+            // A file that was deleted while it was open: the records are in a longer run now, or not retained.
             RunName before = run.name();
             closeFile();
             listAgain();
@@ -247,7 +248,7 @@ public final class ArchiveReader implements AutoCloseable {
         return true;
     }
 
-    // The run that holds the record of the offset; null if it is not in the archive yet.
+    // Opens the run that holds the record of the offset; null if the record is not in the archive yet.
     private @Nullable RunFile openRun() throws IOException {
         if (file != null
                 && file.name().first() <= offset
@@ -326,12 +327,12 @@ public final class ArchiveReader implements AutoCloseable {
             try {
                 open.close();
             } catch (IOException e) {
-                // was only read
+                // the file was only read
             }
         }
     }
 
-    /** Closes the file that is open; every later read throws ClosedException. A second close does nothing. */
+    /** Closes the open file; later reads throw ClosedException. Idempotent. */
     @Override
     public void close() {
         closed = true;

@@ -34,9 +34,9 @@ final class ArchiveText {
         try {
             properties.store(text, null);
         } catch (IOException e) {
-            throw new UncheckedIOException(e); // memory has none
+            throw new UncheckedIOException(e); // a write to memory does not fail
         }
-        // Without the comment, which is a date.
+        // Drops the comment of Properties, which is a date.
         return text.toString()
                 .lines()
                 .filter(line -> !line.startsWith("#"))

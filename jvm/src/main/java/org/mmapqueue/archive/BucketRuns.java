@@ -9,11 +9,11 @@ import java.util.Map;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.run.RunName;
 
-/** The runs of one bucket, as listed once. Immutable. */
+/** The runs of one bucket, as of one listing. Immutable. */
 final class BucketRuns {
     static final BucketRuns NONE = new BucketRuns(List.of(), Map.of());
 
-    /** By first offset, the longest first. */
+    /** Order by first offset, then by length, the longest run first. */
     static final Comparator<RunName> ORDER = Comparator.comparingLong(RunName::first)
             .thenComparing(Comparator.comparingLong(RunName::end).reversed());
 
@@ -45,12 +45,12 @@ final class BucketRuns {
         return new BucketRuns(List.copyOf(all), modified);
     }
 
-    /** All runs, by first offset, the longest first. */
+    /** All runs, by first offset, then the longest first. */
     List<RunName> all() {
         return all;
     }
 
-    /** The runs that are in no other one, in order. */
+    /** The runs that are not nested in another one, in order. */
     List<RunName> cover() {
         return cover;
     }
@@ -59,7 +59,10 @@ final class BucketRuns {
         return all.isEmpty();
     }
 
-    /** When the newest record was pushed, µs since 1970; of records without timestamps, when the run was stored. */
+    /**
+     * Time of the newest record of a run, in µs since 1970; for records without timestamps, the time when the run was
+     * stored.
+     */
     long newestMicros(RunName run) {
         return run.maxMicros() > 0 ? run.maxMicros() : 1000 * modified.get(run);
     }

@@ -18,12 +18,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Replaces small runs of one partition by larger ones of the same records. The larger one is stored first; the small
- * ones are deleted after a time, so that readers that have listed them can read them. A process that was killed in
- * between leaves small runs that are in a larger one: the next one deletes them.
+ * Replaces small runs of one partition by larger ones of the same records. The larger run is stored first. The small
+ * ones are deleted after a grace period, so that readers that have listed them can still read them. A process that is
+ * killed in between leaves small runs nested in a larger one, which the next process deletes.
  *
- * <p>One thread at a time, and at most one process for each partition: the one that ships it. Buckets in which nothing is
- * left to do are not listed again.
+ * <p>Not thread-safe, and for at most one process for each partition: the one that ships it. Completed buckets are not
+ * listed again.
  */
 public final class Compaction {
     private static final Logger LOG = LoggerFactory.getLogger(Compaction.class);
@@ -35,22 +35,22 @@ public final class Compaction {
     private final LongSupplier nanoClock;
     private final RunList runs;
 
-    /** Buckets that are complete, with nothing left to do, up to this one. */
+    /** Last bucket up to which all are complete, with nothing left to do. */
     private long done = -1;
 
-    /** The offset after the last record of these. */
+    /** The offset after the last record of those buckets. */
     private long doneEnd;
 
-    /** Replaced runs, and when they were found to be. */
+    /** Replaced runs, and the time at which they were found to be replaced. */
     private Map<RunName, Long> replaced = new HashMap<>();
 
     private final Set<RunName> damaged = new HashSet<>();
 
     /**
-     * Nothing is read yet.
+     * Makes a compaction; reads nothing yet.
      *
-     * @param codec for the runs that are stored
-     * @param grace how long replaced runs are kept, at least
+     * @param codec the compression of new runs
+     * @param grace the shortest time for which replaced runs are kept
      */
     public Compaction(Archive archive, PartitionEntry partition, ArchiveCodec codec, Duration grace) {
         this(archive, partition, codec, grace, System::nanoTime);
@@ -66,10 +66,10 @@ public final class Compaction {
     }
 
     /**
-     * Lists, and stores at most one run, of less than 128 MiB before compression; deletes replaced runs after their time.
-     * Listing is what it costs when there is nothing to do: call it after every tenth run or so.
+     * Lists, and stores at most one run, of less than 128 MiB before compression; deletes replaced runs after the grace
+     * period. When nothing is to be done, a step costs one listing: call it after about every tenth run.
      *
-     * @return whether it has stored or deleted anything: there may be more to do
+     * @return whether a run was stored or deleted, so that more may be to do
      * @throws org.mmapqueue.errors.ArchiveException if the archive's runs overlap without nesting
      */
     public boolean step() throws IOException {
@@ -101,7 +101,7 @@ public final class Compaction {
         return acted;
     }
 
-    // Without those that lie in a run which begins in another bucket.
+    // The runs that are not nested in a run of an earlier bucket.
     private static List<RunName> after(long reach, List<RunName> cover) {
         int in = 0;
         while (in < cover.size() && cover.get(in).first() < reach) {
@@ -117,7 +117,7 @@ public final class Compaction {
         } catch (CorruptException e) {
             for (RunName run : chosen) {
                 if (e.file().endsWith(run.toString())) {
-                    damaged.add(run); // left as it is, so that readers can skip the damage
+                    damaged.add(run); // left unchanged, so that readers can skip the damage
                 }
             }
             LOG.warn("partition {}: a run is not merged with others", partition.id(), e);
@@ -127,7 +127,7 @@ public final class Compaction {
         }
     }
 
-    // Deletes the runs that lie in a longer one and have done so for the grace.
+    // Deletes the runs that have been nested in a longer one for the grace period.
     private boolean deleteReplaced(BucketRuns listed, Map<RunName, Long> stillReplaced) throws IOException {
         if (listed.all().size() == listed.cover().size()) {
             return false;

@@ -5,28 +5,29 @@ import java.util.function.Predicate;
 import org.mmapqueue.archive.run.RunName;
 
 /**
- * Chooses the runs of a bucket that become one. Runs of {@link #LARGE} bytes are left alone. The others have tiers, powers
- * of {@link #FAN}: {@link #FAN} neighbours of a tier, or neighbours of {@link #LARGE} bytes together, become one run. A
- * run that is smaller than a newer one counts as of that one's tier, so tiers never rise towards the end, and each holds
- * fewer than {@link #FAN} runs: whatever the rate of a queue, a bucket has few small runs. Neighbours that no run will be
- * added to, as a large one follows or the bucket is complete, become one at once.
+ * Chooses the runs of a bucket to merge into one. Runs of {@link #LARGE} bytes are left alone. The others have tiers,
+ * which are powers of {@link #FAN}. {@link #FAN} neighbours of one tier, or neighbours of {@link #LARGE} bytes
+ * together, become one run. A run that is smaller than a newer one counts as of the newer one's tier, so tiers never
+ * rise towards the end, and each tier holds fewer than {@link #FAN} runs: whatever the rate of a queue, a bucket has
+ * few small runs. Neighbours that no run can be added to, because a large run follows or the bucket is complete, become
+ * one run at once.
  */
 final class CompactionPlan {
-    /** Runs of this many bytes are large enough. */
+    /** Runs of at least this many bytes are not merged further. */
     static final long LARGE = 64 << 20;
 
-    /** Runs of a tier that become one. */
+    /** Number of runs of one tier that become one run. */
     static final int FAN = 16;
 
     private CompactionPlan() {}
 
     /**
-     * The runs to merge next.
+     * Returns the runs to merge next.
      *
-     * @param cover the bucket's runs that are in no other one, in order
+     * @param cover the bucket's runs that are not nested in another one, in order
      * @param complete whether no run will be added to the bucket
-     * @param isFixed which runs must be left alone, besides the large ones
-     * @return consecutive runs, at least two, of less than twice {@link #LARGE} bytes; none if there is nothing to do
+     * @param isFixed whether a run must be left alone, besides the large ones
+     * @return consecutive runs, at least two, of less than twice {@link #LARGE} bytes; empty if nothing is to be merged
      */
     static List<RunName> choose(List<RunName> cover, boolean complete, Predicate<RunName> isFixed) {
         int start = 0;
@@ -47,7 +48,7 @@ final class CompactionPlan {
         return chosen.size() > 1 ? chosen : List.of();
     }
 
-    // The first runs, up to LARGE bytes; where these are one run, the next ones.
+    // The first runs, up to LARGE bytes together; skips a single run that has as many by itself.
     private static List<RunName> beginning(List<RunName> runs) {
         long bytes = 0;
         for (int i = 0; i < runs.size(); i++) {
@@ -59,7 +60,7 @@ final class CompactionPlan {
         return runs;
     }
 
-    // The lowest tier is at the end.
+    // The runs of a full tier, the lowest tier first, which is at the end.
     private static List<RunName> tier(List<RunName> runs) {
         int end = runs.size();
         int tier = 0;
@@ -80,7 +81,7 @@ final class CompactionPlan {
         return List.of();
     }
 
-    /** The tier of a run: the logarithm of its bytes. */
+    /** The tier of a run: the logarithm of its bytes to the base {@link #FAN}. */
     static int tierOf(RunName run) {
         return (Long.SIZE - 1 - Long.numberOfLeadingZeros(Math.max(1, run.bytes())))
                 / Integer.numberOfTrailingZeros(FAN);

@@ -10,7 +10,7 @@ import java.util.Optional;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.config.Names;
 
-/** The files {@code consumers/<name>.properties}. Any thread. */
+/** The files {@code consumers/<name>.properties}. Thread-safe. */
 final class ConsumerFiles {
     private static final String DIRECTORY = "consumers";
     private static final String SUFFIX = ".properties";
@@ -28,7 +28,7 @@ final class ConsumerFiles {
         for (ArchiveFiles.Entry file : files.list(DIRECTORY)) {
             if (file.name().endsWith(SUFFIX)) {
                 Optional<ArchiveText> text = ArchiveText.read(files, DIRECTORY + "/" + file.name());
-                if (text.isPresent()) { // else deleted since it was listed
+                if (text.isPresent()) { // otherwise it was deleted since it was listed
                     String name = file.name().substring(0, file.name().length() - SUFFIX.length());
                     consumers.add(read(name, text.get()));
                 }

@@ -2,14 +2,17 @@ package org.mmapqueue.archive;
 
 import java.time.Duration;
 
-/** The end of a thread that may hang in a file system. */
+/** Ends a thread that may hang in a file system. */
 final class Ending {
-    /** After an interrupt. */
+    /** The longest wait after an interrupt. */
     private static final long MOST_MILLIS = 1_000;
 
     private Ending() {}
 
-    /** Waits for a thread, then interrupts it; returns whether it has ended. An interrupt of the caller stays pending. */
+    /**
+     * Waits for a thread, then interrupts it; returns whether the thread has ended. An interrupt of the caller stays
+     * pending.
+     */
     static boolean join(Thread thread, Duration most) {
         boolean interrupted = false;
         try {

@@ -15,7 +15,7 @@ import java.util.regex.Pattern;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.errors.ArchiveException;
 
-/** The files {@code partitions/<number>.properties}. A file is read again only if it was replaced. Any thread. */
+/** The files {@code partitions/<number>.properties}. A file is read again only if it was replaced. Thread-safe. */
 final class PartitionRegistry {
     private static final String DIRECTORY = "partitions";
     private static final Pattern NAME = Pattern.compile("([0-9]{5,9})\\.properties");
@@ -42,7 +42,7 @@ final class PartitionRegistry {
             if (before == null || !before.file().equals(file)) {
                 Optional<ArchiveText> text = ArchiveText.read(files, DIRECTORY + "/" + file.name());
                 if (text.isEmpty()) {
-                    continue; // deleted since it was listed
+                    continue; // the entry was deleted since it was listed
                 }
                 before = new Known(file, read(Integer.parseInt(name.group(1)), text.get()));
             }
@@ -79,7 +79,7 @@ final class PartitionRegistry {
             }
             PartitionEntry entry = new PartitionEntry(next, queue, local, host, Archive.now());
             byte[] content = content(entry);
-            // Another process may have taken this number.
+            // Another process may have taken this number: then the next number is tried.
             files.create(file(entry.id()), out -> out.write(content));
         }
     }

@@ -10,11 +10,11 @@ import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.run.RunName;
 
 /**
- * Deletes the oldest runs of one partition: those that every consumer of the archive has committed, if their
- * newest record is old enough. A consumer that has no offset for the partition keeps everything. The last run stays: it says
- * where shipping continues.
+ * Deletes the oldest runs of one partition: those that every consumer of the archive has committed, if their newest
+ * record is old enough. A consumer without an offset for the partition retains everything. The last run stays, because
+ * it shows where shipping continues.
  *
- * <p>One thread at a time, and at most one process for each partition: the one that ships it.
+ * <p>Not thread-safe, and for at most one process for each partition: the one that ships it.
  */
 public final class Retention {
     private final Archive archive;
@@ -24,9 +24,9 @@ public final class Retention {
     private final RunList runs;
 
     /**
-     * Nothing is read yet.
+     * Makes the retention; reads nothing yet.
      *
-     * @param retain how long records are kept, at least; 0 or more
+     * @param retain the shortest time for which records are kept, 0 or more
      */
     public Retention(Archive archive, PartitionEntry partition, Duration retain) {
         this(archive, partition, retain, InstantSource.system());
@@ -44,7 +44,7 @@ public final class Retention {
     }
 
     /**
-     * Lists, and deletes what need not be kept.
+     * Lists the oldest runs, and deletes those that need not be kept.
      *
      * @return the number of deleted records
      */
@@ -71,7 +71,7 @@ public final class Retention {
         return deleted;
     }
 
-    // Those in it first: without it they would be what is read, with gaps.
+    // Deletes the runs nested in it first: without the outer run they would be read, with gaps.
     private void delete(RunName run) throws IOException {
         ArchiveFiles files = archive.files();
         for (long bucket : runs.bucketNumbers().subSet(run.bucket(), true, RunName.bucketOf(run.end() - 1), true)) {

@@ -14,20 +14,20 @@ import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.errors.ArchiveException;
 
 /**
- * The runs of one partition, as listed last. A bucket is listed when something in it is asked for. {@link #refresh} is
- * one listing as a rule: new runs begin at the end. One thread at a time.
+ * The runs of one partition, as listed last. A bucket is listed when a run of it is first needed. {@link #refresh} is
+ * mostly one listing, because new runs are added at the end. Not thread-safe.
  *
- * <p>Runs in the list may have been replaced by longer ones, or deleted, since: {@link #relist} finds what holds their
- * records now.
+ * <p>Runs of the list may have been replaced by longer ones, or deleted, since: {@link #relist} finds the runs that
+ * hold their records now.
  */
 public final class RunList {
-    /** A refresh of this number lists the directory of buckets again: it finds what retention has deleted. */
+    /** Every refresh of this number lists the directory of buckets again, to find what retention has deleted. */
     private static final int FULL_REFRESH = 100;
 
     private final ArchiveFiles files;
     private final int partition;
 
-    /** The buckets that exist; null for those that are not listed yet. */
+    /** The buckets that exist, by number; null for those that are not listed yet. */
     private TreeMap<Long, @Nullable BucketRuns> buckets = new TreeMap<>();
 
     private int refreshes;
@@ -56,7 +56,7 @@ public final class RunList {
         }
     }
 
-    // The next run begins where the last one ends.
+    // The next run begins at the end of the last one.
     private void advance() throws IOException {
         long bucket = RunName.bucketOf(end);
         while (true) {
@@ -90,7 +90,7 @@ public final class RunList {
         return false;
     }
 
-    /** Forgets what was listed, and lists again. */
+    /** Discards what was listed, and lists again. */
     public void relist() throws IOException {
         try {
             listAgain();
@@ -133,18 +133,18 @@ public final class RunList {
         return listed;
     }
 
-    /** The offset of the first record, as of the last listing of all; {@link #endOffset} if there is none. */
+    /** The offset of the first record, as of the last full listing; {@link #endOffset} if no record exists. */
     public long firstOffset() {
         return first;
     }
 
-    /** The offset after the last record; 0 if there is none. */
+    /** The offset after the last record; 0 if no record exists. */
     public long endOffset() {
         return end;
     }
 
     /**
-     * The runs to read for a range, in order: those that are in no other one.
+     * Returns the runs to read for a range, in order: those that are not nested in another one.
      *
      * @param from the first record's offset
      * @param to the offset after the last record
@@ -172,7 +172,7 @@ public final class RunList {
                 .keySet()) {
             for (RunName run : bucket(number).cover()) {
                 if (last != null && run.end() <= last.end()) {
-                    continue; // in one that begins in the bucket before
+                    continue; // nested in a run of the previous bucket
                 }
                 if (last != null && run.first() != last.end()) {
                     throw run.first() > last.end()
@@ -194,7 +194,7 @@ public final class RunList {
         return runs;
     }
 
-    // The bucket of the run that holds a record: a run may continue beyond its bucket.
+    // The bucket of the run that holds a record, which may continue beyond its bucket.
     private long bucketOfRunAt(long offset) throws IOException {
         Long number = buckets.floorKey(RunName.bucketOf(offset));
         while (number != null) {
@@ -225,7 +225,7 @@ public final class RunList {
         return listed;
     }
 
-    /** All runs, by first offset, the longest first; lists every bucket. */
+    /** All runs, by first offset, then the longest first; lists every bucket. */
     public List<RunName> all() throws IOException {
         List<RunName> runs = new ArrayList<>();
         for (long number : buckets.keySet()) {
@@ -234,7 +234,7 @@ public final class RunList {
         return runs;
     }
 
-    /** The first offset of the first run that holds a record of this time or later, by the runs' names. */
+    /** The first offset of the first run that holds a record of this time or later, as the runs' names say. */
     public OptionalLong firstRunAtOrAfter(long micros) throws IOException {
         for (Map.Entry<Long, BucketRuns> each : buckets.entrySet()) {
             for (RunName run : bucket(each.getKey()).cover()) {

@@ -10,11 +10,11 @@ import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.errors.ArchiveException;
 
 /**
- * The rules of runs that overlap: one must lie within the other, and the runs that make up another one without a gap
- * must have its checksum, bytes and timestamps together. Anything else are records of two queues.
+ * The rules for runs that overlap: one must be nested in the other, and runs that make up another one without a gap
+ * must have its checksum, bytes and timestamps together. Otherwise the runs contain records of two queues.
  */
 final class RunNesting {
-    /** A run, and the run that those in it make so far; null once they have a gap. */
+    /** A run, and the run that its nested runs make up so far; null once they have a gap. */
     private static final class Open {
         final RunName run;
 
@@ -31,9 +31,9 @@ final class RunNesting {
     private RunNesting() {}
 
     /**
-     * The runs that are in no other one.
+     * Returns the runs that are not nested in another one.
      *
-     * @param sorted by {@link BucketRuns#ORDER}
+     * @param sorted the runs, sorted by {@link BucketRuns#ORDER}
      * @throws ArchiveException if a rule does not hold
      */
     static List<RunName> cover(List<RunName> sorted) {
@@ -79,7 +79,7 @@ final class RunNesting {
         }
     }
 
-    /** The error of two runs of one partition. */
+    /** The exception for two conflicting runs of one partition. */
     static ArchiveException conflict(RunName one, RunName other, String how) {
         return new ArchiveException("runs " + one + " and " + other + " " + how
                 + ": two hosts have shipped copies of one queue directory, or a run is damaged");

@@ -3,7 +3,7 @@ package org.mmapqueue.archive;
 import java.util.UUID;
 import org.mmapqueue.StoredRecordSink;
 
-/** A queue as its shipper sees it. One thread at a time, except for {@link #committedOffset}. */
+/** A queue as the source of its shipper. One thread at a time, except for {@link #committedOffset}. */
 public interface ShipSource {
     /** The queue's UUID. */
     UUID queueId();
@@ -11,13 +11,13 @@ public interface ShipSource {
     /** The number of the partition in the queue's directory. */
     int localPartition();
 
-    /** The offset of the next record that is pushed. */
+    /** The offset of the next record. */
     long endOffset();
 
     /** The offset after the last durable record. */
     long durableOffset();
 
-    /** The offset of the first record that is not acked by the shipper's consumer. */
+    /** The committed offset of the shipper's consumer. */
     long committedOffset();
 
     /**
@@ -26,7 +26,7 @@ public interface ShipSource {
      * @param from the first record's offset
      * @param to the offset after the last record
      * @param maxBytes the most bytes of records; a larger first record is read nevertheless
-     * @param sink gets each record
+     * @param sink called with each record
      * @return the number of records
      */
     int read(long from, long to, long maxBytes, StoredRecordSink sink);

@@ -4,16 +4,16 @@ import java.time.Instant;
 import java.util.Optional;
 
 /**
- * What a shipper has done since it was started.
+ * The counters and the state of a shipper since its start.
  *
- * @param records shipped
- * @param bytes of these records, uncompressed, headers included
- * @param runs stored
- * @param failures attempts that have failed because of the archive's file system
- * @param lastRun when the last run was stored; empty before the first
- * @param hasBegun whether it has found the archive's end, from which it continues
- * @param failure why the last attempt has failed, or why it has ended; empty after a success
- * @param hasEnded whether it ships no more
+ * @param records number of shipped records
+ * @param bytes bytes of these records, uncompressed, headers included
+ * @param runs number of stored runs
+ * @param failures number of attempts that failed because of the archive's file system
+ * @param lastRun time at which the last run was stored; empty before the first run
+ * @param hasBegun whether the shipper has found the archive's end, from which it continues
+ * @param failure the error of the last attempt, or the error that ended the shipper; empty after a success
+ * @param hasEnded whether the shipper has ended
  */
 public record ShipStats(
         long records,

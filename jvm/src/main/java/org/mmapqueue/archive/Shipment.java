@@ -9,11 +9,11 @@ import org.mmapqueue.errors.ArchiveException;
 import org.mmapqueue.errors.CorruptException;
 
 /**
- * Copies durable records into runs, from the archive's end on. First a run is stored, then its records are acked: a
- * crash in between leaves a run that {@link #resume} finds. One thread.
+ * Copies durable records into runs, from the archive's end on. A run is stored first, then its records are acked: a
+ * crash in between leaves a run that {@link #resume} finds. Not thread-safe.
  */
 final class Shipment {
-    /** Bytes of records of one call. */
+    /** The most record bytes that one call reads. */
     private static final long READ_BYTES = 1 << 20;
 
     private final ShipSource source;
@@ -24,7 +24,7 @@ final class Shipment {
     private long next;
 
     private RunWriter run;
-    /** Whether the run may be stored already. */
+    /** Whether the run may be stored already, after a failed attempt. */
     private boolean isStoring;
 
     private Shipment(ShipSource source, Archive archive, PartitionEntry partition, ShipOptions options, long next) {
@@ -37,10 +37,10 @@ final class Shipment {
     }
 
     /**
-     * A shipment that continues at the archive's end.
+     * Returns a shipment that continues at the archive's end.
      *
-     * @throws ArchiveException if the archive is not one of this queue, of this host, or has a gap before the records
-     *     that the queue still holds
+     * @throws ArchiveException if the archive is that of another queue or host, or has a gap before the records that
+     *     the queue still retains
      */
     static Shipment resume(ShipSource source, Archive archive, ShipOptions options) throws IOException {
         PartitionEntry partition = archive.register(source.queueId(), source.localPartition(), options.host());
@@ -66,12 +66,13 @@ final class Shipment {
         return new Shipment(source, archive, partition, options, end);
     }
 
-    // Runs of records that are not acked: stored before a crash, or before the queue was replaced by an older copy.
+    // Compares runs of records that are not acked: they were stored before a crash, or before the queue was replaced by
+    // an older copy.
     private static void checkSame(ShipSource source, List<RunName> cover, long committed, String where)
             throws IOException {
         for (RunName each : cover) {
             if (each.first() < committed) {
-                continue; // its first records may be gone
+                continue; // the queue may no longer retain the first records of this run
             }
             RunDigest stored = new RunDigest();
             long offset = each.first();
@@ -91,16 +92,16 @@ final class Shipment {
         return partition;
     }
 
-    /** Collects durable records, as many as a run takes; returns whether it takes no more. */
+    /** Collects durable records, up to the size of a run; returns whether the run takes no more. */
     boolean collect() {
         if (isStoring) {
-            return true; // the run is complete, and not stored for certain
+            return true; // the run is complete, but possibly not stored
         }
         try {
             return fill();
         } catch (CorruptException e) {
             if (hasRecords()) {
-                return true; // those before the damage first
+                return true; // the records before the damage are stored first
             }
             throw e;
         }
@@ -118,14 +119,14 @@ final class Shipment {
         return run.bytes() >= options.bytes();
     }
 
-    /** Whether there are records to store. */
+    /** Whether records are collected that are not stored yet. */
     boolean hasRecords() {
         return run.count() > 0;
     }
 
     /**
-     * Stores the run of the records that were collected. Repeat it after an IOException: the file system may still store
-     * the run of a call that has failed, and another run must not begin with the same record.
+     * Stores the run of the collected records. After an IOException the call must be repeated: the file system may
+     * still store the run of the failed call, and no other run may begin with the same record.
      */
     RunName store() throws IOException {
         isStoring = true;

@@ -18,11 +18,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Ships one queue into an archive, on a thread of its own: durable records every period, or as soon as there are enough
- * of them. While the archive cannot be reached the queue keeps the records, and attempts are repeated. Any number of
- * threads may call it.
+ * Ships one queue into an archive, on a thread of its own: durable records every period, or as soon as enough are
+ * pending. While the archive cannot be reached, the queue retains the records, and attempts are repeated. Safe for any
+ * number of threads.
  *
- * <p>An error of the queue or a contradiction between queue and archive ends the shipping; the queue keeps the records.
+ * <p>An error of the queue, or a contradiction between queue and archive, ends the shipping; the queue retains the
+ * records.
  */
 public final class Shipper implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Shipper.class);
@@ -47,7 +48,7 @@ public final class Shipper implements AutoCloseable {
     private volatile ShipStats stats = new ShipStats(0, 0, 0, 0, Optional.empty(), false, Optional.empty(), false);
     private volatile @Nullable RuntimeException failure;
 
-    // The thread's own, while it runs.
+    // Accessed only by the thread, while it runs.
     private @Nullable ArchiveFiles files;
     private @Nullable Shipment shipment;
     private long lastRunNanos;
@@ -55,12 +56,12 @@ public final class Shipper implements AutoCloseable {
     private long failingSince;
 
     /**
-     * A shipper that does not run yet.
+     * Makes a shipper that does not run yet.
      *
-     * @param directory the queue's, for messages and the thread's name
+     * @param directory the queue's directory, for messages and the thread's name
      * @param archive the archive's directory, for messages
-     * @param connection gives the archive's files, which the shipper closes; called here, and again after an
-     *     UncheckedIOException: the file system cannot be reached now
+     * @param connection opens the archive's files, which the shipper closes. Called here, and again after an
+     *     UncheckedIOException, which means that the file system cannot be reached at present
      */
     public Shipper(
             String directory, ShipSource source, URI archive, Supplier<ArchiveFiles> connection, ShipOptions options) {
@@ -85,12 +86,12 @@ public final class Shipper implements AutoCloseable {
         thread.start();
     }
 
-    /** What it has done so far. */
+    /** The counters and the state of this shipper. */
     public ShipStats stats() {
         return stats;
     }
 
-    /** Why it ships no more; null while it ships. */
+    /** The error that ended the shipping; null while it ships. */
     public @Nullable RuntimeException failure() {
         return failure;
     }
@@ -118,7 +119,7 @@ public final class Shipper implements AutoCloseable {
         }
     }
 
-    // Stores the runs that are due; all that is durable at the end.
+    // Stores the runs that are due; at the end, all that is durable.
     private void step(boolean all) throws IOException {
         if (files == null) {
             files = connection.get();
@@ -166,7 +167,7 @@ public final class Shipper implements AutoCloseable {
         }
     }
 
-    // The queue keeps its records until an attempt succeeds.
+    // Notes a failed attempt. The queue retains its records until an attempt succeeds.
     private void failed(Exception e) {
         if (stats.failure().isEmpty()) {
             failingSince = System.nanoTime();
@@ -223,9 +224,9 @@ public final class Shipper implements AutoCloseable {
     }
 
     /**
-     * Ships what is durable now, and ends the thread.
+     * Ships the records that are durable at the call, and ends the thread.
      *
-     * @param most how long this may take; a call of the file system that takes longer is interrupted and left alone
+     * @param most the longest duration; a call of the file system that takes longer is interrupted, and not waited for
      */
     public void close(Duration most) {
         lock.lock();

@@ -7,15 +7,15 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Compacts one partition, and deletes what need not be retained, on a thread of its own beside the shipper's. */
+/** Compacts one partition and applies its retention, on a thread of its own beside the shipper's. */
 final class Upkeep {
     private static final Logger LOG = LoggerFactory.getLogger(Upkeep.class);
-    /** How long readers may use runs that were replaced. */
+    /** The time for which readers may still use runs that were replaced. */
     private static final Duration GRACE = Duration.ofMinutes(10);
 
     private static final long MOST_REST_MILLIS = 60_000;
     private static final long RETENTION_NANOS = TimeUnit.SECONDS.toNanos(60);
-    /** Runs that come in between two looks, roughly. */
+    /** Approximate number of runs between two rounds. */
     private static final int PERIODS = 16;
 
     private final String name;
@@ -23,7 +23,7 @@ final class Upkeep {
     private final ShipOptions options;
     private @Nullable Thread thread;
 
-    /** @param what what is shipped where, for messages */
+    /** @param what names queue and archive, for messages */
     Upkeep(String name, String what, ShipOptions options) {
         this.name = name;
         this.what = what;

@@ -6,15 +6,15 @@ import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.StartAt;
 
-/** An array in a queue: an index is an offset, less those of items that {@link #removeAll} has removed. */
+/** An array in a queue. An index is an offset minus the number of items that {@link #removeAll} has removed. */
 public final class BigArrayImpl implements IBigArray {
-    /** The page size without another one, in bytes. */
+    /** The default page size, in bytes. */
     public static final int DEFAULT_DATA_PAGE_SIZE = 128 << 20;
 
     /** The smallest page size, in bytes. */
     public static final int MINIMUM_DATA_PAGE_SIZE = 32 << 20;
 
-    /** The consumer at the tail. Its label is {@link #base}. */
+    /** The name of the consumer at the tail. Its label stores {@link #base}. */
     static final String TAIL = "_tail";
 
     private final MmapQueue queue;
@@ -28,7 +28,7 @@ public final class BigArrayImpl implements IBigArray {
      *
      * @param arrayDir the directory of the array's directory
      * @param arrayName the name of the array's directory
-     * @throws IOException if it cannot be opened
+     * @throws IOException if the array cannot be opened
      */
     public BigArrayImpl(String arrayDir, String arrayName) throws IOException {
         this(arrayDir, arrayName, DEFAULT_DATA_PAGE_SIZE);
@@ -41,7 +41,7 @@ public final class BigArrayImpl implements IBigArray {
      * @param arrayName the name of the array's directory
      * @param pageSize the largest item, and the least limit of {@link #limitBackFileSize}, in bytes; at least {@link
      *     #MINIMUM_DATA_PAGE_SIZE}
-     * @throws IOException if it cannot be opened
+     * @throws IOException if the array cannot be opened
      */
     public BigArrayImpl(String arrayDir, String arrayName, int pageSize) throws IOException {
         this.pageSize = pageSize;
@@ -66,7 +66,7 @@ public final class BigArrayImpl implements IBigArray {
         return base;
     }
 
-    /** The offset of an item, or, with {@code orHead}, of the head. */
+    /** The offset of an item, or, if {@code orHead} is true, of the head. */
     long offset(long index, boolean orHead) {
         long first = getTailIndex();
         long head = getHeadIndex();
@@ -153,7 +153,8 @@ public final class BigArrayImpl implements IBigArray {
         }
     }
 
-    // The first offset from which on the records take at most these bytes; they may begin and end within a segment.
+    // The first offset from which the records up to the end take at most this many bytes; both bounds may be within a
+    // segment.
     private long firstWithin(long bytes) {
         long low = tail.committedOffset();
         long end = queue.endOffset();

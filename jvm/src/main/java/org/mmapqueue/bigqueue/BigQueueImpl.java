@@ -14,7 +14,7 @@ import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 
-/** A queue of bigqueue in a queue: its front is the consumer {@code default}, and dequeue is a pop with its ack. */
+/** Implements bigqueue's queue: the front is the consumer {@code default}, and dequeue is a pop with its ack. */
 public final class BigQueueImpl implements IBigQueue {
     private static final int READ_RECORDS = 256;
     private static final long READ_BYTES = 1 << 20;
@@ -22,7 +22,7 @@ public final class BigQueueImpl implements IBigQueue {
     private final MmapQueue queue;
     private final Consumer front;
     private final Object futures = new Object();
-    // Guarded by the monitor of futures, under which no code of the caller runs.
+    // Guarded by the monitor of futures; no code of the caller runs under it.
     private @Nullable CompletableFuture<byte[]> dequeued;
     private @Nullable CompletableFuture<byte[]> peeked;
 
@@ -31,7 +31,7 @@ public final class BigQueueImpl implements IBigQueue {
      *
      * @param queueDir the directory of the queue's directory
      * @param queueName the name of the queue's directory
-     * @throws IOException if it cannot be opened
+     * @throws IOException if the queue cannot be opened
      */
     public BigQueueImpl(String queueDir, String queueName) throws IOException {
         this(queueDir, queueName, BigArrayImpl.DEFAULT_DATA_PAGE_SIZE);
@@ -43,7 +43,7 @@ public final class BigQueueImpl implements IBigQueue {
      * @param queueDir the directory of the queue's directory
      * @param queueName the name of the queue's directory
      * @param pageSize the largest item in bytes; at least {@link BigArrayImpl#MINIMUM_DATA_PAGE_SIZE}
-     * @throws IOException if it cannot be opened
+     * @throws IOException if the queue cannot be opened
      */
     public BigQueueImpl(String queueDir, String queueName, int pageSize) throws IOException {
         queue = Store.open(queueDir, queueName, pageSize);
@@ -118,13 +118,13 @@ public final class BigQueueImpl implements IBigQueue {
         return future != null && !future.isDone();
     }
 
-    /** The first item for a future, or why it could not be read. */
+    /** The first item for a future, or the error of reading it. */
     private record Delivery(
             CompletableFuture<byte[]> future,
             @Nullable Message item,
             @Nullable MmapQueueException failure) {
 
-        // Returns whether the future took the item: the caller may have cancelled it since.
+        // Returns whether the future took the item; the caller may have cancelled it.
         boolean complete() {
             return item != null ? future.complete(item.data()) : future.completeExceptionally(new IOException(failure));
         }
@@ -143,7 +143,7 @@ public final class BigQueueImpl implements IBigQueue {
         }
     }
 
-    // The pending futures get the first item; the one that peeks comes before the one that removes it.
+    // Completes the pending futures with the first item: first the one that peeks, then the one that removes the item.
     private void complete() {
         Delivery delivery;
         synchronized (futures) {
@@ -181,13 +181,13 @@ public final class BigQueueImpl implements IBigQueue {
         }
     }
 
-    // Returns the offset after the items.
+    // Reads the next items; returns the offset after them.
     private long read(long from, long end, List<byte[]> items) {
         try (RecordReader reader = queue.reader(from, end)) {
             reader.read(READ_RECORDS, READ_BYTES, (offset, timestampMicros, data) -> items.add(data));
             return reader.offset();
         } catch (OutOfRangeException e) {
-            return Math.max(from + 1, front.readOffset()); // dequeued by another thread, and deleted
+            return Math.max(from + 1, front.readOffset()); // the item was dequeued by another thread, and deleted
         }
     }
 

@@ -8,7 +8,7 @@ import org.mmapqueue.MmapQueue;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.ConfigException;
 
-/** A fan-out queue in a queue: a reader is the consumer of that name, and the items are an array. */
+/** Implements bigqueue's fan-out queue: a reader is the consumer of that name, and the items are an array. */
 public final class FanOutQueueImpl implements IFanOutQueue {
     private final BigArrayImpl array;
     private final MmapQueue queue;
@@ -18,7 +18,7 @@ public final class FanOutQueueImpl implements IFanOutQueue {
      *
      * @param queueDir the directory of the queue's directory
      * @param queueName the name of the queue's directory
-     * @throws IOException if it cannot be opened
+     * @throws IOException if the queue cannot be opened
      */
     public FanOutQueueImpl(String queueDir, String queueName) throws IOException {
         this(queueDir, queueName, BigArrayImpl.DEFAULT_DATA_PAGE_SIZE);
@@ -30,14 +30,14 @@ public final class FanOutQueueImpl implements IFanOutQueue {
      * @param queueDir the directory of the queue's directory
      * @param queueName the name of the queue's directory
      * @param pageSize as for {@link BigArrayImpl#BigArrayImpl(String, String, int)}
-     * @throws IOException if it cannot be opened
+     * @throws IOException if the queue cannot be opened
      */
     public FanOutQueueImpl(String queueDir, String queueName, int pageSize) throws IOException {
         array = new BigArrayImpl(queueDir, queueName, pageSize);
         queue = array.queue();
     }
 
-    // The consumer of a reader, at the array's tail if it was before.
+    // The consumer of a reader, moved to the array's tail if it was before the tail.
     private Consumer front(String fanoutId) {
         if (fanoutId.equals(BigArrayImpl.TAIL)) {
             throw new IllegalArgumentException("fan-out id " + fanoutId + " is the array's own; allowed: any other");
@@ -152,7 +152,7 @@ public final class FanOutQueueImpl implements IFanOutQueue {
         moveFronts();
     }
 
-    // Readers that no call has named since the open hold items, too.
+    // Also moves readers that no call has named since the open: they retain items, too.
     private void moveFronts() throws IOException {
         Store.io(() -> {
             queue.consumers().stream()

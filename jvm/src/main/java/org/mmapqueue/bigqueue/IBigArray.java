@@ -3,7 +3,7 @@ package org.mmapqueue.bigqueue;
 import java.io.Closeable;
 import java.io.IOException;
 
-/** A persistent array that grows at its head and is cut off at its tail. Any number of threads. */
+/** A persistent array that grows at its head and is truncated at its tail. Safe for any number of threads. */
 public interface IBigArray extends Closeable {
 
     /** Returned by {@link #findClosestIndex} for an empty array. */
@@ -13,28 +13,28 @@ public interface IBigArray extends Closeable {
      * Appends an item.
      *
      * @param data the item
-     * @return its index
-     * @throws IOException if it cannot be stored
+     * @return the item's index
+     * @throws IOException if the item cannot be stored
      */
     long append(byte[] data) throws IOException;
 
     /**
      * Returns an item.
      *
-     * @param index its index
+     * @param index the item's index
      * @return the item
      * @throws IOException if it cannot be read
-     * @throws IndexOutOfBoundsException if there is no item of this index
+     * @throws IndexOutOfBoundsException if no item has this index
      */
     byte[] get(long index) throws IOException;
 
     /**
      * Returns when an item was appended.
      *
-     * @param index its index
+     * @param index the item's index
      * @return the time, ms since 1970
      * @throws IOException if it cannot be read
-     * @throws IndexOutOfBoundsException if there is no item of this index
+     * @throws IndexOutOfBoundsException if no item has this index
      */
     long getTimestamp(long index) throws IOException;
 
@@ -47,10 +47,10 @@ public interface IBigArray extends Closeable {
     /** {@return the index of the next item that is appended} */
     long getHeadIndex();
 
-    /** {@return the index of the first item; the head index if there is none} */
+    /** {@return the index of the first item; the head index if the array is empty} */
     long getTailIndex();
 
-    /** {@return whether there is no item} */
+    /** {@return whether the array is empty} */
     boolean isEmpty();
 
     /** {@return false: indexes do not run out} */
@@ -68,7 +68,7 @@ public interface IBigArray extends Closeable {
      *
      * @param index the index of the new first item
      * @throws IOException if it fails
-     * @throws IndexOutOfBoundsException if there is no item of this index
+     * @throws IndexOutOfBoundsException if no item has this index
      */
     void removeBeforeIndex(long index) throws IOException;
 
@@ -80,14 +80,14 @@ public interface IBigArray extends Closeable {
      */
     void removeBefore(long timestamp) throws IOException;
 
-    /** Returns when every item appended before is durable. */
+    /** Makes every item that was appended before the call durable. */
     void flush();
 
     /**
      * Finds the item that was appended closest to a time.
      *
      * @param timestamp the time, ms since 1970
-     * @return its index; {@link #NOT_FOUND} if there is no item
+     * @return the item's index; {@link #NOT_FOUND} if the array is empty
      * @throws IOException if it fails
      */
     long findClosestIndex(long timestamp) throws IOException;
@@ -111,10 +111,10 @@ public interface IBigArray extends Closeable {
     /**
      * Returns the length of an item.
      *
-     * @param index its index
+     * @param index the item's index
      * @return the length in bytes
      * @throws IOException if it cannot be read
-     * @throws IndexOutOfBoundsException if there is no item of this index
+     * @throws IndexOutOfBoundsException if no item has this index
      */
     int getItemLength(long index) throws IOException;
 }

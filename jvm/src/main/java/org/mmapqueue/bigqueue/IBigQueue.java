@@ -5,7 +5,7 @@ import java.io.IOException;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
-/** A persistent queue of byte arrays. Any number of threads. */
+/** A persistent queue of byte arrays. Safe for any number of threads. */
 public interface IBigQueue extends Closeable {
 
     /** {@return whether no item is left to dequeue} */
@@ -15,7 +15,7 @@ public interface IBigQueue extends Closeable {
      * Appends an item, and completes a pending future of {@link #dequeueAsync} and {@link #peekAsync}.
      *
      * @param data the item
-     * @throws IOException if it cannot be stored
+     * @throws IOException if the item cannot be stored
      */
     void enqueue(byte[] data) throws IOException;
 
@@ -57,8 +57,8 @@ public interface IBigQueue extends Closeable {
     CompletableFuture<byte[]> peekAsync();
 
     /**
-     * Calls an iterator with each item, from the first to the last one at the time of the call, without removing it. No
-     * lock is held: items may be enqueued and dequeued in between.
+     * Calls an iterator with each item, from the first to the last one at the time of the call, without removing them.
+     * No lock is held: items may be enqueued and dequeued during the call.
      *
      * @param iterator called with each item, in order
      * @throws IOException if an item cannot be read, or the iterator throws it
@@ -72,7 +72,7 @@ public interface IBigQueue extends Closeable {
      */
     void gc() throws IOException;
 
-    /** Returns when every item enqueued or dequeued before is durable. */
+    /** Makes every enqueue and dequeue before the call durable. */
     void flush();
 
     /** {@return the number of items} */

@@ -5,8 +5,8 @@ import java.io.IOException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A persistent queue that any number of readers dequeue independently, each with a front of its own. A reader is named by
- * its fan-out id and begins at the first item. Any number of threads.
+ * A persistent queue that any number of readers dequeue independently, each with a front of its own. A reader is named
+ * by its fan-out id, and starts at the first item. Safe for any number of threads.
  */
 public interface IFanOutQueue extends Closeable {
 
@@ -25,15 +25,15 @@ public interface IFanOutQueue extends Closeable {
      */
     boolean isEmpty(String fanoutId) throws IOException;
 
-    /** {@return whether the queue has no item, for no reader} */
+    /** {@return whether the queue has no item for any reader} */
     boolean isEmpty();
 
     /**
      * Appends an item.
      *
      * @param data the item
-     * @return its index
-     * @throws IOException if it cannot be stored
+     * @return the item's index
+     * @throws IOException if the item cannot be stored
      */
     long enqueue(byte[] data) throws IOException;
 
@@ -76,30 +76,30 @@ public interface IFanOutQueue extends Closeable {
     /**
      * Returns an item.
      *
-     * @param index its index
+     * @param index the item's index
      * @return the item
      * @throws IOException if it cannot be read
-     * @throws IndexOutOfBoundsException if there is no item of this index
+     * @throws IndexOutOfBoundsException if no item has this index
      */
     byte[] get(long index) throws IOException;
 
     /**
      * Returns the length of an item.
      *
-     * @param index its index
+     * @param index the item's index
      * @return the length in bytes
      * @throws IOException if it cannot be read
-     * @throws IndexOutOfBoundsException if there is no item of this index
+     * @throws IndexOutOfBoundsException if no item has this index
      */
     int getLength(long index) throws IOException;
 
     /**
      * Returns when an item was appended.
      *
-     * @param index its index
+     * @param index the item's index
      * @return the time, ms since 1970
      * @throws IOException if it cannot be read
-     * @throws IndexOutOfBoundsException if there is no item of this index
+     * @throws IndexOutOfBoundsException if no item has this index
      */
     long getTimestamp(long index) throws IOException;
 
@@ -115,7 +115,7 @@ public interface IFanOutQueue extends Closeable {
     /** {@return the number of items that can be read by index, dequeued ones included} */
     long size();
 
-    /** Returns when every item and every front of before is durable. */
+    /** Makes every item and every front stored before the call durable. */
     void flush();
 
     /**
@@ -146,7 +146,7 @@ public interface IFanOutQueue extends Closeable {
      * Finds the item that was appended closest to a time.
      *
      * @param timestamp the time, ms since 1970; {@link #EARLIEST} or {@link #LATEST}
-     * @return its index; {@link IBigArray#NOT_FOUND} if there is no item
+     * @return the item's index; {@link IBigArray#NOT_FOUND} if the queue is empty
      * @throws IOException if it fails
      */
     long findClosestIndex(long timestamp) throws IOException;
@@ -157,7 +157,7 @@ public interface IFanOutQueue extends Closeable {
      * @param fanoutId the reader's name
      * @param index the index of the item to dequeue next, or the rear index
      * @throws IOException if it fails
-     * @throws IndexOutOfBoundsException if there is no item of this index
+     * @throws IndexOutOfBoundsException if no item has this index
      */
     void resetQueueFrontIndex(String fanoutId, long index) throws IOException;
 

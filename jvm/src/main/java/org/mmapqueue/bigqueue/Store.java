@@ -8,12 +8,12 @@ import org.mmapqueue.QueueConfig;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 
-/** How the adapter opens queues, and the exceptions of bigqueue. */
+/** Opens queues for the adapter, and converts exceptions to those of bigqueue. */
 final class Store {
-    /** A file is filled before it is used, so small ones suit small queues. */
+    /** Bytes of a segment. A file is filled before it is used, so small segments suit small queues. */
     static final int SEGMENT_BYTES = 4 << 20;
 
-    /** As many as a ring can have: bigqueue grows until the disk is full. */
+    /** The most segments that a ring can have, since bigqueue grows until the disk is full. */
     private static final int SEGMENTS = 1 << 30;
 
     private static final int MOST_ITEM_BYTES = (128 << 20) - 1;
@@ -34,7 +34,7 @@ final class Store {
         return io(() -> MmapQueue.open(config));
     }
 
-    /** Calls the queue with the exceptions of bigqueue. */
+    /** Calls the queue, and converts exceptions to those of bigqueue. */
     static <T> T io(Supplier<T> call) throws IOException {
         try {
             return call.get();

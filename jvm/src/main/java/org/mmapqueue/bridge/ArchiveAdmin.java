@@ -20,10 +20,10 @@ import org.mmapqueue.config.HostName;
 import org.mmapqueue.config.Locations;
 import org.mmapqueue.errors.MmapQueueException;
 
-/** Looks at archives and changes what no shipper and no query changes, for py4j. Thread-safe. */
+/** Describes archives, and changes what neither shippers nor queries change, for py4j. Thread-safe. */
 public final class ArchiveAdmin {
     private static final String KEY = "archive";
-    /** Instead of a time. */
+    /** Returned in place of a time. */
     private static final long NEVER = -1;
 
     private ArchiveAdmin() {}
@@ -31,7 +31,7 @@ public final class ArchiveAdmin {
     /**
      * The state of an archive.
      *
-     * @param location its path or URI
+     * @param location the archive's path or URI
      * @return lines of fields, separated by {@link Bridge#SEPARATOR}: {@code archive}, UUID, URI; for each partition
      *     {@code partition}, number, host, queue's UUID, number in the queue's directory, log start, end, runs, bytes of
      *     records, time of the last run in ms or -1; for each consumer {@code consumer}, name, label, time of the last
@@ -98,11 +98,11 @@ public final class ArchiveAdmin {
     }
 
     /**
-     * Deletes a consumer of an archive: retention does not look at it any more.
+     * Deletes a consumer of an archive, so that retention ignores it.
      *
      * @param location the archive's path or URI
      * @param name the consumer's name
-     * @return 1; 0 if there is none of this name
+     * @return 1; 0 if no consumer has this name
      * @throws MmapQueueException if there is no archive, or it cannot be written
      */
     public static int deleteConsumer(String location, String name) {
@@ -112,10 +112,11 @@ public final class ArchiveAdmin {
     /**
      * Makes a host the one that ships a queue.
      *
-     * @param location the archive's path or URI; it is made if there is none
+     * @param location the archive's path or URI; created if it does not exist
      * @param directory the queue's directory
-     * @param local the number of the partition in the directory of queues
-     * @param host the host's name, or empty for this machine's; the one that has shipped the queue until now must never ship it again
+     * @param local the partition's number in the directory of queues
+     * @param host the host's name; empty for this machine's host name. The host that has shipped the queue until now
+     *     must never ship it again
      * @return the number of the partition in the archive
      * @throws MmapQueueException if there is no queue, or the archive cannot be written
      */

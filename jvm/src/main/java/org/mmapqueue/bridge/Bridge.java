@@ -23,14 +23,14 @@ public final class Bridge {
     private static final Set<QueueHandle> OPEN = ConcurrentHashMap.newKeySet();
 
     static {
-        // Closing flushes: also when the process that started this JVM was killed.
+        // Closing flushes the queues, also when the process that started this JVM was killed.
         Runtime.getRuntime().addShutdownHook(new Thread(Bridge::closeAll, "mmapqueue-close-at-exit"));
     }
 
     private Bridge() {}
 
     /**
-     * The version of the jar.
+     * Returns the version of the jar.
      *
      * @return the version in the jar's file name
      */
@@ -51,7 +51,7 @@ public final class Bridge {
      * Opens a queue.
      *
      * @param options alternating keys and values, joined by NUL characters: the keys of {@link QueueConfig#of}
-     * @return a new handle, also when the directory is open already
+     * @return a new handle, also when the directory is already open
      * @throws MmapQueueException as {@link QueueConfig#of} and {@link MmapQueue#open} do
      */
     public static QueueHandle open(String options) {
@@ -70,7 +70,7 @@ public final class Bridge {
             try {
                 handle.close();
             } catch (RuntimeException e) {
-                // This queue is recovered at its next open. Close the others.
+                // This queue is recovered at its next open. Closes the others.
                 LOG.warn("closing a queue at exit failed", e);
             }
         }

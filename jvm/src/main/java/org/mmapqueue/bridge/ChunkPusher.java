@@ -12,22 +12,22 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.TooLargeException;
 
 /**
- * Pushes as many records of a sequence as there is room for, in order. A batch without room is halved, down to single
- * records. Not thread-safe.
+ * Pushes as many records of a sequence as the ring has room for, in order. A batch without room is halved, down to
+ * single records. Not thread-safe.
  */
 final class ChunkPusher {
     private final MmapQueue queue;
     private final ByteBuffer payload;
     private final int[] lengths;
-    /** Why the last push failed. */
+    /** The failure of the last push. */
     private MmapQueueException failure;
 
     /**
-     * A pusher of records.
+     * Makes a pusher of records.
      *
      * @param queue the queue
      * @param payload the records back to back; must not change during a push
-     * @param lengths the length of each record
+     * @param lengths the length of each record in bytes
      */
     ChunkPusher(MmapQueue queue, ByteBuffer payload, int[] lengths) {
         this.queue = queue;
@@ -36,11 +36,11 @@ final class ChunkPusher {
     }
 
     /**
-     * Pushes as many as there is room for.
+     * Pushes as many records as the ring has room for.
      *
      * @param first index of the first record to push
      * @param waitMillis how long to wait for room for the first record, in ms
-     * @return how many were pushed, 0 when there was no room in time; or {@link Status#CLOSED}
+     * @return the number of pushed records, 0 when no room became available in time; or {@link Status#CLOSED}
      * @throws MmapQueueException when the first record fails for another reason; a failure of a later one ends the push
      */
     int push(int first, int waitMillis) {
@@ -57,7 +57,7 @@ final class ChunkPusher {
                 throw failure;
             }
             if (failure != null && failure.getCause() instanceof InterruptedException) {
-                Thread.currentThread().interrupt(); // The next call that waits throws it.
+                Thread.currentThread().interrupt(); // The next call that waits throws.
             }
             return pushed;
         } catch (ClosedException e) {
@@ -65,7 +65,10 @@ final class ChunkPusher {
         }
     }
 
-    /** Returns how many were pushed; if not all, {@link #failure} is that of the next one. */
+    /**
+     * Returns the number of pushed records; if it is less than {@code count}, {@link #failure} is that of the next
+     * record.
+     */
     private int pushRange(int start, int first, int count) {
         try {
             queue.pushBatch(range(start, first, count), Duration.ZERO);
@@ -111,12 +114,12 @@ final class ChunkPusher {
         }
     }
 
-    /** The exception of an interrupted push: an interrupt is not reported as lack of room. */
+    /** The exception for an interrupted push, which must not be reported as lack of room. */
     static MmapQueueException interrupted(InterruptedException cause) {
         return new MmapQueueException("the push was interrupted in the JVM, before anything was stored", cause);
     }
 
-    /** A push that can wait. */
+    /** A push that may wait. */
     interface Push {
         long run() throws InterruptedException;
     }

@@ -5,9 +5,9 @@ import java.util.List;
 import org.mmapqueue.Consumer;
 import org.mmapqueue.errors.ClosedException;
 
-/** The consumers of a handle, by number. Thread-safe. */
+/** The consumers of a handle, by number, for py4j. Thread-safe. */
 final class ConsumerNumbers {
-    // Entries are set to null, never removed: no number is used again.
+    // Entries are set to null, never removed: no number is reused.
     private final List<Consumer> consumers = new ArrayList<>();
 
     synchronized int add(Consumer consumer) {
@@ -23,7 +23,7 @@ final class ConsumerNumbers {
         return found;
     }
 
-    /** Does nothing the second time. */
+    /** Closes a consumer. Idempotent. */
     void close(int number) {
         Consumer found;
         synchronized (this) {

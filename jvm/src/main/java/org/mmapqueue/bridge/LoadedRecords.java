@@ -11,7 +11,7 @@ import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.TooLargeException;
 
 /**
- * Records that were copied from a shared buffer into the heap, back to back, and are pushed from there. The pushes return
+ * Records that were copied from a shared buffer into the heap, back to back, and are pushed from there. Pushes return
  * an offset or a {@link Status}. Not thread-safe.
  */
 final class LoadedRecords {
@@ -30,7 +30,7 @@ final class LoadedRecords {
         this.memory = memory;
     }
 
-    /** Discards the records, and the memory of those larger than the buffer. */
+    /** Discards the records, and releases memory that exceeds the buffer's size. */
     void clear() {
         bytes = 0;
         count = 0;
@@ -40,7 +40,10 @@ final class LoadedRecords {
         }
     }
 
-    /** Throws TooLargeException, and discards the records, if with these bytes they exceed a quarter of this JVM's heap. */
+    /**
+     * Throws TooLargeException, and discards the records, if with {@code moreBytes} they exceed a quarter of this JVM's
+     * heap.
+     */
     void checkHeap(int moreBytes) {
         long most = Runtime.getRuntime().maxMemory() / HEAP_SHARE;
         if ((long) bytes + moreBytes > most) {
@@ -60,7 +63,7 @@ final class LoadedRecords {
         count += moreRecords;
     }
 
-    /** Replaces the records by the buffer's single one. */
+    /** Replaces the records by the single record of the buffer. */
     void setOne(int length) {
         bytes = 0;
         copy(length);
@@ -76,7 +79,7 @@ final class LoadedRecords {
         bytes = needed;
     }
 
-    /** A buffer's column of lengths, after this many bytes of payload. */
+    /** The column of lengths in a buffer, which follows {@code payloadBytes} bytes of payload. */
     static IntBuffer column(ByteBuffer memory, int payloadBytes) {
         int column = SharedBufferLayout.aligned(SharedBufferLayout.PAYLOAD + payloadBytes);
         return memory.slice(column, memory.capacity() - column)
@@ -113,7 +116,9 @@ final class LoadedRecords {
                 : queue.pushBatch(payload, start, sizes, records, wait));
     }
 
-    /** Pushes the records from {@code from} on as one batch: all, or a half, a quarter, … of them that has room. */
+    /**
+     * Pushes the records from {@code from} on as one batch: all of them, or the largest half, quarter, … that has room.
+     */
     long pushFrom(int from, int waitMillis, boolean sync) {
         int start = Arrays.stream(lengths, 0, from).sum();
         int[] sizes = from == 0 ? lengths : Arrays.copyOfRange(lengths, from, count);

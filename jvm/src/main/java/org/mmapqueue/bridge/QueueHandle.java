@@ -17,7 +17,7 @@ import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.metrics.PrometheusText;
 
-/** An open queue for py4j. Its consumers are numbers. Thread-safe. */
+/** An open queue for py4j, which refers to consumers by number. Thread-safe. */
 public final class QueueHandle extends ShippingCalls {
     private final MmapQueue queue;
     private final java.util.function.Consumer<QueueHandle> onClose;
@@ -65,7 +65,7 @@ public final class QueueHandle extends ShippingCalls {
     }
 
     /**
-     * The names of all consumers.
+     * Returns the names of all consumers.
      *
      * @return a line for each
      */
@@ -74,7 +74,7 @@ public final class QueueHandle extends ShippingCalls {
     }
 
     /**
-     * The statistics of all consumers.
+     * Returns the statistics of all consumers.
      *
      * @return a line for each: the components of {@link ConsumerStats} as name=value, separated by spaces; the last one,
      *     the label, may contain spaces
@@ -86,7 +86,7 @@ public final class QueueHandle extends ShippingCalls {
     }
 
     /**
-     * Closes a consumer. Does nothing the second time. Its number is not used again.
+     * Closes a consumer. Idempotent. The number is not reused.
      *
      * @param consumer the consumer's number
      */
@@ -107,8 +107,8 @@ public final class QueueHandle extends ShippingCalls {
      *
      * @param path the file; it may be deleted when this returns
      * @param size the file's size in bytes
-     * @param nonce the file's first bytes, in hexadecimal digits: identifies the file
-     * @return the buffer; null when the file cannot be mapped, or the path is another file for this process
+     * @param nonce the file's first bytes in hexadecimal digits, which identify the file
+     * @return the buffer; null when the file cannot be mapped, or the path names another file for this process
      */
     public SharedBuffer mappedBuffer(String path, int size, String nonce) {
         ByteBuffer memory = SharedBufferMapping.map(path, size, nonce);
@@ -116,8 +116,8 @@ public final class QueueHandle extends ShippingCalls {
     }
 
     /**
-     * Makes a buffer in the heap, where no memory can be shared. {@link SharedBuffer#write} and {@link SharedBuffer#read}
-     * access it.
+     * Makes a buffer in the heap, for when no memory can be shared. {@link SharedBuffer#write} and {@link
+     * SharedBuffer#read} access it.
      *
      * @param size the size in bytes
      * @return the buffer
@@ -149,7 +149,7 @@ public final class QueueHandle extends ShippingCalls {
     }
 
     /**
-     * Acks records, each alone: more than a shared buffer holds.
+     * Acks single records, also more than a shared buffer holds.
      *
      * @param consumer the consumer's number
      * @param packed the offsets, 64 bits each, in native byte order
@@ -172,7 +172,7 @@ public final class QueueHandle extends ShippingCalls {
     }
 
     /**
-     * Releases records: they count as not popped.
+     * Releases records: they are redelivered, and this delivery does not count as an attempt.
      *
      * @param consumer the consumer's number
      * @param packed the offsets, as for {@link #ackMany}
@@ -201,7 +201,7 @@ public final class QueueHandle extends ShippingCalls {
     }
 
     /**
-     * The number of records that a consumer has not acked.
+     * Returns a consumer's lag.
      *
      * @param consumer the consumer's number
      * @return the number of records from the committed offset to the log end
@@ -211,7 +211,7 @@ public final class QueueHandle extends ShippingCalls {
     }
 
     /**
-     * The number of records that are left to pop for a consumer.
+     * Returns the number of records that a consumer can pop.
      *
      * @param consumer the consumer's number
      * @return the number of records, requeued ones included
@@ -221,7 +221,7 @@ public final class QueueHandle extends ShippingCalls {
     }
 
     /**
-     * The number of records that a consumer has popped, and has neither acked nor requeued.
+     * Returns the number of records that a consumer has popped, and neither acked nor requeued.
      *
      * @param consumer the consumer's number
      * @return the number of records
@@ -231,18 +231,18 @@ public final class QueueHandle extends ShippingCalls {
     }
 
     /**
-     * The log start.
+     * Returns the log start.
      *
-     * @return the offset of the oldest retained record; {@link #endOffset} when there is none
+     * @return the offset of the oldest retained record; {@link #endOffset} when no record is retained
      */
     public long firstOffset() {
         return queue.firstOffset();
     }
 
     /**
-     * The log end.
+     * Returns the log end.
      *
-     * @return the offset that the next record gets
+     * @return the offset of the next record
      */
     public long endOffset() {
         return queue.endOffset();
@@ -252,7 +252,8 @@ public final class QueueHandle extends ShippingCalls {
      * Finds a record by its timestamp.
      *
      * @param micros µs since 1970
-     * @return the offset of the first record that was pushed then or later, or {@link Status#EMPTY} when there is none
+     * @return the offset of the first record that was pushed then or later, or {@link Status#EMPTY} when no such record
+     *     exists
      * @throws MmapQueueException as {@link MmapQueue#find} does
      */
     public long find(long micros) {
@@ -260,9 +261,9 @@ public final class QueueHandle extends ShippingCalls {
     }
 
     /**
-     * Deletes free ring files.
+     * Deletes ring files that hold no retained record.
      *
-     * @return the number of bytes that this has released on the disk
+     * @return the bytes of disk space that were released
      */
     public long gc() {
         return queue.gc();
@@ -271,7 +272,7 @@ public final class QueueHandle extends ShippingCalls {
     /**
      * Acks all records of all consumers.
      *
-     * @return how many, from the first one that some consumer had not acked
+     * @return the number of records, from the first one that some consumer had not acked
      */
     public long purge() {
         return queue.purge();
@@ -284,7 +285,7 @@ public final class QueueHandle extends ShippingCalls {
     }
 
     /**
-     * The damaged ranges that consumers have skipped.
+     * Returns the damaged ranges that consumers have skipped.
      *
      * @return a line for each: the consumer's name, first and last offset, position, file and detail, separated by {@link
      *     Bridge#SEPARATOR}
@@ -294,16 +295,16 @@ public final class QueueHandle extends ShippingCalls {
     }
 
     /**
-     * Whether a record of max_event_size has no room now.
+     * Returns whether the ring has no room for a record of max_event_size.
      *
-     * @return 1 or 0, as {@link MmapQueue#isFull}
+     * @return 1 for true, 0 for false, as {@link MmapQueue#isFull}
      */
     public int full() {
         return queue.isFull() ? 1 : 0;
     }
 
     /**
-     * The last sequence number of an idempotent producer.
+     * Returns the last sequence number of an idempotent producer.
      *
      * @param producer the producer's name
      * @return the sequence number, or {@link Status#EMPTY} for an unknown producer
@@ -314,7 +315,7 @@ public final class QueueHandle extends ShippingCalls {
     }
 
     /**
-     * The names of all idempotent producers.
+     * Returns the names of all idempotent producers.
      *
      * @return a line for each
      */
@@ -323,7 +324,7 @@ public final class QueueHandle extends ShippingCalls {
     }
 
     /**
-     * The last batches of all idempotent producers.
+     * Returns the last batches of all idempotent producers.
      *
      * @return a line for each: the components of {@link ProducerStats} as name=value, separated by spaces
      */
@@ -334,7 +335,7 @@ public final class QueueHandle extends ShippingCalls {
     }
 
     /**
-     * Forgets an idempotent producer.
+     * Deletes the sequences of an idempotent producer.
      *
      * @param producer the producer's name
      * @throws MmapQueueException as {@link MmapQueue#forgetProducer} does
@@ -349,7 +350,7 @@ public final class QueueHandle extends ShippingCalls {
     }
 
     /**
-     * Which consumers keep the ring from advancing.
+     * Describes what retains the ring.
      *
      * @return {@link QueueStats#heldBy}
      */
@@ -358,7 +359,7 @@ public final class QueueHandle extends ShippingCalls {
     }
 
     /**
-     * The statistics of the queue.
+     * Returns the statistics of the queue.
      *
      * @return the components of {@link QueueStats} as lines of name=value
      */
@@ -372,7 +373,7 @@ public final class QueueHandle extends ShippingCalls {
     }
 
     /**
-     * The effective configuration.
+     * Returns the configuration in effect.
      *
      * @return alternating keys and values, joined by NUL characters
      */
@@ -383,7 +384,7 @@ public final class QueueHandle extends ShippingCalls {
                 .collect(Collectors.joining(Bridge.SEPARATOR));
     }
 
-    /** Closes this handle, and wakes the calls that wait through it. Does nothing the second time. */
+    /** Closes this handle, and wakes the calls that wait through it. Idempotent. */
     public void close() {
         onClose.accept(this);
         queue.close();

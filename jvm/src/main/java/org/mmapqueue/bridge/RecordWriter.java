@@ -4,14 +4,14 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import org.mmapqueue.MessageHandler;
 
-/** Writes records into a shared buffer: payloads as they come, header and columns at the end. Not thread-safe. */
+/** Writes records into a shared buffer: payloads as they arrive, header and columns at the end. Not thread-safe. */
 final class RecordWriter implements MessageHandler {
     private static final byte[] NOTHING = {};
     private static final int FIRST_RECORDS = 64;
 
     private final ByteBuffer memory;
     private final int payloadLimit;
-    // The columns, with room for the most records of a call so far.
+    // The columns, with capacity for the most records of any call so far.
     private int[] positions = new int[FIRST_RECORDS + 1];
     private long[] timestamps = new long[FIRST_RECORDS];
     private long[] offsets = new long[FIRST_RECORDS];
@@ -65,7 +65,7 @@ final class RecordWriter implements MessageHandler {
         positions = Arrays.copyOf(positions, most + 1);
         timestamps = Arrays.copyOf(timestamps, most);
         attempts = Arrays.copyOf(attempts, most);
-        offsets = Arrays.copyOf(offsets, most); // last: its length says whether there is room
+        offsets = Arrays.copyOf(offsets, most); // last: its length decides whether all arrays are large enough
     }
 
     boolean isEmpty() {
@@ -107,7 +107,7 @@ final class RecordWriter implements MessageHandler {
         memory.position(0);
     }
 
-    /** Copies the next bytes of the oversize payload into the buffer; returns how many. */
+    /** Copies the next bytes of the oversize payload into the buffer; returns the number of bytes. */
     int fetch(int from) {
         int length = Math.min(oversize.length - from, payloadLimit);
         memory.put(SharedBufferLayout.PAYLOAD, oversize, from, length);

@@ -12,12 +12,12 @@ import org.mmapqueue.errors.TooLargeException;
 
 /**
  * Memory that Python and this JVM share, and the calls that push records from it and pop records into it. Calls are
- * serialized, but a buffer's content is one caller's: from filling it until its call has returned, or from a call until
- * the result is read.
+ * serialized, but the content belongs to one caller: from filling the buffer until the call has returned, or from a
+ * call until the result is read.
  *
- * <p>Calls that change the queue are numbered. A repeat of the last successful number has no effect: it returns the same
- * answer, and leaves the buffer as it is. So a caller that was interrupted before it saw the answer repeats the call, and
- * no record is lost or moved twice. A connection that py4j makes anew repeats no push.
+ * <p>Calls that change the queue are numbered. A repeat of the last successful number has no effect: it returns the
+ * same result, and leaves the buffer unchanged. So a caller that was interrupted before it got the result repeats the
+ * call, and no record is lost or moved twice. py4j does not repeat a push over a new connection.
  */
 public final class SharedBuffer {
     private final QueueHandle handle;
@@ -74,14 +74,14 @@ public final class SharedBuffer {
     }
 
     /**
-     * Pushes records of the buffer in order, as many as there is room for.
+     * Pushes records of the buffer in order, as many as the ring has room for.
      *
      * @param call the number of this call
      * @param bytes bytes of payload of all records in the buffer
      * @param count the number of records in the buffer
      * @param from index of the first record to push; 0 for the first call after the buffer was filled
      * @param waitMillis how long to wait for room for the first record, in ms
-     * @return how many were pushed, 0 when there was no room in time; or {@link Status#CLOSED}
+     * @return the number of pushed records, 0 when no room became available in time; or {@link Status#CLOSED}
      * @throws MmapQueueException as {@link MmapQueue#push(byte[])} does, and only for the first record of the call, and
      *     when the thread is interrupted
      */
@@ -96,8 +96,8 @@ public final class SharedBuffer {
     }
 
     /**
-     * Pushes the next records of the buffer as one atomic batch: all that are left, or a half, a quarter, … of them that
-     * the ring has room for. Their number goes to the header.
+     * Pushes the next records of the buffer as one atomic batch: all that are left, or the largest half, quarter, … of
+     * them that the ring has room for. The header gets the number of pushed records.
      *
      * @param call the number of this call
      * @param bytes bytes of payload of all records in the buffer
@@ -214,7 +214,7 @@ public final class SharedBuffer {
         } catch (InterruptedException e) {
             throw new MmapQueueException("the pop was interrupted in the JVM, before anything was popped", e);
         } catch (MmapQueueException | OutOfMemoryError e) {
-            // Records in the buffer are popped: return them. The next call meets the error again.
+            // The records in the buffer are popped, so they are returned. The next call throws the error again.
             if (writer.isEmpty()) {
                 throw e;
             }
@@ -223,8 +223,8 @@ public final class SharedBuffer {
     }
 
     /**
-     * Acks a record and all before it, then pops as {@link #pop}. A record that is not popped any more, as others were
-     * dropped, is not acked.
+     * Acks a record and all before it, then pops as {@link #pop}. A record that is not in flight any more, because it
+     * was dropped, is not acked.
      *
      * @param call the number of this call
      * @param consumer the consumer's number
@@ -245,7 +245,7 @@ public final class SharedBuffer {
         } catch (ClosedException e) {
             return answered(call, Status.CLOSED);
         } catch (OutOfRangeException e) {
-            // It is redelivered.
+            // The record is redelivered.
         }
         return pop(call, consumer, maxRecords, maxBytes, waitMillis);
     }
@@ -295,7 +295,7 @@ public final class SharedBuffer {
     }
 
     /**
-     * Acks records, each alone. Their offsets are in the buffer, 64 bits each.
+     * Acks single records. Their offsets are in the buffer, 64 bits each.
      *
      * @param consumer the consumer's number
      * @param count the number of offsets
@@ -309,17 +309,17 @@ public final class SharedBuffer {
     }
 
     /**
-     * Copies a piece of the popped record that is larger than the buffer into the buffer.
+     * Copies a part of a popped record that is larger than the buffer into the buffer.
      *
-     * @param from the piece's position in the payload
-     * @return the piece's length in bytes
+     * @param from the part's position in the payload
+     * @return the part's length in bytes
      */
     public synchronized int fetch(int from) {
         return writer.fetch(from);
     }
 
     /**
-     * Writes into a buffer that is not mapped by the caller.
+     * Writes into a buffer that the caller has not mapped.
      *
      * @param at position in the buffer
      * @param bytes the bytes
@@ -329,7 +329,7 @@ public final class SharedBuffer {
     }
 
     /**
-     * Reads from a buffer that is not mapped by the caller.
+     * Reads from a buffer that the caller has not mapped.
      *
      * @param at position in the buffer
      * @param length the number of bytes; py4j is slow with more than a few thousand

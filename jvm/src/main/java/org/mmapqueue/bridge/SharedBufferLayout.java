@@ -17,9 +17,10 @@ package org.mmapqueue.bridge;
  *     i32 × count        attempts, if flag MIXED_ATTEMPTS is set; else all are those of the first
  * </pre>
  *
- * Positions, timestamps and offsets are columns as Apache Arrow has them: Python takes them as they are. A single record
- * has no columns. If its payload does not fit, the buffer holds none of it, and {@link SharedBuffer#fetch} returns it in
- * pieces. Pushed records have their payloads, then a column {@code u32 × count} of lengths, and nothing else.
+ * Positions, timestamps and offsets are columns in the layout of Apache Arrow, which Python uses without a copy. A
+ * single record has no columns. If its payload does not fit, the buffer holds none of it, and {@link
+ * SharedBuffer#fetch} returns it in parts. Pushed records have their payloads, then a column {@code u32 × count} of
+ * lengths, and nothing else.
  */
 final class SharedBufferLayout {
     static final int OFFSET = 0;
@@ -32,14 +33,14 @@ final class SharedBufferLayout {
 
     /** Flag: at least one record has no timestamp. */
     static final int MISSING_TIMESTAMPS = 1;
-    /** Flag: a column of attempts. */
+    /** Flag: the buffer has a column of attempts. */
     static final int MIXED_ATTEMPTS = 2;
 
-    /** Bytes of the buffer for each record of the record limit: bounds the room that columns need. */
+    /** Bytes of the buffer for each record of the record limit, which bounds the room for columns. */
     private static final int BYTES_PER_RECORD = 128;
 
     private static final int COLUMN_BYTES = 2 * Integer.BYTES + 2 * Long.BYTES;
-    /** Before the first two columns, and the one position more than there are records. */
+    /** Alignment of the first two columns, and one more position than records. */
     private static final int PADDING = 2 * Long.BYTES + Integer.BYTES;
 
     private SharedBufferLayout() {}
@@ -54,7 +55,7 @@ final class SharedBufferLayout {
         return size - PAYLOAD - PADDING - recordLimit(size) * COLUMN_BYTES;
     }
 
-    /** The next multiple of 8: where a column begins. */
+    /** The next multiple of 8, at which a column begins. */
     static int aligned(int position) {
         return position + Long.BYTES - 1 & -Long.BYTES;
     }

@@ -8,22 +8,22 @@ import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
 import java.util.HexFormat;
 
-/** Maps the file that Python made for a shared buffer. */
+/** Maps the file that Python created for a shared buffer. */
 final class SharedBufferMapping {
     private SharedBufferMapping() {}
 
     /**
-     * Maps a file if both processes see the same one.
+     * Maps a file if both processes see the same file.
      *
      * @param path the file
-     * @param size its length in bytes
-     * @param nonce its first bytes, in hexadecimal digits
+     * @param size the file's length in bytes
+     * @param nonce the file's first bytes, in hexadecimal digits
      * @return the memory; null when the file cannot be mapped, or has another length or other first bytes
      */
     static MappedByteBuffer map(String path, int size, String nonce) {
         MappedByteBuffer memory;
         try (FileChannel file = FileChannel.open(Path.of(path), StandardOpenOption.READ, StandardOpenOption.WRITE)) {
-            // Mapping past the end would extend the file by bytes without reserved blocks.
+            // Mapping beyond the end would extend the file by bytes without reserved blocks.
             if (file.size() != size) {
                 return null;
             }

@@ -13,7 +13,7 @@ public abstract sealed class ShippingCalls permits QueueHandle {
     }
 
     /**
-     * The recovery point.
+     * Returns the recovery point.
      *
      * @return the offset after the last durable record
      */
@@ -22,11 +22,11 @@ public abstract sealed class ShippingCalls permits QueueHandle {
     }
 
     /**
-     * Waits until the archive has a record and all before it.
+     * Waits until the archive has a record and all records before it.
      *
      * @param offset the record's offset
      * @param millis the longest wait, in ms
-     * @return 1 when it has, else 0
+     * @return 1 if the archive has them, 0 after the wait
      * @throws MmapQueueException as {@link MmapQueue#awaitShipped} does
      * @throws InterruptedException if the thread is interrupted
      */
@@ -35,9 +35,10 @@ public abstract sealed class ShippingCalls permits QueueHandle {
     }
 
     /**
-     * What this process has shipped.
+     * Returns what this process has shipped.
      *
-     * @return the components of {@link org.mmapqueue.archive.ShipStats} as lines of name=value; nothing if it does not ship
+     * @return the components of {@link org.mmapqueue.archive.ShipStats} as lines of name=value; empty if this process
+     *     does not ship
      */
     public String shipStats() {
         return queue.shipStats().map(stats -> StatsText.of(stats, "\n")).orElse("");

@@ -11,11 +11,14 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import org.mmapqueue.DamagedRange;
 
-/** Statistics as text. */
+/** Formats statistics as text for Python. */
 final class StatsText {
     private StatsText() {}
 
-    /** The components of a record, in order, as name=value: durations and times in µs, nothing for an empty optional. */
+    /**
+     * The components of a record, in order, as name=value: durations and times in µs; the value of an empty optional is
+     * empty.
+     */
     static String of(Record stats, String separator) {
         return Arrays.stream(stats.getClass().getRecordComponents())
                 .map(component -> {
@@ -30,7 +33,10 @@ final class StatsText {
                 .collect(Collectors.joining(separator));
     }
 
-    /** A line for each range: consumer, first and last offset, position, file, detail, between separators. */
+    /**
+     * A line for each range: consumer, first and last offset, position, file and detail, separated by {@link
+     * Bridge#SEPARATOR}.
+     */
     static String of(Map<String, List<DamagedRange>> damaged) {
         return damaged.entrySet().stream()
                 .flatMap(each -> each.getValue().stream().map(range -> of(each.getKey(), range)))

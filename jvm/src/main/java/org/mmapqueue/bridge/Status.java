@@ -4,11 +4,11 @@ package org.mmapqueue.bridge;
 public final class Status {
     /** No room became free within the wait. */
     public static final int FULL = -1;
-    /** No record arrived within the wait; or none exists. */
+    /** No record became available within the wait, or none exists. */
     public static final int EMPTY = -2;
     /** The queue or the consumer is closed. */
     public static final int CLOSED = -3;
-    /** The queue has this batch or a later one of its producer already. */
+    /** The queue already has this batch, or a later one, of its producer. */
     public static final int DONE = -4;
 
     private Status() {}

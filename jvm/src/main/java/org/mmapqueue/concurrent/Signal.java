@@ -6,19 +6,19 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 
 /**
- * Wakes threads that wait for something that another thread publishes without a lock.
+ * Wakes threads that wait for something that another thread publishes without a lock. Safe for any number of threads.
  *
- * <p>The publisher pays one plain read when no thread waits, and no fence. So in a window of nanoseconds it may miss a
- * waiter that is about to sleep; a waiter therefore sleeps in slices and looks again after each. When threads wait, the
+ * <p>The publisher pays one plain read when no thread waits, and no fence. So, in a window of nanoseconds, it may miss a
+ * waiter that is about to sleep; a waiter therefore sleeps in slices and checks again after each. When threads wait, the
  * publisher wakes one of them, and each wakes the next when it takes the lock: waking a thread costs some microseconds.
  */
 public final class Signal {
-    /** The longest time in {@link #await}, plus a slice: its caller checks other conditions, too. */
+    /** The longest time in {@link #await}, plus a slice: the caller has other conditions to check. */
     private static final long PATIENCE_NANOS = 50_000_000;
 
     private static final int SPINS = 100;
     private static final int YIELDS = 4;
-    /** A spinning thread reads the clock and yields once in this number of looks. */
+    /** A spinning thread reads the clock and yields once in this number of checks. */
     private static final int LOOKS = 64;
 
     private final WaitStrategy strategy;
@@ -26,7 +26,7 @@ public final class Signal {
     private final long sliceNanos;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition signalled = lock.newCondition();
-    /** Signals so far; stored with the lock. */
+    /** Number of signals so far; stored with the lock held. */
     private volatile int signals;
     /** Whether a thread may be waiting; read without a fence. */
     private boolean waiting;
@@ -43,12 +43,12 @@ public final class Signal {
         this.sliceNanos = sliceNanos;
     }
 
-    /** For what threads of this process publish: they signal; slices are for missed signals. */
+    /** For state that threads of this process publish and signal; slices only cover missed signals. */
     public static Signal forThreads(WaitStrategy strategy) {
         return new Signal(strategy, 10_000_000, 10_000_000);
     }
 
-    /** For what other processes publish, too: they cannot signal, so waiters look again after each slice. */
+    /** For state that other processes publish, too: they cannot signal, so waiters check again after each slice. */
     public static Signal forProcesses(WaitStrategy strategy) {
         return new Signal(strategy, 1_000_000, 3_500_000);
     }
@@ -127,8 +127,8 @@ public final class Signal {
         int seen = signals;
         do {
             waiting = true;
-            // A thread that publishes from now on sees the waiter, or the waiter sees what was published; nearly
-            // always.
+            // With this fence, a thread that publishes from now on almost always sees the waiter, or the waiter sees
+            // what was published.
             VarHandle.fullFence();
             if (ready.getAsBoolean()) {
                 return;

@@ -5,16 +5,18 @@ import java.lang.invoke.VarHandle;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * An exclusive lock: one compare-and-set in, one release store out. A waiting thread spins, yields, then sleeps 50 µs
- * at a time. Not fair, not reentrant. It is held only in calls of this library: the caller's code never runs inside.
+ * An exclusive lock: one compare-and-set to take it, one release store to release it. A waiting thread spins, yields,
+ * then sleeps 50 µs at a time. Not fair, not reentrant. It is held only within calls of this library: the caller's code
+ * never runs under it.
  *
- * <p>At the end of its stack a thread may fail to call {@link #unlock}, and leaves the lock held. The next call of the
- * same thread takes it again. Another waiting thread takes it from an owner that has left this library, by these steps:
+ * <p>At the end of its stack a thread may fail to call {@link #unlock}, and leave the lock held. The next call of the
+ * same thread takes the lock over. Any other waiting thread takes it from an owner that has left this library, in these
+ * steps:
  *
  * <ol>
- *   <li>replace the owner by a {@link Suspect}, which each unlock and each other thread's lock would overwrite;
+ * <li>replace the owner by a {@link Suspect}, which an unlock, or a lock by another thread, would overwrite;
  *   <li>read the owner's stack; a frame of this library ends the attempt;
- *   <li>replace the suspect by itself: if the suspect is still stored, the owner left without unlocking.
+ * <li>replace the suspect by the waiting thread: if the suspect is still stored, the owner left without unlocking.
  * </ol>
  */
 public final class SpinLock {
@@ -22,7 +24,7 @@ public final class SpinLock {
     private static final int SPINS = 64;
     private static final int YIELDS = 16;
     private static final long SLEEP_NANOS = 50_000;
-    /** A waiting thread looks at the owner's stack once in this number of rounds, 0.1 s at least. */
+    /** A waiting thread reads the owner's stack once in this number of rounds, which take 0.1 s at least. */
     private static final int ROUNDS_PER_LOOK = 2000;
 
     private static final String LIBRARY = "org.mmapqueue.";
@@ -67,7 +69,7 @@ public final class SpinLock {
         try {
             OWNER.setRelease(this, null);
         } catch (StackOverflowError e) {
-            owner = null; // a store needs no frame
+            owner = null; // one store, which cannot fail at the end of the stack
         }
     }
 
@@ -105,7 +107,7 @@ public final class SpinLock {
         return holder instanceof Suspect suspect && suspect.hasLeft() && OWNER.compareAndSet(this, suspect, self);
     }
 
-    /** Keeps the padding from being taken for unused. */
+    /** Reads the padding, so that the compiler does not remove it as unused. */
     long padding() {
         return p00 + p01 + p02 + p03 + p04 + p05 + p06 + p10 + p11 + p12 + p13 + p14 + p15 + p16;
     }

@@ -8,11 +8,11 @@ import org.mmapqueue.io.StackRoom;
 
 /**
  * Counts milliseconds, for callers that would otherwise read the clock at each call: while the count is unchanged, a
- * time read before is about 1 ms old at most. It counts for a while after {@link #want}; then its thread sleeps, and
+ * time read before is at most about 1 ms old. It counts for a while after {@link #want}; then its thread sleeps, and
  * later ends. Safe for any number of threads.
  */
 public class Ticker {
-    /** What {@link #ticks} is while nothing is counted. */
+    /** Value of {@link #ticks} while nothing is counted. */
     public static final long STOPPED = -1;
     /** The ticker of this process, for all queues. */
     public static final Ticker SHARED = new Ticker(TimeUnit.SECONDS.toNanos(10));
@@ -24,31 +24,31 @@ public class Ticker {
     private final AtomicReference<Thread> runner = new AtomicReference<>();
     private volatile long ticks = STOPPED;
     private volatile boolean wanted;
-    /** Ticks ever counted, by all threads: no count repeats. The runner's. */
+    /** Number of ticks ever counted, so that no count repeats. Accessed by the running thread alone. */
     private long count;
 
     /**
-     * A stopped ticker.
+     * Makes a stopped ticker.
      *
-     * @param lingerNanos ns without {@link #want} after which the thread ends
+     * @param lingerNanos time in ns without {@link #want} after which the thread ends
      */
     public Ticker(long lingerNanos) {
         this.lingerNanos = lingerNanos;
     }
 
-    /** Ticks up to now, of about 1 ms each; {@link #STOPPED} while stopped. */
+    /** Number of ticks so far, of about 1 ms each; {@link #STOPPED} while stopped. */
     public long ticks() {
         return ticks;
     }
 
-    /** Starts counting soon, for some ms from now on. */
+    /** Requests ticks: counting starts soon, and continues for some ms. */
     public void want() {
         if (wanted) {
             return;
         }
-        StackRoom.ensure(); // no later call would wake it
+        StackRoom.ensure(); // before wanted is set: no later call would wake the thread
         wanted = true;
-        // The runner stores STOPPED, then loads wanted; here the store of wanted comes first.
+        // The thread stores STOPPED, then loads wanted; here wanted is stored first, so one of the two sees the other.
         if (ticks == STOPPED) {
             Thread asleep = runner.get();
             if (asleep == null) {
@@ -68,7 +68,8 @@ public class Ticker {
                 thread.start();
             }
         } catch (OutOfMemoryError e) {
-            // No thread: callers read the clock themselves from now on. A retry at each push would be slow.
+            // No thread could be started: callers read the clock themselves from now on. A retry at each push would be
+            // slow.
         }
     }
 
@@ -78,10 +79,10 @@ public class Ticker {
             do {
                 count();
                 runner.set(null);
-                // want() may have found this thread a moment ago, and rely on it.
+                // A concurrent want() may have seen this thread as running, and rely on it.
             } while (wanted && runner.compareAndSet(null, self));
         } finally {
-            // Also after an OutOfMemoryError: an unchanging count would stop the time.
+            // Also after an OutOfMemoryError: a count that stays unchanged would freeze the callers' time.
             ticks = STOPPED;
             runner.compareAndSet(self, null);
         }
@@ -102,7 +103,7 @@ public class Ticker {
                 continue;
             }
             ticks = ++count;
-            // To the beginning of the next ms, where the system clock changes.
+            // Sleeps to the start of the next ms, when the system clock changes.
             LockSupport.parkNanos(this, MILLI_NANOS - Instant.now().getNano() % MILLI_NANOS);
         }
     }

@@ -1,8 +1,8 @@
 package org.mmapqueue.concurrent;
 
-/** How a thread waits for a record or for room: what it gives for waking early. */
+/** How a thread waits for a record or for room: the trade of processor time for latency. */
 public enum WaitStrategy {
-    /** Looks again and again, and takes a whole core for it. */
+    /** Checks again and again, and occupies a whole core. */
     SPIN,
     /** Spins and yields for some microseconds, then sleeps until it is woken. */
     BACKOFF,

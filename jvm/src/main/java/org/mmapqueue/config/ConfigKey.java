@@ -10,9 +10,9 @@ import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.segment.RecordDescriptor;
 
 /**
- * The configuration keys with their defaults and ranges. Satellite has six of them, with these names and defaults. In
- * version 2 the defaults of four follow from the capacity: segment_size, queue_capacity_segments, max_in_mem_segments
- * and max_event_size.
+ * The configuration keys with their defaults and ranges. Six of them are Satellite's, with its names and defaults. In
+ * version 2 the defaults of four keys are derived from the capacity: segment_size, queue_capacity_segments,
+ * max_in_mem_segments and max_event_size.
  */
 public enum ConfigKey {
     CAPACITY(Kind.SIZE, "536870912", 8192, 1L << 60),
@@ -122,7 +122,10 @@ public enum ConfigKey {
         };
     }
 
-    /** The value in normal form, rounded for the two keys that are; throws ConfigException when it is out of range. */
+    /**
+     * The value in normal form, with sizes rounded where the key allows it; throws ConfigException when it is out of
+     * range.
+     */
     public String normal(String text) {
         if (text == null) {
             throw new ConfigException(keyName(), "null", range());

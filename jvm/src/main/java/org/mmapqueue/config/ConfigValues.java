@@ -18,13 +18,13 @@ public final class ConfigValues {
         this.values = values;
     }
 
-    /** No key is set. */
+    /** Returns a configuration in which only queue_dir is set. */
     public static ConfigValues of(Path queueDir) {
         return new ConfigValues(queueDir, Map.of());
     }
 
     /**
-     * Keys and values as text.
+     * Parses keys and values.
      *
      * @param options keys as in docs/reference/configuration.md
      * @param defaultDir the value of queue_dir when the options do not set it
@@ -50,7 +50,7 @@ public final class ConfigValues {
     }
 
     /**
-     * A copy with one key set.
+     * Returns a copy with one key set.
      *
      * @throws ConfigException when the value is out of range
      */
@@ -66,7 +66,7 @@ public final class ConfigValues {
         return with(key, Long.toString(value));
     }
 
-    /** A copy with a value for a key that is not set; this object when it is set. */
+    /** Returns a copy with a value for a key that is not set; returns this object when the key is set. */
     public ConfigValues orElse(ConfigKey key, long value) {
         return isSet(key) ? this : with(key, value);
     }

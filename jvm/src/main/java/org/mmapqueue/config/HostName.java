@@ -4,14 +4,14 @@ import java.net.InetAddress;
 import java.net.UnknownHostException;
 import org.mmapqueue.errors.ConfigException;
 
-/** The name of this machine in an archive. */
+/** The name under which this machine is registered in an archive. */
 public final class HostName {
     private HostName() {}
 
     /**
-     * A name that was given, or the machine's own.
+     * Returns the given name, or the machine's host name.
      *
-     * @param given empty for the machine's own
+     * @param given the name; empty for the machine's host name
      * @throws ConfigException if the machine has none, or the name is not allowed
      */
     public static String of(String given) {

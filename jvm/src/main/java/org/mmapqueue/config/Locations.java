@@ -14,7 +14,7 @@ public final class Locations {
 
     private Locations() {}
 
-    /** The URI of a local path or of a URI. Throws ConfigException with this key for other texts. */
+    /** Parses a local path or a URI. Throws ConfigException with this key for other texts. */
     public static URI of(String key, String text) {
         String normal = normal(key, text);
         if (normal.isEmpty()) {
@@ -23,20 +23,20 @@ public final class Locations {
         return URI.create(normal);
     }
 
-    /** Whether a location is a local directory that another one holds, or is it. */
+    /** Whether a location is a local directory inside {@code directory}, or that directory. */
     static boolean isIn(String normal, Path directory) {
         URI uri = URI.create(normal);
         return "file".equals(uri.getScheme())
                 && Path.of(uri).startsWith(directory.toAbsolutePath().normalize());
     }
 
-    /** As {@link #of}, as text without a slash at its end; empty for an empty text. */
+    /** As {@link #of}, as text without a trailing slash; empty for an empty text. */
     static String normal(String key, String text) {
         try {
             if (text.isEmpty()) {
                 return text;
             }
-            // One letter and a colon would be a drive.
+            // A single letter and a colon would be a drive, so a scheme has two letters or more.
             URI uri = text.matches("[A-Za-z][A-Za-z0-9+.-]+:.*")
                     ? new URI(text).normalize()
                     : Path.of(text).toAbsolutePath().normalize().toUri();

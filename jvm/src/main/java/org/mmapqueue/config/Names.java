@@ -13,7 +13,7 @@ public final class Names {
     /**
      * Checks a name.
      *
-     * @param what the key of the error: what has the name
+     * @param what the kind of thing that is named, as the key of the exception
      * @throws ConfigException when the name is not allowed
      */
     public static void check(String what, String name) {

@@ -12,17 +12,17 @@ import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
 
 /**
- * The values that an open queue works with: what was set, else what the directory has, else the defaults.
+ * The settings of an open queue: values that were set, else those of the directory, else the defaults. Immutable.
  *
  * @param geometry the ring
- * @param maxInMemSegments segments mapped at most
- * @param flushPeriodMillis in ms
- * @param flushCeilingNum in records
- * @param maxEventSize in bytes
- * @param timestamps whether records get one
+ * @param maxInMemSegments the most segments mapped at once
+ * @param flushPeriodMillis the longest time until a record is fsynced, in ms
+ * @param flushCeilingNum the number of unsynced records that starts a flush
+ * @param maxEventSize the largest payload, in bytes
+ * @param timestamps whether records get timestamps
  * @param v1RecoverWriting whether recovery of version 1 ends at the writing position instead of the recovery point
  * @param readOnly whether another process writes
- * @param delivery what consumers of this process do with records that are not acked
+ * @param delivery limits and leases of the consumers of this process
  * @param maxConsumerLag bytes of the log that a consumer may lag; 0 for no limit
  * @param maxAgeMillis age in ms from which records are dropped that are not acked; 0 for no limit
  * @param retention how many acked records are retained
@@ -50,11 +50,11 @@ public record Settings(
         Archiving archiving) {
 
     /**
-     * What a consumer does with records that are not acked, or damaged.
+     * How a consumer treats records that are not acked, and damaged records.
      *
-     * @param maxUnacked records from the first one that is not acked to the last one that was popped
+     * @param maxUnacked the most records from the first unacked one to the last popped one
      * @param visibilityMillis visibility timeout in ms; 0 for none
-     * @param maxAttempts times that a record is delivered; 0 for no limit
+     * @param maxAttempts the most deliveries of a record; 0 for no limit
      * @param deadLetterDir the dead-letter queue, or null
      * @param skipsDamage whether damaged records are skipped instead of thrown
      */
@@ -67,7 +67,7 @@ public record Settings(
                 throw new ConfigException(
                         maxAttempts > 0 ? "dead_letter_dir" : "max_attempts",
                         maxAttempts > 0 ? directory : Integer.toString(maxAttempts),
-                        "both set, or neither: what was handed out max_attempts times goes to dead_letter_dir");
+                        "both set, or neither: records delivered max_attempts times go to dead_letter_dir");
             }
             if (!directory.isEmpty() && isSame(Path.of(directory), config.queueDir())) {
                 throw new ConfigException("dead_letter_dir", directory, "another directory than the queue's own");
@@ -80,7 +80,7 @@ public record Settings(
                     config.text(ConfigKey.ON_DAMAGE).equals("skip"));
         }
 
-        /** What a dead_letter_dir leads to. */
+        /** The real path of a dead-letter directory, without symbolic links. */
         public static Path realPath(Path deadLetters) {
             try {
                 return RealPath.of(deadLetters);
@@ -98,8 +98,8 @@ public record Settings(
     /**
      * How many acked records are retained.
      *
-     * @param millis age in ms up to which they are; 0 when age does not count
-     * @param bytes of the log, up to its end, that are; 0 when size does not count
+     * @param millis age in ms up to which acked records are retained; 0 for no limit by age
+     * @param bytes bytes before the log end that are retained although acked; 0 for no limit by size
      */
     public record Retention(long millis, long bytes) {
         boolean isOff() {
@@ -108,14 +108,14 @@ public record Settings(
     }
 
     /**
-     * Where durable records are shipped to, and how.
+     * The archive into which durable records are shipped, and how.
      *
      * @param uri the archive's directory; empty for nowhere
-     * @param host the name under which this host is registered there; empty for the machine's own
-     * @param codec how runs are compressed: none or zstd
+     * @param host the name under which this host is registered there; empty for the machine's host name
+     * @param codec the compression of runs: none or zstd
      * @param retainMillis age in ms from which runs are deleted that every query has committed; 0 for never
      * @param periodMillis ms between two runs while there are records
-     * @param bytes of records that are shipped before the period is over
+     * @param bytes bytes of records that are shipped before the period is over
      */
     public record Archiving(String uri, String host, String codec, long retainMillis, long periodMillis, int bytes) {
         private static final List<ConfigKey> OPTIONS = List.of(
@@ -125,7 +125,7 @@ public record Settings(
                 ConfigKey.SHIP_PERIOD,
                 ConfigKey.SHIP_BYTES);
 
-        /** Keys that drop records which are not shipped yet. */
+        /** Keys that would drop records before they are shipped. */
         private static final List<ConfigKey> DROPPING = List.of(ConfigKey.MAX_CONSUMER_LAG, ConfigKey.MAX_AGE);
 
         static Archiving of(ConfigValues config, Format format) {
@@ -167,7 +167,7 @@ public record Settings(
         }
     }
 
-    /** For a directory that holds no queue yet. */
+    /** Returns the settings for a directory that holds no queue yet. */
     public static Settings forNew(ConfigValues config) {
         Geometry geometry = Sizing.ofNew(config);
         return of(
@@ -178,9 +178,9 @@ public record Settings(
     }
 
     /**
-     * For a directory that holds a queue.
+     * Returns the settings for a directory that holds a queue.
      *
-     * @throws ConfigException when a set key differs from what the queue was made with
+     * @throws ConfigException when a set key differs from the value that the queue was created with
      */
     public static Settings forExisting(ConfigValues config, MetaFields found) {
         checkSame(config, ConfigKey.FORMAT_VERSION, found.version());
@@ -213,7 +213,7 @@ public record Settings(
             throw new ConfigException(
                     "retain_ms",
                     Long.toString(retention.millis),
-                    "0, or timestamps = true: without them nobody knows how old a record is");
+                    "0, or timestamps = true: without them the age of a record is unknown");
         }
         long maxAgeMillis = config.number(ConfigKey.MAX_AGE);
         if (maxAgeMillis > 0 && !timestamps) {
@@ -268,7 +268,8 @@ public record Settings(
     }
 
     /**
-     * Whether a key that is set has the value that is in effect here. A capacity may be less by less than a segment.
+     * Whether a set key agrees with these settings. A capacity may be smaller by less than one segment, as it is
+     * rounded up.
      */
     public boolean isInEffect(ConfigKey key, ConfigValues config) {
         return key == ConfigKey.CAPACITY

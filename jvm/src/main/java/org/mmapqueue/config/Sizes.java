@@ -5,7 +5,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.mmapqueue.errors.ConfigException;
 
-/** Sizes in bytes as people write them: 131072, 128k, 16m, 1g (powers of 1024; "kb" and "kib" mean "k"). */
+/** Parses sizes in bytes: 131072, 128k, 16m, 1g (powers of 1024; "kb" and "kib" mean "k"). */
 final class Sizes {
     private static final Pattern SIZE = Pattern.compile("\\s*(\\d{1,19})\\s*(?:([kmg])(?:i?b)?|b)?\\s*");
 

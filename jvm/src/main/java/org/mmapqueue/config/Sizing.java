@@ -6,21 +6,21 @@ import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.RecordDescriptor;
 
 /**
- * The sizes of a ring. In version 2, those that are not set follow from the capacity; in version 1, they are
+ * Derives the sizes of a ring. In version 2, sizes that are not set follow from the capacity; in version 1, they are
  * Satellite's defaults. docs/reference/configuration.md has the rules.
  */
 final class Sizing {
     private static final int PAGE = 4096;
     private static final int LEAST_SEGMENT = 1 << 20;
     private static final int LARGEST_SEGMENT = 64 << 20;
-    /** A ring below this capacity has {@link #FEW_SEGMENTS} of less than the least size. */
+    /** A ring below this capacity has {@link #FEW_SEGMENTS} segments, smaller than the least default size. */
     private static final long SMALL_RING = 8L << 20;
 
     private static final int FEW_SEGMENTS = 8;
     private static final int MOST_SEGMENTS = 64;
-    /** Bytes of address space for mappings, or the least number of segments if these are more. */
+    /** Address space for mappings in bytes; the least number of segments may exceed it. */
     private static final long MAPPED_BYTES = 1L << 30;
-    /** Each mapped segment has a file descriptor and an entry in the kernel's table of mappings. */
+    /** The most mapped segments: each has a file descriptor and an entry in the kernel's table of mappings. */
     private static final int MOST_MAPPED = 1024;
 
     private static final int LEAST_MAPPED = 10;
@@ -28,7 +28,7 @@ final class Sizing {
 
     private Sizing() {}
 
-    /** The ring of a new directory. */
+    /** The geometry of a new directory's ring. */
     static Geometry ofNew(ConfigValues config) {
         Format format = Format.of((int) config.number(ConfigKey.FORMAT_VERSION));
         boolean isSized = config.isSet(ConfigKey.CAPACITY);
@@ -52,7 +52,7 @@ final class Sizing {
         return new Geometry(format, (int) size, (int) segments);
     }
 
-    // Capacity beyond what queue_capacity_segments allows, or in contradiction to it.
+    // Throws for a capacity that exceeds what queue_capacity_segments allows, or contradicts it.
     private static void check(ConfigValues config, long size, long segments) {
         if (!config.isSet(ConfigKey.CAPACITY)) {
             return;
@@ -74,7 +74,7 @@ final class Sizing {
         }
     }
 
-    /** Whether a ring has the capacity that is set, rounded up to whole segments. */
+    /** Whether a ring has the capacity that is set, once that is rounded up to whole segments. */
     static boolean isCapacity(ConfigValues config, long segmentSize, long segments) {
         return segments(config.number(ConfigKey.CAPACITY), segmentSize) == segments;
     }
@@ -87,7 +87,10 @@ final class Sizing {
         return segments(bytes, PAGE) * PAGE;
     }
 
-    /** 1 to 64 MiB, a power of two: at most 64 segments, unless the largest are too small for that. */
+    /**
+     * The default segment size: a power of two, 1 to 64 MiB, such that the ring has at most 64 segments if the largest
+     * size allows it.
+     */
     private static long segmentSize(long capacity) {
         if (capacity < SMALL_RING) {
             return Math.max(PAGE, pages(segments(capacity, FEW_SEGMENTS)));
@@ -116,7 +119,7 @@ final class Sizing {
         return (int) Math.min(MAX_EVENT_SIZE, room(ring));
     }
 
-    /** Bytes of the largest payload that fits beside a segment which is not quite acked yet. */
+    /** Bytes of the largest payload that fits while one segment is still partly unacked. */
     static long room(Geometry ring) {
         long overhead = 2L * RecordDescriptor.HEADER + RecordDescriptor.HEADER - 1;
         return (ring.capacity() - 1L) * ring.dataBytes() - overhead;

@@ -29,12 +29,12 @@ final class CommittedPosition {
     private final DamagePolicy damage;
     private final AtomicLong committedOffset = new AtomicLong();
     private long committed;
-    /** Records were dropped before the consumer was opened, so its committed offset is not known. */
+    /** Whether records were dropped before the consumer was opened, so that the committed offset is unknown. */
     private boolean committedIsUnknown;
-    /** Incremented when the consumer moves: records popped before are not in flight any more. */
+    /** Incremented when the consumer moves: records popped before the move are no longer in flight. */
     private int placements;
 
-    /** Starts at the position of the cursors; {@link #moveToNeeded} moves the reader there. */
+    /** Starts at the position of the cursors; {@link #moveToNeeded} then moves the reader there. */
     CommittedPosition(
             String name,
             ConsumerCursors cursors,
@@ -58,27 +58,27 @@ final class CommittedPosition {
         committedIsUnknown = cursors.dropped() > committed;
     }
 
-    /** The offset of the first record that is not acked. Any thread. */
+    /** The committed offset: that of the first record that is not acked. Any thread. */
     long offset() {
         return committedOffset.get();
     }
 
-    /** The position past which that record begins. */
+    /** The position after which that record begins. */
     long position() {
         return committed;
     }
 
-    /** How often the consumer has moved. */
+    /** Number of times that the consumer has moved. */
     int placements() {
         return placements;
     }
 
-    /** Moves to a record; returns false if the writer has reclaimed its segment since. */
+    /** Moves to a record; returns false if the writer has reclaimed the record's segment. */
     boolean seek(RandomAccessReader.OffsetPosition target, Registry registry) throws IOException {
         if (!registry.move(cursors, target.position())) {
             return false;
         }
-        // From here on nothing may fail: the cursors are ahead of the state in memory.
+        // Nothing may fail from here on: the cursors are ahead of the state in memory.
         committed = target.position();
         moveTo(committed, target.offset());
         return true;
@@ -87,7 +87,7 @@ final class CommittedPosition {
     /** Commits every record before an offset, popped or not. Records after it stay in flight. */
     void passTo(RandomAccessReader.OffsetPosition target, Registry registry) throws IOException {
         if (isDropped()) {
-            dropped(); // its exception says that records are gone, as the caller wants
+            dropped(); // ignores the exception: the caller wants these records gone
         }
         if (target.offset() <= offset()) {
             return;
@@ -99,7 +99,10 @@ final class CommittedPosition {
         }
     }
 
-    /** Moves to the oldest record that the consumer needs, though the writer may drop records; returns its position. */
+    /**
+     * Moves to the oldest record that the consumer needs, while the writer may drop records; returns the record's
+     * position.
+     */
     long moveToNeeded() {
         while (true) {
             long position = cursors.needed();
@@ -121,9 +124,9 @@ final class CommittedPosition {
     }
 
     /**
-     * Acks every record up to one.
+     * Acks every record up to and including one.
      *
-     * @return whether a segment has become free, or room in the window
+     * @return whether a segment was released, or room in the window
      */
     boolean ack(long offset) throws IOException {
         checkPopped(offset, "ack");
@@ -131,7 +134,7 @@ final class CommittedPosition {
     }
 
     /**
-     * Acks records, each alone; none if one was not popped.
+     * Acks single records; acks none if one of them was not popped.
      *
      * @return as {@link #ack}
      */
@@ -149,7 +152,7 @@ final class CommittedPosition {
         return commitIfBehind(window.first());
     }
 
-    // Also what an earlier ack left that failed before it was stored.
+    // Stores the committed position; also for an earlier ack that failed before storing it.
     private boolean commitIfBehind(long acked) throws IOException {
         return acked > committedOffset.getPlain() && commit(acked);
     }
@@ -160,7 +163,7 @@ final class CommittedPosition {
         long position = first == window.next() ? fetcher.position() : redelivery.positionOf(first);
         boolean frees = geometry.segmentOf(position) != geometry.segmentOf(committed);
         if (position > cursors.reading()) {
-            cursors.reading(position); // the reader has passed a pad since the last record
+            cursors.reading(position); // the reader may have passed a pad after the last record
         }
         cursors.committed(position);
         committed = position;
@@ -170,19 +173,22 @@ final class CommittedPosition {
         return frees || wasFull;
     }
 
-    /** Whether the writer has dropped records since the last {@link #dropped}. */
+    /** Whether the writer has dropped records since the last call of {@link #dropped}. */
     boolean isDropped() {
         return cursors.dropped() > committed;
     }
 
-    /** The exception to throw for damage: segments of dropped records may hold later records by now. */
+    /**
+     * The exception to throw for damage: segments of dropped records may hold later records already, which is no
+     * damage.
+     */
     MmapQueueException orDropped(CorruptException e, boolean closed) {
         return !closed && isDropped() ? dropped() : e;
     }
 
-    /** Moves to the oldest record that is left, and commits it; returns the exception to throw. */
+    /** Moves to the oldest record that is retained, and commits that position; returns the exception to throw. */
     DroppedException dropped() {
-        // Before committed is stored: from then on the writer counts a drop as a new one.
+        // Loaded before committed is stored: from then on the writer counts a drop as a new one.
         long first = committedIsUnknown ? cursors.droppedFirst() : window.first();
         do {
             committed = moveToNeeded();
@@ -192,7 +198,7 @@ final class CommittedPosition {
         return new DroppedException(name, first, window.first() - 1);
     }
 
-    /** Throws when a record was not popped. */
+    /** Throws OutOfRangeException when a record was not popped. */
     void checkPopped(long offset, String what) {
         if (offset < 0 || offset >= window.next()) {
             throw outOfRange(what + " by consumer " + name + " of a record that it has not popped", offset);

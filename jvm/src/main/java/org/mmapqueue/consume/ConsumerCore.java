@@ -23,8 +23,8 @@ import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.registry.Registry;
 
 /**
- * One consumer in the process that owns it. Any number of threads: they move the reading position one at a time, under
- * the lock, and each record goes to one of them. Requeued records come before new ones.
+ * One consumer in the process that owns it. Safe for any number of threads: each record goes to one of them, as the
+ * lock lets one thread at a time move the reading position. Requeued records come before new ones.
  */
 public final class ConsumerCore extends BatchSource implements Closeable {
     private static final long NEVER = Long.MAX_VALUE;
@@ -45,11 +45,11 @@ public final class ConsumerCore extends BatchSource implements Closeable {
     private volatile boolean closed;
 
     /**
-     * A consumer at its committed position, with the in-flight records that its last clean close has saved.
+     * Starts at the committed position, with the in-flight records that the last clean close has saved.
      *
-     * @param delivery what it does with records that are not acked
+     * @param delivery limits and leases of records that are not acked
      * @param inFlightFile where a clean close saves in-flight records, or null
-     * @param ownership closed with the consumer
+     * @param ownership released when the consumer is closed
      */
     public ConsumerCore(
             String name,
@@ -101,7 +101,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         return damage.skipped();
     }
 
-    /** What is counted since this process opened the consumer. */
+    /** What was counted since this process opened the consumer. */
     public ConsumerMeters meters() {
         return meters;
     }
@@ -122,7 +122,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         return locked(window::unacked);
     }
 
-    /** Records to pop, requeued ones included, while the log end is {@code end}. */
+    /** The number of records to pop, requeued ones included, if the log ends at offset {@code end}. */
     public long size(long end) {
         return locked(() -> Math.max(0, end - window.next() - saved.acked(window.next())) + window.requeued());
     }
@@ -142,7 +142,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         }
     }
 
-    /** Pops one record; null if there is none. */
+    /** Pops one record; null if none is available. */
     public Message poll() {
         Message[] one = {null};
         MessageHandler keep = (offset, timestamp, data, start, length, attempts) ->
@@ -161,7 +161,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
     }
 
     /**
-     * Pops at most {@code maxRecords} and {@code maxBytes}, but at least one record if there is one. The handler is
+     * Pops at most {@code maxRecords} and {@code maxBytes}, but at least one record if one is available. The handler is
      * called without the lock. If it throws, the records that it did not get are released.
      *
      * @param own whether each record is in an array of its own, which the handler may keep
@@ -171,7 +171,8 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         return deliver(0, maxRecords, maxBytes, own, handler);
     }
 
-    // Null if max_unacked allows no more. Only the first batch of a call throws; the next call meets a later error.
+    // Null if max_unacked allows no more. Only the first batch of a call throws; a later error is left to the next
+    // call.
     @Override
     protected RecordBatch fetch(long offset, int maxRecords, long maxBytes, boolean own, boolean first) {
         lock.lock();
@@ -201,7 +202,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         }
     }
 
-    // Such records are released, unless the consumer was moved or closed since.
+    // Releases the records that the handler did not get, unless the consumer was moved or closed since.
     @Override
     protected void undelivered(RecordBatch batch) {
         locked(() -> {
@@ -220,13 +221,13 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         try {
             return !isUsable() || fetcher.hasNext();
         } catch (IOException | RuntimeException | InternalError e) {
-            return true; // the following pop throws it
+            return true; // the next pop throws the error
         } finally {
             lock.unlock();
         }
     }
 
-    /** The System.nanoTime at which the next redelivery is due, at the earliest. */
+    /** Earliest System.nanoTime at which a redelivery may be due. */
     public long quietUntil() {
         long millis = locked(redelivery::quietMillis);
         return System.nanoTime() + (millis == NEVER ? NEVER / 2 : TimeUnit.MILLISECONDS.toNanos(millis));
@@ -236,12 +237,15 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         return committed.limit();
     }
 
-    /** Acks every record up to {@code offset}; returns whether space or room in the window became free. */
+    /**
+     * Acks every record up to and including {@code offset}; returns whether a segment was released, or room in the
+     * window.
+     */
     public boolean ack(long offset) {
         return ack(offset, null);
     }
 
-    /** Acks these records alone; returns whether space or room in the window became free. */
+    /** Acks only these records; returns whether a segment was released, or room in the window. */
     public boolean ackSingle(long... offsets) {
         return ack(-1, offsets);
     }
@@ -258,7 +262,10 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         }
     }
 
-    /** Requeues a record; returns whether the caller must move it to the dead-letter queue instead. */
+    /**
+     * Requeues a record; returns true if its attempts are used up, so that the caller must move it to the dead-letter
+     * queue.
+     */
     public boolean nack(long offset, long delayNanos) {
         return locked(() -> {
             checkUsable();
@@ -289,7 +296,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         return redelivery.hasDeadLetters();
     }
 
-    /** The next record for the dead-letter queue, or null; also after a drop, which the consumer's next call throws. */
+    /** The next record for the dead-letter queue; null for none, and after a drop, which the consumer's next call throws. */
     Message nextDeadLetter() {
         return locked(() -> {
             try {
@@ -303,12 +310,12 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         });
     }
 
-    /** The dead-letter queue has a record: it is acked, unless the consumer was moved, closed or dropped since. */
+    /** Acks a record that the dead-letter queue has, unless the consumer was moved, closed or dropped since. */
     void deadLettered(long offset) {
         locked(() -> isUsable() && redelivery.isDead(offset) && committed.ackSingle(new long[] {offset}));
     }
 
-    /** The dead-letter queue did not take a record: it is redelivered after a delay. */
+    /** Requeues, after a delay, a record that the dead-letter queue did not take. */
     void retryDeadLetter(long offset) {
         locked(() -> redelivery.retryDeadLetter(offset));
     }
@@ -321,7 +328,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         });
     }
 
-    /** Moves to a record; returns false if the writer has reclaimed its segment since. */
+    /** Moves to a record; returns false if the writer has reclaimed the record's segment. */
     boolean seek(RandomAccessReader.OffsetPosition target, Registry registry) {
         return locked(() -> {
             checkUsable();
@@ -355,7 +362,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         return !closed && !committed.isDropped();
     }
 
-    // The exception to throw for a failed read. An unexplained fault in a mapping is thrown as it is.
+    // The exception to throw for a failed read. An unexplained fault in a mapping is rethrown unchanged.
     private MmapQueueException explained(Throwable e) {
         if (e instanceof CorruptException damage) {
             return committed.orDropped(damage, closed);
@@ -363,7 +370,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         if (e instanceof InternalError fault) {
             return log.explain(fault);
         }
-        return new MmapQueueException("consumer " + name + " could not read on: " + e, e);
+        return new MmapQueueException("consumer " + name + " could not continue reading: " + e, e);
     }
 
     /** Waits for the running call; later calls throw ClosedException. */
@@ -379,12 +386,12 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         } finally {
             lock.unlock();
             if (closed) {
-                ownership.close(); // again, when an error has cut off the first close
+                ownership.close(); // again: an error may have cut off the first close
             }
         }
     }
 
-    // Other processes see in the page that nothing is in flight. Version 1 leaves it to the next open.
+    // Shows other processes, in the consumer's page, that nothing is in flight. In version 1 the next open does that.
     private void resetReading() {
         if (inFlightFile != null) {
             cursors.reading(committed.position());

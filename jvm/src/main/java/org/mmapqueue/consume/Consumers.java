@@ -33,19 +33,19 @@ import org.mmapqueue.registry.Registry;
 import org.mmapqueue.segment.Format;
 
 /**
- * The consumers that this process owns. Any number of threads.
+ * The consumers that this process owns. Safe for any number of threads.
  *
- * <p>Any process creates and deletes consumers. The first process that opens a consumer owns it: it holds the OS lock
+ * <p>Any process creates and deletes consumers. The process that opens a consumer first owns it: it holds the OS lock
  * consumers/&lt;name&gt;.lock.
  */
 public final class Consumers implements Closeable {
     private static final String LOCK_SUFFIX = ".lock";
-    /** No consumer has this name. */
+    /** The lock file of deletions. No consumer can have this name. */
     private static final String DELETE_LOCK = ".delete.lock";
 
     private static final int DELETE_TRIES = 500;
     private static final long DELETE_WAIT_NANOS = 10_000_000;
-    /** Mapped segments for others: two for the writer, one for a reader that follows a record. */
+    /** Mapped segments for uses other than consumers: two for the writer, one for a reader that follows a record. */
     private static final int SEGMENTS_RESERVED = 3;
 
     private final Storage storage;
@@ -56,7 +56,7 @@ public final class Consumers implements Closeable {
     // Changed under the monitor; read by any thread.
     private final Map<String, ConsumerCore> open = new ConcurrentHashMap<>();
     private boolean stopped;
-    /** Raises the limit of mapped segments. */
+    /** Raises the limit of mapped segments to a number. */
     private IntConsumer mappedLimit = segments -> {};
 
     public Consumers(Storage storage, Settings settings, MetaPage meta, Registry registry) {
@@ -67,14 +67,14 @@ public final class Consumers implements Closeable {
         this.registry = registry;
     }
 
-    /** Sets the call that raises the limit of mapped segments when more consumers are opened. */
+    /** Sets the function that raises the limit of mapped segments when more consumers are opened. */
     public void growBy(IntConsumer limit) {
         mappedLimit = limit;
     }
 
-    /** The segments of the reading positions. */
+    /** The segments of all consumers' reading positions. */
     public long[] readingSegments() {
-        // Including consumers of other processes: a few segments mapped without use cost little.
+        // Includes consumers of other processes: a few segments mapped without use cost little.
         List<Registry.Named> all = registry.all();
         long[] ids = new long[all.size()];
         for (int i = 0; i < ids.length; i++) {
@@ -83,7 +83,7 @@ public final class Consumers implements Closeable {
         return ids;
     }
 
-    /** Opens a consumer, which this process owns from now on; creates it if it does not exist. */
+    /** Opens a consumer, which this process then owns; creates it if it does not exist. */
     public synchronized ConsumerCore get(String name, StartAt start, Log log) throws IOException {
         checkOpen();
         ConsumerCore core = open.get(name);
@@ -123,7 +123,7 @@ public final class Consumers implements Closeable {
 
     private Closeable own(String name) throws IOException {
         if (!format.hasNamedConsumers()) {
-            return () -> {}; // the writer alone opens the directory, and Satellite knows no lock files
+            return () -> {}; // only one process opens a directory of version 1, and Satellite has no lock files
         }
         registry.refuseLink();
         if (!Files.isDirectory(registry.directory())) {
@@ -162,7 +162,7 @@ public final class Consumers implements Closeable {
             try {
                 whileHolding(own(name), () -> page(name, start, log));
             } catch (LockedException e) {
-                // Another process creates it, or has created it and owns it.
+                // Another process creates the consumer, or has created it and owns it.
                 registry.refresh();
                 if (registry.find(name) == null) {
                     throw e;
@@ -195,8 +195,8 @@ public final class Consumers implements Closeable {
                 }));
     }
 
-    // One deletion at a time, of all processes: that of the last consumer sets the position from which the log is
-    // retained.
+    // Allows one deletion at a time, of all processes: the deletion of the last consumer sets the position from which
+    // the log is retained.
     private void whileDeleting(Work work) throws IOException {
         for (int tries = 1; ; tries++) {
             try {
@@ -223,7 +223,7 @@ public final class Consumers implements Closeable {
         }
     }
 
-    /** Closes a consumer and gives up its ownership. */
+    /** Closes a consumer, and releases its ownership. */
     public synchronized void release(ConsumerCore core) throws IOException {
         if (open.remove(core.name(), core)) {
             core.close();
@@ -260,7 +260,7 @@ public final class Consumers implements Closeable {
         }
         boolean moved = false;
         while (!moved) {
-            // If the writer has reclaimed the position since, the next round finds another one, or throws.
+            // If the writer has reclaimed the position, the next round finds another one, or throws.
             moved = core.seek(log.locate(target), registry);
         }
     }
@@ -273,10 +273,11 @@ public final class Consumers implements Closeable {
     }
 
     /**
-     * Commits every record before an offset, for all consumers; without one, no record before it is retained any more.
+     * Commits every record before an offset, for all consumers; without a consumer, no record before it is retained any
+     * more.
      *
      * @param end the offset, at most that of the log end
-     * @return records from the first one that some consumer had not acked
+     * @return the number of records from the first one that some consumer had not acked up to {@code end}
      * @throws LockedException if another process owns a consumer; no consumer has moved then
      */
     public synchronized long purge(Log log, long end) throws IOException {
@@ -337,12 +338,12 @@ public final class Consumers implements Closeable {
         return Math.max(0, end - held);
     }
 
-    /** Whether this process owns a consumer now. */
+    /** Whether this process owns a consumer. */
     public boolean owns(String name) {
         return open.containsKey(Objects.requireNonNull(name, "consumer"));
     }
 
-    /** The consumers that this process owns now. */
+    /** The consumers that this process owns. */
     public List<ConsumerCore> owned() {
         return new ArrayList<>(open.values());
     }
@@ -359,7 +360,7 @@ public final class Consumers implements Closeable {
         return all;
     }
 
-    /** The greatest read offset of the consumers that this process owns; 0 without one. Takes no lock. */
+    /** The greatest read offset of the consumers that this process owns; 0 if it owns none. Takes no lock. */
     public long greatestReadOffset() {
         long greatest = 0;
         for (ConsumerCore each : open.values()) {
@@ -368,7 +369,7 @@ public final class Consumers implements Closeable {
         return greatest;
     }
 
-    /** Closes all consumers once their running calls have ended; none can be opened any more. */
+    /** Closes all consumers once their running calls have ended; later opens throw ClosedException. */
     public synchronized void stop() throws IOException {
         stopped = true;
         try {

@@ -10,14 +10,17 @@ import org.mmapqueue.log.SkippedDamage;
 import org.mmapqueue.meta.ConsumerCursors;
 
 /**
- * What a consumer does at a damaged record: throws, or continues after the damage. Not thread-safe, except {@link
+ * Decides what a consumer does at a damaged record: throw, or continue after the damage. Not thread-safe, except {@link
  * #skipped}: the consumer's lock guards it.
  */
 final class DamagePolicy {
     private final DamageSkip skip;
     private final ConsumerCursors cursors;
     private final SkippedDamage skipped;
-    /** The positions of the records after the damage, by offset: no walk over the log crosses it. */
+    /**
+     * Offset and position of the first record after each damaged range, because no walk over the log crosses the
+     * damage.
+     */
     private final TreeMap<Long, Long> resumed = new TreeMap<>();
 
     /** @param skip null to throw */
@@ -27,17 +30,17 @@ final class DamagePolicy {
         this.skipped = skipped;
     }
 
-    /** The ranges that were skipped. */
+    /** The damaged ranges that were skipped. */
     SkippedDamage skipped() {
         return skipped;
     }
 
-    /** The consumer has moved. */
+    /** Forgets all positions, because the consumer has moved. */
     void reset() {
         resumed.clear();
     }
 
-    /** The offset of the last record after damage that is not after {@code offset}; -1 for none. */
+    /** The highest known offset after damage that is at most {@code offset}; -1 for none. */
     long floorOffset(long offset) {
         Map.Entry<Long, Long> floor = resumed.floorEntry(offset);
         return floor == null ? -1 : floor.getKey();
@@ -48,7 +51,7 @@ final class DamagePolicy {
         return resumed.floorEntry(offset).getValue();
     }
 
-    /** All records before an offset are acked. */
+    /** Notes that all records before an offset are acked. */
     void acked(long offset) {
         if (!resumed.isEmpty()) {
             resumed.headMap(offset).clear();
@@ -56,7 +59,7 @@ final class DamagePolicy {
     }
 
     /**
-     * The record at which to continue.
+     * Returns the record at which to continue after damage.
      *
      * @param position the position at which reading has failed
      * @param number the offset of the record that begins there
@@ -68,16 +71,17 @@ final class DamagePolicy {
         if (found == null) {
             throw failure;
         }
-        checkSkips(failure); // the search reads segments that may have been dropped since
+        checkSkips(failure); // again: the search read segments that may have been dropped since
         skipped.add(failure, number, found.offset());
         resumed.put(found.offset(), found.position());
         return found;
     }
 
     /**
-     * Whether a record that was popped before is whole; then later walks find it.
+     * Finds a record that was popped before, over damage, so that later walks find it; returns false if it is damaged
+     * itself.
      *
-     * @param from a record before it with a known position
+     * @param from an earlier record with a known position
      * @param reader moves to the record
      * @throws CorruptException the failure, if damage is not skipped, or the record's position is not known
      */
@@ -101,9 +105,10 @@ final class DamagePolicy {
     }
 
     /**
-     * The position after which a record begins that was popped before, over damage; then later walks find it.
+     * Returns the position after which a record begins that was popped before, over damage, so that later walks find
+     * it.
      *
-     * @param from a record before it with a known position
+     * @param from an earlier record with a known position
      * @throws CorruptException the failure, if damage is not skipped, or the record's position is not known
      */
     long positionOf(CorruptException failure, DamageSkip.Found from, long offset) throws IOException {
@@ -124,13 +129,13 @@ final class DamagePolicy {
         return found;
     }
 
-    /** A record that was popped before is damaged. */
+    /** Notes that a record that was popped before is damaged. */
     void lost(CorruptException failure, long offset) {
         checkSkips(failure);
         skipped.add(failure, offset, offset + 1);
     }
 
-    // Segments of dropped records may hold later records: that is no damage.
+    // Throws unless damage is skipped. Segments of dropped records may hold later records: that is no damage.
     private void checkSkips(CorruptException failure) {
         if (skip == null || cursors.dropped() > cursors.committed()) {
             throw failure;

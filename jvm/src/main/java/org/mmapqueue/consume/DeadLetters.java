@@ -15,8 +15,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Moves records with no attempts left to the dead-letter queue, which is opened when it is first needed and then
- * stays open. Any number of threads.
+ * Moves records with no attempts left to the dead-letter queue, which is opened when first needed and then stays open.
+ * Safe for any number of threads.
  */
 public final class DeadLetters implements Closeable {
     private static final Logger LOG = LoggerFactory.getLogger(DeadLetters.class);
@@ -89,7 +89,7 @@ public final class DeadLetters implements Closeable {
                     .with(ConfigKey.QUEUE_CAPACITY_SEGMENTS, settings.geometry().capacity())
                     .with(ConfigKey.FILE_MODE, settings.fileMode());
         }
-        // Without the monitor: a close of this queue, which takes it, must not wait for the opening.
+        // Without the monitor: closing this queue takes it, and must not wait for the opening.
         Target opened = opener.apply(config);
         Target known;
         synchronized (this) {

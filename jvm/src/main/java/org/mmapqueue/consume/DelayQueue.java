@@ -21,12 +21,12 @@ final class DelayQueue {
         size = 0;
     }
 
-    /** The time at which the first record is due. */
+    /** The time at which the first record is due, in ms of the caller's clock. */
     long time() {
         return times[0];
     }
 
-    /** The first record. */
+    /** The offset of the first record. */
     long offset() {
         return offsets[0];
     }

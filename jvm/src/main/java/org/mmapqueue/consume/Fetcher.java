@@ -32,13 +32,13 @@ public final class Fetcher {
     private final DamagePolicy damage;
     private final AtomicLong readOffset = new AtomicLong();
     private final RecordCounter redelivered = new RecordCounter();
-    /** The attempts of the record that {@link #next} has found, from before the queue was closed. */
+    /** The attempts, from before the queue was closed, of the record that {@link #next} has found. */
     private int timesBefore;
 
     /**
      * A fetcher without a position.
      *
-     * @param reader its own, for new records
+     * @param reader for new records; nothing else uses it
      */
     Fetcher(
             LogReader reader,
@@ -57,7 +57,7 @@ public final class Fetcher {
         this.damage = damage;
     }
 
-    /** Moves to the position after which this record begins. Nothing is in flight then. */
+    /** Moves to the position after which a record begins. Nothing is in flight after the move. */
     void moveTo(long position, long offset) {
         redelivery.reset();
         damage.reset();
@@ -79,7 +79,7 @@ public final class Fetcher {
         return reader.position();
     }
 
-    /** The record that would be popped next; null if there is none. */
+    /** The record that would be popped next; null if none is available. */
     Message peek() throws IOException {
         redelivery.expire();
         for (long again = redelivery.due(); again >= 0; again = redelivery.due()) {
@@ -103,15 +103,15 @@ public final class Fetcher {
     }
 
     /**
-     * Copies the next records into a batch, and pops them. An error after the first record ends the batch; the next call
-     * throws it.
+     * Copies the next records into a batch, and pops them. An error after the first record ends the batch, and is left
+     * to the next call, which throws it.
      *
      * @param batch an empty batch
      * @param maxRecords the most records, at least 1
      * @param maxBytes the most payload bytes
      * @param first whether the caller has no record yet: then a record larger than {@code maxBytes} is popped, and an
      *     error is thrown
-     * @return false if max_unacked allows no record, though there may be one
+     * @return false if max_unacked allows no record, though one may be available
      */
     boolean fill(RecordBatch batch, int maxRecords, long maxBytes, boolean first) throws IOException {
         try {
@@ -126,7 +126,7 @@ public final class Fetcher {
         }
     }
 
-    // False if the batch has no room for a record that is due.
+    // Adds requeued records that are due; false if the batch has no room for one of them.
     private boolean fillRequeued(RecordBatch batch, int maxRecords, long maxBytes, boolean first) throws IOException {
         while (batch.count() < maxRecords) {
             long again = redelivery.due();
@@ -149,7 +149,7 @@ public final class Fetcher {
             redelivery.popped(again);
             int attempts = window.attempts(again);
             batch.add(again, from.timestamp(), length, attempts);
-            if (attempts > 1) { // else it was released
+            if (attempts > 1) { // otherwise the record was released
                 redelivered.add(1, length);
             }
         }
@@ -176,14 +176,14 @@ public final class Fetcher {
             step(Window.IN_FLIGHT, attempts);
             batch.add(offset, reader.timestamp(), length, attempts);
             redelivery.lease(offset);
-            if (attempts > 1) { // in flight when the queue was closed
+            if (attempts > 1) { // it was in flight when the queue was closed
                 redelivered.add(1, length);
             }
         }
         return true;
     }
 
-    /** Deliveries after the first one of a record. Any thread. */
+    /** Counts deliveries after the first one of a record. Any thread. */
     RecordCounter redelivered() {
         return redelivered;
     }
@@ -193,7 +193,8 @@ public final class Fetcher {
         return redelivery.due() >= 0 || redelivery.hasExpired() || !window.isFull() && next();
     }
 
-    // Moves to the next record to pop, past those that were acked or spent before the queue was closed.
+    // Moves to the next record to pop, past records that were acked or had no attempts left before the queue was
+    // closed.
     private boolean next() throws IOException {
         while (true) {
             try {
@@ -204,7 +205,7 @@ public final class Fetcher {
         }
     }
 
-    // Continues at the next record with a known offset, or throws.
+    // Continues after damage at the next record with a known offset, or throws.
     private void skip(CorruptException e) throws IOException {
         reader.leave(); // the search pins segments itself
         DamageSkip.Found found = damage.after(e, reader.position(), window.next());
@@ -249,7 +250,7 @@ public final class Fetcher {
     }
 
     private void step(int state, int attempts) {
-        window.add(state, attempts); // first: if it runs out of memory, nothing has moved
+        window.add(state, attempts); // first: if this runs out of memory, nothing has moved
         reader.advance();
         long position = reader.position();
         readOffset.lazySet(window.next());
@@ -257,7 +258,10 @@ public final class Fetcher {
         sparseIndex.popped(window.next(), position);
     }
 
-    /** Passes the next records if they were acked before the queue was closed; returns the first unacked record. */
+    /**
+     * Passes the next records that were acked before the queue was closed; returns the offset of the first unacked
+     * record.
+     */
     long passAcked() throws IOException {
         while (saved.times(window.next()) == SavedInFlight.ACKED && reader.next()) {
             try {
@@ -271,13 +275,13 @@ public final class Fetcher {
         return window.advance(window.first());
     }
 
-    /** Unpins every segment but the one of the reading position. */
+    /** Unpins all segments except that of the reading position. */
     void rest() {
-        reader.forgetEnd(); // of a record that was read but not popped
+        reader.forgetEnd(); // it may be of a record that was read but not popped
         redelivery.rest();
     }
 
-    /** Unpins every segment. */
+    /** Unpins all segments. */
     void leave() {
         reader.leave();
     }

@@ -16,9 +16,10 @@ import org.mmapqueue.meta.InFlightDescriptor;
 import org.mmapqueue.meta.MetaFields;
 
 /**
- * The file consumers/&lt;name&gt;.inflight, in which a clean close saves the attempts of a consumer's in-flight records,
- * and which records are acked out of order. Opening the consumer deletes the file: after a crash a stale one must not be
- * read. Recovery deletes files with records beyond the log end, because their offsets are given to new records.
+ * The file consumers/&lt;name&gt;.inflight, in which a clean close saves the attempts of a consumer's in-flight
+ * records, and which records are acked out of order. Opening the consumer deletes the file: after a crash, a stale one
+ * must not be read. Recovery deletes files with records beyond the log end, because those offsets are assigned to new
+ * records.
  */
 public final class InFlightFile {
     private final Storage storage;
@@ -32,7 +33,7 @@ public final class InFlightFile {
     }
 
     /**
-     * Writes the window, and what is saved of the records after it; does nothing if there are none.
+     * Writes the window, and what is saved about the records after it; does nothing if both are empty.
      *
      * @param first the offset of the record at the committed position: the window may begin later, after acks that are not
      *     committed
@@ -80,7 +81,7 @@ public final class InFlightFile {
      * Reads and deletes the file.
      *
      * @param committed the consumer's committed position; a file with another one is ignored
-     * @param first the offset of the record there
+     * @param first the offset of the record at that position
      */
     void take(long committed, long first, SavedInFlight saved) throws IOException {
         ByteBuffer image = read();
@@ -100,8 +101,8 @@ public final class InFlightFile {
     }
 
     /**
-     * Deletes the files of all consumers with records beyond the log end, durably: before new records get these
-     * offsets.
+     * Durably deletes the files of all consumers with records beyond the log end. Must be called before new records get
+     * these offsets.
      */
     public static void deleteBeyond(long end, Storage storage, Path consumersDirectory, MetaFields queue)
             throws IOException {
@@ -118,7 +119,7 @@ public final class InFlightFile {
                         name.substring(0, name.length() - InFlightDescriptor.SUFFIX.length()),
                         queue);
                 ByteBuffer image = file.read();
-                // A file that is not whole is ignored anyway; another process may be writing it.
+                // A damaged file is ignored anyway; another process may be writing it.
                 if (image != null && file.isWhole(image) && image.getLong(InFlightDescriptor.READING) > end) {
                     file.delete();
                 }
@@ -148,7 +149,7 @@ public final class InFlightFile {
         }
     }
 
-    /** Deletes the file if it exists, durably. */
+    /** Deletes the file durably, if it exists. */
     void delete() throws IOException {
         if (storage.delete(path)) {
             storage.syncDirectory(path.getParent());

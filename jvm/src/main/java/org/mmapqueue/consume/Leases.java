@@ -1,11 +1,11 @@
 package org.mmapqueue.consume;
 
 /**
- * Visibility deadlines of in-flight records, in pop order: runs of records that were popped at about the same time, with
- * the same number of attempts. Not thread-safe: the consumer's lock guards it.
+ * Visibility deadlines of in-flight records, in pop order. A run covers records that were popped at about the same time
+ * with the same number of attempts. Not thread-safe: the consumer's lock guards it.
  */
 final class Leases {
-    /** Records popped within this part of the timeout are one run. */
+    /** Records that are popped within timeout / this share one run. */
     private static final int PARTS = 64;
 
     private static final int FIRST_LENGTH = 16;
@@ -19,9 +19,9 @@ final class Leases {
     private int size;
 
     /**
-     * No leases.
+     * Starts without leases.
      *
-     * @param timeout the length of a lease; 0 for no leases
+     * @param timeout the duration of a lease, in the unit of the caller's clock; 0 for no leases
      */
     Leases(long timeout) {
         this.timeout = timeout;
@@ -47,7 +47,7 @@ final class Leases {
         }
         long slack = timeout / PARTS;
         int last = at(size - 1);
-        // A run ends slightly after the deadline of its first record, and not before that of its last one.
+        // A run's deadline is slightly after the deadline of its first record, and not before that of its last one.
         if (size > 0
                 && offset == to[last] + 1
                 && times == attempts[last]
@@ -66,8 +66,8 @@ final class Leases {
     }
 
     /**
-     * Ends the lease of a record that was popped for the {@code times}th time, if there is one. The search begins with
-     * the newest run. An empty run may stay: its {@link #from} is above its {@link #to}.
+     * Ends the lease of a record that was popped for the {@code times}th time, if one exists. The search begins with
+     * the newest run. An empty run may remain: its {@link #from} is above its {@link #to}.
      */
     void cancel(long offset, int times) {
         for (int index = size - 1; index >= 0; index--) {
@@ -85,7 +85,7 @@ final class Leases {
         }
     }
 
-    // Into the records before the offset and those after it; both keep their end.
+    // Splits a run into the records before the offset and those after it; both keep the deadline.
     private void split(int index, long offset) {
         if (size == ends.length) {
             grow();

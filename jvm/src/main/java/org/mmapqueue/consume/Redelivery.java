@@ -14,7 +14,7 @@ import org.mmapqueue.log.LogReader;
  * lock guards it.
  */
 final class Redelivery {
-    /** The delay before a record is offered to the dead-letter queue again. */
+    /** The delay in ms before a record is offered to the dead-letter queue again. */
     private static final long RETRY_MILLIS = 1000;
 
     private static final long NEVER = Long.MAX_VALUE;
@@ -31,10 +31,10 @@ final class Redelivery {
     private volatile boolean hasDeadLetters;
 
     /**
-     * Nothing to redeliver.
+     * Starts with nothing to redeliver.
      *
      * @param reader a second reader, which moves in both directions
-     * @param clock monotonic, in ms
+     * @param clock a monotonic clock, in ms
      */
     Redelivery(
             Window window,
@@ -69,24 +69,24 @@ final class Redelivery {
         return clock.getAsLong();
     }
 
-    /** Whether records may be requeued, due or delayed. */
+    /** Whether the delay queue may hold records, due or delayed. */
     boolean hasRequeued() {
         return !requeued.isEmpty();
     }
 
-    /** The offset of the requeued record that is due, or -1. */
+    /** The offset of the requeued record that is due; -1 for none. */
     long due() {
         while (!requeued.isEmpty()) {
             long offset = requeued.offset();
             if (window.state(offset) == Window.REQUEUED && offset < window.next()) {
                 return requeued.time() == 0 || requeued.time() <= now() ? offset : -1;
             }
-            requeued.remove(); // acked since
+            requeued.remove(); // it was acked since
         }
         return -1;
     }
 
-    /** The ms until the next redelivery, at the earliest; Long.MAX_VALUE if none is expected. */
+    /** Time in ms until the next redelivery at the earliest; Long.MAX_VALUE if none is expected. */
     long quietMillis() {
         long next = NEVER;
         if (due() >= 0 || hasExpired()) {
@@ -101,7 +101,7 @@ final class Redelivery {
         return next == NEVER ? NEVER : Math.max(0, next - now());
     }
 
-    /** Moves the reader to a record in the window, which can be read then. */
+    /** Moves the reader to a record in the window, so that it can be read. */
     LogReader find(long offset) throws IOException {
         walkTo(offset);
         if (!reader.next()) {
@@ -111,7 +111,7 @@ final class Redelivery {
     }
 
     /**
-     * The position after which a record in the window begins.
+     * Returns the position after which a record in the window begins.
      *
      * @throws CorruptException if a length on the way to it may be damaged, unless damage is skipped
      */
@@ -127,7 +127,7 @@ final class Redelivery {
         }
     }
 
-    // Each record that is passed is checked: a damaged length would shift the offsets of all after it.
+    // Checks each record on the way: a damaged length would shift the offsets of all records after it.
     private void walkTo(long offset) throws IOException {
         DamageSkip.Found from = floor(offset);
         reader.moveTo(from.position());
@@ -140,7 +140,7 @@ final class Redelivery {
         }
     }
 
-    // The last record with a known position that is not after this one.
+    // The last record with a known position that is at or before this one.
     private DamageSkip.Found floor(long offset) {
         long resumed = damage.floorOffset(offset);
         long indexed = sparseIndex.floorOffset(offset);
@@ -150,11 +150,10 @@ final class Redelivery {
     }
 
     private CorruptException missing(long offset) {
-        return reader.corrupt(
-                reader.segmentOffset(), "record " + offset + ", which has been popped, is not there any more");
+        return reader.corrupt(reader.segmentOffset(), "record " + offset + ", which has been popped, is missing");
     }
 
-    /** A requeued record, as a pop would deliver it. */
+    /** Reads a requeued record as a pop would deliver it. */
     Message read(long offset) throws IOException {
         try {
             find(offset);
@@ -167,8 +166,9 @@ final class Redelivery {
     }
 
     /**
-     * A requeued record could not be read. Another record may be damaged, on the walk to this one: then the record is
-     * found again, over the damage. If the record itself is damaged, it counts as acked, since no delivery can succeed.
+     * Continues after a requeued record could not be read. If another record on the walk to it is damaged, the record
+     * is found again, over the damage. If the record itself is damaged, it counts as acked, since no delivery can
+     * succeed.
      *
      * @throws CorruptException the failure, if damage is not skipped
      */
@@ -177,17 +177,17 @@ final class Redelivery {
         if (!damage.isFound(failure, floor(offset), offset, reader)) {
             damage.lost(failure, offset);
             window.mark(offset, Window.ACKED);
-            window.advance(window.first()); // no ack of this record may come
+            window.advance(window.first()); // the record was not delivered, so no ack of it may come
         }
     }
 
-    /** The record that was due has been popped. */
+    /** Notes that the record that was due has been popped. */
     void popped(long offset) {
         int before = window.attempts(offset);
         requeued.remove();
         window.redelivered(offset);
         if (window.attempts(offset) == before) {
-            leases.cancel(offset, before); // at the highest count attempts no longer distinguish deliveries
+            leases.cancel(offset, before); // at the highest count, attempts no longer distinguish deliveries
         }
         lease(offset);
     }
@@ -199,12 +199,12 @@ final class Redelivery {
         }
     }
 
-    /** Whether these attempts are all that max_attempts allows. */
+    /** Whether max_attempts allows no attempt beyond these. */
     boolean isSpent(int attempts) {
         return attempts >= maxAttempts;
     }
 
-    /** The second reader holds no segment between calls. */
+    /** Unpins the segment of the second reader, which holds none between calls. */
     void rest() {
         reader.leave();
     }
@@ -214,11 +214,11 @@ final class Redelivery {
         return !leases.isEmpty() && leases.end() <= now();
     }
 
-    /** Requeues records after their lease. */
+    /** Requeues records with an expired lease. */
     void expire() {
         while (hasExpired()) {
             for (long offset = Math.max(leases.from(), window.first()); offset <= leases.to(); offset++) {
-                // Otherwise it was acked or redelivered since.
+                // Otherwise the record was acked or redelivered since.
                 if (window.state(offset) == Window.IN_FLIGHT && window.attempts(offset) == leases.attempts()) {
                     requeue(offset, 0);
                 }
@@ -227,7 +227,7 @@ final class Redelivery {
         }
     }
 
-    /** Requeues a record; returns whether its attempts are used up and it goes to the dead-letter queue. */
+    /** Requeues a record; returns whether its attempts are used up, so that it goes to the dead-letter queue. */
     boolean requeue(long offset, long delayMillis) {
         if (window.state(offset) != Window.IN_FLIGHT) {
             return false; // requeued or acked already
@@ -245,7 +245,7 @@ final class Redelivery {
     /** Requeues an in-flight record without counting the attempt. */
     void release(long offset) {
         if (window.state(offset) == Window.IN_FLIGHT) {
-            leases.cancel(offset, window.attempts(offset)); // the next delivery has the same number of attempts
+            leases.cancel(offset, window.attempts(offset)); // the next delivery will have the same number of attempts
             window.released(offset);
             requeued.add(0, offset);
         }
@@ -258,7 +258,7 @@ final class Redelivery {
         }
     }
 
-    /** A record marked {@link Window#DEAD} goes to the dead-letter queue. */
+    /** Adds a record marked {@link Window#DEAD} to those for the dead-letter queue. */
     void deadLetter(long offset) {
         deadLetters.add(0, offset);
         hasDeadLetters = true;
@@ -279,7 +279,7 @@ final class Redelivery {
     }
 
     /**
-     * The next record for the dead-letter queue, or null.
+     * Returns the next record for the dead-letter queue; null for none.
      *
      * @throws CorruptException if it is damaged, unless damage is skipped; the record is requeued
      */

@@ -3,11 +3,11 @@ package org.mmapqueue.consume;
 import java.util.Arrays;
 
 /**
- * Attempts and acks from before the queue was closed, of records that are still to be popped. Asked in ascending order
- * of offsets. Not thread-safe: the consumer's lock guards it.
+ * Attempts and acks from before the queue was closed, of records that are still to be popped. Queries must have
+ * ascending offsets. Not thread-safe: the consumer's lock guards it.
  */
 final class SavedInFlight {
-    /** What {@link #times} returns for an acked record. */
+    /** Returned by {@link #times} for an acked record. */
     static final int ACKED = -1;
 
     private long[] ends = new long[4];
@@ -42,12 +42,14 @@ final class SavedInFlight {
         return position;
     }
 
-    /** The offset after the last run; {@code first} if there is none. */
+    /** The offset after the last run; {@code first} if no run exists. */
     long end(long first) {
         return size == 0 ? first : ends[size - 1];
     }
 
-    /** The number of acked records from {@code offset} on, which is at most the next one asked for. */
+    /**
+     * The number of consecutive acked records from {@code offset} on, which is at most the next offset to be queried.
+     */
     long acked(long offset) {
         long acked = 0;
         long from = offset;

@@ -16,12 +16,12 @@ final class SparseIndex {
     private int size;
     private long spacing = FIRST_SPACING;
     private long bytes = FIRST_BYTES;
-    /** The next entry is for this record, or a later one; */
+    /** The next entry is added at this offset, or earlier, after {@link #duePosition}. */
     private long due;
-    /** or for the first record after this position. */
+    /** The next entry is added after this position, or earlier, at offset {@link #due}. */
     private long duePosition;
 
-    /** Empties the index; record {@code offset} begins after {@code position}. */
+    /** Empties the index, and adds record {@code offset}, which begins after {@code position}. */
     void reset(long offset, long position) {
         head = 0;
         size = 1;
@@ -32,7 +32,7 @@ final class SparseIndex {
         nextAfter(offset, position);
     }
 
-    /** Record {@code offset}, the next one to pop, begins after {@code position}. */
+    /** Notes that the next record to pop, {@code offset}, begins after {@code position}. */
     void popped(long offset, long position) {
         if (offset >= due || position >= duePosition) {
             add(offset, position);
@@ -48,7 +48,7 @@ final class SparseIndex {
             try {
                 grow();
             } catch (OutOfMemoryError e) {
-                return; // an entry less, and a longer walk
+                return; // one entry fewer only makes a walk longer
             }
         }
         offsets[at(size)] = offset;
@@ -72,7 +72,7 @@ final class SparseIndex {
         return positions[at(floor(offset))];
     }
 
-    /** All records before {@code offset}, which begins after {@code position}, are acked. */
+    /** Notes that all records before {@code offset} are acked; that record begins after {@code position}. */
     void acked(long offset, long position) {
         int floor = floor(offset);
         head = at(floor);

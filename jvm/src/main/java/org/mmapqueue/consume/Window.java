@@ -11,7 +11,7 @@ final class Window {
     static final int REQUEUED = 1;
     /** Acked, while a record before it is not. */
     static final int ACKED = 2;
-    /** Goes to the dead-letter queue. */
+    /** To be moved to the dead-letter queue. */
     static final int DEAD = 3;
 
     private static final int STATE_SHIFT = 14;
@@ -25,12 +25,12 @@ final class Window {
     private int acked;
     private int requeued;
 
-    /** A window of at most {@code most} records. */
+    /** Makes a window of at most {@code most} records. */
     Window(int most) {
         this.most = most;
     }
 
-    /** Empties the window; {@code offset} is popped next. */
+    /** Empties the window; {@code offset} is the next record to pop. */
     void reset(long offset) {
         first = offset;
         next = offset;
@@ -38,12 +38,12 @@ final class Window {
         requeued = 0;
     }
 
-    /** The first record that is not acked. */
+    /** The offset of the first record that is not acked. */
     long first() {
         return first;
     }
 
-    /** The record that is popped next for the first time. */
+    /** The offset of the next record that is popped for the first time. */
     long next() {
         return next;
     }
@@ -58,12 +58,12 @@ final class Window {
         return next - first >= most;
     }
 
-    /** Records that were popped, and neither acked nor requeued. */
+    /** Number of records that were popped, and neither acked nor requeued. */
     int unacked() {
         return (int) (next - first) - acked - requeued;
     }
 
-    /** Requeued records. */
+    /** Number of requeued records. */
     int requeued() {
         return requeued;
     }
@@ -77,12 +77,12 @@ final class Window {
         return offset < first ? ACKED : (records[at(offset)] & 0xFFFF) >>> STATE_SHIFT;
     }
 
-    /** How often a record in the window has been popped. */
+    /** Number of times that a record in the window was popped. */
     int attempts(long offset) {
         return records[at(offset)] & MOST_ATTEMPTS;
     }
 
-    /** Adds the next record. Attempts are capped at the most that its two bytes hold. */
+    /** Adds the next record. Attempts are capped at the highest number that the record's two bytes hold. */
     void add(int state, int attempts) {
         if (next - first == records.length) {
             grow();
@@ -93,7 +93,7 @@ final class Window {
         }
     }
 
-    /** A requeued record is in flight again. */
+    /** Marks a requeued record as in flight again. */
     void redelivered(long offset) {
         int attempts = Math.min(MOST_ATTEMPTS, attempts(offset) + 1);
         mark(offset, IN_FLIGHT);

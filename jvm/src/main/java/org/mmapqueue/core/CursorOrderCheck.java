@@ -8,8 +8,8 @@ import org.mmapqueue.registry.Registry;
 import org.mmapqueue.segment.Geometry;
 
 /**
- * Compares the cursors of a version 2 queue: writing, recovery point, reclaimed, and those of consumers. Changes
- * nothing.
+ * Checks that the cursors of a version 2 queue are consistent: writing, recovery point, reclaimed, and those of
+ * consumers. Changes nothing.
  */
 record CursorOrderCheck(Path path, MetaPage meta, Registry registry, Geometry geometry) {
 
@@ -26,7 +26,8 @@ record CursorOrderCheck(Path path, MetaPage meta, Registry registry, Geometry ge
                     "watermark is " + meta.watermark() + " and writing is " + writing
                             + ", expected 0 <= watermark <= writing");
         }
-        // As far as a record may be published that writing has not passed yet.
+        // Reclaimed may be ahead by records that are published, but that the stored writing position has not passed
+        // yet.
         if (meta.reclaimed() < 0
                 || meta.reclaimed() % geometry.segmentSize() != 0
                 || meta.reclaimed() > writing + geometry.segmentSize()) {
@@ -41,7 +42,7 @@ record CursorOrderCheck(Path path, MetaPage meta, Registry registry, Geometry ge
                     file,
                     512,
                     "writing is " + writing + " and watermark is " + meta.watermark()
-                            + ", but the table that was written when the queue was closed says something else");
+                            + ", but the table that was written when the queue was closed has other values");
         }
         for (Registry.Named each : registry.all()) {
             checkConsumer(each.name(), each.cursors(), writing);
@@ -53,7 +54,7 @@ record CursorOrderCheck(Path path, MetaPage meta, Registry registry, Geometry ge
                     "held from is " + meta.heldFrom() + " and writing is " + writing + ", expected 0 or more"
                             + (meta.clean() ? ", and not ahead of writing" : ""));
         }
-        // A consumer may have read a record before its writer was killed and could move the writing position.
+        // Not after a kill: a consumer may have read a record before the writer could store the writing position.
         if (meta.clean() && meta.hasDefault() && (meta.committed() > meta.reading() || meta.reading() > writing)) {
             throw new CorruptException(
                     file,
@@ -74,7 +75,7 @@ record CursorOrderCheck(Path path, MetaPage meta, Registry registry, Geometry ge
     private void checkConsumer(String name, ConsumerCursors cursors, long writing) {
         boolean isDefault = name.equals(Registry.DEFAULT);
         if (!isDefault && cursors.needed() == Long.MAX_VALUE) {
-            return; // deleted since the directory was read
+            return; // the consumer was deleted since the directory was read
         }
         if (cursors.committed() < 0 || cursors.dropped() < 0 || meta.clean() && cursors.needed() > writing) {
             throw new CorruptException(

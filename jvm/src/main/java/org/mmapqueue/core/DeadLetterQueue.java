@@ -4,7 +4,7 @@ import org.mmapqueue.config.ConfigValues;
 import org.mmapqueue.consume.DeadLetters;
 import org.mmapqueue.errors.ClosedException;
 
-/** A dead-letter queue that this process has open: one handle of it. Any number of threads. */
+/** A dead-letter queue that this process has open, through a handle of its own. Safe for any number of threads. */
 final class DeadLetterQueue implements DeadLetters.Target {
     private final QueueCore core;
     private volatile boolean closed;

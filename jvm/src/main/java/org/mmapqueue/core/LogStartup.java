@@ -69,18 +69,18 @@ final class LogStartup {
         if (settings.geometry().format() == Format.V1) {
             return version1();
         }
-        // First pass: the cursors are compared with each other.
+        // First pass: checks the cursors against each other.
         new CursorOrderCheck(path, meta, registry, settings.geometry()).run();
-        // Second pass: the log end is found, by the clean close or by recovery.
+        // Second pass: finds the log end, from the clean close or by recovery.
         LogEnd end = meta.clean() ? afterClose() : afterCrash();
-        // Third pass: sequences of producers count if the log reaches their end offset.
+        // Third pass: drops sequences of producers that have an end offset beyond the log end.
         producers.start(end.nextOffset());
-        // Fourth pass: settings that the directory keeps.
+        // Fourth pass: stores the settings that the directory keeps.
         store();
         return end;
     }
 
-    /** What the recovery took, after {@link #run}. */
+    /** What the recovery cost, after {@link #run}. */
     Recovered recovered() {
         return recovered;
     }
@@ -103,7 +103,7 @@ final class LogStartup {
         } finally {
             reader.leave();
         }
-        // An ack while no process wrote may be in memory alone.
+        // Acks stored while no process wrote may not be durable yet.
         for (ConsumerCursors cursors : registry.cursors()) {
             cursors.force();
         }
@@ -113,7 +113,7 @@ final class LogStartup {
 
     private LogEnd afterCrash() throws IOException {
         long begin = System.nanoTime();
-        producers.force(); // before the records that it makes durable
+        producers.force(); // before recovery makes the records durable
         Recovery recovery = new Recovery(
                 swapper,
                 ring,

@@ -45,7 +45,7 @@ final class OpenQueueListeners {
         listeners.forEach(each -> events.add(new Event(each, () -> each.closed(directory, figures))));
     }
 
-    /** Delivers what was noted; returns at once when another call does so already. */
+    /** Delivers the noted events; returns at once if another call is delivering. */
     void tell() {
         for (Event event = next(true); event != null; event = next(false)) {
             try {
@@ -62,7 +62,7 @@ final class OpenQueueListeners {
         }
         Event event = events.poll();
         while (event != null && !listeners.contains(event.listener())) {
-            event = events.poll(); // it was removed since
+            event = events.poll(); // the listener was removed since
         }
         delivering = event != null;
         return event;

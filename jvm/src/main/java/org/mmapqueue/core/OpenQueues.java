@@ -27,20 +27,22 @@ import org.mmapqueue.jmx.QueueBeans;
 import org.mmapqueue.metrics.Sample;
 
 /**
- * The open queues of this process: handles of the same directory share one. Any number of threads. The table is locked
- * for look-ups alone: while a queue is opened or closed, only callers of the same queue wait.
+ * The open queues of this process: handles of the same directory share one. Safe for any number of threads. The table
+ * is locked for look-ups only: while a queue is opened or closed, only callers of the same queue wait.
  */
 public final class OpenQueues {
-    /** Segments that are mapped besides one for each reader: where records lead on, and for consumers. */
+    /**
+     * Mapped segments besides one for each reader: for records that continue in a second segment, and for consumers.
+     */
     private static final int READERS_SPARE = 5;
 
-    /** Two for a directory at most: one that reads only does not keep another one from being opened to write. */
+    /** At most two per directory: a queue that is open read-only does not prevent opening it to write. */
     private static final Map<Key, Entry> TABLE = new HashMap<>();
 
     private static final OpenQueueListeners LISTENERS = new OpenQueueListeners();
 
     static {
-        // A JVM may lack the module; a short one saves the start of the MBean server.
+        // A JVM may lack the module; a short-lived one should not start the MBean server.
         if (ModuleLayer.boot().findModule("java.management").isPresent()
                 && Boolean.parseBoolean(System.getProperty("mmapqueue.jmx", "true"))) {
             LISTENERS.add(new QueueBeans());
@@ -61,11 +63,11 @@ public final class OpenQueues {
     private static final class Entry implements QueueListener.Figures {
         /** Null while the queue is being opened. */
         private volatile QueueCore core;
-        /** Where its dead letters go, without symbolic links; null for nowhere. */
+        /** The dead-letter directory, without symbolic links; null for none. */
         private final Path deadLetters;
 
         private int handles;
-        /** Opened when the queue is open, or will not be; taken anew when it is being closed. */
+        /** Opened when the opening has ended, with or without success; replaced when the queue is being closed. */
         private CountDownLatch changed = new CountDownLatch(1);
 
         private volatile boolean closing;
@@ -93,7 +95,7 @@ public final class OpenQueues {
             return ask(core::metrics);
         }
 
-        // Without a lock: a queue that was closed since throws.
+        // Takes no lock: a queue that was closed since throws, and gives an empty result.
         private <T> Optional<T> ask(Supplier<T> figure) {
             try {
                 return closing ? Optional.empty() : Optional.of(figure.get());
@@ -117,17 +119,17 @@ public final class OpenQueues {
                 () -> QueueCore.open(config));
     }
 
-    /** A queue on another storage, for tests; shared and released as any other. Its threads do not run. */
+    /** Opens a queue on another storage, for tests; shared and released as any other. Its threads do not run. */
     public static QueueCore acquire(ConfigValues config, Storage storage) {
         Key own = Key.of(config.queueDir(), false);
         return acquire(config, List.of(own), own, false, () -> QueueCore.open(config, storage));
     }
 
-    /** The queue that this process has open to write, if there is one; else one that reads only. */
+    /** Returns the queue that this process has open to write, if any; otherwise a read-only one. */
     public static QueueCore acquireToRead(Path directory) {
         Key own = Key.of(directory, true);
         ConfigValues config = ConfigValues.of(directory).with(ConfigKey.READ_ONLY, "true");
-        // Each processor may have a thread that reads on its own.
+        // Allows one reading thread per processor.
         int mapped = READERS_SPARE + Runtime.getRuntime().availableProcessors();
         return acquire(
                 config,
@@ -137,7 +139,7 @@ public final class OpenQueues {
                 () -> QueueCore.open(config, mapped));
     }
 
-    // Shares the first of the keys that is open; else opens the queue as its own key.
+    // Shares the queue of the first key that is open; otherwise opens the queue under its own key.
     private static QueueCore acquire(
             ConfigValues config, List<Key> shareable, Key own, boolean refusesOther, Supplier<QueueCore> opener) {
         String directory = config.text(ConfigKey.DEAD_LETTER_DIR);
@@ -170,7 +172,8 @@ public final class OpenQueues {
         }
     }
 
-    // Each queue holds its dead-letter queue open: a loop of them is never closed, and dead letters go round in it.
+    // Each queue keeps its dead-letter queue open: a cycle of them would never be closed, and dead letters would
+    // circulate.
     private static void refuseDeadLetterLoop(Path directory, Path deadLetters, String value) {
         Set<Path> chain = new LinkedHashSet<>();
         chain.add(directory);
@@ -208,7 +211,7 @@ public final class OpenQueues {
         }
     }
 
-    // Opening and closing end by themselves; an interrupt is left for what the caller does next.
+    // Waits uninterruptibly, since opening and closing always end; the interrupt stays pending.
     private static void await(CountDownLatch changed) {
         boolean interrupted = false;
         while (true) {
@@ -228,7 +231,7 @@ public final class OpenQueues {
     public static void release(QueueCore core) {
         Entry entry;
         synchronized (TABLE) {
-            // Not by path: somebody may have moved or deleted the directory.
+            // Looked up by identity, not by path: the directory may have been moved or deleted.
             entry = TABLE.values().stream()
                     .filter(each -> each.core == core)
                     .findFirst()
@@ -259,7 +262,7 @@ public final class OpenQueues {
     /**
      * Closes the queue and deletes its files, if this is its only handle.
      *
-     * @throws LockedException if another handle, or a handle that reads only, is open in this process, or another
+     * @throws LockedException if another handle, also a read-only one, is open in this process, or another
      *     process owns a consumer; the queue stays open then
      */
     public static void destroy(QueueCore core) {
@@ -286,12 +289,12 @@ public final class OpenQueues {
         end(entry, core::destroy);
     }
 
-    /** Whether the last handle of a queue was closed. */
+    /** Whether the last handle of a queue has been closed. */
     public static boolean isClosed(QueueCore core) {
         return core.isClosed();
     }
 
-    /** Tells a listener what is open, and from now on what is opened and closed. */
+    /** Adds a listener: reports to it the open queues, and from now on each open and close. */
     public static void add(QueueListener listener) {
         synchronized (TABLE) {
             LISTENERS.add(listener);
@@ -302,7 +305,7 @@ public final class OpenQueues {
         LISTENERS.tell();
     }
 
-    /** Tells it no more. */
+    /** Removes a listener. */
     public static void remove(QueueListener listener) {
         synchronized (TABLE) {
             LISTENERS.remove(listener);

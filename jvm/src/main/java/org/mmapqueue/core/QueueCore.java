@@ -40,7 +40,7 @@ import org.mmapqueue.write.Writer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** One open queue of this process, shared by its handles. Any number of threads. */
+/** One open queue of this process, shared by its handles. Safe for any number of threads. */
 public final class QueueCore {
     private static final Logger LOG = LoggerFactory.getLogger(QueueCore.class);
 
@@ -61,11 +61,11 @@ public final class QueueCore {
     private final Shipping shipping;
 
     /**
-     * A queue of open parts.
+     * Assembles a queue from its open parts.
      *
      * @param producers the idempotent producers; null in version 1, and if another process writes
      * @param tail the log end, or null if another process writes
-     * @param recovered what the recovery of this open took
+     * @param recovered what the recovery at this open cost
      */
     QueueCore(
             Path directory,
@@ -101,7 +101,7 @@ public final class QueueCore {
         this.shipping = new Shipping(this, registry);
     }
 
-    /** Wakes the waiting calls: each looks again whether it may continue. */
+    /** Wakes all waiting calls; each checks again whether it may continue. */
     public void signalAll() {
         notEmpty.signalAll();
         notFull.signalAll();
@@ -112,7 +112,7 @@ public final class QueueCore {
         return open(config, 0);
     }
 
-    /** As {@link #open(ConfigValues)}, with a least limit of mapped segments. */
+    /** As {@link #open(ConfigValues)}, with a lower bound of the limit of mapped segments. */
     static QueueCore open(ConfigValues config, int leastMapped) {
         return new QueueOpener(config, new DiskStorage(FileMode.of(config.text(ConfigKey.FILE_MODE))), leastMapped)
                 .open()
@@ -165,7 +165,7 @@ public final class QueueCore {
         boolean isKnown = consumers.owns(name);
         ConsumerCore consumer = onConsumer(name, () -> consumers.get(name, start, log));
         if (!isKnown) {
-            signalRoom(); // the first consumer of all may start at a late record
+            signalRoom(); // the queue's first consumer may start at a late record, and so release the others
         }
         return consumer;
     }
@@ -246,7 +246,7 @@ public final class QueueCore {
         signalRoom();
     }
 
-    // Producers may find space in the ring now, and consumers room in the window.
+    // Wakes producers, which may find space in the ring now, and consumers, which may find room in their window.
     void signalRoom() {
         signalAll();
         if (writer != null) {
@@ -258,7 +258,7 @@ public final class QueueCore {
         try {
             return consumer.poll();
         } finally {
-            moveAnyDeadLetters(consumer); // they may hold max_unacked
+            moveAnyDeadLetters(consumer); // dead letters count towards max_unacked
         }
     }
 
@@ -271,12 +271,12 @@ public final class QueueCore {
         } finally {
             moveAnyDeadLetters(consumer);
             if (!delivered) {
-                notEmpty.signalAll(); // records that the handler did not get were released
+                notEmpty.signalAll(); // the records that the handler did not get were released
             }
         }
     }
 
-    // Records with no lease left. A failure of the dead-letter queue is not a failure of this pop.
+    // Moves records without attempts left. A failure of the dead-letter queue does not fail this pop.
     private void moveAnyDeadLetters(ConsumerCore consumer) {
         if (consumer.hasDeadLetters()) {
             try {
@@ -287,7 +287,7 @@ public final class QueueCore {
         }
     }
 
-    /** Returns when the consumer may find a record, or at the deadline, or earlier. */
+    /** Returns when the consumer may find a record, at the deadline, or earlier. */
     public void awaitRecord(ConsumerCore consumer, long deadline) throws InterruptedException {
         long until = consumer.quietUntil();
         notEmpty.await(until - deadline < 0 ? until : deadline, consumer::hasNext);
@@ -321,7 +321,7 @@ public final class QueueCore {
         return onConsumer("*", () -> statistics().ofConsumers());
     }
 
-    /** The committed offset of a consumer of any process; empty if there is none of this name. */
+    /** The committed offset of a consumer of any process; empty if no consumer has this name. */
     OptionalLong committedOffset(String name) {
         return onConsumer(name, () -> statistics().committedOffset(name));
     }
@@ -336,25 +336,25 @@ public final class QueueCore {
         return consumers.damagedRanges();
     }
 
-    /** The shipping into an archive. */
+    /** The shipping of this queue into its archive. */
     public Shipping shipping() {
         return shipping;
     }
 
-    /** The records, for readers. */
+    /** The log, for readers. */
     public Log log() {
         return log;
     }
 
-    /** The identity. */
+    /** The queue's UUID; throws ConfigException in version 1. */
     public UUID id() {
-        log.randomAccess(); // version 1 has none
+        log.randomAccess(); // throws in version 1
         return new UUID(meta.fields().uuidHigh(), meta.fields().uuidLow());
     }
 
-    /** The offset of the next record. Never less than a consumer's read offset. */
+    /** The offset of the next record; at least the read offset of each consumer of this process. */
     public long endOffset() {
-        // A consumer may pop a record before the push has stored its end.
+        // A consumer may pop a record before the push has stored the new end.
         return writer != null ? Math.max(writer.endOffset(), consumers.greatestReadOffset()) : log.endOffset();
     }
 
@@ -362,7 +362,7 @@ public final class QueueCore {
         return onConsumer("*", () -> registry.producerStats(this::endOffset));
     }
 
-    /** Whether a record of max_event_size has no room now. */
+    /** Whether the ring has no room for a record of max_event_size at this moment. */
     public boolean isFull() {
         return onConsumer("*", () -> Statistics.isFull(settings, meta, registry));
     }
@@ -376,7 +376,7 @@ public final class QueueCore {
         return meter.samples(this::stats, this::consumerStats);
     }
 
-    /** Flushes and closes. Running calls end first; waiting calls throw ClosedException. */
+    /** Flushes and closes. Waits for running calls; waiting calls throw ClosedException. */
     public void close() {
         shipping.close();
         shutdown.close();

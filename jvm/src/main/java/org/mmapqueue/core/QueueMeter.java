@@ -20,20 +20,21 @@ import org.mmapqueue.registry.Registry;
 import org.mmapqueue.write.Writer;
 
 /**
- * The metrics of an open queue. Pushes, pops and acks are not counted: each look compares the cursors with the last one,
- * the first look with the open. Any number of threads; one look at a time.
+ * The metrics of an open queue. Pushes, pops and acks are not counted one by one: each call of {@link #samples} adds
+ * how far the cursors have moved since the last call, the first call since the open. Safe for any number of threads;
+ * one call at a time.
  */
 final class QueueMeter {
     private final Registry registry;
     private final Consumers consumers;
     private final Writer writer;
     private final Recovered recovered;
-    /** Null until the first look, if another process writes. */
+    /** Null until the first call, if another process writes. */
     private Progress pushed;
-    /** Consumers that this process does not own, from the first look on. */
+    /** Consumers that this process does not own, counted from the first call on. */
     private final Map<String, Passed> elsewhere = new HashMap<>();
 
-    /** What the reading and the committed cursor of a consumer have passed. */
+    /** What the reading and the committed position of a consumer have passed. */
     private record Passed(Progress popped, Progress acked) {
         static Passed from(ConsumerStats stats, long committedPosition) {
             return new Passed(
@@ -43,10 +44,10 @@ final class QueueMeter {
     }
 
     /**
-     * A meter at 0.
+     * Starts at 0.
      *
      * @param writer null if another process writes
-     * @param end the log end at the open; null likewise
+     * @param end the log end at the open; null if another process writes
      */
     QueueMeter(Registry registry, Consumers consumers, Writer writer, LogEnd end, Recovered recovered) {
         this.registry = registry;
@@ -56,7 +57,7 @@ final class QueueMeter {
         this.pushed = end == null ? null : new Progress(end.nextOffset(), end.position());
     }
 
-    /** The metrics now. */
+    /** The present values of all metrics. */
     synchronized List<Sample> samples(Supplier<QueueStats> queueStats, Supplier<List<ConsumerStats>> consumerStats) {
         List<ConsumerStats> ofConsumers = consumerStats.get();
         List<Sample> samples = new ArrayList<>();
@@ -97,7 +98,7 @@ final class QueueMeter {
         samples.add(Sample.of(Metric.RECOVERIES, Math.max(0, stats.epoch() - 1)));
     }
 
-    // From the beginning of the first segment with a record that some consumer has not acked.
+    // Counted from the start of the segment of the first record that some consumer has not acked.
     private static long usedBytes(QueueStats stats, List<ConsumerStats> ofConsumers) {
         long committed = ofConsumers.stream()
                 .mapToLong(ConsumerStats::committedOffset)
@@ -112,7 +113,7 @@ final class QueueMeter {
         ConsumerCursors cursors = registry.find(name);
         long position = cursors == null ? Long.MAX_VALUE : cursors.needed();
         if (position == Long.MAX_VALUE) {
-            return; // deleted since
+            return; // the consumer was deleted since
         }
         Passed passed = core == null
                 ? elsewhere.computeIfAbsent(name, key -> Passed.from(stats, position))
@@ -132,7 +133,7 @@ final class QueueMeter {
             add(Metric.DROPPED_RECORDS, Metric.DROPPED_BYTES, name, writer.dropped(name), samples);
         }
         if (core != null) {
-            elsewhere.remove(name); // if this process closes it, it is counted anew
+            elsewhere.remove(name); // if this process closes the consumer, counting restarts
             ConsumerMeters meters = core.meters();
             add(Metric.REDELIVERED_RECORDS, Metric.REDELIVERED_BYTES, name, meters.redelivered(), samples);
             add(Metric.DEAD_LETTERED_RECORDS, Metric.DEAD_LETTERED_BYTES, name, meters.deadLettered(), samples);

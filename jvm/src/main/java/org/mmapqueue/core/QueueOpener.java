@@ -29,8 +29,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Opens a queue: finds, checks, locks, recovers. No file changes before every check has passed. If a step fails, the
- * parts opened before it are closed again. Used once.
+ * Opens a queue: finds, checks, locks and recovers it. No file changes before every check has passed. If a step fails,
+ * the parts opened before are closed again. Used once.
  */
 final class QueueOpener {
     private static final Logger LOG = LoggerFactory.getLogger(QueueOpener.class);
@@ -45,7 +45,7 @@ final class QueueOpener {
     private Registry registry;
     private Producers producers;
 
-    /** @param leastMapped the least limit of mapped segments, when the configuration does not set it */
+    /** @param leastMapped lower bound of the limit of mapped segments, if the configuration does not set the limit */
     QueueOpener(ConfigValues config, Storage storage, int leastMapped) {
         this.config = config;
         this.storage = storage;
@@ -104,7 +104,7 @@ final class QueueOpener {
         }
         meta = directory.openMeta(found);
         if (!settings.readOnly() && settings.geometry().format().hasRetention()) {
-            // Keys that are not set keep the directory's values. Without timestamps records have no age.
+            // Keys that are not set keep the directory's values. Without timestamps no retention by age is possible.
             long millis = settings.timestamps() ? Math.max(0, meta.retainMillis()) : 0;
             settings = Settings.forExisting(
                     config.orElse(ConfigKey.RETAIN_MS, millis)
@@ -127,7 +127,7 @@ final class QueueOpener {
                 path, settings, lock, meta, ring, swapper, registry, consumers, producers, end, startup.recovered());
     }
 
-    // The queue of a directory is known when an interrupted resize is completed or undone: only its writer does that.
+    // Only the writer completes or undoes an interrupted resize; the queue of the directory is known only after that.
     private void completeResize() throws IOException {
         boolean readOnly = config.flag(ConfigKey.READ_ONLY);
         if (readOnly && RingSwitch.isCommitted(path)) {
@@ -140,7 +140,7 @@ final class QueueOpener {
         }
     }
 
-    // With the lock.
+    // Needs the lock of the queue.
     private void recoverResize() throws IOException {
         RingSwitch.Outcome outcome = RingSwitch.recover(storage, path);
         if (outcome != RingSwitch.Outcome.NOTHING) {

@@ -11,9 +11,9 @@ import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.lookup.Log;
 import org.mmapqueue.lookup.StoredReader;
 
-/** An open queue as its shipper sees it. One thread at a time, except for {@link #committedOffset}. */
+/** An open queue as the source of its shipper. One thread at a time, except for {@link #committedOffset}. */
 final class QueueShipSource implements ShipSource {
-    /** How Spark's sink names the directories of partitions. */
+    /** Names of partition directories, as Spark's sink creates them. */
     private static final Pattern PARTITION = Pattern.compile("p=(0|[1-9][0-9]{0,8})");
 
     private final UUID id;
@@ -28,7 +28,7 @@ final class QueueShipSource implements ShipSource {
      * @param directoryName the last part of the queue's directory
      * @param end the log end
      * @param ack acks the records before an offset
-     * @param consumer of the shipper
+     * @param consumer the shipper's consumer
      */
     QueueShipSource(UUID id, String directoryName, Log log, LongSupplier end, LongConsumer ack, ConsumerCore consumer) {
         Matcher name = PARTITION.matcher(directoryName);

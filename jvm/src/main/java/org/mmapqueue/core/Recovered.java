@@ -1,12 +1,12 @@
 package org.mmapqueue.core;
 
 /**
- * What the recovery of an open took.
+ * What the recovery at an open cost.
  *
- * @param nanos its duration; 0 without one
- * @param truncatedBytes bytes after the last whole record that it has cut off
+ * @param nanos duration of the recovery; 0 without a recovery
+ * @param truncatedBytes bytes after the last intact record that were cut off
  */
 record Recovered(long nanos, long truncatedBytes) {
-    /** After a clean close. */
+    /** For an open after a clean close. */
     static final Recovered NOTHING = new Recovered(0, 0);
 }

@@ -25,9 +25,12 @@ import org.mmapqueue.registry.Registry;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The shipping of an open queue into its archive, by this process or another one. Any number of threads. */
+/**
+ * Ships an open queue into its archive, in this process, or waits for another process that does. Safe for any number of
+ * threads.
+ */
 public final class Shipping {
-    /** The consumer that holds the records which are not shipped yet. */
+    /** The consumer that retains the records which are not shipped yet. */
     public static final String CONSUMER = "ship";
 
     private static final Logger LOG = LoggerFactory.getLogger(Shipping.class);
@@ -36,7 +39,7 @@ public final class Shipping {
     private final QueueCore core;
     private final Registry registry;
     private final Settings.Archiving settings;
-    /** Other processes ship, too. */
+    /** Polled as well: other processes may ship, too. */
     private final Signal shipped;
 
     private volatile @Nullable Shipper shipper;
@@ -48,7 +51,7 @@ public final class Shipping {
         this.shipped = Signal.forProcesses(core.settings().waiting());
     }
 
-    /** Starts to ship, if the configuration says so. */
+    /** Starts shipping, if the configuration asks for it. */
     void start() {
         if (!settings.isOn()) {
             return;
@@ -59,7 +62,7 @@ public final class Shipping {
                 settings.bytes(),
                 ArchiveCodec.valueOf(settings.codec().toUpperCase(Locale.ROOT)),
                 Duration.ofMillis(settings.retainMillis()));
-        new RunWriter(core.id(), options.codec()); // throws if the codec's library is missing
+        new RunWriter(core.id(), options.codec()); // throws early if the codec's library is missing
         ConsumerCore consumer = core.consumer(CONSUMER, StartAt.EARLIEST);
         QueueShipSource source = new QueueShipSource(
                 core.id(),
@@ -79,12 +82,14 @@ public final class Shipping {
         started.start();
     }
 
-    /** What this process has shipped; empty if it does not ship. */
+    /** What this process has shipped; empty if this process does not ship. */
     public Optional<ShipStats> stats() {
         return Optional.ofNullable(shipper).map(Shipper::stats);
     }
 
-    /** Throws ConfigException if this process ships: the archive would miss records. */
+    /**
+     * Throws ConfigException if this process ships, since a purge would ack records that the archive would then miss.
+     */
     void checkMayPurge() {
         if (settings.isOn()) {
             throw new ConfigException(
@@ -94,7 +99,7 @@ public final class Shipping {
         }
     }
 
-    /** The offset of the first record that the archive does not have yet. */
+    /** The offset of the first record that is not in the archive yet. */
     private long shippedOffset() {
         return core.committedOffset(CONSUMER)
                 .orElseThrow(() -> new ConfigException(
@@ -105,13 +110,13 @@ public final class Shipping {
     }
 
     /**
-     * Waits until the archive has a record and all before it.
+     * Waits until a record and all records before it are in the archive.
      *
      * @param timeoutNanos the longest wait
-     * @return whether it has
+     * @return whether they are
      */
     public boolean await(long offset, long timeoutNanos) throws InterruptedException {
-        core.log().randomAccess(); // version 1 has none
+        core.log().randomAccess(); // throws in version 1
         long end = core.endOffset();
         if (offset < 0 || offset >= end) {
             throw new OutOfRangeException("waiting for a shipped record", offset, 0, end - 1);
@@ -148,7 +153,7 @@ public final class Shipping {
         }
     }
 
-    /** Ships what is left, within some seconds, and ends. */
+    /** Ships the remaining records, for at most some seconds, and ends. */
     void close() {
         Shipper own = shipper;
         if (own != null) {

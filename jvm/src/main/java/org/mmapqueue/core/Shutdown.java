@@ -17,7 +17,7 @@ import org.mmapqueue.write.Writer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The end of an open queue: stops the calls, then closes the parts in order. Any number of threads. */
+/** Closes an open queue: stops the calls, then closes the parts in order. Safe for any number of threads. */
 final class Shutdown {
     private static final Logger LOG = LoggerFactory.getLogger(Shutdown.class);
 
@@ -35,7 +35,7 @@ final class Shutdown {
 
     /**
      * @param writer null if another process writes
-     * @param lock of the writer; null if another process writes
+     * @param lock the writer's lock; null if another process writes
      * @param wakeAll wakes the waiting calls
      * @param producers null in version 1, and if another process writes
      */
@@ -66,7 +66,7 @@ final class Shutdown {
         return closed;
     }
 
-    /** Flushes and closes. Running calls end first; waiting calls throw ClosedException. */
+    /** Flushes and closes. Waits for running calls; waiting calls throw ClosedException. */
     synchronized void close() {
         if (closed) {
             return;
@@ -74,7 +74,7 @@ final class Shutdown {
         closed = true;
         boolean stopped = false;
         try {
-            // Each stops the calls into one part of the queue, also if another one fails.
+            // Stops the calls into each part of the queue, also if stopping another part fails.
             Closing.all(writer == null ? null : writer::stopAppending, consumers::stop, log);
             stopped = true;
         } catch (IOException e) {
@@ -87,13 +87,14 @@ final class Shutdown {
         }
     }
 
-    // The failure may have come after the stop: when a consumer's last file was written, for instance.
+    // Whether all calls are stopped. A failure may have come later, for instance when a consumer's in-flight file was
+    // written.
     private boolean isStopped() {
         return (writer == null || writer.isStopped()) && consumers.isStopped() && log.isStopped();
     }
 
-    // While a thread may read or write a segment, it must stay mapped: access after unmap crashes the JVM. Nor may
-    // another process write the queue.
+    // Releases mappings and lock only if all calls are stopped: a thread that may still access a segment would crash
+    // the JVM after the unmap, and no other process may write the queue until then.
     private void release(boolean stopped) {
         try {
             if (stopped) {
@@ -115,7 +116,7 @@ final class Shutdown {
 
     private void unlock() {
         try {
-            lock.close(); // again, when an error has cut off the first close
+            lock.close(); // again: an error may have cut off the first close
         } catch (IOException e) {
             throw notClosed(e);
         }

@@ -24,7 +24,7 @@ import org.mmapqueue.segment.RecordDescriptor;
 import org.mmapqueue.swap.Swapper;
 import org.mmapqueue.write.Writer;
 
-/** How far the consumers of a queue are, at one moment. */
+/** The progress of a queue and of its consumers at one moment. */
 final class Statistics {
     private static final int META_BYTES = 4096;
     private final Log log;
@@ -51,7 +51,7 @@ final class Statistics {
                     .findFirst()
                     .orElse(null);
             ConsumerStats stats = of(each, core);
-            // Another process may have deleted it since.
+            // Otherwise another process has deleted the consumer.
             if (each.cursors().needed() != Long.MAX_VALUE) {
                 all.add(stats);
             }
@@ -94,7 +94,8 @@ final class Statistics {
         return Math.max(cursors.needed(), log.reclaimed());
     }
 
-    // Its owner may ack on, and the writer use the space, between the look at the position and the one at the record.
+    // The offset of the committed position. The owner may ack, and the writer reclaim, between the loads of the
+    // position and of the record.
     private long offsetAt(ConsumerCursors cursors) {
         for (int tries = 3; ; tries--) {
             try {
@@ -110,7 +111,7 @@ final class Statistics {
         }
     }
 
-    // As the owner, another process, has stored it.
+    // The read offset of a consumer of another process, from the reading position that its owner has stored.
     private long readOffset(ConsumerCursors cursors, long committed) {
         long reading = cursors.reading();
         try {
@@ -118,7 +119,7 @@ final class Statistics {
                     ? committed
                     : Math.max(committed, Math.min(endOffset, log.offsetAt(reading)));
         } catch (MmapQueueException e) {
-            return committed; // moved since, or a record there was never published
+            return committed; // the consumer was moved since, or the record was never published
         }
     }
 
@@ -128,11 +129,11 @@ final class Statistics {
             long age = Math.max(0, System.currentTimeMillis() * 1000 - pushed);
             return pushed == 0 ? Optional.empty() : Optional.of(Duration.of(age, ChronoUnit.MICROS));
         } catch (MmapQueueException e) {
-            return Optional.empty(); // acked since, or a queue of version 1 without timestamps
+            return Optional.empty(); // acked since, or version 1, which has no timestamps
         }
     }
 
-    /** Whether a record of max_event_size has no room now: what an append would find. */
+    /** Whether an append of a record of max_event_size would find no room at this moment. */
     static boolean isFull(Settings settings, MetaPage meta, Registry registry) throws IOException {
         registry.refresh();
         Geometry geometry = settings.geometry();
@@ -141,7 +142,7 @@ final class Statistics {
         return last - geometry.capacity() >= geometry.segmentOf(lowWatermark);
     }
 
-    // The last segment that the largest record needs a free slot for, at a log end.
+    // The last segment that must have a free slot for the largest record at a log end.
     private static long lastSegment(Settings settings, long end) {
         Geometry geometry = settings.geometry();
         int length = settings.maxEventSize();
@@ -155,17 +156,17 @@ final class Statistics {
     /**
      * The state of a queue.
      *
-     * @param end the offset past the last record; asked after the cursors
+     * @param end the offset after the last record; loaded after the cursors
      */
     static QueueStats ofQueue(
             MetaPage meta, Registry registry, Geometry geometry, Swapper swapper, Log log, LongSupplier end)
             throws IOException {
-        // The lower one first: both only grow.
+        // The lower one is loaded first, as both only grow.
         long watermark = meta.watermark();
         registry.refresh();
         Registry.Named consumer = registry.slowestConsumer();
         long lowWatermark = registry.lowWatermark();
-        // The last record may be acked before the writer has stored where it ends.
+        // The last record may be acked before the writer has stored the new writing position.
         long writing = Math.max(meta.writing(), lowWatermark);
         int inUse = writing == lowWatermark
                 ? 0

@@ -13,7 +13,7 @@ final class TestedJava {
     static final List<Integer> RELEASES = List.of(17, 21, 25);
 
     private static final Logger LOG = LoggerFactory.getLogger(TestedJava.class);
-    /** The release that {@link #check} looks at; 0 once it has. */
+    /** The release that {@link #check} has yet to check; 0 once it has. */
     static final AtomicInteger UNCHECKED = new AtomicInteger(Runtime.version().feature());
 
     private TestedJava() {}

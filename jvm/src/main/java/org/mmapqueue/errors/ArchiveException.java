@@ -1,8 +1,8 @@
 package org.mmapqueue.errors;
 
 /**
- * An archive does not hold what it must hold, or belongs to another queue or host: runs that overlap or leave a gap, a
- * partition that another host ships, an unknown version. Nothing was changed.
+ * An archive is inconsistent, or belongs to another queue or host: runs that overlap or leave a gap, a partition that
+ * another host ships, an unknown version. Nothing was changed.
  */
 public final class ArchiveException extends MmapQueueException {
     private static final long serialVersionUID = 1L;

@@ -1,6 +1,6 @@
 package org.mmapqueue.errors;
 
-/** The stored bytes are not what was written. No byte was changed, and no wrong record was returned. */
+/** Stored bytes differ from what was written. No byte was changed, and no wrong record was returned. */
 public final class CorruptException extends MmapQueueException {
     private static final long serialVersionUID = 1L;
 

@@ -11,7 +11,7 @@ public final class OutOfRangeException extends MmapQueueException {
     /**
      * Makes the exception.
      *
-     * @param what what the offset was for
+     * @param what the call that got the offset
      * @param requested the requested offset
      * @param first the first offset that is possible
      * @param last the last offset that is possible; below {@code first} when none is

@@ -1,8 +1,8 @@
 package org.mmapqueue.errors;
 
 /**
- * An fsync or an append failed earlier, and the writer cannot be trusted any more. Every push and every flush throws
- * this. Close the queue and open it again: the open recovers.
+ * An fsync or an append has failed, and the writer cannot be trusted any more. Every push and every flush throws this
+ * exception. Close the queue and open it again: the open recovers.
  */
 public final class PoisonedException extends MmapQueueException {
     private static final long serialVersionUID = 1L;

@@ -1,6 +1,6 @@
 package org.mmapqueue.errors;
 
-/** The queue was opened to be read: this handle, or this process, cannot write records. Nothing was stored. */
+/** The queue was opened read-only: this handle, or this process, cannot write records. Nothing was stored. */
 public final class ReadOnlyException extends MmapQueueException {
     private static final long serialVersionUID = 1L;
 

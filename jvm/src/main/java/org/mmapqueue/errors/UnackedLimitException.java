@@ -1,6 +1,8 @@
 package org.mmapqueue.errors;
 
-/** A consumer has popped max_unacked records beyond its first unacked one. An ack of that record ends the limit. */
+/**
+ * A consumer has popped max_unacked records beyond its first unacked one. Acking that record makes pops possible again.
+ */
 public final class UnackedLimitException extends MmapQueueException {
     private static final long serialVersionUID = 1L;
 

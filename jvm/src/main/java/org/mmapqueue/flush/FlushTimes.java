@@ -1,14 +1,15 @@
 package org.mmapqueue.flush;
 
 /**
- * When the next flush is due, by System.nanoTime: a period after the end of the last one; on request, after a rest as
- * long as the last one took. Without the rest a fast producer would keep the flusher and the disk busy all the time,
- * and each flush would cost as much as one of twice the records. One thread.
+ * Computes when the next flush is due, by System.nanoTime. A periodic flush is due one period after the time before which
+ * everything published is durable. A requested flush is due after a rest as long as the last flush took: without the
+ * rest, a fast producer would keep the flusher and the disk busy all the time, and each flush would cost as much as a
+ * flush of twice the records. Not thread-safe.
  */
 final class FlushTimes {
     private final long periodNanos;
     private long ended;
-    /** Everything published before this time is fsynced. */
+    /** Everything published before this time is durable. */
     private long allDurable;
 
     private long rest;
@@ -23,7 +24,7 @@ final class FlushTimes {
     /**
      * Notes a flush.
      *
-     * @param whole whether it left nothing; else records published since the flush before may be left
+     * @param whole whether everything was fsynced; otherwise records published since the previous flush may be left
      */
     void flushed(long begin, long end, boolean whole) {
         allDurable = whole ? end : ended;
@@ -37,7 +38,7 @@ final class FlushTimes {
         return requested ? Math.min(left, rest - (now - ended)) : left;
     }
 
-    /** Whether the period is over: the flush then leaves nothing. */
+    /** Whether the period is over; the flush must then fsync everything. */
     boolean isPeriodOver(long now) {
         return left(false, now) <= 0;
     }

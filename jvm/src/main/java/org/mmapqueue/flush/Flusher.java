@@ -24,10 +24,10 @@ import org.mmapqueue.segment.SegmentSyncer;
  * Decides when to fsync: by period, by count, and on request. {@link Syncer} decides what, in which order. Sync pushes
  * are served in {@linkplain GroupCommit groups}. Safe for any number of threads.
  *
- * <p>The recovery point ({@code watermark} in the format) is the writing position as it was before the fsync: it passes
- * no byte that has not been fsynced, except for bytes that every consumer had acked. These acks are fsynced before the
- * recovery point, or, the default consumer's, in the same sector. After a failed fsync no fsync is trusted: the kernel
- * may have dropped the pages.
+ * <p>The recovery point ({@code watermark} in the format) is the writing position as it was before the fsync. It passes
+ * no byte that has not been fsynced, except for bytes that every consumer has acked; these acks are fsynced before the
+ * recovery point, or, for the default consumer, in the same sector. After a failed fsync no later fsync is trusted: the
+ * kernel may have dropped the dirty pages.
  */
 public final class Flusher implements Closeable {
     private final MetaPage meta;
@@ -35,7 +35,7 @@ public final class Flusher implements Closeable {
     private final Syncer syncer;
     private final long periodNanos;
     private final GroupCommit group = new GroupCommit();
-    /** Fair: else the thread that has just fsynced would take it first again. */
+    /** Fair: otherwise the thread that has just fsynced would mostly take the lock again first. */
     private final ReentrantLock flushing = new ReentrantLock(true);
 
     private final ReentrantLock waiting = new ReentrantLock();
@@ -46,7 +46,7 @@ public final class Flusher implements Closeable {
     private final Thread thread;
     private volatile boolean requested;
     private volatile boolean hasLeft;
-    /** The thread rests, also when a flush is requested. */
+    /** Whether the thread is in the rest after a flush, which a request does not shorten. */
     private boolean resting;
 
     private boolean stopped;
@@ -56,9 +56,10 @@ public final class Flusher implements Closeable {
      *
      * @param name the thread's name
      * @param blocks chooses the block size of new files by the amount of each fsync
-     * @param consumers gives the cursors of all consumers, and of what is held without one, at the time of the call
-     * @param producers gives the pages of all producers at the time of the call
-     * @param periodMillis the longest that a published record stays unsynced, in ms
+     * @param consumers returns the cursors of all consumers that exist at the call, and of what is retained without a
+     *     consumer
+     * @param producers returns the pages of all producers that exist at the call
+     * @param periodMillis the longest time that a published record stays unsynced, in ms
      */
     public Flusher(
             String name,
@@ -81,7 +82,7 @@ public final class Flusher implements Closeable {
         thread.start();
     }
 
-    /** Requests a flush from the thread, and does not wait for it. */
+    /** Requests a flush by the thread; does not wait for it. */
     public void request() {
         if (requested) {
             return;
@@ -140,7 +141,7 @@ public final class Flusher implements Closeable {
     }
 
     /**
-     * Fsyncs most of what has been published and acked, as the thread does on request: at most a quarter of the
+     * Fsyncs most of what has been published and acked, as the thread does on request. At most a quarter of the
      * unsynced records is left, where fsyncing them would delay producers.
      *
      * @throws PoisonedException when an fsync fails, or one has failed before
@@ -159,14 +160,14 @@ public final class Flusher implements Closeable {
         }
     }
 
-    /** Whether the last flush on request has left some records, at most a quarter. */
+    /** Whether the last flush on request left some records unsynced (at most a quarter). */
     public boolean hasLeft() {
         return hasLeft;
     }
 
     /**
-     * Fsyncs cursors, so that {@link #durableCommitted} passes a position if all consumers have. Of the records it
-     * fsyncs those that a recovery needs to find the low watermark, if they are not durable.
+     * Fsyncs the cursors, so that {@link #durableCommitted} passes a position that all consumers have passed. Fsyncs
+     * records only as far as recovery needs them to find the low watermark.
      *
      * @throws PoisonedException when an fsync fails, or one has failed before
      */
@@ -192,7 +193,8 @@ public final class Flusher implements Closeable {
         }
     }
 
-    // A large flush may take long while producers wait for slots.
+    // Releases the lock for a moment between two segments: a large flush may take long while producers wait for
+    // slots.
     private void letAcksPass() {
         if (acksWaiting.get() > 0) {
             flushing.unlock();
@@ -220,20 +222,20 @@ public final class Flusher implements Closeable {
     }
 
     /**
-     * No recovery needs anything before this position: every consumer has acked it, durably. A ring slot that ends
-     * before it may be reused.
+     * The durable low watermark: every consumer has acked everything before it, durably, so no recovery needs it. A
+     * ring slot that ends before this position may be reused.
      */
     public long durableCommitted() {
         return syncer.durableCommitted();
     }
 
-    /** Sets the first {@link #durableCommitted}; all cursors are durable. */
+    /** Sets the initial {@link #durableCommitted}. The caller guarantees that all cursors are durable. */
     public void startAt(long committed) {
         syncer.startAt(committed);
     }
 
     /**
-     * Lowers {@link #durableCommitted} to this position, until the next flush: a consumer was made or moved back.
+     * Lowers {@link #durableCommitted} to this position, until the next flush: a consumer was created or moved back.
      */
     public void durableAtMost(long committed) {
         StackRoom.ensure();
@@ -241,8 +243,8 @@ public final class Flusher implements Closeable {
     }
 
     /**
-     * Makes durable that nothing before this position is retained. Called before it is overwritten: after a loss of
-     * power the other cursors may be old, and only what counts as intact can be trusted.
+     * Makes durable that nothing before this position is retained. Must be called before that part is overwritten:
+     * after a loss of power the other cursors may be old, and only the position {@code intact} can be trusted.
      *
      * @throws PoisonedException when the fsync fails, or one has failed before
      */
@@ -251,7 +253,7 @@ public final class Flusher implements Closeable {
         guarded(() -> syncer.giveUpBefore(position));
     }
 
-    /** Runs work while nothing is being fsynced. */
+    /** Runs {@code work} while no flush is running. */
     public void exclusively(Syncing work) throws IOException {
         StackRoom.lock(flushing);
         try {
@@ -309,7 +311,7 @@ public final class Flusher implements Closeable {
                     whole = !hasLeft;
                 }
             } catch (RuntimeException | Error e) {
-                // Each later push and flush throws it.
+                // Each later push and flush throws this failure.
                 poison(e);
                 return;
             }

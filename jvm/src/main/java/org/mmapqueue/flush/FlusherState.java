@@ -3,7 +3,7 @@ package org.mmapqueue.flush;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.PoisonedException;
 
-/** Whether fsyncs are still allowed: not after a failure, and not after the end. Any number of threads. */
+/** Whether fsyncs are allowed: not after a failure, and not after the end. Safe for any number of threads. */
 final class FlusherState {
     private volatile boolean ended;
     private volatile Throwable failure;
@@ -13,7 +13,7 @@ final class FlusherState {
         return failure;
     }
 
-    /** Notes a failure; the first one stays. */
+    /** Stores a failure; the first one remains. */
     void poison(Throwable cause) {
         if (failure == null) {
             failure = cause;

@@ -5,26 +5,26 @@ import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Group commit: one run serves all threads that asked before it began. One of them, the leader, runs the work; threads
- * that ask during a run wait for the next one, which begins when this one ends. Served threads return without taking a
- * lock. They mostly ask again at once, so the next run yields to them for some µs; else two halves of the threads would
- * take turns. Safe for any number of threads.
+ * Group commit: one run serves all threads that asked before it began. One of them, the leader, runs the work. Threads
+ * that ask during a run wait for the next run, which begins when this one ends. Served threads return without taking a
+ * lock. They mostly ask again at once, so the leader of the next run yields to them for some µs; otherwise two halves
+ * of the threads would take turns. Safe for any number of threads.
  */
 final class GroupCommit {
-    /** The most yields before a run: some µs when no other thread wants the processor. */
+    /** The most yields before a run: some µs when no other thread needs the processor. */
     private static final int MOST_YIELDS = 30;
 
     private Round running;
-    /** The next run, not begun yet; null when no thread has asked. */
+    /** The next run, which has not begun; null when no thread has asked. */
     private Round next;
-    /** Threads served by the last run. */
+    /** Number of threads that the last run served. */
     private int served;
 
     private static final class Round {
         private final List<Thread> waiting = new ArrayList<>();
-        /** Threads that have asked for this run, its leader included. */
+        /** Number of threads that have asked for this run, including its leader. */
         private volatile int size;
-        /** Threads to expect: those that the run before has served, and those that had asked by then. */
+        /** Number of threads to expect: those that the previous run served, and those that had asked by then. */
         private int expected;
 
         private volatile Thread leader;
@@ -32,8 +32,8 @@ final class GroupCommit {
     }
 
     /**
-     * Waits for a run that begins after the call. If the work fails, the leader throws; the others return. An interrupt
-     * does not end the wait, and stays pending.
+     * Waits for a run that begins after the call. If the work fails, the leader throws; the other threads return. An
+     * interrupt does not end the wait, and stays pending.
      */
     void run(Runnable work) {
         Thread self = Thread.currentThread();
@@ -60,7 +60,7 @@ final class GroupCommit {
         }
     }
 
-    // A thread that asks alone does not yield.
+    // Waits for expected threads. A thread that asks alone does not yield.
     private static void gather(Round round) {
         for (int i = 0; i < MOST_YIELDS && round.size < round.expected; i++) {
             Thread.yield();
@@ -91,7 +91,7 @@ final class GroupCommit {
     private void end(Round round) {
         Thread leader = promoteNext(round);
         if (leader != null) {
-            LockSupport.unpark(leader); // first: the others have been served
+            LockSupport.unpark(leader); // the new leader first; the others have been served
         }
         round.over = true;
         for (Thread each : round.waiting) {

@@ -15,14 +15,14 @@ import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentSyncer;
 
 /**
- * What is fsynced, in which order: the producers' slots, data segments, the consumers' cursors, then the recovery point
- * ({@code watermark} in the format).
+ * Fsyncs in a fixed order: the producers' slots, data segments, the consumers' cursors, then the recovery point ({@code
+ * watermark} in the format).
  *
- * <p>The caller guarantees that one thread at a time fsyncs records, and moves the recovery point. Cursors have a lock
- * of their own: an fsync of acks alone does not wait for one of records.
+ * <p>The caller guarantees that one thread at a time fsyncs records and moves the recovery point. Cursors have a lock
+ * of their own: an fsync of acks alone does not wait for an fsync of records.
  */
 final class Syncer {
-    /** The block of the log end is left out of a flush of this number of blocks, or more. */
+    /** A flush of at least this number of blocks leaves out the block of the log end. */
     private static final int ENOUGH_BLOCKS = 4;
 
     private final MetaPage meta;
@@ -33,11 +33,13 @@ final class Syncer {
     private final Supplier<List<ProducerPage>> producers;
     private final FlusherState state;
     private final Runnable between;
-    /** Guards stores to the recovery point and to intact, and what is known of the disk. */
+    /** Guards stores to the recovery point and to {@code intact}, and the fields that say what is durable. */
     private final ReentrantLock cursors = new ReentrantLock();
-    /** The log end when the last flush began; one thread at a time, by the caller's lock. */
+    /** The log end when the last flush began. Guarded by the caller's lock. */
     private long begun;
-    /** All that is needed is fsynced up to here, if that is beyond the recovery point; likewise. */
+    /**
+     * Everything that is needed before this position is fsynced, if it is beyond the recovery point. Guarded likewise.
+     */
     private long syncedTo;
 
     private long[] syncedMoving = {};
@@ -49,7 +51,7 @@ final class Syncer {
      * A syncer with nothing fsynced.
      *
      * @param blocks chooses the block size of new files by the amount of each fsync
-     * @param between runs after each segment; other threads may fsync and move the recovery point then
+     * @param between runs after each segment; other threads may fsync and move the recovery point during the call
      */
     Syncer(
             MetaPage meta,
@@ -71,14 +73,15 @@ final class Syncer {
     }
 
     /**
-     * No recovery needs anything before this position: on the disk, neither the low watermark nor the recovery point is
-     * before it. Recovery begins at the former if the records around it have survived, else at the latter.
+     * The durable low watermark: no recovery needs anything before this position. On the disk, neither the low
+     * watermark nor the recovery point is before it. Recovery begins at the low watermark if the records around it have
+     * survived, else at the recovery point.
      */
     long durableCommitted() {
         return durableCommitted;
     }
 
-    /** Sets the first {@link #durableCommitted}; all cursors are durable. */
+    /** Sets the initial {@link #durableCommitted}. The caller guarantees that all cursors are durable. */
     void startAt(long committed) {
         syncedWatermark = meta.watermark();
         durableCommitted = committed;
@@ -106,7 +109,7 @@ final class Syncer {
         }
     }
 
-    /** Nothing is fsynced after this returns. */
+    /** Ends fsyncing: nothing is fsynced after this returns. */
     void end() {
         cursors.lock();
         try {
@@ -116,7 +119,7 @@ final class Syncer {
         }
     }
 
-    /** Fsyncs published records, up to the writing position, and producers' slots; no acks. */
+    /** Fsyncs published records up to the writing position, and the producers' slots, but no acks. */
     void syncRecords() throws IOException {
         long target = meta.writing();
         noteAmount();
@@ -132,7 +135,7 @@ final class Syncer {
         slots.forEach(ProducerPage::endSync);
     }
 
-    /** Reports the unsynced bytes to the block size, for a flush that is not by period. */
+    /** Reports the number of unsynced bytes to {@link FillBlocks}, for flushes on request or by count. */
     void noteAmount() {
         blocks.synced(meta.writing() - Math.max(syncedTo, meta.watermark()));
     }
@@ -146,11 +149,11 @@ final class Syncer {
     }
 
     /**
-     * As {@link #syncAll()}, but leaves out the block of the log end if at least four blocks are unsynced: each of its
-     * pages would fault at its next store after an fsync. What is left was published after the flush before began. The
-     * recovery point moves to the end of a record before that block.
+     * As {@link #syncAll()}, but leaves out the block of the log end if at least four blocks are unsynced: after an
+     * fsync each page of that block would fault at its next store. The records left out were published after the
+     * previous flush began. The recovery point moves to the end of a record before that block.
      *
-     * @return whether nothing was left
+     * @return whether everything was fsynced
      */
     boolean syncMost() throws IOException {
         long from = Math.max(begun, meta.watermark());
@@ -169,9 +172,10 @@ final class Syncer {
         return false;
     }
 
-    // Version 1 loses all after the recovery point. A producer's slot is fsynced with the whole log. The recovery point
-    // must not stay before segments that are left out because they are acked: no recovery can begin there. So where
-    // consumers keep up, all is fsynced, unless that is many segments.
+    // Whether the last block may be left out of a flush. Not in version 1, which loses everything after the recovery
+    // point. Not with producers: their slots are fsynced with the whole log. The recovery point must not stay before
+    // segments that are skipped because they are acked: no recovery can begin there. So where the low watermark is in
+    // the last block, a partial flush skips no segment (see Part), and is allowed over two segments at most.
     private boolean mayBeLeft(long from, long lastBlock) {
         return geometry.format().recoversUnsynced()
                 && producers.get().isEmpty()
@@ -186,7 +190,10 @@ final class Syncer {
         return end - inSegment % blocks.large();
     }
 
-    /** The position from which on records are needed, and the recovery point after fsyncing a part of the log. */
+    /**
+     * Supplies the position from which records are needed, and computes the recovery point after fsyncing a part of the
+     * log.
+     */
     private final class Part implements LongSupplier {
         private final long from;
         private final long to;
@@ -210,28 +217,29 @@ final class Syncer {
     }
 
     /**
-     * Fsyncs the cursors, and the records before the low watermark that recovery may need: those of the same segment.
-     * Moves the recovery point to the low watermark.
+     * Fsyncs the cursors, and the records before the low watermark that recovery may need: those in its segment. Moves
+     * the recovery point to the low watermark.
      */
     void syncAcked() throws IOException {
         long target = lowWatermark();
-        // The recovery point passes no batch of an unsynced slot, and a slot is fsynced with the whole log.
+        // The recovery point may not pass a batch with an unsynced slot, and a slot is fsynced together with the
+        // whole log.
         boolean isPartial = producers.get().stream().noneMatch(ProducerPage::isDirty);
-        // No thread waits for less than all of this.
+        // Does not let other threads fsync between segments: the thread that waits needs all of this.
         syncAll(isPartial ? target : meta.writing(), () -> {});
     }
 
-    private void syncAll(long target, Runnable eachTime) throws IOException {
+    private void syncAll(long target, Runnable afterSegment) throws IOException {
         List<ProducerPage> slots = syncSlots();
-        syncData(slots.isEmpty() ? target : meta.writing(), this::lowWatermark, eachTime);
+        syncData(slots.isEmpty() ? target : meta.writing(), this::lowWatermark, afterSegment);
         syncCursors(target);
         slots.forEach(ProducerPage::endSync);
     }
 
     /**
-     * Fsyncs the cursors alone, if {@link #durableCommitted} passes a position by that.
+     * Fsyncs the cursors alone, if that makes {@link #durableCommitted} pass a position.
      *
-     * @return whether it has; if not, records have to be fsynced, too
+     * @return whether it has passed; otherwise records have to be fsynced, too
      */
     boolean syncCursorsBeyond(long position) throws IOException {
         cursors.lock();
@@ -267,7 +275,7 @@ final class Syncer {
         return all.stream().mapToLong(ConsumerCursors::needed).toArray();
     }
 
-    // By the cursors in memory.
+    // Computed from the cursors in memory, durable or not.
     private long lowWatermark() {
         long writing = meta.writing();
         return lowWatermark(writing, needed(consumers.get()));
@@ -275,14 +283,14 @@ final class Syncer {
 
     private long lowWatermark(long writing, long[] needed) {
         long least = Arrays.stream(needed).min().orElseThrow();
-        // A consumer that is being made seems to need nothing.
+        // Long.MAX_VALUE: a consumer is being created, and does not need anything yet.
         return least == Long.MAX_VALUE ? meta.reclaimed() : Math.min(writing, least);
     }
 
     /**
      * Fsyncs the slots of at least all batches that end before the writing position as it was before the call: the
      * recovery point never passes a batch with an unsynced slot. Slots come first, since a slot does not count without
-     * its batch; then the log is fsynced up to its end after this.
+     * its batch. After this, the caller fsyncs the log up to its end.
      *
      * @return the fsynced pages, for {@link ProducerPage#endSync} when the log is fsynced
      */
@@ -302,17 +310,17 @@ final class Syncer {
     }
 
     /**
-     * Fsyncs what has been published since the last time, up to {@code target}. Without retention, segments before
-     * {@code needed} are left out, also if {@code needed} moves during the fsyncs: no consumer reads them again once
-     * the cursors are durable. The segment of {@code needed} is fsynced from its beginning, where the offset resolver
-     * begins; so is the last one, for the offset of the next record, even when all of it is acked.
+     * Fsyncs what has been published since the last flush, up to {@code target}. Without retention, segments before
+     * {@code needed} are skipped, also if {@code needed} moves during the fsyncs: no consumer reads them again once the
+     * cursors are durable. The segment of {@code needed} is fsynced from its beginning, where the offset resolver
+     * begins. The last segment is fsynced even when all of it is acked, for the offset of the next record.
      */
-    private void syncData(long target, LongSupplier needed, Runnable eachTime) throws IOException {
+    private void syncData(long target, LongSupplier needed, Runnable afterSegment) throws IOException {
         long last = geometry.segmentOfEnd(target);
         long from = Math.max(syncedTo, meta.watermark());
         while (from < target) {
             long first = meta.isRetaining() ? 0 : Math.min(geometry.segmentOf(needed.getAsLong()), last);
-            // An id one generation before shares its slot with a later one.
+            // An older id shares its slot with a segment of this generation.
             first = Math.max(first, last - geometry.capacity() + 1);
             if (geometry.segmentOf(from) < first) {
                 from = geometry.position(first, 0);
@@ -321,12 +329,12 @@ final class Syncer {
             long id = geometry.segmentOf(from);
             int end = id == last ? geometry.offsetOfEnd(target) : geometry.segmentSize();
             segments.force(id, (int) (from - geometry.position(id, 0)), end);
-            eachTime.run();
+            afterSegment.run();
             from = Math.max(geometry.position(id, end), meta.watermark());
         }
     }
 
-    // The kernel may write this word back at any time; early is safe.
+    // Storing this word before the fsync is safe; the kernel may write it back at any time.
     private void intactFrom(long position) {
         cursors.lock();
         try {
@@ -336,7 +344,7 @@ final class Syncer {
         }
     }
 
-    /** Fsyncs the cursors and the recovery point, which moves to {@code target} unless it is ahead of that. */
+    /** Fsyncs the cursors and the recovery point, which is raised to {@code target} first. */
     private void syncCursors(long target) throws IOException {
         cursors.lock();
         try {
@@ -351,7 +359,7 @@ final class Syncer {
         // Loaded before the cursors: if a consumer is moved back in between, the cursors loaded here do not count.
         long changes = meta.consumerChanges();
         List<? extends ConsumerCursors> all = consumers.get();
-        // Loaded once: what is stored as fsynced must be what was fsynced.
+        // Loaded once: what is remembered as durable must be what was fsynced.
         long[] moving = moving();
         long writing = meta.writing();
         long[] needed = needed(all);
@@ -360,7 +368,7 @@ final class Syncer {
                 consumer.force();
             }
         }
-        // Not before: the kernel may write this word back at any time.
+        // Stored after the consumers' pages are durable: the kernel may write this word back at any time.
         long watermark = Math.max(target, meta.watermark());
         meta.watermark(watermark);
         meta.mirror();
@@ -372,7 +380,8 @@ final class Syncer {
         durableCommitted = meta.consumerChanges() == changes ? durable : Math.min(durable, meta.reclaimed());
     }
 
-    // Poisons before the unlock: a later fsync by another thread could not be trusted.
+    // Poisons before the unlock: the kernel may have dropped the pages, so a later fsync by another thread proves
+    // nothing.
     private void guarded(Flusher.Syncing syncing) throws IOException {
         try {
             syncing.run();

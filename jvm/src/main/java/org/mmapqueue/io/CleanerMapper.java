@@ -9,11 +9,11 @@ import java.nio.MappedByteBuffer;
 import java.nio.channels.FileChannel;
 
 /**
- * Unmaps by {@code sun.misc.Unsafe.invokeCleaner}, of the module jdk.unsupported. The buffer is one that the garbage
- * collector would unmap: an access costs no check. An access after the unmapping crashes the JVM.
+ * Unmaps by {@code sun.misc.Unsafe.invokeCleaner}, of the module jdk.unsupported. The buffer is an ordinary one, which
+ * the garbage collector could unmap, so an access costs no check. An access after the unmapping crashes the JVM.
  */
 final class CleanerMapper implements Mapper {
-    /** From this release on the JDK warns of the method on standard error. */
+    /** The first release of the JDK that warns of the method on standard error. */
     static final int WARNED_SINCE = 24;
 
     private final MethodHandle invokeCleaner;

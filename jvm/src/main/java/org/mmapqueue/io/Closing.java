@@ -8,7 +8,7 @@ public final class Closing {
     private Closing() {}
 
     /**
-     * Closes in the order given, nulls left out. Throws the first failure, an Error too, with the others suppressed.
+     * Closes in the order given; skips nulls. Throws the first failure, also an Error, with the others suppressed.
      */
     public static void all(Closeable... things) throws IOException {
         Throwable failure = null;

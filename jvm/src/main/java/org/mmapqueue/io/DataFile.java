@@ -33,12 +33,12 @@ public interface DataFile extends Closeable {
     void zeroFill(long size, int blockSize) throws IOException;
 
     /**
-     * Maps bytes 0..{@code size}-1, which must exist, until the garbage collector finds that the buffer is unused. The
+     * Maps bytes 0..{@code size}-1, which must exist. The garbage collector unmaps an unused buffer. The
      * mapping stays valid when the file is closed.
      */
     MappedByteBuffer map(long size, boolean writable) throws IOException;
 
-    /** Maps as {@link #map}, until the caller unmaps. */
+    /** Maps as {@link #map}, but the caller unmaps. */
     Mapping mapToUnmap(long size, boolean writable) throws IOException;
 
     /** Fsyncs all writes, all stores into mappings, and the length of the file. */

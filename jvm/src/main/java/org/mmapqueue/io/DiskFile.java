@@ -56,7 +56,7 @@ final class DiskFile implements DataFile {
                 }
             }
         } catch (FileAlreadyExistsException e) {
-            return openChannel(); // its permissions stay
+            return openChannel(); // keeps the permissions of an existing file
         }
     }
 
@@ -174,7 +174,8 @@ final class DiskFile implements DataFile {
                 try {
                     return call.on(open);
                 } catch (ClosedChannelException e) {
-                    // Closed by an interrupt of this thread, or of another one that was inside the same channel.
+                    // An interrupt closed the channel: of this thread, or of another one that was inside the same
+                    // channel.
                     interrupted |= Thread.interrupted();
                 }
             }

@@ -15,7 +15,7 @@ public final class DiskStorage implements Storage {
 
     private final FileMode fileMode;
 
-    /** A storage that makes files with these rights. */
+    /** A storage that creates files with this mode. */
     public DiskStorage(FileMode fileMode) {
         this.fileMode = fileMode;
     }
@@ -36,7 +36,7 @@ public final class DiskStorage implements Storage {
         for (Path at = absolute; at != null && !at.equals(existing); at = at.getParent()) {
             fileMode.setOnDirectory(at);
         }
-        // All new entries: without them a loss of power could lose the whole queue.
+        // Fsyncs each new directory entry: without one of them a loss of power could lose the whole queue.
         for (Path at = absolute.getParent();
                 at != null && existing != null && at.startsWith(existing);
                 at = at.getParent()) {

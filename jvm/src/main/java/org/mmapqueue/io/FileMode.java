@@ -31,7 +31,7 @@ public final class FileMode {
 
     private FileMode(int bits) {
         this.wider = (bits & 0077) != 0;
-        PosixFilePermission[] all = PosixFilePermission.values(); // from the owner's read to the others' execute
+        PosixFilePermission[] all = PosixFilePermission.values(); // in order: owner's read to others' execute
         for (int i = 0; i < BITS; i++) {
             if ((bits >> BITS - 1 - i & 1) != 0) {
                 files.add(all[i]);
@@ -43,12 +43,12 @@ public final class FileMode {
         }
     }
 
-    /** A mode in octal digits, such as "640"; directories get the right to enter with the right to read. */
+    /** A mode in octal digits, such as "640". Directories get the execute bit where they get the read bit. */
     public static FileMode of(String octal) {
         return new FileMode(Integer.parseInt(octal, 8));
     }
 
-    /** The permissions of an existing file; the owner's alone in a file system without permissions. */
+    /** The permissions of an existing file; {@link #PRIVATE} in a file system without permissions. */
     public static FileMode like(Path file) throws IOException {
         if (!KNOWN) {
             return PRIVATE;
@@ -61,12 +61,12 @@ public final class FileMode {
         return new FileMode(bits);
     }
 
-    /** What a new file is made with: never more than the owner's rights, until {@link #setOnFile}. */
+    /** Attributes for creating a file: at most the owner's rights, until {@link #setOnFile} adds the others. */
     FileAttribute<?>[] ofNewFile() {
         return attributes("rw-------");
     }
 
-    /** What a new directory is made with, until {@link #setOnDirectory}. */
+    /** Attributes for creating a directory, until {@link #setOnDirectory}. */
     FileAttribute<?>[] ofNewDirectory() {
         return attributes("rwx------");
     }
@@ -79,14 +79,14 @@ public final class FileMode {
         return new FileAttribute<?>[] {PosixFilePermissions.asFileAttribute(permissions)};
     }
 
-    /** Gives a file that was just made its rights, whatever the umask is. */
+    /** Sets the permissions of a file that was just created, independent of the umask. */
     void setOnFile(Path file) throws IOException {
         if (wider) {
             set(file, files);
         }
     }
 
-    /** Gives a directory that was just made its rights, whatever the umask is. */
+    /** Sets the permissions of a directory that was just created, independent of the umask. */
     void setOnDirectory(Path directory) throws IOException {
         if (wider) {
             set(directory, directories);

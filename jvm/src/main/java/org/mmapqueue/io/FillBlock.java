@@ -3,9 +3,9 @@ package org.mmapqueue.io;
 /**
  * The block size of zero-filling, by file size.
  *
- * <p>The page cache makes folios as large as the writes, and one fault maps one folio. A folio of 2 MiB is mapped by
- * one entry, and an fsync protects one entry instead of 512. A folio across two page tables (2 MiB each) faults page by
- * page instead, so large blocks are for files with mappings that the kernel aligns.
+ * <p>The page cache makes folios as large as the writes, and one fault maps one folio. A folio of 2 MiB takes one page
+ * table entry, and an fsync write-protects one entry instead of 512. A folio that spans two page tables (2 MiB each)
+ * faults page by page instead, so large blocks are for files with mappings that the kernel aligns.
  */
 final class FillBlock {
     /** Bytes of the largest block. */

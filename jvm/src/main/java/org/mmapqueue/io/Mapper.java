@@ -4,12 +4,14 @@ import java.io.IOException;
 import java.nio.channels.FileChannel;
 import org.mmapqueue.errors.MmapQueueException;
 
-/** Maps files so that they can be unmapped on request, in the way of one JDK. Safe for any number of threads. */
+/** Maps files so that they can be unmapped on request, by what one JDK offers. Safe for any number of threads. */
 interface Mapper {
     /** Maps the first {@code size} bytes of a file. */
     Mapping map(FileChannel channel, FileChannel.MapMode mode, long size) throws IOException;
 
-    /** The way of this JDK (decision 120): the cleaner while that is silent, and the arena where it is not. */
+    /**
+     * The mapper for this JDK (decision 120): the cleaner where the JDK allows it without a warning, else the arena.
+     */
     static Mapper ofThisJdk() {
         Mapper cleaner = CleanerMapper.find();
         Mapper arena = ArenaMapper.find();

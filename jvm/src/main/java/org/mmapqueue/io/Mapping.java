@@ -15,10 +15,10 @@ public final class Mapping {
     private final Runnable unmapping;
 
     /**
-     * A mapping of a buffer that exists.
+     * Wraps a buffer that is already mapped.
      *
      * @param bytes the mapped bytes
-     * @param unmapping what {@link #unmap} runs
+     * @param unmapping runs at {@link #unmap}
      */
     public Mapping(MappedByteBuffer bytes, Runnable unmapping) {
         this.bytes = bytes;
@@ -35,7 +35,7 @@ public final class Mapping {
         return bytes;
     }
 
-    /** Unmaps at once. Called once. */
+    /** Unmaps at once. Must be called at most once. */
     public void unmap() {
         unmapping.run();
     }

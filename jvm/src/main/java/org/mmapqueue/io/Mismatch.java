@@ -1,11 +1,11 @@
 package org.mmapqueue.io;
 
 /**
- * What is wrong at a place of a file.
+ * A difference between the bytes found in a file and those expected.
  *
- * @param at bytes from the file's beginning
- * @param found what is there
- * @param expected what should be there
+ * @param at byte position in the file
+ * @param found the value found
+ * @param expected the value expected
  */
 public record Mismatch(long at, String found, String expected) {
 
@@ -14,12 +14,12 @@ public record Mismatch(long at, String found, String expected) {
         return "found " + found + ", expected " + expected;
     }
 
-    /** A number as people compare it. */
+    /** Formats a word as hexadecimal for messages. */
     public static String hex(long value) {
         return "0x" + Long.toHexString(value);
     }
 
-    /** A checksum as people compare it. */
+    /** Formats a checksum as hexadecimal for messages. */
     public static String hex(int value) {
         return "0x" + Integer.toHexString(value);
     }

@@ -21,23 +21,23 @@ import java.util.concurrent.locks.LockSupport;
 import org.mmapqueue.errors.LockedException;
 
 /**
- * An OS lock on a file: held by one process at a time, released by the kernel when that process dies. The file has the
- * holder's pid, unless the disk is full.
+ * An OS lock on a file: held by one process at a time, released by the kernel when that process dies. The file stores
+ * the holder's pid, unless the disk is full.
  *
  * <p>Tokens in the system properties are taken before the OS lock: they exclude a second copy of these classes (another
  * class loader) in the same JVM. POSIX drops all of a process's locks on a file when any descriptor of it is closed, so
- * a process that holds the lock must not open the file again, by any name: one token is for the path, and one for the
- * file itself, which a hard link or a bind mount does not change.
+ * a process that holds the lock must not open the file again, by any name. So one token is for the path, and one
+ * for the file itself, which a hard link or a bind mount does not change.
  */
 public final class ProcessLock implements Closeable {
     private static final int PID_BYTES = 20;
     private static final String PREFIX = "mmapqueue.lock:";
-    /** In place of the pid of a process that holds the lock for a moment only, to clean up after a dead holder. */
+    /** Stored in place of a pid by a process that holds the lock for a moment only, to clean up after a dead holder. */
     private static final long PASSING = 0;
 
     private static final long ROUND_NANOS = 1_000_000;
     private static final int MOST_ROUNDS = 2_000;
-    /** Rounds in which a new holder overwrites the pid of a dead one. */
+    /** Retries while a new holder overwrites the pid of a dead one. */
     private static final int ROUNDS_FOR_PID = 50;
 
     private final List<String> tokens;
@@ -51,11 +51,11 @@ public final class ProcessLock implements Closeable {
     /**
      * Takes the lock. Waits for a process that holds it {@linkplain #tryForAMoment for a moment only}.
      *
-     * @param file the lock file; made when it is missing, deleted with the queue alone
-     * @param what the locked thing, for the error's text
+     * @param file the lock file; created when missing, deleted only with the queue
+     * @param what the name of the locked thing, for the error message
      * @param fileMode permissions of a new file
-     * @throws LockedException when another process or class loader holds it; has its pid
-     * @throws IOException when the file cannot be made or locked
+     * @throws LockedException when another process or class loader holds it; carries the holder's pid
+     * @throws IOException when the file cannot be created or locked
      */
     public static ProcessLock acquire(Path file, String what, FileMode fileMode) throws IOException {
         boolean interrupted = false;
@@ -64,9 +64,11 @@ public final class ProcessLock implements Closeable {
                 try {
                     return tryAcquire(file, fileMode, ProcessHandle.current().pid());
                 } catch (Replaced e) {
-                    // A queue was destroyed while this thread waited: again, with the file that exists now.
+                    // The lock file was deleted with its queue while this thread waited: retry with the file that
+                    // exists now.
                 } catch (ClosedByInterruptException e) {
-                    // The channel is closed, and the lock with it: again, with the interrupt kept for later.
+                    // The interrupt closed the channel, which released the lock: retry, and keep the interrupt
+                    // pending.
                     interrupted |= Thread.interrupted();
                 } catch (Held e) {
                     if (round == MOST_ROUNDS || e.pid != PASSING && (isAlive(e.pid) || round >= ROUNDS_FOR_PID)) {
@@ -86,10 +88,10 @@ public final class ProcessLock implements Closeable {
     /**
      * Takes the lock for a moment, if it is free. A concurrent {@link #acquire} waits instead of throwing.
      *
-     * @param file the lock file; made when it is missing, deleted with the queue alone
+     * @param file the lock file; created when missing, deleted only with the queue
      * @param fileMode permissions of a new file
      * @return null when the lock is held
-     * @throws IOException when the file cannot be made or locked
+     * @throws IOException when the file cannot be created or locked
      */
     public static ProcessLock tryForAMoment(Path file, FileMode fileMode) throws IOException {
         try {
@@ -106,7 +108,7 @@ public final class ProcessLock implements Closeable {
         FileChannel channel = null;
         Object key;
         try {
-            // One thread at a time, of all copies of these classes: making the file opens and closes it.
+            // One thread at a time, across all copies of these classes: creating the file opens and closes it.
             synchronized (PREFIX.intern()) {
                 take(file.toAbsolutePath().getParent().toRealPath().resolve(file.getFileName()), holder, tokens);
                 makeIfMissing(file, fileMode);
@@ -139,7 +141,7 @@ public final class ProcessLock implements Closeable {
                 .fileKey();
     }
 
-    // The lock of a file without a name excludes nobody: the process that has deleted the file held it until then.
+    // Whether the locked file still has its name. The lock of a deleted file excludes no other process.
     private static boolean isStill(Path file, Object key) throws IOException {
         try {
             return Objects.equals(key, keyOf(file));
@@ -161,7 +163,7 @@ public final class ProcessLock implements Closeable {
         tokens.add(token);
     }
 
-    // The pid is written after locking: the file may still have that of the holder before.
+    // The pid is written after locking, so the file may still hold the previous holder's.
     private static boolean isAlive(long pid) {
         return pid > 0 && ProcessHandle.of(pid).map(ProcessHandle::isAlive).orElse(false);
     }
@@ -207,20 +209,20 @@ public final class ProcessLock implements Closeable {
             Files.createFile(file, fileMode.ofNewFile());
             fileMode.setOnFile(file);
         } catch (FileAlreadyExistsException e) {
-            // Its permissions stay.
+            // It exists, and keeps its permissions.
         }
     }
 
-    // The lock itself needs no disk space: a process that empties a queue on a full disk must get it.
+    // Locking itself needs no disk space: a process that empties a queue on a full disk must get the lock.
     private static void writePid(FileChannel channel, long pid) throws ClosedByInterruptException {
-        // Of fixed width: overwrites a longer pid without truncation.
+        // Of fixed width, so that it overwrites a longer pid without truncation.
         String text = String.format("%-" + (PID_BYTES - 1) + "d\n", pid);
         try {
             channel.write(ByteBuffer.wrap(text.getBytes(StandardCharsets.US_ASCII)), 0);
         } catch (ClosedByInterruptException e) {
             throw e;
         } catch (IOException e) {
-            // On a full disk: the lock is held, without a pid in its file.
+            // The disk is full: the lock is held, without a pid in its file.
         }
     }
 
@@ -240,7 +242,8 @@ public final class ProcessLock implements Closeable {
         release(tokens, channel);
     }
 
-    // In one step for threads that make a lock file: one may get the inode of a deleted file once that is closed.
+    // One step for all threads that create a lock file: a new file may get the inode of a deleted one once that is
+    // closed.
     private static void release(List<String> tokens, FileChannel channel) throws IOException {
         synchronized (PREFIX.intern()) {
             try {

@@ -6,9 +6,11 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 
-/** The real path, the same for all names of one directory. Safe for any number of threads. */
+/**
+ * Resolves a path to its real path, which is the same for all names of one directory. Safe for any number of threads.
+ */
 public final class RealPath {
-    /** As many as Linux follows. */
+    /** The limit of Linux. */
     private static final int MOST_LINKS = 40;
 
     private RealPath() {}
@@ -16,7 +18,7 @@ public final class RealPath {
     /**
      * Resolves every symbolic link, also where the last parts of the path do not exist yet.
      *
-     * @throws IOException when it cannot be read, or its links form a loop
+     * @throws IOException when a link cannot be read, or the links form a loop
      */
     public static Path of(Path path) throws IOException {
         Path absolute = path.toAbsolutePath();

@@ -7,7 +7,8 @@ import java.util.concurrent.locks.ReentrantLock;
  * to unlock, or leave a change unfinished that other threads wait for. Has no state; safe for any number of threads.
  */
 public final class StackRoom {
-    // More than filling, mapping or fsyncing a segment takes, interpreted or compiled; takes less than 1 µs.
+    // More frames than filling, mapping or fsyncing a segment needs, interpreted or compiled. The check takes less
+    // than 1 µs.
     private static final int FRAMES = 400;
 
     private StackRoom() {}

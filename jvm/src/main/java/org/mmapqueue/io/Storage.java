@@ -11,33 +11,33 @@ public interface Storage {
 
     /** How a file is opened. */
     enum Mode {
-        /** It exists and is only read. */
+        /** The file exists, and is only read. */
         READ,
-        /** It exists and is changed. */
+        /** The file exists, and is changed. */
         WRITE,
-        /** It is changed, and made when it is missing. */
+        /** The file is changed, and created when missing. */
         CREATE
     }
 
     /** Opens a file; does not follow a symbolic link in the last part of the path. */
     DataFile open(Path path, Mode mode) throws IOException;
 
-    /** The best block size for zero-filling a file of this size, in bytes: mapping and fsync are fastest. */
+    /** The block size, in bytes, for zero-filling a file of this size such that mapping and fsync are fastest. */
     default int blockSize(long size) {
         return FillBlock.of(size);
     }
 
-    /** Makes a directory and its missing parents, and fsyncs the entries. */
+    /** Creates a directory and its missing parents, and fsyncs their entries. */
     void createDirectories(Path directory) throws IOException;
 
     /**
-     * Deletes a file. Its blocks are freed when no process has it open or mapped any more.
+     * Deletes a file. Its blocks are released once no process has it open or mapped.
      *
      * @return false when it does not exist
      */
     boolean delete(Path path) throws IOException;
 
-    /** Fsyncs a directory: new, renamed and deleted entries are durable. */
+    /** Fsyncs a directory: makes new, renamed and deleted entries durable. */
     void syncDirectory(Path directory) throws IOException;
 
     /** Renames a file over another one, atomically. */

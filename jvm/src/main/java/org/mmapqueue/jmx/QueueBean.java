@@ -28,9 +28,9 @@ import org.mmapqueue.metrics.Metric;
 import org.mmapqueue.metrics.Sample;
 
 /**
- * The metrics of an open queue as attributes, by their names without {@code mmapqueue_}. A metric of consumers is a table
- * of consumer and value; a histogram has a table of its buckets, a sum and a count. What this process does not know, and
- * everything after the close, is null. Any number of threads.
+ * The metrics of an open queue as attributes, by their names without {@code mmapqueue_}. A metric of consumers is a
+ * table of consumer and value; a histogram is a table of buckets, a sum and a count. An attribute is null if this
+ * process does not know the value, and after the close. Safe for any number of threads.
  */
 final class QueueBean implements DynamicMBean {
     private static final String VALUE = "value";

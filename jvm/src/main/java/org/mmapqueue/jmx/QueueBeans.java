@@ -13,8 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Registers an MBean for each open queue: {@code org.mmapqueue:type=Queue,directory="/data/events"}. A second one of the
- * same directory, which only reads or is of another class loader, has {@code number=2} besides. Thread-safe.
+ * Registers an MBean for each open queue: {@code org.mmapqueue:type=Queue,directory="/data/events"}. A second MBean of
+ * the same directory, of a read-only queue or another class loader, also has {@code number=2}. Thread-safe.
  */
 public final class QueueBeans implements QueueListener {
     private static final Logger LOG = LoggerFactory.getLogger(QueueBeans.class);

@@ -1,2 +1,5 @@
-/** MBeans of open queues. The only package that uses {@code javax.management}, which a JVM may lack. */
+/**
+ * MBeans of open queues. It uses {@code metrics}, the value types of the face, and, as the only package, {@code
+ * javax.management}, which a JVM may lack. Begin at {@link org.mmapqueue.jmx.QueueBeans}.
+ */
 package org.mmapqueue.jmx;

@@ -10,12 +10,12 @@ import org.mmapqueue.segment.RecordDescriptor;
 import org.mmapqueue.segment.Segment;
 
 /**
- * Decides whether the length of a damaged record can be trusted: no whole record may begin inside of the record, and a
- * whole record must begin at its end, unless the log ends there. Belongs to one reader of version 2; the position of
- * the reader does not move. Not thread-safe: the reader's lock guards it.
+ * Decides whether the length of a damaged record can be trusted. It can if no intact record begins inside the record,
+ * and an intact record begins at its end, or the log ends there. Belongs to one reader of version 2; the reader's
+ * position does not move. Not thread-safe: the reader's lock guards it.
  */
 final class DamageProbe {
-    /** Bytes that one probe reads at most; some 0.1 s. */
+    /** The most bytes that one probe reads; takes some 0.1 s. */
     private static final int MOST_LOOKED_AT = 256 << 20;
 
     private final LogReaderV2 reader;
@@ -35,7 +35,7 @@ final class DamageProbe {
     }
 
     /**
-     * Whether the record that the reader has skipped, and not advanced past, ends where its length says.
+     * Whether the length of the record that the reader has skipped, but not advanced past, can be trusted.
      *
      * @param end a position at which a record is known to end
      */
@@ -59,7 +59,7 @@ final class DamageProbe {
         return leaves ? isFirstAfter() : isWhole(reader.endSegmentOffset());
     }
 
-    // Compares with the header of the segment in which the next record would begin.
+    // Whether the next record is the first one of its segment, by the segment's header.
     private boolean isFirstAfter() throws IOException {
         boolean begins = reader.endSegmentId() == reader.segmentId();
         int first = begins
@@ -77,7 +77,7 @@ final class DamageProbe {
         }
     }
 
-    // Whether a whole record, pad or tombstone begins here.
+    // Whether an intact record, pad or tombstone begins at this byte.
     private boolean isWhole(int at) throws IOException {
         long word = reader.segment().headerAcquire(at);
         int flags = RecordDescriptor.lengthAndFlags(word);

@@ -8,12 +8,12 @@ import org.mmapqueue.segment.RecordDescriptor;
 import org.mmapqueue.segment.Segment;
 
 /**
- * Finds the next record after damage with an offset that only one count allows (decision 040). Within a segment the records are
- * counted back from the base index of the next one; between two holes with an unknown number of lost records, whole
+ * Finds the next record after damage that has an unambiguous offset (decision 040). Within a segment, records are
+ * counted back from the base index of the next segment. Between two holes with unknown numbers of lost records, intact
  * records are skipped too. Uses a reader of its own; not thread-safe.
  */
 public final class DamageSkip {
-    /** Bytes that one search reads at most. */
+    /** The most bytes that one search reads. */
     private static final long MOST_LOOKED_AT = 1L << 30;
 
     /**
@@ -29,7 +29,7 @@ public final class DamageSkip {
     private final LongSupplier published;
 
     /**
-     * @param reader its own
+     * @param reader a reader that nothing else uses
      * @param published everything before this position is published
      */
     public DamageSkip(LogReaderV2 reader, LongSupplier published) {
@@ -43,7 +43,7 @@ public final class DamageSkip {
      *
      * @param position the position at which reading has failed
      * @param number the offset of the record that begins there
-     * @return null if no offset after the damage is known yet: the writer has not rolled into the next segment
+     * @return null if no offset after the damage is known yet, because the writer has not rolled into the next segment
      */
     public Found after(long position, long number) throws IOException {
         long end = published.getAsLong();
@@ -62,10 +62,10 @@ public final class DamageSkip {
     }
 
     /**
-     * Walks from a known record to another one, over damage.
+     * Walks from a record with a known offset to another record, over damage.
      *
      * @param from a known record at or before {@code offset}
-     * @return the record, or the first known one after it if it is lost; null if none is known yet
+     * @return the record, or, if it is lost, the first later one with a known offset; null if none is known yet
      */
     public Found walk(Found from, long offset) throws IOException {
         Found at = from;
@@ -91,10 +91,10 @@ public final class DamageSkip {
     }
 
     /**
-     * Finds a record by its offset, by the headers that are whole.
+     * Finds a record by its offset, from the segment headers that are intact.
      *
      * @param first the id of the first segment that is retained
-     * @return the record, or the first known one after it if it is lost; null if none is known yet
+     * @return the record, or, if it is lost, the first later one with a known offset; null if none is known yet
      */
     public Found locate(long offset, long first) throws IOException {
         long last = geometry.segmentOfEnd(published.getAsLong());
@@ -116,7 +116,7 @@ public final class DamageSkip {
     /**
      * Computes the offset of the record that begins after a position, counting back from the next segment.
      *
-     * @return -1 if it is not known: no whole record begins there, or other damage follows in the segment
+     * @return -1 if the offset is unknown: no intact record begins there, or other damage follows in the segment
      */
     public long offsetAt(long position) throws IOException {
         long id = geometry.segmentOf(position);
@@ -139,7 +139,7 @@ public final class DamageSkip {
         }
     }
 
-    // ---- one record, with a length that can be trusted
+    // ---- a single record with a length that can be trusted
 
     private Found afterOne(long position, long number, long end) throws IOException {
         try {
@@ -149,17 +149,17 @@ public final class DamageSkip {
                 return new Found(number + 1, reader.position());
             }
         } catch (CorruptException e) {
-            // Its length may be damaged.
+            // The length may be damaged.
         }
         return null;
     }
 
-    // ---- in the segment of the damage
+    // ---- within the segment of the damage
 
     private Found within(long id, int from, long number, long end) throws IOException {
         Segment segment = reader.swapper().pinIfThere(id, reader.uuidLow());
         if (segment == null) {
-            return null; // its epoch is part of each checksum
+            return null; // without the header its epoch is unknown, which is part of each checksum
         }
         try {
             long left = MOST_LOOKED_AT;
@@ -172,7 +172,7 @@ public final class DamageSkip {
                 }
                 Chain chain = chain(id, at, end);
                 long first = chain.next - chain.records;
-                // Each lost record had 8 bytes at least.
+                // Each lost record took at least 8 bytes.
                 if (chain.next >= 0 && first >= number && first - number <= (at - from) / Long.BYTES) {
                     return new Found(first, before(id, at));
                 }
@@ -185,7 +185,7 @@ public final class DamageSkip {
         }
     }
 
-    // Whether a whole record or pad begins here.
+    // Whether an intact record or pad begins at this byte.
     private boolean isWhole(Segment segment, int at) throws IOException {
         int flags = RecordDescriptor.lengthAndFlags(segment.headerAcquire(at));
         if (flags == 0 && segment.headerAcquire(at) == 0 || (flags & RecordDescriptor.RESERVED) != 0) {
@@ -206,11 +206,11 @@ public final class DamageSkip {
     }
 
     /**
-     * Records one after the other, up to the end of the segment in which they begin.
+     * Consecutive intact records, up to the end of the segment in which they begin.
      *
-     * @param records their number
+     * @param records number of records
      * @param next the offset of the record after them; -1 if they do not lead to the segment's end
-     * @param end where they end in the segment
+     * @param end byte of the segment at which they end
      */
     private record Chain(long records, long next, int end) {}
 
@@ -237,8 +237,8 @@ public final class DamageSkip {
         return new Chain(records, nextOffset(id), reader.segmentSize());
     }
 
-    // The base index of the segment in which the last record ends, or of the one after a segment's end: the offset of
-    // the record after the last one.
+    // The offset of the record after the last one: the base index of the segment in which the last record ends, or
+    // of the following segment when it ends at a segment's end.
     private long nextOffset(long id) throws IOException {
         boolean spans = reader.segmentId() > id;
         int first = spans
@@ -262,7 +262,8 @@ public final class DamageSkip {
         }
     }
 
-    // The position after which the record at this byte of a segment begins.
+    // The position after which the record at this byte of a segment begins (the end of the segment before, for its
+    // first byte).
     private long before(long id, int at) {
         return geometry.position(id, at == geometry.dataStart() ? 0 : at);
     }
@@ -280,7 +281,7 @@ public final class DamageSkip {
         return null;
     }
 
-    // The first record of a segment with a whole header; null without one.
+    // The first record of a segment with an intact header; null without one.
     private Found begin(long id) throws IOException {
         Segment segment = reader.swapper().pinIfThere(id, reader.uuidLow());
         if (segment == null) {

@@ -8,32 +8,31 @@ import org.mmapqueue.segment.Segment;
 import org.mmapqueue.swap.Swapper;
 
 /**
- * Reads the log record by record, forwards. Between calls its segment stays pinned. Each record is checked; a
- * {@link CorruptException} names the damage, and the position does not move. Not thread-safe: the owner's lock guards
- * it.
+ * Reads the log record by record, forwards. Its segment stays pinned between calls. Each record is checked; a {@link
+ * CorruptException} names the damage, and the position does not move. Not thread-safe: the owner's lock guards it.
  */
 public abstract class LogReader {
     final Swapper swapper;
     final Geometry geometry;
     final int segmentSize;
 
-    /** The segment of the position, pinned; null while none is. */
+    /** The segment of the position, pinned; null when none is pinned. */
     Segment segment;
-    /** The id that {@link #segment} has or would have; -1 before the first. */
+    /** The id of the segment of the position, pinned or not; -1 before the first. */
     long segmentId;
-    /** The position in the segment; the segment size at its end. */
+    /** Byte of the position within the segment; the segment size at its end. */
     int offset;
 
     /** Bytes of payload of the record that {@link #next} has found. */
     int length;
-    /** Its timestamp in µs, 0 for none. */
+    /** Timestamp of that record in µs, 0 for none. */
     long timestamp;
-    /** Whether it is a tombstone: it has an offset and no payload. */
+    /** Whether that record is a tombstone, which has an offset but no payload. */
     boolean lost;
     /** Whether the next record is of the same batch. */
     boolean batchContinues;
 
-    /** The segment in which the record ends that was read. */
+    /** The segment in which the record that was read last ends. */
     private Segment endSegment;
 
     long endId;
@@ -47,7 +46,7 @@ public abstract class LogReader {
         this.offset = segmentSize;
     }
 
-    /** Moves to the end of a record, or to 0; touches no file yet. */
+    /** Moves to the end of a record, or to 0. Does not access any file yet. */
     public final void moveTo(long position) {
         leave();
         batchContinues = false;
@@ -55,12 +54,12 @@ public abstract class LogReader {
         offset = geometry.offsetOfEnd(position);
     }
 
-    /** The position. */
+    /** The absolute position. */
     public final long position() {
         return geometry.position(segmentId, offset);
     }
 
-    /** Moves to another record of the same segment. */
+    /** Moves to another byte of the same segment, at which a record begins. */
     public final void goTo(int to) {
         batchContinues = false;
         offset = to;
@@ -85,12 +84,12 @@ public abstract class LogReader {
         return segment;
     }
 
-    /** Its id; -1 before the first. */
+    /** The id of that segment; -1 before the first. */
     public final long segmentId() {
         return segmentId;
     }
 
-    /** The position in the segment, in bytes; the segment size at its end. */
+    /** Byte of the position within the segment; the segment size at its end. */
     public final int segmentOffset() {
         return offset;
     }
@@ -100,12 +99,12 @@ public abstract class LogReader {
         return length;
     }
 
-    /** Its timestamp in µs, 0 for none. */
+    /** Timestamp of that record in µs, 0 for none. */
     public final long timestamp() {
         return timestamp;
     }
 
-    /** Whether it is a tombstone: it has an offset and no payload. */
+    /** Whether that record is a tombstone, which has an offset but no payload. */
     public final boolean isLost() {
         return lost;
     }
@@ -115,12 +114,12 @@ public abstract class LogReader {
         return batchContinues;
     }
 
-    /** The segment in which the record ends that was read or skipped last. */
+    /** The id of the segment in which the record that was read or skipped last ends. */
     public final long endSegmentId() {
         return endId;
     }
 
-    /** The end of that record there, in bytes. */
+    /** The byte within that segment at which the record ends. */
     final int endSegmentOffset() {
         return endOffset;
     }
@@ -129,21 +128,21 @@ public abstract class LogReader {
      * Finds the next record, and sets its length, timestamp and flags.
      *
      * @return false when there is none yet
-     * @throws CorruptException when the bytes are no record
+     * @throws CorruptException when the bytes are not a record
      */
     public abstract boolean next() throws IOException;
 
     /**
-     * Whether the bytes at the position are no record yet: {@link #next} then finds none, unless one is pushed in
-     * between. Changes nothing.
+     * Whether no record is published at the position: {@link #next} then finds none, unless one is pushed in between.
+     * Changes nothing.
      */
     public abstract boolean hasCaughtUp();
 
     /**
-     * Copies the payload of the record that {@link #next} has found, and checks it.
+     * Copies the payload of the record that {@link #next} has found, and verifies its checksum.
      *
      * @param target gets the payload
-     * @param start index of its first byte there
+     * @param start index in the target of the first byte
      */
     public abstract void read(byte[] target, int start) throws IOException;
 
@@ -151,11 +150,11 @@ public abstract class LogReader {
     public abstract void skip() throws IOException;
 
     /**
-     * As {@link #skip}, and checks the record: a damaged length would lead past other records, and shift all offsets. A
-     * record with a damaged payload alone is skipped.
+     * As {@link #skip}, but also checks the record: a damaged length would lead past other records, and shift all
+     * offsets. A record of which only the payload is damaged is skipped.
      *
      * @param end a position at which a record is known to end
-     * @return whether the record is whole
+     * @return whether the record is intact
      * @throws CorruptException when the length may be damaged
      */
     public abstract boolean skipChecked(long end) throws IOException;
@@ -173,7 +172,7 @@ public abstract class LogReader {
         offset = endOffset;
     }
 
-    /** Unpins the segment; the position stays. */
+    /** Unpins the segment; the position does not change. */
     public final void leave() {
         forgetEnd();
         if (segment != null) {
@@ -190,14 +189,14 @@ public abstract class LogReader {
         offset = start;
     }
 
-    /** The record ends in the segment in which it starts. */
+    /** Notes that the record ends in the segment in which it starts. */
     final void endsHere(int end) {
         forgetEnd();
         endId = segmentId;
         endOffset = end;
     }
 
-    /** The record ends in a later segment; {@code pinned} is null when only its id is known. */
+    /** Notes that the record ends in a later segment; {@code pinned} is null when only the segment's id is known. */
     final void endsIn(Segment pinned, long id, int end) {
         forgetEnd();
         endSegment = pinned;
@@ -205,7 +204,7 @@ public abstract class LogReader {
         endOffset = end;
     }
 
-    /** Unpins the segment in which the record ends that was read, without {@link #advance}. */
+    /** Unpins the segment in which the record that was read ends, without {@link #advance}. */
     public final void forgetEnd() {
         if (endSegment != null && endSegment != segment) {
             swapper.unpin(endSegment);

@@ -58,7 +58,7 @@ public final class LogReaderV1 extends LogReader {
         return true;
     }
 
-    /** False: the bytes do not show it. */
+    /** Returns false: bytes of version 1 do not show whether a record is published. */
     @Override
     public boolean hasCaughtUp() {
         return false;
@@ -82,7 +82,7 @@ public final class LogReaderV1 extends LogReader {
         skip();
     }
 
-    /** True: there is no checksum. */
+    /** Returns true: version 1 has no checksum. */
     @Override
     public boolean skipChecked(long end) {
         skip();

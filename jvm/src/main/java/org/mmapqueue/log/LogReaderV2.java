@@ -13,7 +13,7 @@ import org.mmapqueue.segment.Segment;
 import org.mmapqueue.swap.Swapper;
 
 /**
- * Reads a log of format version 2. A record is published when its header is not 0; the next segment exists when the
+ * Reads a log of format version 2. A record is published when its header is not 0. The next segment exists once the
  * published position has passed the end of this one.
  */
 public final class LogReaderV2 extends LogReader {
@@ -34,8 +34,8 @@ public final class LogReaderV2 extends LogReader {
     /**
      * A reader at position 0.
      *
-     * @param fields the queue's facts
-     * @param published everything before this position is published; Long.MAX_VALUE to find out what is
+     * @param fields the queue's fixed facts
+     * @param published everything before this position is published; Long.MAX_VALUE when the log end is to be found
      */
     public LogReaderV2(Swapper swapper, Geometry geometry, MetaFields fields, LongSupplier published) {
         super(swapper, geometry);
@@ -46,7 +46,7 @@ public final class LogReaderV2 extends LogReader {
         this.probe = new DamageProbe(this, fields, published, checksum);
     }
 
-    /** The segment before the position has this epoch: no segment of a lower epoch follows it. */
+    /** Sets the epoch of the segment before the position: no segment of a lower epoch may follow. */
     public void afterEpoch(long before) {
         lowestEpoch = before;
     }
@@ -55,11 +55,12 @@ public final class LogReaderV2 extends LogReader {
     public boolean next() throws IOException {
         while (true) {
             if (offset == segmentSize) {
-                // The rest of a batch is published with its first record, before the appender moves the log end.
+                // The rest of a batch is published with its first record, before the appender moves the writing
+                // position.
                 if (!batchContinues && published.getAsLong() <= geometry.position(segmentId, segmentSize)) {
                     return false;
                 }
-                // Without a pin its slot may hold a later generation: its epoch is unknown.
+                // An unpinned slot may hold a later generation; its epoch is unrelated.
                 long before = segment == null ? lowestEpoch : epoch;
                 nextSegment(geometry.dataStart());
                 if (epochOf() < before) {
@@ -126,7 +127,8 @@ public final class LogReaderV2 extends LogReader {
         return true;
     }
 
-    // A repair has stored it over a lost record. The bytes of that record are not read.
+    // Whether the record is a tombstone, which a repair stores over a lost record. The bytes of that record are not
+    // read.
     private boolean foundTombstone() {
         length = 0;
         timestamp = 0;
@@ -139,8 +141,8 @@ public final class LogReaderV2 extends LogReader {
     }
 
     /**
-     * The timestamp of the record that {@link #next} has found, 0 for none; also when its header ends the segment and
-     * the timestamp is in the next one.
+     * The timestamp of the record that {@link #next} has found, 0 for none; also when the record's header ends the
+     * segment and the timestamp is in the next one.
      */
     public long timestampOfFound() throws IOException {
         if ((header & RecordDescriptor.TIMESTAMPED) == 0 || offset + RecordDescriptor.HEADER < segmentSize) {
@@ -154,7 +156,7 @@ public final class LogReaderV2 extends LogReader {
         }
     }
 
-    // A pad: checked like a record, then skipped.
+    // Checks a pad like a record, then skips it.
     private void pass() throws IOException {
         if ((header & RecordDescriptor.PAD) == 0 || (header & RecordDescriptor.RESERVED) != 0) {
             throw corrupt(
@@ -172,7 +174,7 @@ public final class LogReaderV2 extends LogReader {
 
     /**
      * The epoch of a pad. A recovery writes the low bits of its epoch into the pad's length field; the pad is valid
-     * only if that recovery has completed.
+     * only if that recovery completed.
      */
     static long padEpoch(long segmentEpoch, int lengthAndFlags) {
         long low = RecordDescriptor.length(lengthAndFlags);
@@ -240,7 +242,7 @@ public final class LogReaderV2 extends LogReader {
                     at = continuation(++id);
                     from = geometry.dataStart();
                 }
-                // The timestamp is one aligned word: it is never cut by a segment's end.
+                // The timestamp is one aligned word, so no segment's end splits it.
                 if (stampLeft > 0) {
                     timestamp = at.getLong(from);
                     from += 8;
@@ -264,7 +266,8 @@ public final class LogReaderV2 extends LogReader {
         }
     }
 
-    // The header was published after the whole record: its segments exist, or its length is damaged.
+    // Returns a segment in which the record continues. The header was published after the whole record, so either
+    // all its segments exist or its length is damaged.
     private Segment continuation(long id) throws IOException {
         Segment next = swapper.pin(id);
         String fault = next.headerFault(fields.uuidLow());
@@ -315,12 +318,12 @@ public final class LogReaderV2 extends LogReader {
         return epoch;
     }
 
-    /** Length and flags of the record that {@link #next} has found, as its header has them. */
+    /** Length and flags of the record that {@link #next} has found, as stored in its header. */
     public int lengthAndFlags() {
         return header;
     }
 
-    /** Its checksum. */
+    /** The stored checksum of that record. */
     public int checksum() {
         return expected;
     }
@@ -339,7 +342,7 @@ public final class LogReaderV2 extends LogReader {
         endsIn(null, segmentId + segments, geometry.dataStart() + beyond - (segments - 1) * geometry.dataBytes());
     }
 
-    // Pins the segment unless it is pinned, and checks its header once.
+    // Returns the epoch of the segment of the position. Pins the segment if necessary, and checks its header once.
     private long epochOf() throws IOException {
         if (segment == null) {
             Segment pinned = swapper.pin(segmentId);
@@ -354,12 +357,12 @@ public final class LogReaderV2 extends LogReader {
         return epoch;
     }
 
-    /** The queue's UUID, lower half. */
+    /** The lower half of the queue's UUID. */
     long uuidLow() {
         return fields.uuidLow();
     }
 
-    /** The segment of the position, pinned, with a checked header. */
+    /** The segment of the position, pinned, after a check of its header. */
     public Segment checkedSegment() throws IOException {
         epochOf();
         return segment;

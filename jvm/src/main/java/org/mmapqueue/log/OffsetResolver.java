@@ -5,8 +5,8 @@ import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.segment.Segment;
 
 /**
- * Resolves a position of version 2 to the offset of the record that begins there. A segment's header has the offset of
- * its first record; the resolver counts the records from there. It leaves the reader at the position.
+ * Resolves a position of version 2 to the offset of the record that begins there. The header of the segment has the
+ * offset of its first record; the resolver counts the records from there. It leaves the reader at the position.
  */
 public final class OffsetResolver {
     /** The offset of the record at a position, and the highest timestamp before it, in µs since 1970. */
@@ -15,7 +15,8 @@ public final class OffsetResolver {
     private OffsetResolver() {}
 
     /**
-     * Resolves a position. Checks each record that it counts: after a damaged length, offsets would be assigned twice.
+     * Resolves a position. Checks each record that it counts: a damaged length would lead to offsets that are assigned
+     * twice.
      *
      * @param published the log end
      * @throws CorruptException when no record ends at the position, or a length before it may be damaged
@@ -33,11 +34,11 @@ public final class OffsetResolver {
     }
 
     /**
-     * Resolves the log end. If the headers lead to the offset that the writer has stored at its close, only the last
-     * record is read.
+     * Resolves the log end. If the headers of the records lead to the offset that the writer stored at its close, only
+     * the last record's payload is read.
      *
      * @param end the log end
-     * @param expected the stored offset of the next record, or -1 when there is none
+     * @param expected the stored offset of the next record, or -1 for none
      * @throws CorruptException as above, also when the records lead to another offset
      */
     public static Resolved findEnd(LogReaderV2 reader, long end, long expected) throws IOException {
@@ -47,7 +48,7 @@ public final class OffsetResolver {
                 return trusted;
             }
         } catch (CorruptException e) {
-            // A damaged length may have led here.
+            // A damaged length may have led to this position.
         }
         Resolved resolved = count(reader, end);
         if (expected >= 0 && resolved.offset() != expected) {
@@ -85,7 +86,8 @@ public final class OffsetResolver {
         return new Resolved(index, timestamp);
     }
 
-    // Null when something does not fit: a check of all records finds out what.
+    // Counts records by their headers. Null when anything is inconsistent: the caller then checks all records to
+    // find out what.
     private static Resolved countHeaders(LogReaderV2 reader, long position) throws IOException {
         if (position == 0) {
             return new Resolved(0, 0);
@@ -98,7 +100,7 @@ public final class OffsetResolver {
         while (reader.segmentId() == id && reader.segmentOffset() < target && reader.nextHere()) {
             reader.skip();
             boolean isLast = reader.endSegmentId() == reader.segmentId() && reader.endSegmentOffset() == target;
-            // Timestamps do not decrease, and the last one counts.
+            // Timestamps do not decrease. The last record is checked.
             if (reader.timestamp() != 0 && reader.timestamp() < timestamp || isLast && !reader.skipChecked(position)) {
                 return null;
             }

@@ -4,25 +4,25 @@ import java.util.Arrays;
 import org.mmapqueue.MessageHandler;
 
 /**
- * Records that were copied out of the log under a lock, for user code that runs without it. Either all lie in one
- * buffer, which the next round overwrites, or each has an array of its own, which the receiver may keep. Not
- * thread-safe: the thread that fills it owns it until {@link SpareBatch#put}.
+ * Records that were copied out of the log under a lock, for user code that runs without the lock. Either all records
+ * share one buffer, which the next round overwrites, or each has an array of its own, which the receiver may keep. Not
+ * thread-safe: the thread that fills the batch owns it until {@link SpareBatch#put}.
  */
 public final class RecordBatch {
-    /** Records of one round: a larger pop or read takes several. */
+    /** The most records of one round; a larger pop or read takes several rounds. */
     private static final int MOST_RECORDS = 1024;
-    /** Bytes of payload of one round, unless its only record is larger: they stay in a core's cache. */
+    /** The most payload bytes of one round, unless its only record is larger; so much stays in a core's cache. */
     private static final int MOST_BYTES = 128 << 10;
-    /** A buffer that grew beyond this for a large record is not kept. */
+    /** A buffer that grew beyond this size for a large record is not kept. */
     private static final int MOST_KEPT = 1 << 20;
 
     private static final int FIRST_RECORDS = 16;
     private static final byte[] NO_BYTES = {};
 
-    // The facts of a record, in words.
+    // Words per record, and their indices.
     private static final int OFFSET = 0;
     private static final int TIMESTAMP = 1;
-    /** The length in the upper half, the attempts in the lower. */
+    /** The length in the upper half, the attempts in the lower half. */
     private static final int LENGTH = 2;
 
     private static final int FACTS = 3;
@@ -30,7 +30,7 @@ public final class RecordBatch {
     private boolean owned;
     private int placement;
     private byte[] buffer = NO_BYTES;
-    /** Of owned records; null until there is one. */
+    /** The arrays of owned records; null until one is allocated. */
     private byte[][] arrays;
 
     private long[] facts = new long[FIRST_RECORDS * FACTS];
@@ -43,7 +43,7 @@ public final class RecordBatch {
      * Begins a round.
      *
      * @param own whether each record gets an array of its own
-     * @param placing what {@link #placement} returns
+     * @param placing value for {@link #placement}
      */
     public void begin(boolean own, int placing) {
         owned = own;
@@ -54,22 +54,25 @@ public final class RecordBatch {
         full = false;
     }
 
-    /** A number of the source: it has changed since if the source was moved. */
+    /**
+     * Number of the source's placement at the fetch; it differs from the source's present one if the source was moved
+     * since.
+     */
     public int placement() {
         return placement;
     }
 
-    /** Records in it. */
+    /** Number of records in this batch. */
     public int count() {
         return count;
     }
 
-    /** Bytes of payload in it. */
+    /** Bytes of payload in this batch. */
     public int bytes() {
         return used;
     }
 
-    /** Whether this round ended because it was full: there may be more records. */
+    /** Whether this round ended because the batch was full, so that more records may follow. */
     public boolean isFull() {
         return full;
     }
@@ -85,9 +88,9 @@ public final class RecordBatch {
     /**
      * Whether another record fits into this round.
      *
-     * @param length its bytes
+     * @param length the record's bytes
      * @param maxBytes the most bytes of payload that the caller wants
-     * @param first whether a first record may be larger than that
+     * @param first whether the batch's first record may be larger than that
      */
     public boolean takes(int length, long maxBytes, boolean first) {
         if (count == 0) {
@@ -130,12 +133,12 @@ public final class RecordBatch {
         return room;
     }
 
-    /** Index in the array at which the next record begins. */
+    /** Index in the array at which the next record's payload begins. */
     public int start() {
         return owned ? 0 : used;
     }
 
-    /** Adds the record; its payload has been stored. */
+    /** Adds the record; its payload has been stored in the array. */
     public void add(long offset, long timestampMicros, int length, int attempts) {
         int at = FACTS * count;
         facts[at + OFFSET] = offset;
@@ -145,7 +148,10 @@ public final class RecordBatch {
         count++;
     }
 
-    /** Calls a handler with each record, in order. When it throws, {@link #delivered} is the number that it got. */
+    /**
+     * Calls a handler with each record, in order. If it throws, {@link #delivered} is the number of records that it
+     * handled.
+     */
     public void deliver(MessageHandler handler) {
         int start = 0;
         for (int i = 0; i < count; i++) {
@@ -160,12 +166,12 @@ public final class RecordBatch {
         delivered = count;
     }
 
-    /** Records for which the handler has returned. */
+    /** Number of records for which the handler has returned. */
     public int delivered() {
         return delivered;
     }
 
-    /** Releases arrays that must not stay in memory. */
+    /** Releases arrays that are too large to be kept. */
     void end() {
         if (owned && count > 0) {
             Arrays.fill(arrays, 0, count, null);

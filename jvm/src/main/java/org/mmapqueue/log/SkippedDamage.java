@@ -8,7 +8,7 @@ import org.mmapqueue.errors.CorruptException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The damaged ranges that one reader has skipped: counted, logged, and the latest of them listed. Thread-safe. */
+/** The damaged ranges that one reader has skipped: counts and logs them, and lists the latest. Thread-safe. */
 public final class SkippedDamage {
     private static final Logger LOG = LoggerFactory.getLogger(SkippedDamage.class);
     /** The most ranges that are listed. */
@@ -18,12 +18,12 @@ public final class SkippedDamage {
     private final Deque<DamagedRange> ranges = new ArrayDeque<>();
     private long records;
 
-    /** @param reader for the log: which reader it is */
+    /** @param reader name of the reader, for log messages */
     public SkippedDamage(String reader) {
         this.reader = reader;
     }
 
-    /** Records before {@code next}, from {@code first} on, are skipped. */
+    /** Notes that the records from {@code first} up to, but not including, {@code next} are skipped. */
     public synchronized void add(CorruptException damage, long first, long next) {
         DamagedRange range = new DamagedRange(first, next - 1, damage.file(), damage.position(), damage.getMessage());
         if (ranges.size() == MOST) {

@@ -14,7 +14,7 @@ import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentRing;
 
 /**
- * Explains a fault in a mapping. The JVM throws InternalError when a page of a mapping cannot be read or written:
+ * Explains a fault in a mapping. The JVM throws InternalError when a page of a mapping cannot be read or written,
  * mostly because another process has truncated the file. Compiled code continues after the fault, and the error is
  * thrown at a later call into the JVM: mostly within the operation, sometimes after it. Has no state; safe for any
  * number of threads.
@@ -25,13 +25,13 @@ public final class TruncatedFiles {
     private TruncatedFiles() {}
 
     /**
-     * The exception to throw in place of the error: it names the file that is shorter than its mapping.
+     * Returns the exception to throw instead of the error; it names the file that is shorter than its mapping.
      *
      * @throws InternalError the error itself, when there is no such file
      */
     public static CorruptException explain(InternalError fault, SegmentRing ring) {
         if (fault.getCause() != null) {
-            throw fault; // not of a mapping: a call could not be linked, mostly at the end of the stack
+            throw fault; // not a mapping's fault: a call could not be linked, mostly at the end of the stack
         }
         Path first = ring.path(0);
         Path directory = first.getParent();
@@ -86,7 +86,7 @@ public final class TruncatedFiles {
             found.initCause(fault);
             return found;
         } catch (NoSuchFileException e) {
-            return null; // a mapping of a deleted file stays whole
+            return null; // the mapping of a deleted file stays valid
         } catch (IOException e) {
             fault.addSuppressed(e);
             return null;

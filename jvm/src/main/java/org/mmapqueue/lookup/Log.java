@@ -27,7 +27,7 @@ import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.RecordDescriptor;
 import org.mmapqueue.swap.Swapper;
 
-/** The records of an open queue, as its readers see them. Any number of threads. */
+/** The records of an open queue, as its readers see them. Safe for any number of threads. */
 public final class Log implements RandomAccessReader.Source, Closeable {
     private final Settings settings;
     private final Geometry geometry;
@@ -36,7 +36,7 @@ public final class Log implements RandomAccessReader.Source, Closeable {
     private final LogStart retained;
     private final RandomAccessReader randomAccess;
     private final Set<Closeable> readers = ConcurrentHashMap.newKeySet();
-    /** In version 1, the offset at which the consumer was closed last. */
+    /** In version 1: the offset at which the consumer was last closed. */
     private volatile long version1Offset;
 
     public Log(Settings settings, MetaPage meta, Swapper swapper, Registry registry) {
@@ -56,28 +56,29 @@ public final class Log implements RandomAccessReader.Source, Closeable {
                 : new LogReaderV2(swapper, geometry, readableFields(), meta::writing);
     }
 
-    /** A new reader of a range; {@code gone} is true once the handle that returned it is closed. */
+    /** A new reader of a range; {@code gone} returns true once the handle that returned the reader is closed. */
     public RangeReader reader(long from, long to, boolean skipsDamage, BooleanSupplier gone) {
-        RandomAccessReader numbers = randomAccess(); // version 1 has none
+        RandomAccessReader numbers = randomAccess(); // throws in version 1
         RangeReader reader = new RangeReader(
                 (LogReaderV2) reader(), numbers, skipsDamage ? damageSkip() : null, gone, readers::remove, from, to);
         readers.add(reader);
         return reader;
     }
 
-    /** A new reader of records as they are stored. */
+    /** A new reader of records in their stored form. */
     public StoredReader storedReader() {
         StoredReader reader = new StoredReader((LogReaderV2) reader(), randomAccess(), readers::remove);
         readers.add(reader);
         return reader;
     }
 
-    /** Finds records after damage, for one thread at a time. Not in version 1. */
+    /** A new search for records after damage, for one thread at a time. Not in version 1. */
     public DamageSkip damageSkip() {
         return new DamageSkip((LogReaderV2) reader(), meta::writing);
     }
 
-    // A later writer may have a larger max_event_size, so for other processes only the ring is a bound.
+    // The fixed facts as readers use them. A later writer may have a larger max_event_size, so in other processes the
+    // ring is the only bound of a record's length.
     private MetaFields readableFields() {
         MetaFields fields = meta.fields();
         long ring = (long) geometry.capacity() * geometry.dataBytes();
@@ -91,7 +92,7 @@ public final class Log implements RandomAccessReader.Source, Closeable {
         return TruncatedFiles.explain(fault, swapper.ring());
     }
 
-    /** Random access. */
+    /** The random-access reader; throws ConfigException in version 1. */
     public RandomAccessReader randomAccess() {
         if (randomAccess == null) {
             throw new ConfigException(
@@ -126,29 +127,30 @@ public final class Log implements RandomAccessReader.Source, Closeable {
         return meta.fields().timestamps();
     }
 
-    /** The position of a start. */
+    /** The position of a starting point. */
     public long find(StartAt start) {
         return start.kind() == StartAt.Kind.LATEST ? end() : locate(start).position();
     }
 
-    /** As {@link #find}, with the offset of the record that begins there. */
+    /** As {@link #find}, with the offset of the record that begins at the position. */
     public RandomAccessReader.OffsetPosition locate(StartAt start) {
         return switch (start.kind()) {
             case EARLIEST -> randomAccess().locateFirst();
             case LATEST -> randomAccess().locateEnd();
             case OFFSET -> randomAccess().locate(start.value());
             case TIMESTAMP -> randomAccess().locateTime(start.value());
-            case COMMITTED -> throw new IllegalArgumentException("committed is a place of a consumer, not of the log");
+            case COMMITTED ->
+                throw new IllegalArgumentException("committed is a position of a consumer, not of the log");
         };
     }
 
     /** The offset of the record that begins after a position. */
     public long offsetAt(long position) {
-        // Version 1 stores no offsets: counting begins at the committed position.
+        // Version 1 stores no offsets: they count from the committed position.
         return randomAccess == null ? version1Offset : randomAccess.offsetAt(position);
     }
 
-    /** A consumer was closed at this offset. */
+    /** Notes that a consumer was closed at this offset. */
     public void leftAt(long offset) {
         version1Offset = offset;
     }
@@ -158,12 +160,12 @@ public final class Log implements RandomAccessReader.Source, Closeable {
         return randomAccess == null ? 0 : randomAccess.firstOffset();
     }
 
-    /** The offset after the last record, found in the log itself. */
+    /** The offset after the last record, read from the log, since another process may be the writer. */
     public long endOffset() {
         return randomAccess().endOffset();
     }
 
-    /** The offset after the last durable record; not less than {@link #firstOffset}. */
+    /** The offset after the last durable record; at least {@link #firstOffset}. */
     public long durableOffset() {
         return randomAccess().offsetUpTo(meta.watermark());
     }
@@ -176,7 +178,7 @@ public final class Log implements RandomAccessReader.Source, Closeable {
         Closing.all(all.toArray(new Closeable[0]));
     }
 
-    /** Whether all calls are stopped. */
+    /** Whether {@link #close} has stopped all calls. */
     public boolean isStopped() {
         return readers.isEmpty() && (randomAccess == null || randomAccess.isClosed());
     }

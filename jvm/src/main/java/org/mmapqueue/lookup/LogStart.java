@@ -9,9 +9,9 @@ import org.mmapqueue.segment.Segment;
 import org.mmapqueue.swap.Swapper;
 
 /**
- * Computes the log start from meta.dat; every process gets the same. Without retention it is the low watermark. With
- * retention, acked segments stay until they are too old, or the log from them on is too large, or the writer needs their
- * slot. Records that were never fsynced are not retained once they may be lost.
+ * Computes the log start from meta.dat; every process gets the same result. Without retention it is the low watermark.
+ * With retention, acked segments are retained until they are too old, the log from them on is too large, or the writer
+ * needs their slot. Records that may be lost because they were never fsynced are not retained.
  */
 final class LogStart {
     private final Geometry geometry;
@@ -28,7 +28,7 @@ final class LogStart {
         this.clock = clock;
     }
 
-    /** The log start: the end of a record, or the beginning of a segment. */
+    /** The log start: the end of a record, or the start of a segment. */
     long head() throws IOException {
         registry.refresh();
         long lowWatermark = registry.lowWatermark();
@@ -44,13 +44,14 @@ final class LogStart {
             first = Math.max(first, geometry.segmentOf(Math.max(0, end - bytes)));
         }
         if (millis > 0) {
-            // No record is older than 1970: a period that reaches back before that retains all.
+            // Clamped at 1970: a longer period retains everything.
             first = firstSince(Math.max(0, clock.millis() - millis) * 1000, first, geometry.segmentOfEnd(end));
         }
         return Math.min(lowWatermark, Math.max(intact, geometry.position(first, 0)));
     }
 
-    // The first segment that may hold a record of that time or later: no record is younger than the next one's base.
+    // The first segment that may hold a record of that time or later. No record is newer than the base timestamp of the
+    // next segment.
     private long firstSince(long micros, long first, long last) throws IOException {
         long low = first;
         long high = Math.max(first, last);
@@ -68,7 +69,7 @@ final class LogStart {
     private long baseTimestamp(long id) throws IOException {
         Segment segment = swapper.pinIfThere(id, meta.fields().uuidLow());
         if (segment == null) {
-            return 0; // overwritten since, so older than all that is left
+            return 0; // overwritten since, so older than every retained segment
         }
         long timestamp = segment.baseTimestamp();
         swapper.unpin(segment);

@@ -7,15 +7,16 @@ import org.mmapqueue.segment.Segment;
 
 /**
  * Finds records by offset, timestamp or position in version 2: a binary search over the segments' headers, then a walk
- * over the records of one segment from the nearest entry of its sparse index. Leaves the reader before the record found.
+ * over the records of one segment from the nearest entry of its sparse index. Leaves the reader before the record that
+ * was found.
  *
- * <p>The first walk over a record checks it. Where the walk leaves the segment, the next one must begin with the offset
- * that was reached: otherwise one damaged length would shift the offsets of all records after it. Later walks rely on
- * the index and on headers.
+ * <p>The first walk over a record checks it. Where the walk leaves a segment, the base index of the next segment must
+ * equal the offset that was reached: otherwise one damaged length would shift the offsets of all records after it.
+ * Later walks rely on the sparse index and on headers.
  *
  * <p>Segments are not pinned, and may be overwritten at any time. So a result counts only if the segment is still
  * retained after the search. If it is not, or if it is damaged, the call throws {@link
- * org.mmapqueue.errors.CorruptException}, and {@link #segment} returns its id. Not thread-safe.
+ * org.mmapqueue.errors.CorruptException}, and {@link #segment} returns the segment's id. Not thread-safe.
  */
 final class OffsetSearch {
     private final LogReaderV2 reader;
@@ -26,7 +27,7 @@ final class OffsetSearch {
 
     private long segment;
     private SegmentIndex index;
-    /** The log end, in this segment or after it; or the position that is searched for. */
+    /** The end of the search: the log end, in this segment or after it, or the position that is searched for. */
     private long end;
 
     private int limit;
@@ -44,17 +45,17 @@ final class OffsetSearch {
         this.bases = new SegmentBases(reader, retained);
     }
 
-    /** The last segment that was read. */
+    /** The id of the segment that was read last. */
     long segment() {
         return segment;
     }
 
-    /** The offset of the record before which the reader is. */
+    /** The offset of the record that the reader is before. */
     long number() {
         return number;
     }
 
-    /** Removes the index of a lost segment: its last entries may be of the segment that has overwritten it. */
+    /** Removes the index of an overwritten segment: its last entries may be of the segment that has overwritten it. */
     void forget(long id) {
         indexes.remove(id);
     }
@@ -95,8 +96,7 @@ final class OffsetSearch {
     }
 
     // The last segment with a key of at most this; keys do not decrease. Probes the ids with the most trailing zero
-    // bits,
-    // which are the same for most bounds, so that their keys are cached.
+    // bits, which are the same for most bounds, so that their keys are in the cache.
     private long last(Key key, long most, long low, long high) throws IOException {
         segment = low;
         if (key.of(low) > most) {
@@ -119,7 +119,7 @@ final class OffsetSearch {
     /**
      * Moves to a record of this segment.
      *
-     * @param wanted its offset, not below the segment's base index
+     * @param wanted the record's offset, not below the segment's base index
      * @param logEnd the log end, in this segment or after it
      * @return false if no such record starts here before the log end
      */
@@ -139,10 +139,10 @@ final class OffsetSearch {
 
     /**
      * Moves to the first record of this segment that was pushed at this time or later. A record without a timestamp
-     * counts with the last timestamp before it.
+     * takes the last timestamp before it.
      *
      * @param logEnd the log end, in this segment or after it
-     * @return false if there is none before the log end
+     * @return false if no such record starts before the log end
      */
     boolean toTime(long id, long micros, long logEnd) throws IOException {
         enter(id, logEnd);
@@ -166,7 +166,8 @@ final class OffsetSearch {
         return found;
     }
 
-    // The result depends on the record found and on the one before it; a damaged one may have any timestamp.
+    // Checks the record found and the one before it, on which the result depends: a damaged record may have any
+    // timestamp.
     private void checkTimes(int before) throws IOException {
         int found = reader.segmentOffset();
         if (before > 0) {
@@ -184,7 +185,7 @@ final class OffsetSearch {
      * Moves to a byte of this segment at which a record ends.
      *
      * @param offset the byte in the segment
-     * @throws org.mmapqueue.errors.CorruptException also if no record ends there
+     * @throws org.mmapqueue.errors.CorruptException if the segment is damaged or overwritten, or no record ends there
      */
     void toOffset(long id, int offset) throws IOException {
         enter(id, geometry.position(id, offset));
@@ -224,7 +225,7 @@ final class OffsetSearch {
         timestamp = index.timestamp(entry);
     }
 
-    // Whether a record starts here, in this segment and before the limit.
+    // Whether a record starts at the reader's byte, in this segment and before the limit.
     private boolean look() throws IOException {
         if (reader.segmentId() != index.id || reader.segmentOffset() >= limit) {
             return false;
@@ -236,14 +237,14 @@ final class OffsetSearch {
         if (reader.segmentOffset() == reader.segmentSize()) {
             return false; // after a pad
         }
-        throw reader.corrupt(reader.segmentOffset(), "there is no record, but the log goes on up to byte " + limit);
+        throw reader.corrupt(reader.segmentOffset(), "there is no record, but the log extends to byte " + limit);
     }
 
     private void pass() throws IOException {
         lastOffset = reader.segmentOffset();
         boolean isNew = number >= index.number(index.last());
         reader.skip();
-        // The length of a record that spans is checked by the base index of the next segment.
+        // The length of a record that spans segments is checked by the base index of the next segment.
         if (isNew && (reader.endSegmentId() == index.id || !hasNextSegment()) && !reader.skipChecked(end)) {
             timestampAfter = timestamp;
         }
@@ -259,7 +260,8 @@ final class OffsetSearch {
         return geometry.segmentOfEnd(end) > index.id;
     }
 
-    // At the end of a walk. May move the reader.
+    // Called at the end of a walk: compares the offset that was reached with the base index of the next segment. May
+    // move the reader.
     private void checkCount() throws IOException {
         boolean isThrough = reader.segmentId() != index.id || reader.segmentOffset() == reader.segmentSize();
         if (!isThrough || !hasNextSegment()) {

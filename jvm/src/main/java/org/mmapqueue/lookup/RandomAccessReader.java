@@ -20,18 +20,18 @@ import org.mmapqueue.log.RecordBatch;
 import org.mmapqueue.log.TruncatedFiles;
 
 /**
- * Reads records by offset or timestamp in format version 2, and moves no consumer. Any number of threads; a lock lets
- * one read at a time. A call pins at most two segments. Between calls none is pinned, so the writer can always map its
- * own.
+ * Reads records by offset or timestamp in format version 2, and moves no consumer. Safe for any number of threads; a
+ * lock admits one read at a time. A call pins at most two segments, and none stays pinned between calls, so the writer
+ * can always map its own.
  *
- * <p>A segment that is read may be overwritten by a writer, also of another process. No wrong record is returned: each
- * record is checked against its position, generation and epoch; an offset or a timestamp counts only if its segment is
- * still retained after the search; a call that has lost its segment starts again with new bounds.
+ * <p>A writer, also of another process, may overwrite a segment while it is read. A wrong record is never returned:
+ * each record is checked against its position, generation and epoch; an offset or a timestamp counts only if its
+ * segment is still retained after the search; a call that has lost its segment starts again with new bounds.
  */
 public final class RandomAccessReader extends BatchSource implements Closeable {
     private static final int TRIES = 4;
 
-    /** The bounds of the log, read at each call. */
+    /** The bounds of the log, loaded at each call. */
     interface Source {
         /** The log start: the end of a record or of a segment, after which the oldest retained record begins. */
         long head();
@@ -39,7 +39,7 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
         /** Segments before this position may be overwritten at any time. */
         long reclaimed();
 
-        /** Records before this position are published. */
+        /** The log end: records before this position are published. */
         long end();
 
         /** Whether records get timestamps. */
@@ -61,9 +61,9 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
     private volatile boolean closed;
 
     /**
-     * A reader with empty indexes.
+     * Starts with empty indexes.
      *
-     * @param reader its own
+     * @param reader a reader that nothing else uses
      */
     RandomAccessReader(LogReaderV2 reader, Source source) {
         this.reader = reader;
@@ -77,7 +77,7 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
      * @param offset the first record's offset
      * @param count the most records
      * @param maxBytes the most payload bytes; a larger first record is read nevertheless
-     * @return the records, in order, at least one; with 0 attempts
+     * @return the records, in order, at least one; their attempts are 0
      * @throws OutOfRangeException if the first record is not retained or does not exist yet
      * @throws CorruptException if the first record is damaged
      */
@@ -124,10 +124,10 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
 
     @Override
     protected void undelivered(RecordBatch batch) {
-        // No position moves with a random read.
+        // No position to restore: a random read moves none.
     }
 
-    // An error after the first batch is left to the next call.
+    // An error after the first batch is left to the next call, which throws it.
     @Override
     protected RecordBatch fetch(long offset, int count, long maxBytes, boolean own, boolean first) {
         try {
@@ -153,7 +153,7 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
                     reader.advance();
                 }
                 if (first && batch.count() == 0) {
-                    throw log.outOfRange(offset); // its segment is not published yet
+                    throw log.outOfRange(offset); // the segment is not published yet
                 }
                 read = true;
                 return batch;
@@ -168,8 +168,8 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
     /**
      * Finds the first record that was pushed at a time or later.
      *
-     * @param micros µs since 1970
-     * @return its offset; empty if there is none
+     * @param micros the time, in µs since 1970
+     * @return the record's offset; empty if no such record exists
      * @throws ConfigException if the queue stores no timestamps
      */
     public OptionalLong find(long micros) {
@@ -177,30 +177,30 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
         return found == null ? OptionalLong.empty() : OptionalLong.of(found.offset());
     }
 
-    /** The offset of the oldest retained record; {@link #endOffset} if there is none. */
+    /** The offset of the oldest retained record; {@link #endOffset} if no record is retained. */
     public long firstOffset() {
         return call(log::first);
     }
 
-    /** The log end. */
+    /** Offset and position of the log end. */
     OffsetPosition locateEnd() {
         return call(() -> new OffsetPosition(log.next(), log.end()));
     }
 
-    /** The oldest retained record; the log end if there is none. */
+    /** Offset and position of the oldest retained record; those of the log end if no record is retained. */
     OffsetPosition locateFirst() {
         return call(() -> log.goTo(log.first()) ? log.found() : new OffsetPosition(log.next(), log.end()));
     }
 
-    /** The offset of the next record, found in the log: another process may be the writer. */
+    /** The offset of the next record, read from the log, since another process may be the writer. */
     long endOffset() {
         return call(log::next);
     }
 
     /**
-     * Finds a record.
+     * Finds the position of a record.
      *
-     * @param offset its offset; that of the next record is the log end
+     * @param offset the record's offset; the offset of the next record gives the log end
      * @throws OutOfRangeException if the record is not retained or does not exist yet
      */
     public OffsetPosition locate(long offset) {
@@ -216,9 +216,9 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
     }
 
     /**
-     * Finds the first record that was pushed at a time or later; the log end if there is none.
+     * Finds the first record that was pushed at a time or later; the log end if no such record exists.
      *
-     * @param micros µs since 1970
+     * @param micros the time, in µs since 1970
      * @throws ConfigException if the queue stores no timestamps
      */
     OffsetPosition locateTime(long micros) {
@@ -228,7 +228,7 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
 
     /**
      * Returns the offset of the record that begins after a position. The position may be beyond {@link Source#end}: a
-     * record can be popped and acked before the writer has moved that.
+     * record can be popped and acked before the writer has stored the new end.
      *
      * @throws CorruptException if no record ends there
      * @throws MmapQueueException if the position is not retained any more
@@ -237,7 +237,7 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
         return call(() -> log.retainedNumberAt(position));
     }
 
-    /** The offset after the last record that ends at a position or before; not less than {@link #firstOffset}. */
+    /** The offset after the last record that ends at or before a position; at least {@link #firstOffset}. */
     long offsetUpTo(long position) {
         return call(() -> log.numberUpTo(position));
     }
@@ -247,7 +247,7 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
         return call(() -> Math.max(0, log.startSegment()));
     }
 
-    /** The error for a record that looks damaged: it may have been overwritten while it was read. */
+    /** The exception for a record that looks damaged: OutOfRangeException if it was overwritten while it was read. */
     RuntimeException lostOr(long offset, CorruptException damage) {
         try {
             checkRetained(offset);
@@ -258,7 +258,7 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
     }
 
     /**
-     * Returns if a record is retained, or is the next one.
+     * Checks that a record is retained, or is the next one to be pushed.
      *
      * @throws OutOfRangeException if it is neither
      */
@@ -272,8 +272,8 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
     }
 
     /**
-     * Estimates the size of a range in the log, headers included. Exact for records that begin a segment; within a
-     * segment all records count alike.
+     * Estimates the size of a range in the log in bytes, headers included. Exact for records that begin a segment;
+     * within a segment all records are assumed to have the same size.
      *
      * @param from the first record's offset
      * @param to the offset after the last record
@@ -289,7 +289,7 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
      * @param from the first record's offset
      * @param to the offset after the last record
      * @param bytes the size of a part, headers included, at least 1
-     * @return the offsets of the parts' first records, and at last {@code to}
+     * @return the offsets of the parts' first records, then {@code to}
      * @throws OutOfRangeException if a record is not retained or does not exist yet
      */
     public long[] split(long from, long to, long bytes) {
@@ -311,9 +311,9 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
         return closed;
     }
 
-    // ---- one attempt, with the bounds of its start
+    // ---- one attempt, with bounds that are loaded at its start
 
-    // Adds the next record if there is one and it fits. A fault after the first record is left to the next call.
+    // Adds the next record if one exists and it fits. A fault after the first record is left to the next call.
     private boolean read(long offset, RecordBatch batch, long maxBytes, boolean first) throws IOException {
         boolean any = batch.count() > 0;
         try {
@@ -325,7 +325,10 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
                     return false;
                 }
                 throw new OutOfRangeException(
-                        "a record that was lost, and marked so by a repair", log.number(), log.first(), log.next() - 1);
+                        "a lost record, which a repair has replaced by a tombstone",
+                        log.number(),
+                        log.first(),
+                        log.next() - 1);
             }
             if (!batch.takes(reader.length(), maxBytes, first)) {
                 return false;
@@ -376,8 +379,8 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
         }
     }
 
-    // A segment that was lost while it was read is not damaged, and is before the bounds of the next attempt. Each
-    // retry fails only if the writer advanced by another segment.
+    // A segment that was overwritten while it was read is not damaged, and is before the bounds of the next attempt.
+    // Each retry fails only if the writer advanced by another segment.
     private int triesAfter(CorruptException e, int tries) {
         if (log.isLost()) {
             log.forgetLast();

@@ -17,10 +17,10 @@ import org.mmapqueue.log.SkippedDamage;
 import org.mmapqueue.log.TruncatedFiles;
 
 /**
- * Reads the records of a range in order. Each is for one thread at a time.
+ * Reads the records of a range in order. Each reader is for one thread at a time.
  *
- * <p>It holds no record: a record that no consumer needs may be overwritten before it is read. The read throws {@link
- * OutOfRangeException} then. Between calls no segment is pinned.
+ * <p>It retains no record: a record that no consumer needs may be overwritten before it is read, and the read then
+ * throws {@link OutOfRangeException}. Between calls no segment is pinned.
  */
 public final class RangeReader extends BatchSource implements Closeable {
     private final LogReaderV2 reader;
@@ -32,19 +32,19 @@ public final class RangeReader extends BatchSource implements Closeable {
     private final long to;
     private long offset;
     private long segments;
-    /** The last segment that was counted. */
+    /** The id of the last segment that was counted. */
     private long lastSegment = -1;
-    /** Whether the log reader is before the next record. */
+    /** Whether the log reader is positioned before the next record. */
     private boolean placed;
 
     private boolean closed;
 
     /**
-     * A reader before the first record of its range.
+     * Starts before the first record of the range.
      *
-     * @param skip finds the next record after damage; null to throw
-     * @param gone whether the handle that returned it is closed
-     * @param forget called when it is closed
+     * @param skip finds the next record after damage; null to throw at damage
+     * @param gone returns whether the handle that returned the reader is closed
+     * @param forget called when the reader is closed
      */
     RangeReader(
             LogReaderV2 reader,
@@ -71,7 +71,7 @@ public final class RangeReader extends BatchSource implements Closeable {
         }
     }
 
-    // Moves to the record of the offset, or to the first one after it if that is damaged.
+    // Moves to the record of the offset; if that is damaged, to the first one after it with a known offset.
     private void locate() throws IOException {
         try {
             reader.moveTo(randomAccess.locate(offset).position());
@@ -86,7 +86,7 @@ public final class RangeReader extends BatchSource implements Closeable {
     }
 
     private void skipTo(CorruptException damage, DamageSkip.Found found) {
-        randomAccess.checkRetained(offset); // else the record was overwritten, which looks like damage
+        randomAccess.checkRetained(offset); // throws if the record was overwritten, which looks like damage
         if (found.offset() > offset && offset < to) {
             skipped.add(damage, offset, Math.min(found.offset(), to));
         }
@@ -115,7 +115,7 @@ public final class RangeReader extends BatchSource implements Closeable {
      * @param maxRecords the most records, at least 1
      * @param maxBytes the most payload bytes, at least 1; a larger first record is read nevertheless
      * @param own whether each record is in an array of its own
-     * @param handler called with each record, in order, with 0 attempts
+     * @param handler called with each record, in order, with attempts of 0
      * @return the number of records; 0 at the end of the range, or if the next one has not been pushed yet
      */
     public int read(int maxRecords, long maxBytes, boolean own, MessageHandler handler) {
@@ -171,7 +171,7 @@ public final class RangeReader extends BatchSource implements Closeable {
             }
             segment = reader.segmentOffset() == reader.segmentSize() ? reader.segmentId() + 1 : reader.segmentId();
             while (batch.count() < maxRecords && offset < to && step(batch, maxBytes, first)) {
-                // the next one
+                // continues with the next record
             }
         } catch (IOException | RuntimeException | Error e) {
             if (first && batch.count() == 0) {
@@ -184,7 +184,7 @@ public final class RangeReader extends BatchSource implements Closeable {
         }
     }
 
-    // False if there is no next record, or it does not fit.
+    // Adds the next record; false if no record follows, or it does not fit.
     private boolean step(RecordBatch batch, long maxBytes, boolean first) throws IOException {
         try {
             if (!reader.next() || !take(batch, maxBytes, first)) {
@@ -202,7 +202,7 @@ public final class RangeReader extends BatchSource implements Closeable {
         return true;
     }
 
-    // Passes the tombstone of a record that was lost.
+    // Adds the record that was found, or passes the tombstone of a lost one.
     private boolean take(RecordBatch batch, long maxBytes, boolean first) throws IOException {
         if (reader.isLost()) {
             reader.skip();
@@ -216,13 +216,14 @@ public final class RangeReader extends BatchSource implements Closeable {
         return true;
     }
 
-    // Calls read ascending segments; a call mostly begins in the segment in which the last one ended.
+    // Counts the segments of one call. Calls read ascending segments; a call mostly begins in the segment in which the
+    // last one ended.
     private void countSegments(long first, long last) {
         segments += last - Math.max(first, lastSegment + 1) + 1;
         lastSegment = last;
     }
 
-    /** Waits for the running call; every later one throws ClosedException. A second close does nothing. */
+    /** Waits for the running call; later calls throw ClosedException. Idempotent. */
     @Override
     public synchronized void close() {
         closed = true;

@@ -11,25 +11,25 @@ import org.mmapqueue.log.LogReaderV2;
 import org.mmapqueue.segment.Geometry;
 
 /**
- * The retained log at one moment, and searches in it. Throws {@link CorruptException} for damage, and also if the writer
- * has overwritten a segment since; then {@link #isLost} is true, and the next {@link #look} finds bounds after it. Not
- * thread-safe.
+ * The retained log at one moment, and searches in it. Throws {@link CorruptException} for damage, and also if the
+ * writer has overwritten a segment since; in the latter case {@link #isLost} is true, and the next {@link #look} loads
+ * bounds after that segment. Not thread-safe.
  */
 final class RetainedLog {
-    private static final String NOT_THERE = "a record that is not retained any more, or not there yet";
+    private static final String NOT_THERE = "a record that is not retained any more, or not pushed yet";
 
     private final LogReaderV2 reader;
     private final RandomAccessReader.Source source;
     private final Geometry geometry;
     private final OffsetSearch search;
 
-    /** The bounds: positions, and the first segment that was retained. */
+    /** The bounds: positions, and the first segment that is retained. */
     private long head;
 
     private long end;
     private long lowest;
 
-    /** A log without bounds. */
+    /** Starts without bounds. */
     RetainedLog(LogReaderV2 reader, RandomAccessReader.Source source) {
         this.reader = reader;
         this.source = source;
@@ -37,11 +37,11 @@ final class RetainedLog {
         this.search = new OffsetSearch(reader, this::checkRetained);
     }
 
-    /** Reads the bounds. */
+    /** Loads the bounds. */
     void look() {
         long reclaimed = source.reclaimed();
         long oldest = source.head();
-        end = source.end(); // last: it only grows, so it is not before the others
+        end = source.end(); // loaded last: it only grows, so it is not before the others
         head = Math.max(oldest, geometry.position(geometry.segmentOf(reclaimed), 0));
         lowest = startSegment(reclaimed, end);
     }
@@ -76,7 +76,8 @@ final class RetainedLog {
         long id = search.segmentOfTime(micros, low, high);
         if (id >= low) {
             if (!search.toTime(id, micros, end)) {
-                // The next segment may begin with a later time than the last record before it has.
+                // No such record in this segment: the next one may begin with a later time than the last record of this
+                // segment has.
                 return id < high && goTo(search.baseIndex(id + 1));
             }
             if (reader.position() >= head) {
@@ -86,13 +87,13 @@ final class RetainedLog {
         return goTo(numberAt(head));
     }
 
-    /** The record found last. */
+    /** Offset and position of the record found last. */
     RandomAccessReader.OffsetPosition found() {
         int start = reader.segmentOffset() == geometry.dataStart() ? 0 : reader.segmentOffset();
         return new RandomAccessReader.OffsetPosition(search.number(), geometry.position(reader.segmentId(), start));
     }
 
-    /** The offset of the oldest record; {@link #next} if there is none. */
+    /** The offset of the oldest record; {@link #next} if no record is retained. */
     long first() throws IOException {
         return end <= head ? next() : numberAt(head);
     }
@@ -102,7 +103,7 @@ final class RetainedLog {
         return numberAt(end);
     }
 
-    /** The offset after the last record that ends at a position or before; not less than {@link #first}. */
+    /** The offset after the last record that ends at or before a position; at least {@link #first}. */
     long numberUpTo(long position) throws IOException {
         return position <= head ? first() : numberAt(Math.min(position, end));
     }
@@ -125,7 +126,8 @@ final class RetainedLog {
         }
     }
 
-    // Damage before the position: the records after it lead to the next segment, which has the offset.
+    // For damage before the position: counts the records after the position up to the next segment, which has an
+    // offset.
     private long countedBack(long position, long id, CorruptException damage) throws IOException {
         long number = isLost() ? -1 : new DamageSkip(reader, source::end).offsetAt(position);
         if (number < 0) {
@@ -149,7 +151,8 @@ final class RetainedLog {
     }
 
     /**
-     * Estimates the position of a record that is retained, or is the next one. Exact for the first record of a segment.
+     * Estimates the position of a record that is retained, or is the next one to be pushed. Exact for the first record
+     * of a segment.
      *
      * @throws OutOfRangeException if it is neither
      */
@@ -169,9 +172,9 @@ final class RetainedLog {
     }
 
     /**
-     * Estimates the record at a position between the bounds.
+     * Estimates the offset of the record at a position between the bounds.
      *
-     * @param inside whether to estimate within the segment; else the first record of the position's segment
+     * @param inside whether to interpolate within the segment; otherwise the first record of the position's segment
      */
     long numberNear(long position, boolean inside) throws IOException {
         long id = geometry.segmentOfEnd(position);
@@ -208,7 +211,7 @@ final class RetainedLog {
         return Math.min(end, geometry.position(id, geometry.segmentSize()));
     }
 
-    /** The exception for a record that is not retained. */
+    /** The exception for a record that is not retained or does not exist yet. */
     OutOfRangeException outOfRange(long offset) throws IOException {
         return new OutOfRangeException(NOT_THERE, offset, first(), next() - 1);
     }
@@ -228,18 +231,18 @@ final class RetainedLog {
         search.forgetAll();
     }
 
-    /** The first segment that is not overwritten. */
+    /** The id of the first segment that is not overwritten. */
     long startSegment() {
         return startSegment(source.reclaimed(), source.end());
     }
 
-    // The writer's own segment is retained, though all of it may be acked.
+    // The writer's own segment counts as retained, though all of it may be acked.
     private long startSegment(long reclaimed, long written) {
         return Math.min(geometry.segmentOf(reclaimed), geometry.segmentOfEnd(written));
     }
 
     private void checkRetained(long id) {
-        VarHandle.acquireFence(); // loads before this fence precede the loads of the bounds
+        VarHandle.acquireFence(); // loads from the segment precede the loads of the bounds
         if (id < startSegment()) {
             throw new CorruptException(geometry.fileName(id), 0, "segment " + id + " is not retained any more");
         }

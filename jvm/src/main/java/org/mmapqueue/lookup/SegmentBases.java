@@ -5,31 +5,37 @@ import org.mmapqueue.log.LogReaderV2;
 import org.mmapqueue.segment.Segment;
 
 /**
- * A cache of the base index and the base timestamp of segments, from their headers, in at most 1.5 MiB. An entry is valid
- * until the segment is overwritten. Not thread-safe.
+ * A cache of the base index and the base timestamp of segments, read from their headers, in at most 1.5 MiB. An entry
+ * is valid until its segment is overwritten. Not thread-safe.
  */
 final class SegmentBases {
     private static final int FEWEST_BITS = 8;
-    /** 8 GiB in segments of 128 KiB. To read an unmapped segment costs more than the rest of a search. */
+    /**
+     * Bits of the largest table: 64 Ki segments, 8 GiB of 128 KiB each. Mapping and reading a segment costs more than
+     * the rest of a search.
+     */
     private static final int MOST_BITS = 16;
-    /** Spreads ids that are multiples of a power of two, as those of a search are: 2^64 by the golden ratio. */
+    /**
+     * Multiplier of the hash: 2^64 by the golden ratio. Spreads the ids that a search probes, which are multiples of
+     * powers of two.
+     */
     private static final long SPREAD = 0x9E37_79B9_7F4A_7C15L;
 
     private final LogReaderV2 reader;
     private final Retained retained;
     private int bits;
     private int size;
-    /** The id + 1; 0 for an empty slot. Each id has one slot, which the latest id takes. */
+    /** Segment id + 1; 0 for an empty entry. Each id maps to one entry, which the latest id overwrites. */
     private long[] keys;
 
     private long[] indexes;
     private long[] timestamps;
 
-    /** Checks that a segment is not overwritten. */
+    /** Checks that a segment has not been overwritten. */
     @FunctionalInterface
     interface Retained {
         /**
-         * To be called after the loads from the segment.
+         * Must be called after the loads from the segment.
          *
          * @throws org.mmapqueue.errors.CorruptException if the segment may be overwritten
          */
@@ -39,7 +45,7 @@ final class SegmentBases {
     /**
      * An empty cache.
      *
-     * @param reader reads headers; left at the segment, which is unpinned
+     * @param reader reads headers; it is left at the segment, which is unpinned
      */
     SegmentBases(LogReaderV2 reader, Retained retained) {
         this.reader = reader;
@@ -47,13 +53,13 @@ final class SegmentBases {
         clear();
     }
 
-    /** The offset of the first record that starts in the segment or after it. */
+    /** The base index: offset of the first record that starts in the segment or after it. */
     long index(long id) throws IOException {
-        int slot = slot(id); // first: the arrays may grow
+        int slot = slot(id); // computed first, as it may replace the arrays
         return indexes[slot];
     }
 
-    /** The newest timestamp of the records that start before the segment, µs; 0 if there is none. */
+    /** The base timestamp: the newest one of the records that start before the segment, in µs; 0 for none. */
     long timestamp(long id) throws IOException {
         int slot = slot(id);
         return timestamps[slot];

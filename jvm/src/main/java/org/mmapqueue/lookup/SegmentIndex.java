@@ -3,9 +3,9 @@ package org.mmapqueue.lookup;
 import java.util.Arrays;
 
 /**
- * A sparse index of one segment: one entry for every {@code spacing} records, as far as the segment has been walked, and
- * one for the end of the walk. When it is full, every other entry is dropped and the spacing doubles. Published records
- * do not change, so an entry is valid until the segment is overwritten. Not thread-safe.
+ * A sparse index of one segment: an entry for every {@code spacing}th record, as far as the segment has been walked,
+ * and an entry for the end of the walk. When it is full, every other entry is dropped and the spacing doubles.
+ * Published records do not change, so an entry is valid until the segment is overwritten. Not thread-safe.
  *
  * <p>Entries are numbered from 0; the last one, {@link #last}, is the end of the walk.
  */
@@ -13,7 +13,7 @@ final class SegmentIndex {
     private static final int MOST = 1024;
     private static final int FIRST_SPACING = 16;
 
-    /** The segment. */
+    /** The segment's id. */
     final long id;
 
     private final long base;
@@ -26,11 +26,11 @@ final class SegmentIndex {
     private long lastTimestamp;
 
     /**
-     * An index with the first entry alone.
+     * Makes an index with the first entry alone.
      *
-     * @param base the offset of the first record that starts here
-     * @param timestamp the newest timestamp before it, µs
-     * @param offset the byte at which it starts in the segment; the segment size if none does
+     * @param base the offset of the first record that starts in the segment
+     * @param timestamp the newest timestamp before that record, in µs
+     * @param offset the byte at which that record starts in the segment; the segment size if none does
      */
     SegmentIndex(long id, long base, long timestamp, int offset) {
         this.id = id;
@@ -39,7 +39,7 @@ final class SegmentIndex {
         end(base, offset, timestamp);
     }
 
-    /** The walk has reached record {@code number}, the one after the last entry's. */
+    /** Notes that the walk has reached record {@code number}, the successor of the last entry's record. */
     void add(long number, int offset, long timestamp) {
         end(number, offset, timestamp);
         if ((number - base) % spacing == 0) {
@@ -75,32 +75,32 @@ final class SegmentIndex {
         spacing *= 2;
     }
 
-    /** The entry of the end of the walk. */
+    /** The number of the last entry, the end of the walk. */
     int last() {
         return size;
     }
 
-    /** The offset of the record of an entry. */
+    /** The offset of an entry's record. */
     long number(int entry) {
         return entry == size ? lastNumber : base + entry * spacing;
     }
 
-    /** The byte at which it begins in the segment. */
+    /** The byte at which an entry's record begins in the segment. */
     int offset(int entry) {
         return entry == size ? lastOffset : offsets[entry];
     }
 
-    /** The newest timestamp before it, µs. */
+    /** The newest timestamp before an entry's record, in µs. */
     long timestamp(int entry) {
         return entry == size ? lastTimestamp : timestamps[entry];
     }
 
-    /** The last entry at or before record {@code number}, which is not below the first one's. */
+    /** The last entry at or before record {@code number}, which is not below the first entry's record. */
     int floorOfNumber(long number) {
         return number >= lastNumber ? size : (int) ((number - base) / spacing);
     }
 
-    /** The last entry at or before a byte of the segment; the first one if there is none. */
+    /** The last entry at or before a byte of the segment; the first entry if no entry is. */
     int floorOfOffset(int offset) {
         if (offset >= lastOffset) {
             return size;
@@ -109,7 +109,7 @@ final class SegmentIndex {
         return found >= 0 ? found : Math.max(0, -found - 2);
     }
 
-    /** The last entry before which all records are older than {@code micros}; the first one if there is none. */
+    /** The last entry before which all records are older than {@code micros}; the first entry if no entry is. */
     int floorOfTime(long micros) {
         if (lastTimestamp < micros) {
             return size;
@@ -127,7 +127,7 @@ final class SegmentIndex {
         return low;
     }
 
-    /** The capacity in entries. */
+    /** The capacity in number of entries. */
     int room() {
         return offsets.length;
     }

@@ -5,13 +5,13 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * An LRU cache of segment indexes, in at most about 8 MiB. Indexes of overwritten segments are not used any more and
- * are evicted in time. Not thread-safe.
+ * An LRU cache of sparse indexes of segments, in at most about 8 MiB. Indexes of overwritten segments are not used any
+ * more, and age out. Not thread-safe.
  */
 final class SegmentIndexes {
-    /** The entries of 512 full indexes, 12 bytes each: they cover 32 GiB in segments of 64 MiB. */
+    /** The most entries in total: those of 512 full indexes, 12 bytes each; they cover 32 GiB in segments of 64 MiB. */
     private static final int MOST_ENTRIES = 1 << 19;
-    /** The memory of an index beside its entries, in entries. */
+    /** The memory of an index besides its entries, as a number of entries. */
     private static final int OVERHEAD = 16;
 
     private final Map<Long, SegmentIndex> byId = new LinkedHashMap<>(16, 0.75f, true);
@@ -19,7 +19,7 @@ final class SegmentIndexes {
     private int latestEntries;
     private int entries;
 
-    /** The index of a segment, or null if there is none. */
+    /** The index of a segment; null if the cache has none. */
     SegmentIndex get(long id) {
         if (latest != null && latest.id == id) {
             return latest;
@@ -38,7 +38,8 @@ final class SegmentIndexes {
         become(index);
     }
 
-    // Only the latest index grows; its growth is counted when another one becomes the latest.
+    // Makes an index the latest. Only the latest index grows; its growth is counted when another one becomes the
+    // latest.
     private void become(SegmentIndex index) {
         if (latest != null) {
             entries += latest.room() - latestEntries;
@@ -52,7 +53,7 @@ final class SegmentIndexes {
         }
     }
 
-    /** Removes an index if it exists. */
+    /** Removes the index of a segment, if the cache has one. */
     void remove(long id) {
         SegmentIndex index = byId.remove(id);
         if (index != null) {
@@ -61,14 +62,14 @@ final class SegmentIndexes {
         }
     }
 
-    /** Removes all. */
+    /** Removes all indexes. */
     void clear() {
         byId.clear();
         latest = null;
         entries = 0;
     }
 
-    /** The number of indexes. */
+    /** The number of cached indexes. */
     int size() {
         return byId.size();
     }

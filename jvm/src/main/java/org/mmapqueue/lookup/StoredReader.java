@@ -14,8 +14,8 @@ import org.mmapqueue.log.TruncatedFiles;
 import org.mmapqueue.segment.RecordDescriptor;
 
 /**
- * Reads records as the log stores them, tombstones included, and checks each. Holds no record, and pins no segment
- * between calls. Each is for one thread at a time.
+ * Reads records as the log stores them, tombstones included, and checks each. Retains no record, and pins no segment
+ * between calls. Each reader is for one thread at a time.
  */
 public final class StoredReader implements Closeable {
     private static final long NOWHERE = -1;
@@ -29,7 +29,7 @@ public final class StoredReader implements Closeable {
     private byte[] payload = new byte[0];
     private boolean closed;
 
-    /** @param forget called when it is closed */
+    /** @param forget called when the reader is closed */
     StoredReader(LogReaderV2 reader, RandomAccessReader randomAccess, Consumer<Closeable> forget) {
         this.reader = reader;
         this.randomAccess = randomAccess;
@@ -39,11 +39,11 @@ public final class StoredReader implements Closeable {
     /**
      * Reads records.
      *
-     * @param from the first record's offset; quickest where the last call has ended
+     * @param from the first record's offset; fastest at the offset at which the last call ended
      * @param to the offset after the last record
      * @param maxBytes the most bytes of records in the log, headers included; a larger first record is read nevertheless
-     * @param sink called with each record, in order; the array is used again for the next one. It must not wait: a close
-     *     waits for it
+     * @param sink called with each record, in order; the array is reused for the next record. It must not wait, because
+     *     a close waits for it
      * @return the number of records; 0 if the first one has not been pushed yet
      * @throws OutOfRangeException if the first record is not retained, or the first offset is beyond the log end
      * @throws CorruptException if the first record is damaged
@@ -107,7 +107,7 @@ public final class StoredReader implements Closeable {
         reader.advance();
     }
 
-    /** Waits for the running call; every later one throws ClosedException. A second close does nothing. */
+    /** Waits for the running call; later calls throw ClosedException. Idempotent. */
     @Override
     public synchronized void close() {
         closed = true;

@@ -4,7 +4,7 @@ import java.io.IOException;
 
 /**
  * The stored positions of one consumer. Each is one 64-bit word, read and written atomically by any thread and process.
- * The owner moves committed and reading; the writer drops, and the owner acknowledges the drop.
+ * The owner moves committed and reading. The writer drops records, and the owner acknowledges the drop.
  */
 public interface ConsumerCursors {
 
@@ -20,7 +20,7 @@ public interface ConsumerCursors {
     /** Moves the reading position. */
     void reading(long position);
 
-    /** Everything before this position was dropped because the consumer lagged too far; 0 for nothing. */
+    /** Everything before this position was dropped because the consumer lagged too far; 0 for none. */
     default long dropped() {
         return 0;
     }
@@ -33,20 +33,20 @@ public interface ConsumerCursors {
     /** Drops everything before a position; {@code first} is the offset of the first dropped record. */
     void drop(long position, long first);
 
-    /** Acknowledges a drop; false when another one has followed, which is still to be acknowledged. */
+    /** Acknowledges a drop; returns false when another drop has followed, which is not acknowledged yet. */
     boolean noteDrop(long position);
 
-    /** The consumer needs nothing before this position; Long.MAX_VALUE once it is deleted. */
+    /** The consumer needs no record before this position; Long.MAX_VALUE once it is deleted. */
     default long needed() {
         return Math.max(committed(), dropped());
     }
 
-    /** The label that the owner has set; empty for none. */
+    /** The label; empty for none. */
     default String label() {
         return "";
     }
 
-    /** Sets the label. For the owner. */
+    /** Sets the label. Only the owner calls this. */
     default void label(String text) {
         throw new UnsupportedOperationException("this consumer has no page for a label");
     }

@@ -36,7 +36,7 @@ public final class ConsumerImage {
             this.at = at;
         }
 
-        /** Its byte in the file. */
+        /** Byte position of the word in the file. */
         public int at() {
             return at;
         }
@@ -51,7 +51,7 @@ public final class ConsumerImage {
         }
     }
 
-    /** The first fault of the page by itself; null when it is whole. */
+    /** The first fault that the page shows by itself; null for none. */
     public Mismatch check() {
         if (fileLength != PageHeader.LENGTH) {
             return new Mismatch(
@@ -68,7 +68,7 @@ public final class ConsumerImage {
                 : new Mismatch(PageHeader.CHECKSUM, "checksum " + Mismatch.hex(found), Mismatch.hex(checksum()));
     }
 
-    /** The first fault of a whole page as that of this queue's consumer; null for none. */
+    /** The first fault of a valid page as that of a consumer of this queue; null for none. */
     public Mismatch check(MetaFields queue) {
         return uuidHigh() == queue.uuidHigh() && uuidLow() == queue.uuidLow()
                 ? null
@@ -88,7 +88,7 @@ public final class ConsumerImage {
         return bytes.getLong(PageHeader.UUID_LOW);
     }
 
-    /** A cursor. */
+    /** Returns a cursor. */
     public long get(Word word) {
         return bytes.getLong(word.at);
     }
@@ -98,12 +98,12 @@ public final class ConsumerImage {
         bytes.putLong(word.at, position);
     }
 
-    /** Whether the consumer was deleted, though its file exists. */
+    /** Whether the consumer is marked as deleted; its file may still exist. */
     public boolean isDeleted() {
         return get(Word.COMMITTED) == ConsumerPage.DELETED;
     }
 
-    /** Stores the fixed part of a consumer of this queue. */
+    /** Sets the fixed part to that of a consumer of this queue. */
     public void belongTo(MetaFields queue) {
         bytes.putLong(0, ConsumerPage.MAGIC)
                 .putLong(PageHeader.UUID_HIGH, queue.uuidHigh())

@@ -25,9 +25,9 @@ import org.mmapqueue.io.Storage;
  *  32  CRC32C of bytes 0..31 (4)
  * 128  committed (8)     live cursors, each alone on its cache line,
  * 192  reading (8)       each one absolute position
- * 256  dropped (8)       as above; the writer's
+ * 256  dropped (8)       likewise; stored by the writer
  * 264  first offset that was dropped (8)
- * 512  bytes of the label (4), CRC32C of those four and of the label (4), the label in UTF-8; for people
+ * 512  bytes of the label (4), CRC32C of those four and of the label (4), the label in UTF-8
  * </pre>
  */
 public final class ConsumerPage implements ConsumerCursors, Closeable {
@@ -48,7 +48,7 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
     private static final int LABEL = 520;
     /** The longest label, in bytes of UTF-8. */
     public static final int MOST_LABEL_BYTES = 3000;
-    /** In place of the committed position of a deleted consumer. */
+    /** Stored as the committed position of a deleted consumer. */
     static final long DELETED = -1;
 
     private final DataFile file;
@@ -60,7 +60,7 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
         this.page = mapping;
     }
 
-    /** Makes the page of a new consumer at {@code position}, atomically. */
+    /** Creates the page of a new consumer at {@code position}, atomically. */
     public static void create(Storage storage, Path path, MetaFields queue, long createdAtMicros, long position)
             throws IOException {
         ByteBuffer image = PageHeader.create(MAGIC, queue, createdAtMicros);
@@ -84,7 +84,7 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
         }
     }
 
-    /** Whether {@code path} is still this file: another process may have deleted it and made another one. */
+    /** Whether {@code path} is still this file; another process may have deleted and recreated it. */
     public boolean isStillAt(Storage storage, Path path) throws IOException {
         ByteBuffer created = ByteBuffer.allocate(Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         try (DataFile there = storage.open(path, Storage.Mode.READ)) {
@@ -136,7 +136,8 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
         return Mapped.LONG.compareAndSet(page, DROPPED, position, 0L);
     }
 
-    // A wrong checksum: the label is being stored at this moment, or was at a loss of power. Then it counts as empty.
+    // A wrong checksum: the label is being stored at this moment, or a loss of power interrupted that. It counts as
+    // empty.
     @Override
     public String label() {
         int checksum = (int) Mapped.INT.getAcquire(page, LABEL_CHECKSUM);
@@ -187,7 +188,7 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
         return isDeleted() ? Long.MAX_VALUE : ConsumerCursors.super.needed();
     }
 
-    // A closed page is that of a deleted consumer: it needs no fsync.
+    // A closed page belongs to a deleted consumer, and needs no fsync.
     @Override
     public synchronized void force() throws IOException {
         if (!closed) {
@@ -195,7 +196,7 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
         }
     }
 
-    // The garbage collector unmaps: a thread that still reads a cursor must not crash the JVM.
+    // The garbage collector unmaps the page: a thread that still reads a cursor must not crash the JVM.
     @Override
     public synchronized void close() throws IOException {
         closed = true;

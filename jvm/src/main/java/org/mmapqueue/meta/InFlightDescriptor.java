@@ -32,7 +32,7 @@ public final class InFlightDescriptor {
 
     private InFlightDescriptor() {}
 
-    /** The checksum of a whole file, up to the limit. */
+    /** The checksum of a file image, from its start to the buffer's limit. */
     public static int checksum(ByteBuffer image) {
         CRC32C crc = new CRC32C();
         crc.update(image.array(), 0, CHECKSUM);

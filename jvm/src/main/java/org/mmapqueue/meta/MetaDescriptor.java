@@ -27,12 +27,12 @@ package org.mmapqueue.meta;
  * 832  reclaimed (8), reclaiming (8), intact (8)
  * 896  consumer changes (8)            counts
  * 904  {@link #DELETED} when there is no default consumer (8)
- * 912  held from (8)                  without a consumer the log is kept from here on
- * 960  retain, ms (8), bytes (8)       as the writer was opened with
+ * 912  held from (8)                  log start while no consumer exists
+ * 960  retain, ms (8), bytes (8)       of the writer that opened last
  * </pre>
  *
- * <p>Bytes 72..147 are written by one file write of less than a sector, so that neither a kill nor a loss of power
- * leaves a half of them.
+ * <p>Bytes 72..147 are written by one file write within one sector, so that neither a kill nor a loss of power leaves
+ * it half written.
  */
 final class MetaDescriptor {
     static final int VERSION = 0;
@@ -75,7 +75,7 @@ final class MetaDescriptor {
     static final long MAGIC_VALUE = 0x3245_5551_5041_4D4DL;
     /** "CLEAN" in ASCII. */
     static final long CLEAN = 0x4E_4145_4C43L;
-    /** "DELETED" in ASCII: no bit that flips by itself deletes the default consumer. */
+    /** "DELETED" in ASCII: a whole word, so that a single flipped bit does not delete the default consumer. */
     static final long DELETED = 0x44_4554_454C_4544L;
     /** Flag: records carry timestamps. */
     static final int FLAG_TIMESTAMPS = 1;

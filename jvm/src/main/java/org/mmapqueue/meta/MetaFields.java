@@ -1,7 +1,7 @@
 package org.mmapqueue.meta;
 
 /**
- * The facts of a queue in its meta page, beside the cursors. Version 1 stores only the first two.
+ * The fixed facts of a queue, stored in its meta page beside the cursors. Version 1 stores only the first two.
  *
  * @param version 1 or 2
  * @param capacity segments in the ring
@@ -11,7 +11,7 @@ package org.mmapqueue.meta;
  * @param timestamps whether records carry timestamps
  * @param maxEventSize the largest payload that was ever allowed, in bytes
  * @param createdAtMicros when the queue was made, µs since 1970; 0 in version 1
- * @param epoch rises by one at every open after an unclean end; 0 in version 1
+ * @param epoch incremented at every open after an unclean shutdown; 0 in version 1
  */
 public record MetaFields(
         int version,
@@ -24,13 +24,13 @@ public record MetaFields(
         long createdAtMicros,
         long epoch) {
 
-    /** The same facts in another epoch. */
+    /** Returns the same facts with another epoch. */
     public MetaFields withEpoch(long next) {
         return new MetaFields(
                 version, capacity, segmentSize, uuidHigh, uuidLow, timestamps, maxEventSize, createdAtMicros, next);
     }
 
-    /** The same facts with other settings for later records. */
+    /** Returns the same facts with other settings for later records. */
     public MetaFields withSettings(boolean stamps, int maxEvent) {
         return new MetaFields(
                 version, capacity, segmentSize, uuidHigh, uuidLow, stamps, maxEvent, createdAtMicros, epoch);

@@ -10,11 +10,11 @@ import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.io.Storage;
 
 /**
- * meta.dat of version 2 as bytes in memory, whole or damaged: checks its fixed facts, and reads and changes the page of
+ * meta.dat of version 2 as bytes in memory, whole or damaged: checks the fixed facts, reads and changes the page of
  * a queue that is not open. Not thread-safe.
  */
 public final class MetaImage {
-    /** Bytes of the file in version 1, and what Satellite cuts one of version 2 to. */
+    /** Bytes of the file in version 1; Satellite truncates a page of version 2 to this length. */
     public static final int TABLE_LENGTH = MetaDescriptor.V1_LENGTH;
     /** Bytes of the file. */
     public static final int LENGTH = MetaDescriptor.LENGTH;
@@ -34,25 +34,25 @@ public final class MetaImage {
 
     /** A word of the page. */
     public enum Word {
-        /** The end of the last published record. */
+        /** The log end: the end of the last published record. */
         WRITING(MetaDescriptor.WRITING, MetaDescriptor.TABLE_WRITING),
         /** The recovery point: everything before it is durable. */
         WATERMARK(MetaDescriptor.WATERMARK, MetaDescriptor.TABLE_WATERMARK),
-        /** The default consumer's. */
+        /** The committed position of the default consumer. */
         COMMITTED(MetaDescriptor.COMMITTED, MetaDescriptor.TABLE_COMMITTED),
-        /** The default consumer's. */
+        /** The reading position of the default consumer. */
         READING(MetaDescriptor.READING, MetaDescriptor.TABLE_READING),
-        /** The default consumer's. */
+        /** The position up to which the default consumer's records were dropped. */
         DROPPED(MetaDescriptor.DROPPED, 0),
-        /** The default consumer's. */
+        /** The offset of the first record that was dropped for the default consumer. */
         DROPPED_FIRST(MetaDescriptor.DROPPED_FIRST, 0),
-        /** The writer may reuse everything before it. */
+        /** The writer may overwrite everything before it. */
         RECLAIMED(MetaDescriptor.RECLAIMED, 0),
-        /** What the writer was about to reclaim. */
+        /** The next reclaimed position, announced by the writer. */
         RECLAIMING(MetaDescriptor.RECLAIMING, 0),
-        /** Everything from here to the recovery point is durable. */
+        /** Everything between it and the recovery point is durable. */
         INTACT(MetaDescriptor.INTACT, 0),
-        /** Without a consumer everything from here on is kept. */
+        /** The log start while no consumer exists. */
         HELD_FROM(MetaDescriptor.HELD_FROM, 0);
 
         private final int at;
@@ -63,12 +63,12 @@ public final class MetaImage {
             this.table = table;
         }
 
-        /** Its byte in the file. */
+        /** Byte position of the word in the file. */
         public int at() {
             return at;
         }
 
-        /** The byte of its copy in the readable table; 0 for no copy. */
+        /** Byte position of the word's copy in the readable table; 0 for no copy. */
         public int inTable() {
             return table;
         }
@@ -81,14 +81,14 @@ public final class MetaImage {
         }
     }
 
-    /** Reads the file that is open. */
+    /** Reads an open file. */
     static MetaImage read(DataFile file) throws IOException {
         ByteBuffer bytes = ByteBuffer.allocate(LENGTH).order(ByteOrder.LITTLE_ENDIAN);
         file.read(bytes, 0);
         return new MetaImage(bytes, file.size());
     }
 
-    /** A page with these facts and cursors of 0. */
+    /** Returns a page with these facts, and with cursors of 0. */
     public static MetaImage of(MetaFields fields) {
         MetaImage image = new MetaImage(ByteBuffer.allocate(LENGTH).order(ByteOrder.LITTLE_ENDIAN), LENGTH);
         image.bytes.putLong(MetaDescriptor.VERSION, 2);
@@ -106,17 +106,17 @@ public final class MetaImage {
         return bytes.getLong(MetaDescriptor.VERSION);
     }
 
-    /** Whether a Satellite was killed while it made this queue. */
+    /** Whether a Satellite was killed while it created this queue. */
     public boolean isUnfinishedV1() {
         return MetaPageV1.isUnfinished(bytes, fileLength);
     }
 
-    /** Ring slots, as the table says: there in a page that was cut to it, too. Not checked. */
+    /** Ring slots as the readable table has them, unchecked; readable even when the page was truncated to the table. */
     public long tableCapacity() {
         return bytes.getLong(MetaDescriptor.CAPACITY);
     }
 
-    /** A position of the readable table, as old as the last flush; -1 when it is out of range. */
+    /** A position of the readable table, as of the last flush; -1 when it is out of range. */
     public long inTable(Word word, int segmentSize) {
         long id = bytes.getLong(word.table);
         long offset = bytes.getLong(word.table + Long.BYTES);
@@ -130,7 +130,7 @@ public final class MetaImage {
         return "id " + bytes.getLong(word.table) + ", offset " + bytes.getLong(word.table + Long.BYTES);
     }
 
-    /** The first fault of the fixed facts; null when they are whole. */
+    /** The first fault of the fixed facts; null for none. */
     public Mismatch check() {
         if (version() != 2) {
             return new Mismatch(MetaDescriptor.VERSION, "format version " + Long.toUnsignedString(version()), "1 or 2");
@@ -181,7 +181,7 @@ public final class MetaImage {
         return value >= low && value <= high ? other : new Mismatch(at, what + " " + value, low + ".." + high);
     }
 
-    /** The fixed facts; of use when {@link #check} finds nothing. */
+    /** The fixed facts; valid only if {@link #check} returns null. */
     public MetaFields fields() {
         return new MetaFields(
                 2,
@@ -221,12 +221,12 @@ public final class MetaImage {
         return (int) crc.getValue();
     }
 
-    /** A cursor. */
+    /** Returns a cursor. */
     public long get(Word word) {
         return bytes.getLong(word.at);
     }
 
-    /** Moves a cursor, also in the readable table. */
+    /** Sets a cursor, also in the readable table. */
     public void put(Word word, long position, int segmentSize) {
         bytes.putLong(word.at, position);
         if (word.table > 0) {
@@ -240,7 +240,7 @@ public final class MetaImage {
         return bytes.getLong(MetaDescriptor.CLEAN_MARK) == MetaDescriptor.CLEAN;
     }
 
-    /** Sets whether the last writer closed the queue, and clears the offset stored at the close. */
+    /** Sets whether the last writer closed the queue, and clears the offset that it stored at its close. */
     public void clean(boolean closed) {
         bytes.putLong(MetaDescriptor.CLEAN_MARK, closed ? MetaDescriptor.CLEAN : 0);
         for (int at = MetaDescriptor.CLEAN_MARK + Long.BYTES; at < MetaDescriptor.WRITING; at += Long.BYTES) {
@@ -248,14 +248,14 @@ public final class MetaImage {
         }
     }
 
-    /** The offset of the next record that the writer stored at its close; -1 for none. */
+    /** The offset of the next record, stored by the writer at its close; -1 for none. */
     public long closedAt() {
         long number = bytes.getLong(MetaDescriptor.CLOSED_AT);
         long checksum = bytes.getLong(MetaDescriptor.CLOSED_AT_CHECKSUM);
         return number >= 0 && checksum == closedAtChecksum(get(Word.WRITING), number) ? number : -1;
     }
 
-    /** Stores the offset of the next record, after the writing position. */
+    /** Stores the offset of the next record, which is valid for the present writing position. */
     public void closedAt(long number) {
         bytes.putLong(MetaDescriptor.CLOSED_AT, number);
         bytes.putLong(MetaDescriptor.CLOSED_AT_CHECKSUM, closedAtChecksum(get(Word.WRITING), number));

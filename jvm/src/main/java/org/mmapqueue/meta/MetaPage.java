@@ -4,8 +4,8 @@ import java.io.Closeable;
 import java.io.IOException;
 
 /**
- * The open meta page of a queue, with the default consumer's cursors. Reading is safe from any thread; the writing
- * process moves the writing position and the recovery point.
+ * The open meta page of a queue, which includes the default consumer's cursors. Reading is safe from any thread; only
+ * the writing process moves the writing position and the recovery point.
  */
 public interface MetaPage extends ConsumerCursors, Closeable {
     /** The file's name in the queue directory. */
@@ -17,7 +17,7 @@ public interface MetaPage extends ConsumerCursors, Closeable {
     /** Replaces the stored facts atomically (same version, capacity, segment size and UUID), and fsyncs them. */
     void fields(MetaFields next) throws IOException;
 
-    /** The end of the last published record. */
+    /** The log end: the end of the last published record. */
     long writing();
 
     /** Moves the writing position, with release semantics. */
@@ -29,40 +29,43 @@ public interface MetaPage extends ConsumerCursors, Closeable {
     /** Moves the recovery point. */
     void watermark(long position);
 
-    /** The writer may reuse everything before this position at any time. */
+    /** The writer may overwrite everything before this position at any time. */
     long reclaimed();
 
     /** Moves the reclaimed position. */
     void reclaimed(long position);
 
-    /** The next reclaimed position, which the writer may still revert; else the reclaimed position. */
+    /**
+     * The next reclaimed position, which the writer may still revert; equals the reclaimed position when none is
+     * announced.
+     */
     long reclaiming();
 
     /** Announces the next reclaimed position. A full fence. */
     void reclaiming(long position);
 
     /**
-     * Everything between this position and the recovery point is durable. Records before it may be lost in part: they
+     * Everything between this position and the recovery point is durable. Records before it may be partly lost, so they
      * do not count as retained.
      */
     long intact();
 
-    /** Moves the position from which on everything is durable. */
+    /** Moves the position from which everything is durable. */
     void intact(long position);
 
-    /** Counts consumers that were made, deleted or moved back, by any process. */
+    /** Number of times that a consumer was created, deleted or moved back, by any process. */
     long consumerChanges();
 
-    /** Counts a consumer that was made, deleted or moved back. A full fence. */
+    /** Counts a consumer that was created, deleted or moved back. A full fence. */
     void countConsumerChange();
 
     /**
-     * Without a consumer everything from this position on is kept: the committed position of the last deleted consumer.
-     * Not used while a consumer exists.
+     * Log start while no consumer exists: the committed position of the last deleted consumer. Not used while a
+     * consumer exists.
      */
     long heldFrom();
 
-    /** Moves the position from which on everything is kept without a consumer. */
+    /** Sets the log start for the time without a consumer. */
     void heldFrom(long position);
 
     /** Whether the default consumer exists. */
@@ -71,10 +74,10 @@ public interface MetaPage extends ConsumerCursors, Closeable {
     /** Sets whether the default consumer exists. */
     void hasDefault(boolean exists);
 
-    /** Age up to which acked records are retained, in ms; 0 when age does not count. */
+    /** Age up to which acked records are retained, in ms; 0 for no limit by age. */
     long retainMillis();
 
-    /** Bytes of the log, up to its end, that are retained though acked; 0 when size does not count. */
+    /** Bytes before the log end that are retained even when acked; 0 for no limit by size. */
     long retainBytes();
 
     /** Whether acked records are retained at all. */
@@ -88,23 +91,23 @@ public interface MetaPage extends ConsumerCursors, Closeable {
     /** Refreshes the readable table from the live cursors. */
     void mirror();
 
-    /** Whether the readable table has the writing position and the recovery point of the live cursors. */
+    /** Whether the readable table agrees with the live writing position and recovery point. */
     boolean isMirrored();
 
     /**
-     * The offset of the next record that the writer stored at its close; -1 when none is stored for this writing
+     * The offset of the next record, stored by the writer at its close; -1 when none is stored for this writing
      * position. Version 1 does not store it.
      */
     default long closedAt() {
         return -1;
     }
 
-    /** Stores the offset of the next record; for a queue that is about to be closed. */
+    /** Stores the offset of the next record; called when the queue is about to be closed. */
     default void closedAt(long nextOffset) {}
 
     /** Whether the last writer closed the queue. */
     boolean clean();
 
-    /** Stores, and fsyncs, whether the queue is closed (true) or about to be written (false). */
+    /** Stores and fsyncs whether the queue is closed (true) or about to be written (false). */
     void clean(boolean closed) throws IOException;
 }

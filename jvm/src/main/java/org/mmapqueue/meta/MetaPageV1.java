@@ -12,9 +12,9 @@ import org.mmapqueue.io.Mapped;
 import org.mmapqueue.io.Storage;
 
 /**
- * meta.dat of version 1, as Apache SkyWalking Satellite writes it: 80 bytes, each cursor a pair of words. Two stores
- * are not atomic, so while the queue is open this object's fields count; the pairs are stored in Satellite's order (id,
- * then offset).
+ * meta.dat of version 1, as Apache SkyWalking Satellite writes it: 80 bytes, each cursor a pair of words. Storing a
+ * pair is not atomic, so while the queue is open the fields of this object are authoritative; the pairs are stored in
+ * Satellite's order (id, then offset).
  */
 public final class MetaPageV1 implements MetaPage {
     private final DataFile file;
@@ -37,7 +37,7 @@ public final class MetaPageV1 implements MetaPage {
         this.reading = load(MetaDescriptor.TABLE_READING);
     }
 
-    /** Makes the page of a new, empty queue. */
+    /** Creates the page of a new, empty queue. */
     public static void create(Storage storage, Path directory, int capacity) throws IOException {
         ByteBuffer image = ByteBuffer.allocate(MetaDescriptor.V1_LENGTH).order(ByteOrder.LITTLE_ENDIAN);
         image.putLong(MetaDescriptor.VERSION, 1);
@@ -46,8 +46,8 @@ public final class MetaPageV1 implements MetaPage {
     }
 
     /**
-     * Whether a Satellite was killed while it made this queue; Satellite takes that for a new queue. The file is first
-     * empty, then extended by zeros; then version and capacity are stored. No cursor has moved yet.
+     * Whether a Satellite was killed while it created this queue; Satellite treats such a file as a new queue. The file
+     * is first empty, then extended with zeros; then version and capacity are stored. No cursor has moved yet.
      *
      * @param head the file's first bytes, with zeros after its end
      * @param length of the file, in bytes
@@ -174,7 +174,7 @@ public final class MetaPageV1 implements MetaPage {
         reading = position;
     }
 
-    // Version 1 does not store the rest: one process has the queue open, with one consumer.
+    // Version 1 does not store the following values: one process has the queue open, with one consumer.
 
     @Override
     public void drop(long position, long first) {
@@ -263,7 +263,7 @@ public final class MetaPageV1 implements MetaPage {
 
     @Override
     public void mirror() {
-        // The table has the cursors themselves.
+        // The table itself holds the cursors.
     }
 
     @Override
@@ -278,7 +278,7 @@ public final class MetaPageV1 implements MetaPage {
 
     @Override
     public void clean(boolean closed) {
-        // Version 1 stores no such mark: equal writing and synced positions mean closed.
+        // Version 1 stores no such flag: a recovery point at the writing position means closed.
     }
 
     @Override
@@ -286,7 +286,7 @@ public final class MetaPageV1 implements MetaPage {
         file.force();
     }
 
-    // The garbage collector unmaps: a thread that still reads a cursor must not crash the JVM.
+    // The garbage collector unmaps the page: a thread that still reads a cursor must not crash the JVM.
     @Override
     public void close() throws IOException {
         file.close();

@@ -23,18 +23,18 @@ public final class MetaPageV2 implements MetaPage {
         this.fields = fields;
     }
 
-    /** Makes the page of a new, empty, closed queue, atomically. */
+    /** Creates the page of a new, empty, closed queue, atomically. */
     public static void create(Storage storage, Path directory, MetaFields fields) throws IOException {
         MetaImage image = MetaImage.of(fields);
         image.clean(true);
-        image.hasDefault(false); // made by the first call that reads as it
+        image.hasDefault(false); // created by the first call that reads as the default consumer
         image.write(storage, directory);
     }
 
     /**
      * Opens the page.
      *
-     * @throws CorruptException when its fixed facts are not whole, or out of range
+     * @throws CorruptException when the fixed facts are damaged or out of range
      */
     public static MetaPageV2 open(Storage storage, Path directory) throws IOException {
         Path path = directory.resolve(FILE_NAME);
@@ -263,7 +263,7 @@ public final class MetaPageV2 implements MetaPage {
         file.force();
     }
 
-    // The garbage collector unmaps: a thread that still reads a cursor must not crash the JVM.
+    // The garbage collector unmaps the page: a thread that still reads a cursor must not crash the JVM.
     @Override
     public void close() throws IOException {
         file.close();

@@ -6,9 +6,9 @@ import java.nio.file.Path;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
 
-/** Writes a small file atomically: writes another one, fsyncs, renames it, and fsyncs the entry. */
+/** Writes a small file atomically: writes a temporary file, fsyncs and renames it, and fsyncs the directory entry. */
 final class NewFile {
-    /** The suffix of the other file. A crash may leave it; the next write overwrites it. */
+    /** The suffix of the temporary file. A crash may leave it; the next write overwrites it. */
     static final String SUFFIX = ".new";
 
     private NewFile() {}

@@ -18,7 +18,7 @@ final class PageHeader {
 
     private PageHeader() {}
 
-    /** A new page with a header and zeros. */
+    /** Returns a new page: a header, then zeros. */
     static ByteBuffer create(long magic, MetaFields queue, long createdAtMicros) {
         ByteBuffer image = ByteBuffer.allocate(LENGTH).order(ByteOrder.LITTLE_ENDIAN);
         image.putLong(0, magic).putLong(UUID_HIGH, queue.uuidHigh()).putLong(UUID_LOW, queue.uuidLow());
@@ -30,7 +30,7 @@ final class PageHeader {
      * Reads a page, and checks its header.
      *
      * @param kind "consumer" or "producer", for the error's text
-     * @throws CorruptException when it is not whole, or of another queue
+     * @throws CorruptException when it is damaged, or of another queue
      */
     static ByteBuffer read(DataFile file, Path path, long magic, MetaFields queue, String kind) throws IOException {
         ByteBuffer image = read(file, path, magic, kind);

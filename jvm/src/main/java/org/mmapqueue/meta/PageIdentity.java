@@ -12,7 +12,7 @@ import org.mmapqueue.io.Storage;
 public final class PageIdentity {
     private PageIdentity() {}
 
-    /** The upper half of the queue's UUID, if the page's header is whole and has this lower half. */
+    /** The upper half of the queue's UUID, if the page's header is valid and has this lower half. */
     public static OptionalLong uuidHigh(Storage storage, Path path, long uuidLow) throws IOException {
         try (DataFile file = storage.open(path, Storage.Mode.READ)) {
             ByteBuffer image = PageHeader.read(file, path, ProducerPage.MAGIC, "producer");

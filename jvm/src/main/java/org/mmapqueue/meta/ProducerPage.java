@@ -26,25 +26,25 @@ import org.mmapqueue.io.Storage;
  *
  *   0  sequence (8)
  *   8  the offset after the batch's last record (8)
- *  16  CRC32C of bytes 0..31 of the page, 0..15 of the slot and, with a note, 20..39; 0 = nothing in this slot
+ *  16  CRC32C of bytes 0..31 of the page, 0..15 of the slot and, with a note, 20..39; 0 = empty slot
  *  20  bytes of the note (4): 0 or 16
  *  24  the note (16): two numbers of the caller
  * </pre>
  *
- * <p>A slot is stored before its batch is published, its checksum last, and counts when the log reaches its end offset.
- * The kernel may write back any slot at any time, without its batch, so three slots are never overwritten: the newest
- * one, which survives a kill; the newest durable one with a durable batch, which survives a loss of power; and the one
- * that is being fsynced. The fourth is for the next batch.
+ * <p>A slot is stored before its batch is published, and its checksum last. It counts once the log reaches its end
+ * offset. The kernel may write back any slot at any time, without its batch, so three slots are never overwritten: the
+ * newest one, which survives a kill; the newest durable one with a durable batch, which survives a loss of power; and
+ * the one that is being fsynced. The fourth slot is for the next batch.
  *
  * <p>The thread with the appender's lock stores slots; the thread that fsyncs chooses among them. The methods that both
- * need are synchronized.
+ * call are synchronized.
  */
 public final class ProducerPage implements Closeable {
     /** The directory of these pages in the queue directory. */
     public static final String DIRECTORY = "producers";
     /** The suffix of the file names. */
     public static final String SUFFIX = ".dat";
-    /** In place of a sequence: none. */
+    /** Stored in place of a sequence: none. */
     public static final long NONE = -1;
 
     /** "MMAPQPR2" in ASCII, first byte lowest. */
@@ -62,15 +62,15 @@ public final class ProducerPage implements Closeable {
     private final DataFile file;
     private final ByteBuffer page;
     private final byte[] identity = new byte[PageHeader.CHECKSUM];
-    /** The sequences of the slots; NONE in a free one. */
+    /** The sequences of the slots; NONE for an empty slot. */
     private final long[] sequences = new long[SLOTS];
 
     private final long[] ends = new long[SLOTS];
-    /** Two numbers each, or none. */
+    /** The notes of the slots: two numbers each, or none. */
     private final long[][] notes = new long[SLOTS][];
-    /** The log end after the batch; 0 for a batch from before the page was opened. */
+    /** The log end after each slot's batch; 0 for a batch from before the page was opened. */
     private final long[] positions = new long[SLOTS];
-    /** The slot that is stored and not accepted, or -1. */
+    /** The slot that is stored but not accepted yet, or -1. */
     private int pending = -1;
 
     private volatile long newest = NONE;
@@ -86,7 +86,7 @@ public final class ProducerPage implements Closeable {
         Arrays.fill(notes, NO_NOTE);
     }
 
-    /** Makes the page of a new producer, atomically. */
+    /** Creates the page of a new producer, atomically. */
     public static void create(Storage storage, Path path, MetaFields queue, long createdAtMicros) throws IOException {
         ByteBuffer image = PageHeader.create(MAGIC, queue, createdAtMicros);
         NewFile.write(storage, path, image);
@@ -95,7 +95,7 @@ public final class ProducerPage implements Closeable {
     /**
      * Opens the page.
      *
-     * @throws CorruptException when it is not whole, or of another queue, or a slot is damaged
+     * @throws CorruptException when it is damaged, or of another queue, or a slot is damaged
      */
     public static ProducerPage open(Storage storage, Path path, MetaFields queue) throws IOException {
         DataFile file = storage.open(path, Storage.Mode.WRITE);
@@ -115,14 +115,14 @@ public final class ProducerPage implements Closeable {
      *
      * @param sequence its sequence, or {@link #NONE} without a batch in the log
      * @param end the offset after its last record; 0 without a batch
-     * @param createdAtMicros when the page was made, µs since 1970
+     * @param createdAtMicros when the page was created, µs since 1970
      */
     public record LastBatch(long sequence, long end, long createdAtMicros) {}
 
     /**
-     * Reads the last batch in the log, also beside the process that writes the page.
+     * Reads the last batch in the log, while another process may be writing the page.
      *
-     * @param nextOffset the offset of the next record, asked after the read: batches may be pushed all the time
+     * @param nextOffset the offset of the next record, loaded after the slots, since batches may be pushed at any time
      * @throws CorruptException as from {@link #open}, and when a slot is being stored
      */
     public static LastBatch lastBatch(Storage storage, Path path, MetaFields queue, LongSupplier nextOffset)
@@ -195,8 +195,8 @@ public final class ProducerPage implements Closeable {
     }
 
     /**
-     * Empties the slots of batches that are not in the log. The caller has made the others durable. Called before
-     * anything is appended: another record would make such a slot count.
+     * Empties the slots of batches that are not in the log. The caller has made the other slots durable. Must be called
+     * before anything is appended: another record would make such a slot count.
      *
      * @param nextOffset the offset of the next record
      * @return the number of emptied slots
@@ -254,7 +254,7 @@ public final class ProducerPage implements Closeable {
         return pending < 0 && syncing == NONE && newest == durable;
     }
 
-    // ---- with the appender's lock
+    // ---- called with the appender's lock
 
     /**
      * Stores a slot, for a batch that is about to be published.
@@ -285,7 +285,7 @@ public final class ProducerPage implements Closeable {
         sequences[slot] = sequence;
     }
 
-    // The oldest one, so that the latest notes stay.
+    // Chooses the oldest slot that may be overwritten, so that the latest notes remain.
     private int free() {
         int oldest = -1;
         for (int slot = 0; slot < SLOTS; slot++) {
@@ -298,7 +298,7 @@ public final class ProducerPage implements Closeable {
         return oldest;
     }
 
-    /** Accepts the pending slot: its batch is published. Can be repeated. */
+    /** Accepts the pending slot after its batch is published. Idempotent. */
     public synchronized void accept() {
         if (pending >= 0) {
             newest = sequences[pending];
@@ -307,8 +307,8 @@ public final class ProducerPage implements Closeable {
     }
 
     /**
-     * Empties the pending slot. Can be repeated. The caller fsyncs the page before anything is appended: on the disk
-     * the slot would come to count.
+     * Empties the pending slot. Idempotent. The caller fsyncs the page before anything is appended; otherwise the slot
+     * on the disk would come to count.
      */
     public synchronized void rollBack() {
         if (pending >= 0) {
@@ -322,7 +322,7 @@ public final class ProducerPage implements Closeable {
         sequences[slot] = NONE;
     }
 
-    /** Retires the page: the producer is being forgotten, and no later batch uses it. */
+    /** Retires the page: the producer is being deleted, and no later batch may use it. */
     public void retire() {
         retired = true;
     }
@@ -337,7 +337,7 @@ public final class ProducerPage implements Closeable {
         return retired;
     }
 
-    // ---- for the thread that fsyncs
+    // ---- called by the thread that fsyncs
 
     /** Whether this sequence, or a later one, is durable with its batch. */
     public boolean isDurable(long sequence) {
@@ -350,13 +350,13 @@ public final class ProducerPage implements Closeable {
     }
 
     /**
-     * Chooses the newest slot with a batch that ends at or before {@code writing}, and keeps it. The caller then fsyncs
-     * the page, and the log up to there.
+     * Chooses the newest slot with a batch that ends at or before {@code writing}, and protects it from being
+     * overwritten. The caller then fsyncs the page, and the log up to there.
      *
      * @return false when the slot is durable already
      */
     public synchronized boolean beginSync(LongSupplier writing) {
-        // Loaded in here: no slot can be stored between this and the search.
+        // Loaded under this object's lock: no slot can be stored between this load and the search.
         long published = writing.getAsLong();
         long chosen = durable;
         for (int slot = 0; slot < SLOTS; slot++) {
@@ -368,11 +368,11 @@ public final class ProducerPage implements Closeable {
         return chosen != durable;
     }
 
-    /** The slot that {@link #beginSync} has chosen is durable, with its batch. */
+    /** Notes that the slot chosen by {@link #beginSync} is durable, with its batch. */
     public synchronized void endSync() {
         for (long sequence : sequences) {
             if (sequence == syncing && syncing != NONE) {
-                durable = syncing; // an empty batch may have been rolled back
+                durable = syncing; // a slot of an empty batch may have been rolled back
             }
         }
         syncing = NONE;
@@ -383,7 +383,7 @@ public final class ProducerPage implements Closeable {
         file.force();
     }
 
-    // The garbage collector unmaps, as it does for consumers' pages.
+    // The garbage collector unmaps the page, as it does for consumers' pages.
     @Override
     public void close() throws IOException {
         file.close();

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.atomic.LongAdder;
 
-/** Counts durations by size, from 0.1 ms to 10 s. Any number of threads. */
+/** Counts durations by size, from 0.1 ms to 10 s. Safe for any number of threads. */
 public final class Histogram {
     private static final long[] BOUNDS = {
         100_000,
@@ -25,7 +25,7 @@ public final class Histogram {
     private final AtomicLongArray counts = new AtomicLongArray(BOUNDS.length + 1);
     private final LongAdder nanos = new LongAdder();
 
-    /** A histogram without durations. */
+    /** Starts without durations. */
     public Histogram() {}
 
     /**
@@ -45,7 +45,7 @@ public final class Histogram {
     /**
      * Returns the counts as Prometheus has them: each bucket counts all durations up to its bound.
      *
-     * @param metric the metric that this is
+     * @param metric the metric of this histogram
      * @return its samples
      */
     public List<Sample> samples(Metric metric) {

@@ -3,8 +3,8 @@ package org.mmapqueue.metrics;
 import java.util.stream.DoubleStream;
 
 /**
- * Every metric of a queue, with the same name wherever it comes out. Counters begin at 0 when a process opens the queue,
- * or the consumer; in a process that does not write the queue, those of positions begin at its first look.
+ * Every metric of a queue, with the same name in all outputs. Counters start at 0 when a process opens the queue or the
+ * consumer; in a process that does not write the queue, counters of positions start at its first call.
  */
 public enum Metric {
     /** Pushed records. */
@@ -183,7 +183,7 @@ public enum Metric {
             "in_flight_records",
             "Records popped, and neither acked nor requeued, prefetched ones included.");
 
-    /** What each name begins with, except where its surroundings say so already: MBeans and Spark's gauges. */
+    /** The prefix of each name, except in MBeans and Spark's gauges, which have a prefix of their own. */
     public static final String PREFIX = "mmapqueue_";
 
     /** The kinds of metrics that Prometheus knows. */
@@ -274,10 +274,10 @@ public enum Metric {
     }
 
     /**
-     * Returns the figure of several consumers together.
+     * Combines the values of several consumers.
      *
      * @param values a value for each consumer
-     * @return the sum; of a lag or an age the greatest; 0 without consumers
+     * @return the sum; for a lag or an age, the maximum; 0 without consumers
      */
     public double together(DoubleStream values) {
         boolean isSum = kind == Kind.COUNTER || this == IN_FLIGHT_RECORDS;

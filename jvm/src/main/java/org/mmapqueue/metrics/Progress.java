@@ -1,8 +1,8 @@
 package org.mmapqueue.metrics;
 
 /**
- * Records and bytes of the log that a cursor passes, counted at each look. A cursor that was moved back since the look
- * before counts nothing. Not thread-safe: looks must come in the order in which the cursor was read.
+ * Counts the records and bytes that a cursor passes between calls. A cursor that was moved back since the previous call
+ * counts nothing. Not thread-safe: calls must come in the order in which the cursor was read.
  */
 public final class Progress {
     private long offset;
@@ -11,10 +11,10 @@ public final class Progress {
     private long bytes;
 
     /**
-     * A count of 0.
+     * Starts at 0.
      *
      * @param offset the cursor's offset now
-     * @param position its position now
+     * @param position the cursor's position now
      */
     public Progress(long offset, long position) {
         this.offset = offset;
@@ -22,10 +22,10 @@ public final class Progress {
     }
 
     /**
-     * Counts what the cursor has passed since the last look.
+     * Adds what the cursor has passed since the last call.
      *
      * @param nowOffset the cursor's offset now
-     * @param nowPosition its position now
+     * @param nowPosition the cursor's position now
      * @return this
      */
     public Progress at(long nowOffset, long nowPosition) {

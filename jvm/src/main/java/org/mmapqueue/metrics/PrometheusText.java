@@ -3,14 +3,14 @@ package org.mmapqueue.metrics;
 import java.nio.file.Path;
 import java.util.List;
 
-/** The text format of Prometheus, version 0.0.4. */
+/** Formats metrics in the text format of Prometheus, version 0.0.4. */
 public final class PrometheusText {
     private PrometheusText() {}
 
     /**
      * Writes the metrics of a queue, each with its help and type.
      *
-     * @param directory the queue's directory: the label {@code queue}
+     * @param directory the queue's directory, which becomes the label {@code queue}
      * @param samples the queue's metrics
      * @return lines that end with a line feed
      */

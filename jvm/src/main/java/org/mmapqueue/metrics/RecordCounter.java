@@ -2,7 +2,7 @@ package org.mmapqueue.metrics;
 
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Counts records and their bytes. Any number of threads. */
+/** Counts records and their bytes. Safe for any number of threads. */
 public final class RecordCounter {
     private final AtomicLong records = new AtomicLong();
     private final AtomicLong bytes = new AtomicLong();

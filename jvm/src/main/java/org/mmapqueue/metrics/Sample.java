@@ -4,7 +4,7 @@ package org.mmapqueue.metrics;
  * A value of a metric.
  *
  * @param metric the metric
- * @param suffix what the name of a histogram's part ends with: {@code _bucket}, {@code _sum}, {@code _count}; else empty
+ * @param suffix suffix of the name, for a histogram's parts: {@code _bucket}, {@code _sum}, {@code _count}; else empty
  * @param label {@code consumer}, {@code le} for the upper bound of a histogram's bucket in seconds, or empty
  * @param labelValue the label's value; empty without a label
  * @param value the value

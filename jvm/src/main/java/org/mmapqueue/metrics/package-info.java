@@ -1,6 +1,6 @@
 /**
- * The metrics of a queue: {@link org.mmapqueue.metrics.Metric} has their names, {@link
- * org.mmapqueue.metrics.PrometheusText} their text format; the rest counts. Uses nothing but the JDK.
+ * The metrics of a queue: names, counters, and {@link org.mmapqueue.metrics.PrometheusText Prometheus' text format}. It
+ * uses the JDK alone. Begin at {@link org.mmapqueue.metrics.Metric}.
  */
 @NullMarked
 package org.mmapqueue.metrics;

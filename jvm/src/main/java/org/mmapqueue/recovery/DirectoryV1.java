@@ -15,7 +15,7 @@ import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.meta.MetaPageV1;
 import org.mmapqueue.segment.Geometry;
 
-/** Finds the facts of a directory of version 1 that its meta page does not have. */
+/** Derives the fixed facts of a directory of version 1, which its meta page does not store. */
 public final class DirectoryV1 {
     private static final int PAGE = 4096;
     private static final int LARGEST_SEGMENT = 1 << 30;
@@ -33,7 +33,7 @@ public final class DirectoryV1 {
         this.config = config;
     }
 
-    /** The facts of a queue, from its meta page and the lengths of its segments. */
+    /** The fixed facts of a queue, from its meta page and the lengths of its segments. */
     MetaFields fields(ByteBuffer head) throws IOException {
         long capacity = head.getLong(CAPACITY_AT);
         if (capacity < 1 || capacity > MOST_SEGMENTS) {
@@ -58,8 +58,9 @@ public final class DirectoryV1 {
         return path.resolve(MetaPage.FILE_NAME);
     }
 
-    // Version 1 stores no segment size: the largest file has it; a kill or a full disk leaves shorter ones. Before the
-    // first push no file may have its length yet: then the configured size counts, and other files are made anew.
+    // Version 1 stores no segment size. The length of the largest file is the size; a kill or a full disk leaves
+    // shorter files. Before the first push no file may have its full length yet: then the configured size applies, and
+    // longer files are replaced.
     private int segmentSize(boolean isUnused) throws IOException {
         long size = -1;
         Path largest = null;
@@ -87,8 +88,8 @@ public final class DirectoryV1 {
     }
 
     /**
-     * Deletes segment files that are longer than a segment. They exist before the first push alone, and hold nothing;
-     * later the largest file would be taken for the segment size.
+     * Deletes segment files that are longer than a segment. Before the first push such files hold nothing; later the
+     * length of the largest file would be taken for the segment size.
      */
     public void deleteLonger(int segmentSize) throws IOException {
         boolean any = false;
@@ -103,10 +104,10 @@ public final class DirectoryV1 {
     }
 
     /**
-     * Throws CorruptException unless a new queue may be made in a directory with a missing or unfinished meta page: its
-     * records would overwrite those of the segments.
+     * Throws CorruptException unless a new queue may be created in a directory with a meta page that is missing or
+     * unfinished: its records would overwrite those of existing segments.
      *
-     * @param what is wrong with the meta page
+     * @param what the fault of the meta page
      */
     void checkNew(String what) throws IOException {
         try (DirectoryStream<Path> files = Files.newDirectoryStream(path, "*" + Geometry.FILE_SUFFIX)) {
@@ -118,8 +119,8 @@ public final class DirectoryV1 {
                             0,
                             what + ", and " + file.getFileName() + " is not"
                                     + " empty, from its byte " + at
-                                    + " on. Of version 2, repair makes the meta page anew. In version 1 the segments"
-                                    + " alone tell nothing: Satellite makes a new queue and overwrites them; for that,"
+                                    + " on. In version 2, repair rebuilds the meta page. In version 1 the segments do"
+                                    + " not suffice: Satellite creates a new queue and overwrites them; to do the same,"
                                     + " delete them");
                 }
             }
@@ -132,7 +133,7 @@ public final class DirectoryV1 {
         }
     }
 
-    // Index of the first byte that is not zero, or -1.
+    // Index of the first byte that is not zero; -1 for none.
     private long firstByte(Path file) throws IOException {
         ByteBuffer chunk = ByteBuffer.allocate(CHUNK);
         ByteBuffer zeros = ByteBuffer.allocate(CHUNK);

@@ -17,9 +17,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Checks that a closed log ends where its meta page says, and that zeros follow to the segment's end: the appender does
- * not wipe, and a reader takes bytes that are not zero for a record. After a loss of power other bytes may follow,
- * which were never fsynced; they are wiped. A whole record shows that the meta page is older than the segments: the
+ * Checks that a closed log ends where its meta page says, and that zeros follow up to the segment's end: the appender
+ * does not zero-fill, and a reader takes other bytes for a record. After a loss of power other bytes may follow, which
+ * were never fsynced; they are wiped. An intact record there shows that the meta page is older than the segments: the
  * open fails.
  */
 public final class LogEndCheck {
@@ -34,9 +34,9 @@ public final class LogEndCheck {
     private final LogReaderV2 reader;
 
     /**
-     * A check of a queue that is not open for writing yet.
+     * Makes the check for a queue that is not open for writing yet.
      *
-     * @param reader a reader without a published position; its position changes, nothing stays pinned
+     * @param reader a reader without a published position; the check moves its position, and leaves nothing pinned
      */
     public LogEndCheck(Storage storage, Path directory, long uuidLow, Swapper swapper, LogReaderV2 reader) {
         this.storage = storage;
@@ -48,10 +48,10 @@ public final class LogEndCheck {
     }
 
     /**
-     * Checks, and wipes.
+     * Checks the log end, and wipes the bytes after it.
      *
      * @param position the log end
-     * @throws CorruptException when a record begins there
+     * @throws CorruptException when an intact record begins there
      */
     public void run(long position) throws IOException {
         long id = geometry.segmentOfEnd(position);
@@ -76,7 +76,7 @@ public final class LogEndCheck {
         return directory.resolve(geometry.fileName(id));
     }
 
-    // Index of the first byte that is not zero, or -1.
+    // Index of the first byte that is not zero; -1 for none.
     private int firstByte(long id, int from) throws IOException {
         ByteBuffer chunk = ByteBuffer.allocateDirect(CHUNK);
         ByteBuffer zeros = ByteBuffer.allocateDirect(CHUNK);
@@ -129,7 +129,8 @@ public final class LogEndCheck {
         swapper.force(id, from, geometry.segmentSize());
     }
 
-    // A segment that an earlier recovery has cut off has a lower epoch; a header without a record does not count.
+    // Throws if the next segment holds a record. A segment that an earlier recovery has cut off has a lower epoch
+    // and does not count; nor does a header without a record.
     private void checkNext(long id, long epoch) throws IOException {
         ByteBuffer head = look(id);
         SegmentHeader header = SegmentHeader.decode(head);
@@ -145,7 +146,7 @@ public final class LogEndCheck {
         }
     }
 
-    // Zeros when the file is missing.
+    // Reads the beginning of a segment; zeros when the file is missing.
     private ByteBuffer look(long id) throws IOException {
         ByteBuffer head = ByteBuffer.allocate(SegmentHeader.LENGTH + Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         try (DataFile file = storage.open(path(id), Storage.Mode.READ)) {

@@ -26,7 +26,7 @@ import org.mmapqueue.meta.MetaPageV2;
 import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
 
-/** Finds the queue of a directory, changing nothing, and makes a new one. */
+/** Finds the queue of a directory without changing it, and creates a new queue. */
 public final class QueueDirectory {
     /** The lock file: the process that holds its OS lock is the writer. */
     public static final String LOCK_FILE = "lock";
@@ -42,9 +42,9 @@ public final class QueueDirectory {
     }
 
     /**
-     * The facts of the queue in the directory.
+     * Returns the fixed facts of the queue in the directory.
      *
-     * @return null when there is none and one may be made
+     * @return null when there is no queue and one may be created
      * @throws ConfigException when the directory holds other files
      * @throws CorruptException when it holds a damaged queue
      */
@@ -63,7 +63,7 @@ public final class QueueDirectory {
             boolean isShort = file.read(head, 0) < head.capacity();
             if (MetaPageV1.isUnfinished(head, file.size())) {
                 new DirectoryV1(storage, path, config)
-                        .checkNew("the file has " + file.size() + " bytes and says nothing");
+                        .checkNew("the file has " + file.size() + " bytes and no content");
                 return null;
             }
             if (isShort) {
@@ -89,7 +89,7 @@ public final class QueueDirectory {
     }
 
     /**
-     * Throws ConfigException, caused by NotDirectoryException, when the path is that of a file or leads through one.
+     * Throws ConfigException, caused by NotDirectoryException, when the path, or a parent of it, is a file.
      */
     private void checkNoFile() {
         Path found = path.toAbsolutePath();
@@ -104,7 +104,7 @@ public final class QueueDirectory {
         }
     }
 
-    /** The identity of the queue in a directory; empty when there is none, or it has none. */
+    /** The UUID of the queue in a directory; empty when there is no queue, or one of version 1. */
     public static Optional<UUID> idIn(Storage storage, Path directory) {
         try {
             MetaImage image = MetaImage.read(storage, directory);
@@ -151,7 +151,7 @@ public final class QueueDirectory {
         }
     }
 
-    /** Makes the directory if it is missing; the queue's pages are made later, under the lock. */
+    /** Creates the directory if it is missing. The queue's pages are created later, under the lock. */
     public void createDirectory() throws IOException {
         Path parent = path.toAbsolutePath().getParent();
         if (!Files.isDirectory(path)) {
@@ -162,11 +162,11 @@ public final class QueueDirectory {
                 throw new MmapQueueException("the directory " + path + " cannot be made: " + e, e);
             }
         } else if (parent != null && Files.isReadable(parent)) {
-            storage.syncDirectory(parent); // the process that made the directory may have died before
+            storage.syncDirectory(parent); // the process that created the directory may have died before its fsync
         }
     }
 
-    /** Makes a new, empty queue. */
+    /** Creates a new, empty queue. */
     public void createQueue(Settings settings) throws IOException {
         Geometry geometry = settings.geometry();
         if (geometry.format() == Format.V1) {

@@ -14,7 +14,7 @@ import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.meta.ProducerPage;
 
-/** The files that make up a queue, by their names; all others are left alone. No state. */
+/** Knows by their names the files that make up a queue, and leaves all others alone. Has no state. */
 public final class QueueFiles {
     private static final String NAME = "[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}";
     private static final Pattern SEGMENT = Pattern.compile("(0|[1-9][0-9]{0,9})_segment\\.dat(\\.new)?");
@@ -24,7 +24,7 @@ public final class QueueFiles {
 
     /**
      * Deletes the files of a queue, the meta page first: from then on the directory has no queue. Deletes the directory
-     * too if nothing else is in it. The caller holds all locks of the queue.
+     * too if it is then empty. The caller holds all locks of the queue.
      *
      * @return whether the directory was deleted
      */
@@ -41,7 +41,7 @@ public final class QueueFiles {
                 deleteIfEmpty(storage, directory);
             }
         }
-        storage.delete(queue.resolve(QueueDirectory.LOCK_FILE)); // last: until now no process can make a queue here
+        storage.delete(queue.resolve(QueueDirectory.LOCK_FILE)); // last: until now no process can create a queue here
         storage.syncDirectory(queue);
         return deleteIfEmpty(storage, queue);
     }

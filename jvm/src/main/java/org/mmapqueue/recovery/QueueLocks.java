@@ -12,14 +12,14 @@ import org.mmapqueue.io.FileMode;
 import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.meta.ConsumerPage;
 
-/** The locks of a queue that no process may have open. No state. */
+/** Takes the locks of a queue that no process may have open. Has no state. */
 public final class QueueLocks {
     private static final String LOCK_SUFFIX = ".lock";
 
     private QueueLocks() {}
 
     /**
-     * Locks the queue, if it has a lock file: without one no process has ever opened it.
+     * Locks the queue if it has a lock file; without one, no process has ever opened the queue for writing.
      *
      * @throws org.mmapqueue.errors.LockedException if a process writes the queue
      */
@@ -33,9 +33,9 @@ public final class QueueLocks {
     }
 
     /**
-     * Locks the queue and each consumer that a process has ever owned.
+     * Locks the queue, and each consumer that has a lock file because a process has owned it.
      *
-     * @throws org.mmapqueue.errors.LockedException if a process writes the queue, or owns a consumer of it
+     * @throws org.mmapqueue.errors.LockedException if a process writes the queue, or owns one of its consumers
      */
     public static Closeable all(Path directory) throws IOException {
         List<Closeable> held = new ArrayList<>();

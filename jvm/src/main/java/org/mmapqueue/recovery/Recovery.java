@@ -18,22 +18,22 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Finds the end of a log of version 2 that was not closed, and makes it final. The first pass only reads. The next ones
- * write, each fsynced before the next, so that after a crash the next recovery finds the same end:
+ * Finds the end of a log of version 2 that was not closed, and makes it final. The first pass only reads. The later
+ * passes write, each fsynced before the next, so that after a crash the next recovery finds the same end:
  *
  * <ol>
- * <li>Walk: find the last whole record.
- * <li>Seal: store a pad after it, valid only in the next epoch; fsync all that the walk has read; wipe the header of
- * the next segment, which belongs to records that were never whole.
- * <li>Delete what consumers have stored of records after the end: their offsets are assigned again.
+ * <li>Walk: find the last intact record.
+ * <li>Seal: store a pad after that record, valid only in the next epoch; fsync everything that the walk has read; wipe
+ * the header of the next segment, which belongs to records that were never complete.
+ * <li>Cut: delete what consumers have stored about records after the end: their offsets are assigned again.
  * <li>Raise the epoch.
- * <li>Move the cursors to the segment's end.
+ * <li>Move the cursors that are after the end to the segment's end.
  * </ol>
  *
  * <p>The walk begins at the recovery point ({@code watermark} in the format), or at the low watermark if that is
- * higher: before it the ring may have been reused. With retention it begins at the recovery point if the records from
- * there lead to the low watermark; else nothing before the low watermark is retained. Damage before the start of the
- * walk is an error; after it, it is the end.
+ * higher: the ring before it may have been reused. With retention it begins at the recovery point if the records from
+ * there lead to the low watermark; otherwise nothing before the low watermark is retained. Damage before the start of
+ * the walk is an error; damage after it is the log end.
  */
 public final class Recovery {
     private static final Logger LOG = LoggerFactory.getLogger(Recovery.class);
@@ -47,7 +47,7 @@ public final class Recovery {
     private final LogReaderV2 reader;
     private long truncatedBytes;
 
-    /** Deletes what consumers have stored of records after the log end, and fsyncs that. */
+    /** Deletes what consumers have stored about records after the log end, and fsyncs the deletion. */
     @FunctionalInterface
     public interface InFlightCutter {
         void cutAfter(long end) throws IOException;
@@ -82,9 +82,9 @@ public final class Recovery {
         long closed = seal(walked.start.position(), end.position(), next);
         inFlight.cutAfter(end.position());
         meta.fields(fields.withEpoch(next));
-        // Before the recovery point: a recovery that begins there must find no consumer inside the pad.
+        // Cursors move before the recovery point: a recovery that begins there must find no consumer inside the pad.
         for (ConsumerCursors consumer : consumers) {
-            // After the last whole record, maybe in its segment: these records are lost.
+            // Committed after the last intact record, perhaps in its segment: the records up to there are lost.
             if (consumer.committed() > end.position()) {
                 LOG.warn(
                         "{}: records that a consumer had acked up to position {} did not survive; it continues at {}",
@@ -94,7 +94,7 @@ public final class Recovery {
                 consumer.committed(closed);
             }
             if (consumer.dropped() > end.position()) {
-                // Dropped records stay dropped: they may be overwritten in part.
+                // Dropped records stay dropped, since they may be partly overwritten.
                 boolean lags = consumer.committed() < closed;
                 consumer.drop(lags ? closed : 0, lags ? consumer.droppedFirst() : 0);
             }
@@ -104,7 +104,7 @@ public final class Recovery {
             consumer.force();
         }
         if (!meta.isRetaining() || walked.start.position() > meta.watermark()) {
-            // Acked records may be lost in part, and no later walk checks them.
+            // Acked records before this may be partly lost, and no later walk checks them.
             meta.intact(Math.min(lowWatermark(), walked.start.position()));
         }
         meta.writing(closed);
@@ -148,7 +148,7 @@ public final class Recovery {
         for (ConsumerCursors consumer : consumers) {
             lowWatermark = Math.min(lowWatermark, consumer.needed());
         }
-        // A consumer before it was being made or moved back.
+        // A consumer before the reclaimed position was being created or moved back when its process died.
         return Math.max(lowWatermark, meta.reclaimed());
     }
 
@@ -157,7 +157,7 @@ public final class Recovery {
             try {
                 return locate(lowWatermark);
             } catch (CorruptException e) {
-                // After a loss of power the acked records may be lost; the fsynced ones exist.
+                // After a loss of power the acked records may be lost, but those before the recovery point exist.
                 LOG.info("the low watermark {} is not in the log any more: {}", lowWatermark, e.toString());
             }
         }
@@ -167,7 +167,7 @@ public final class Recovery {
     private LogEnd locate(long position) throws IOException {
         boolean atEnd = geometry.offsetOfEnd(position) == geometry.segmentSize();
         long id = geometry.segmentOfEnd(position);
-        // At the end of a segment the next one may have been begun.
+        // At the end of a segment, the next segment may already exist.
         boolean continues = atEnd && epochOf(id + 1) >= Math.max(0, epochOf(id));
         if (continues) {
             checkBegins(id + 1);
@@ -176,7 +176,7 @@ public final class Recovery {
         return new LogEnd(position, resolved.offset(), resolved.lastTimestamp());
     }
 
-    // A reclaimed or damaged position may be the beginning of a segment that begins with the rest of a record.
+    // A reclaimed or damaged position may be the start of a segment that begins with the rest of a record.
     private void checkBegins(long id) throws IOException {
         Segment segment = swapper.pin(id);
         int first = segment.firstRecord();
@@ -189,7 +189,7 @@ public final class Recovery {
         }
     }
 
-    /** The epoch of a segment, or -1 when there is no such segment. */
+    /** The epoch of a segment; -1 when the segment does not exist. */
     private long epochOf(long id) throws IOException {
         Segment segment = id < 0 ? null : swapper.pinIfThere(id, meta.fields().uuidLow());
         if (segment == null) {
@@ -230,8 +230,8 @@ public final class Recovery {
     }
 
     /**
-     * Closes the segment of the end, and fsyncs all that the walk has read: it may be in the page cache alone. Returns
-     * the position of the segment's end.
+     * Closes the segment of the log end, and fsyncs everything that the walk has read, which may be in the page cache
+     * alone. Returns the position of the segment's end.
      */
     private long seal(long start, long end, long epoch) throws IOException {
         long id = geometry.segmentOfEnd(end);
@@ -254,7 +254,8 @@ public final class Recovery {
     private void wipe(long id) throws IOException {
         Segment segment = swapper.pinIfThere(id, meta.fields().uuidLow());
         if (segment == null) {
-            // Never whole. But the header in a short file would be valid once the file is filled up.
+            // Without a valid file there is nothing to wipe. But the header in a short file would become valid once
+            // the file is filled up, so that file is deleted.
             if (id - geometry.capacity() < geometry.segmentOf(lowWatermark()) && ring.hasAnotherLength(id)) {
                 ring.delete(geometry.slotOf(id));
                 ring.syncEntries();

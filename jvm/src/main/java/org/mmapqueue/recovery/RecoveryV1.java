@@ -11,10 +11,10 @@ import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.swap.Swapper;
 
 /**
- * Recovers a directory of version 1 as Satellite does: writing := recovery point (on request the stored writing, which
- * is whole if only the process was killed), or committed if that is ahead; reading := committed. Without checksums one
- * check remains: the lengths lead from the committed position to the writing position exactly. Else it throws, and
- * changes nothing.
+ * Recovers a directory of version 1 as Satellite does. Writing is set to the recovery point (on request it keeps the
+ * stored value, which is right if only the process was killed), or to committed if that is higher; reading is set to
+ * committed. Version 1 has no checksums, so one check remains: the lengths must lead from the committed position
+ * exactly to the writing position. Otherwise it throws, and changes nothing.
  */
 public final class RecoveryV1 {
     private RecoveryV1() {}
@@ -22,7 +22,7 @@ public final class RecoveryV1 {
     public static LogEnd run(Swapper swapper, Settings settings, MetaPage meta, Path directory) throws IOException {
         Geometry geometry = settings.geometry();
         String file = directory.resolve(MetaPage.FILE_NAME).toString();
-        // Compared in normal form, but kept as they are stored: Satellite compares the pairs themselves.
+        // Compared in normal form, but stored unchanged: Satellite compares the pairs themselves.
         long committed = meta.committed();
         long stored = settings.v1RecoverWriting() ? meta.writing() : meta.watermark();
         long end = LogReaderV1.normal(geometry, stored) > LogReaderV1.normal(geometry, committed) ? stored : committed;

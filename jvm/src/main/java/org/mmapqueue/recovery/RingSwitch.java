@@ -19,15 +19,15 @@ import org.mmapqueue.segment.Geometry;
 
 /**
  * Replaces the ring of a queue by a copy with another geometry (decision 087). The copy is made in the directory {@code
- * resize.new} inside of the queue's. Its renaming to {@code resize.ready} is the commit: before it, the next open
- * deletes the copy; after it, the next open completes the switch. The caller holds the lock of the queue throughout. No
- * state, and no log: the command line uses it, too.
+ * resize.new} inside the queue's directory. Renaming it to {@code resize.ready} is the commit: before it, the next open
+ * deletes the copy; after it, the next open completes the switch. The caller holds the lock of the queue throughout.
+ * Has no state, and logs nothing, since the command line uses it, too.
  */
 public final class RingSwitch {
     private static final String COPY = "resize.new";
     private static final String READY = "resize.ready";
 
-    /** What {@link #recover} has done about an interrupted switch. */
+    /** What {@link #recover} did about an interrupted switch. */
     public enum Outcome {
         NOTHING,
         COMPLETED,
@@ -41,7 +41,7 @@ public final class RingSwitch {
         return queue.resolve(COPY);
     }
 
-    /** Whether a switch was begun and not completed: the queue cannot be read until {@link #recover} has run. */
+    /** Whether a switch is committed but not completed: the queue cannot be read until {@link #recover} has run. */
     public static boolean isCommitted(Path queue) {
         return Files.isDirectory(queue.resolve(READY), LinkOption.NOFOLLOW_LINKS);
     }
@@ -51,14 +51,14 @@ public final class RingSwitch {
         return isCommitted(queue) || Files.isDirectory(queue.resolve(COPY), LinkOption.NOFOLLOW_LINKS);
     }
 
-    /** Replaces the ring by the complete copy, of which every file is durable. */
+    /** Replaces the ring by the complete copy, all files of which are durable. */
     public static void run(Storage storage, Path queue) throws IOException {
         storage.rename(queue.resolve(COPY), queue.resolve(READY));
         storage.syncDirectory(queue);
         complete(storage, queue);
     }
 
-    /** Completes a switch that was interrupted, or deletes the copy if the switch had not begun. */
+    /** Completes an interrupted switch, or deletes the copy if the switch was not committed. */
     public static Outcome recover(Storage storage, Path queue) throws IOException {
         if (isCommitted(queue)) {
             complete(storage, queue);
@@ -83,7 +83,7 @@ public final class RingSwitch {
         }
     }
 
-    // Each step may be repeated. The meta page goes first and comes last: without it the directory has no queue.
+    // Each step is idempotent. The meta page is removed first and added last: without it the directory has no queue.
     private static void complete(Storage storage, Path queue) throws IOException {
         Path ready = queue.resolve(READY);
         Path meta = ready.resolve(MetaPage.FILE_NAME);
@@ -109,7 +109,7 @@ public final class RingSwitch {
         storage.syncDirectory(queue);
     }
 
-    // The files of the new ring: those that are moved already are not in the copy any more.
+    // Names of the new ring's files. Files that were moved already are no longer in the copy.
     private static Set<String> ring(MetaImage meta) {
         MetaFields facts = meta.fields();
         Geometry geometry = new Geometry(Format.V2, facts.segmentSize(), facts.capacity());

@@ -15,7 +15,7 @@ import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaPage;
 
-/** The pages of named consumers: which files exist, and those that are open. The monitor of the registry guards it. */
+/** The pages of named consumers: which files exist, and which pages are open. The monitor of the registry guards it. */
 final class ConsumerPages implements Closeable {
     private final Storage storage;
     private final Path directory;
@@ -28,12 +28,12 @@ final class ConsumerPages implements Closeable {
         this.meta = meta;
     }
 
-    /** The file of a page. Any thread. */
+    /** The path of a page's file. Any thread. */
     Path path(String name) {
         return directory.resolve(name + ConsumerPage.SUFFIX);
     }
 
-    /** The names of all pages that the directory has, in alphabetical order. */
+    /** The names of all pages in the directory, in alphabetical order. */
     Set<String> stored() throws IOException {
         TreeSet<String> names = new TreeSet<>();
         refuseLink();
@@ -49,9 +49,9 @@ final class ConsumerPages implements Closeable {
     }
 
     /**
-     * The page of a consumer, opened when it is not open.
+     * The page of a consumer; opens it if necessary.
      *
-     * @throws java.nio.file.NoSuchFileException when the directory has none
+     * @throws java.nio.file.NoSuchFileException when the directory has no such page
      */
     ConsumerPage get(String name) throws IOException {
         ConsumerPage page = pages.get(name);
@@ -71,7 +71,7 @@ final class ConsumerPages implements Closeable {
         }
     }
 
-    /** Closes the pages of all other consumers. */
+    /** Closes the pages of all consumers that are not in {@code names}. */
     void retain(Set<String> names) throws IOException {
         for (String name : List.copyOf(pages.keySet())) {
             if (!names.contains(name)) {

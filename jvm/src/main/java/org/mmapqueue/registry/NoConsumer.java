@@ -5,15 +5,16 @@ import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.MetaPage;
 
 /**
- * The cursors of a queue without consumers: it needs all records from the low watermark of the last consumer, or from
- * record 0 in a new queue. Once a consumer exists it needs nothing. Any number of threads.
+ * The cursors that retain records while the queue has no consumer: all records from the low watermark of the last
+ * consumer, or from record 0 in a new queue. Once a consumer exists they retain nothing. Safe for any number of
+ * threads.
  */
 public final class NoConsumer implements ConsumerCursors {
     private final MetaPage meta;
     private final BooleanSupplier isAlone;
 
     /**
-     * For one queue.
+     * Makes the cursors of one queue.
      *
      * @param isAlone whether the queue has no consumer
      */
@@ -39,10 +40,10 @@ public final class NoConsumer implements ConsumerCursors {
 
     @Override
     public void reading(long position) {
-        // It pops nothing.
+        // Without a consumer nothing is popped.
     }
 
-    // No consumer needs to see it.
+    // No consumer exists that would report the drop.
     @Override
     public void drop(long position, long first) {
         meta.heldFrom(Math.max(position, meta.heldFrom()));
@@ -60,6 +61,6 @@ public final class NoConsumer implements ConsumerCursors {
 
     @Override
     public void force() {
-        // Part of the meta page, which is fsynced after the consumers' cursors in any case.
+        // These are part of the meta page, which is always fsynced after the consumers' cursors.
     }
 }

@@ -17,9 +17,9 @@ import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.ProducerPage;
 
-/** Reads the pages of idempotent producers beside the process that writes them. Changes nothing. */
+/** Reads the pages of idempotent producers while another process may be writing them. Changes nothing. */
 final class ProducerFiles {
-    /** A page is damaged if this many reads find a slot that is not whole. */
+    /** A page counts as damaged if this many reads find a slot with a wrong checksum. */
     private static final int TRIES = 20;
 
     private ProducerFiles() {}
@@ -27,7 +27,7 @@ final class ProducerFiles {
     /**
      * The last batch of each producer, in alphabetical order of their names.
      *
-     * @param queue of the directory
+     * @param queue the fixed facts of the queue
      * @param nextOffset the offset of the next record: later batches are not in the log
      * @throws CorruptException when a page is damaged
      */
@@ -43,7 +43,7 @@ final class ProducerFiles {
                 try {
                     found.add(statsOf(file, lastBatch(storage, file, queue, nextOffset)));
                 } catch (NoSuchFileException e) {
-                    // The producer was forgotten since.
+                    // The producer was deleted since.
                 }
             }
         }
@@ -60,7 +60,7 @@ final class ProducerFiles {
                 Instant.EPOCH.plus(last.createdAtMicros(), ChronoUnit.MICROS));
     }
 
-    // A slot is stored in several steps.
+    // Retries: a slot is stored in several steps.
     private static ProducerPage.LastBatch lastBatch(
             Storage storage, Path file, MetaFields queue, LongSupplier nextOffset) throws IOException {
         for (int tries = 1; ; tries++) {

@@ -28,23 +28,23 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The producers of idempotent pushes, and the last sequence of each. For the process that writes; any number of threads.
+ * The idempotent producers, and the last sequence of each. For the writing process; safe for any number of threads.
  *
- * <p>No producer is ever dropped by itself: it may retry a batch after any time, and the batch would be stored twice.
- * There may be any number of them; at most {@link #MOST_OPEN} have their pages open, and those of the others are parked:
- * closed, with all that they hold on the disk. A parked page is opened again when its producer is asked for.
+ * <p>No producer expires: it may retry a batch after any time, and without its page the batch would be stored twice.
+ * There may be any number of producers. At most {@link #MOST_OPEN} have their pages open; the others are parked: their
+ * pages are durable and closed. A parked page is opened again when its producer is asked for.
  */
 public final class Producers implements Closeable {
     private static final Logger LOG = LoggerFactory.getLogger(Producers.class);
-    /** Each open page holds a file. More are open only while as many producers push at the same moment. */
+    /** Each open page keeps a file open. More than this are open only while more producers push at the same moment. */
     static final int MOST_OPEN = 1000;
 
     private final Storage storage;
     private final Path directory;
     private final MetaFields queue;
-    /** The open ones. Never changed, but replaced: the flusher goes through it without a lock. */
+    /** The open pages. The map is never changed, but replaced: the flusher iterates over it without a lock. */
     private volatile TreeMap<String, ProducerPage> pages = new TreeMap<>();
-    /** Names of producers with a closed page; guarded by this. */
+    /** Names of producers with a closed page; guarded by this object's monitor. */
     private final TreeSet<String> parked = new TreeSet<>();
 
     /** Opens the pages of all producers that the queue directory has. */
@@ -88,10 +88,12 @@ public final class Producers implements Closeable {
         }
     }
 
-    /** Fsyncs what the last writer may have left in memory: before its records are fsynced. */
+    /**
+     * Fsyncs the slots that the last writer may have left in memory. Called before that writer's records are fsynced.
+     */
     public synchronized void force() throws IOException {
         if (!pages.isEmpty()) {
-            storage.syncDirectory(directory); // the process that created a page may have died before its sync
+            storage.syncDirectory(directory); // the process that created a page may have died before its fsync
         }
         for (ProducerPage page : pages.values()) {
             page.force();
@@ -103,7 +105,7 @@ public final class Producers implements Closeable {
         }
     }
 
-    /** Forgets the batches that are not in the log, which ends before {@code nextOffset}. */
+    /** Removes the batches that are not in the log, which ends before {@code nextOffset}. */
     public synchronized void start(long nextOffset) throws IOException {
         for (String name : pages.keySet()) {
             start(name, pages.get(name), nextOffset);
@@ -131,7 +133,7 @@ public final class Producers implements Closeable {
         return directory.resolve(name + ProducerPage.SUFFIX);
     }
 
-    /** The open pages, as they are at the time of the call; the parked ones have nothing to be fsynced. */
+    /** The open pages at the time of the call; parked pages need no fsync. */
     public List<ProducerPage> pages() {
         TreeMap<String, ProducerPage> now = pages;
         return now.isEmpty() ? List.of() : List.copyOf(now.values());
@@ -149,40 +151,43 @@ public final class Producers implements Closeable {
         return List.copyOf(all);
     }
 
-    /** What a page needs of the writer before it may be closed or deleted. */
+    /** The writer's operations that are needed before a page may be closed or deleted. */
     public interface Host {
-        /** Lets no append use a page from now on. */
+        /** Ensures that no later append uses a page. */
         void retire(ProducerPage page);
 
-        /** Does something while nothing is being fsynced. */
+        /** Runs {@code work} while no flush is running. */
         void exclusively(Flusher.Syncing work) throws IOException;
 
         /** Fsyncs all that has been pushed, and the pages. */
         void flush();
     }
 
-    /** The sequence that is in the queue already. */
+    /** The highest sequence of a producer that is in the queue; empty for none. */
     public OptionalLong last(String name, Host host) throws IOException {
         ProducerPage page = known(name, host);
         long sequence = page == null ? ProducerPage.NONE : page.newest();
         return sequence == ProducerPage.NONE ? OptionalLong.empty() : OptionalLong.of(sequence);
     }
 
-    /** The digest that is stored with a sequence; empty when none is, or when newer sequences have taken the slot. */
+    /**
+     * The digest stored with a sequence; empty when it was pushed without one, or when newer sequences have overwritten
+     * its slot.
+     */
     public Optional<BatchDigest> digest(String name, long sequence, Host host) throws IOException {
         ProducerPage page = known(name, host);
         long[] note = page == null ? null : page.note(sequence);
         return note == null || note.length == 0 ? Optional.empty() : Optional.of(new BatchDigest(note[0], note[1]));
     }
 
-    // Null for a new producer.
+    // The page of a known producer; null for a new one.
     private ProducerPage known(String name, Host host) throws IOException {
         Names.check("producer", name);
         ProducerPage page = pages.get(name);
         return page != null ? page : unpark(name, host);
     }
 
-    /** A producer's page; it is made when it does not exist. */
+    /** The page of a producer, which is created if it does not exist. */
     public ProducerPage page(String name, Host host) throws IOException {
         ProducerPage page = pages.get(name);
         return page != null && !page.isRetired() ? page : make(name, host);
@@ -211,7 +216,7 @@ public final class Producers implements Closeable {
         }
         makeRoom(host);
         page = opened(name);
-        page.start(Long.MAX_VALUE); // all of its batches are in the log: it was parked without others
+        page.start(Long.MAX_VALUE); // a page is parked only when all of its batches are in the log
         parked.remove(name);
         return page;
     }
@@ -224,7 +229,8 @@ public final class Producers implements Closeable {
         return page;
     }
 
-    // Parks the producer with the oldest last batch, but no dirty one; if all are dirty, they are fsynced first.
+    // Parks the producer with the oldest last batch among the pages that are not dirty; if all are dirty, fsyncs
+    // them first.
     private void makeRoom(Host host) throws IOException {
         for (int round = 0; pages.size() >= MOST_OPEN && round < 2; round++) {
             if (round > 0) {
@@ -246,7 +252,7 @@ public final class Producers implements Closeable {
         host.retire(page);
         try {
             host.exclusively(() -> {
-                if (page.isIdle()) { // a batch may have come before it was retired
+                if (page.isIdle()) { // a batch may have been pushed before the page was retired
                     parked.add(name);
                     remove(name);
                     page.close();
@@ -266,7 +272,7 @@ public final class Producers implements Closeable {
         pages = next;
     }
 
-    /** Forgets a producer. */
+    /** Deletes a producer. */
     public synchronized void forget(String name, Host host) throws IOException {
         Names.check("producer", name);
         ProducerPage page = unpark(name, host);

@@ -25,38 +25,38 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * All consumers of the queue, of any process. Any number of threads.
+ * All consumers of the queue, of any process. Safe for any number of threads.
  *
- * <p>Consumers and the writer use no common lock (decision 011). To create, open or move back a consumer, a thread
- * stores the position, increments the count of changes in meta.dat, and only then loads the reclaiming position: if that
- * is higher, it waits for the outcome. The writer stores the reclaiming position, and only then loads the count and the
- * consumers' positions: if one is lower, it withdraws. One of the two always sees the other.
+ * <p>Consumers and the writer share no lock (decision 011). To create, open or move back a consumer, a thread stores
+ * the position, increments the count of changes in meta.dat, and only then loads the reclaiming position: if that is
+ * higher, it waits for the outcome. The writer stores the reclaiming position, and only then loads the count and the
+ * consumers' positions: if one is lower, it withdraws. So at least one of the two sees the other.
  */
 public final class Registry implements Closeable {
-    /** The consumer with its cursors in meta.dat. */
+    /** The name of the consumer that has its cursors in meta.dat. */
     public static final String DEFAULT = "default";
 
     private static final Logger LOG = LoggerFactory.getLogger(Registry.class);
-    /** Where meta.dat has the reclaimed position. */
+    /** Byte of the reclaimed position in meta.dat, for error messages. */
     private static final int RECLAIMED_AT = 832;
 
     private static final long ROUND_NANOS = 50_000;
     private static final int ROUNDS_TO_ASK = 1_000;
     private static final int MOST_ROUNDS = 200_000;
 
-    /** The target position of a consumer; called again if the writer has reclaimed it since. */
+    /** Supplies the target position of a consumer; called again if the writer has reclaimed that position. */
     public interface Target {
         long position();
     }
 
-    /** A consumer. */
+    /** A consumer with its name. */
     public record Named(String name, ConsumerCursors cursors) {}
 
     /**
-     * What was found when the changes were counted so far.
+     * The consumers that exist, as of a count of changes.
      *
      * @param all the consumers
-     * @param cursors theirs, and what is needed without a consumer
+     * @param cursors the cursors of the consumers, and those of the queue without a consumer
      */
     private record Known(long changes, List<Named> all, List<ConsumerCursors> cursors) {}
 
@@ -83,7 +83,7 @@ public final class Registry implements Closeable {
     }
 
     /**
-     * The last batches of the idempotent producers, whichever process writes.
+     * The last batches of the idempotent producers, whichever process is the writer.
      *
      * @param nextOffset the offset of the next record
      */
@@ -91,15 +91,15 @@ public final class Registry implements Closeable {
         return ProducerFiles.read(storage, directory.getParent(), meta.fields(), nextOffset);
     }
 
-    /** Where the consumers' files lie. */
+    /** The directory of the consumers' files. */
     public Path directory() {
         return directory;
     }
 
     /**
-     * Looks for consumers that have been made or deleted since the last time.
+     * Reads which consumers were created or deleted since the last call.
      *
-     * @return the changes that have been counted before the look
+     * @return the count of changes, loaded before the directory is read
      * @throws org.mmapqueue.errors.CorruptException when a page is damaged
      */
     public long refresh() throws IOException {
@@ -109,7 +109,7 @@ public final class Registry implements Closeable {
         return known.changes;
     }
 
-    /** Whether {@link #refresh} would find something else. */
+    /** Whether the consumers may have changed since {@link #refresh}. */
     public boolean isStale() {
         return known.changes != meta.consumerChanges();
     }
@@ -128,7 +128,7 @@ public final class Registry implements Closeable {
                     all.add(new Named(name, page));
                 }
             } catch (NoSuchFileException e) {
-                // Deleted since the directory was read.
+                // The consumer was deleted since the directory was read.
                 pages.forget(name);
             }
         }
@@ -139,7 +139,7 @@ public final class Registry implements Closeable {
         known = new Known(changes, List.copyOf(all), List.copyOf(cursors));
     }
 
-    /** The file of a named consumer's page. */
+    /** The path of a named consumer's page. */
     public Path path(String name) {
         return pages.path(name);
     }
@@ -149,22 +149,22 @@ public final class Registry implements Closeable {
         return known.all;
     }
 
-    /** Their names. */
+    /** The names of all consumers, in that order. */
     public List<String> names() {
         return known.all.stream().map(Named::name).toList();
     }
 
-    /** Their cursors, and those of {@link #noConsumer}: the least that they need is what the queue needs. */
+    /** The cursors of all consumers, and {@link #noConsumer}: the queue retains what any of them needs. */
     public List<ConsumerCursors> cursors() {
         return known.cursors;
     }
 
-    /** The cursors of a queue without consumers. */
+    /** The cursors that retain records while the queue has no consumer. */
     public NoConsumer noConsumer() {
         return noConsumer;
     }
 
-    /** The slowest consumer, which holds the ring; null when the queue has none. */
+    /** The slowest consumer, which retains the ring; null when the queue has no consumer. */
     public Named slowestConsumer() {
         Named lowWatermark = null;
         long least = Long.MAX_VALUE;
@@ -178,7 +178,7 @@ public final class Registry implements Closeable {
         return lowWatermark;
     }
 
-    /** The cursors of a consumer, or null when there is none of that name. */
+    /** The cursors of a consumer, or null when no consumer has this name. */
     public ConsumerCursors find(String name) {
         return known.all.stream()
                 .filter(each -> each.name.equals(name))
@@ -187,19 +187,19 @@ public final class Registry implements Closeable {
                 .orElse(null);
     }
 
-    /** The low watermark: everything before this position is of no use to any consumer any more. */
+    /** The low watermark: no consumer needs anything before this position. */
     public long lowWatermark() {
         long reclaimed = meta.reclaimed();
         long lowWatermark = noConsumer.needed();
         for (Named each : known.all) {
             lowWatermark = Math.min(lowWatermark, each.cursors.needed());
         }
-        // A consumer below the reclaimed position is being created or moved, or was when its process died. If all were
-        // deleted since, the deletion of the last one has stored its position before.
+        // A consumer below the reclaimed position is being created or moved, or was when its process died. If all
+        // consumers were deleted since, deleting the last one has stored its position as heldFrom.
         return Math.max(lowWatermark == Long.MAX_VALUE ? meta.heldFrom() : lowWatermark, reclaimed);
     }
 
-    /** Creates a consumer. The caller holds its lock. */
+    /** Creates a consumer. The caller holds the consumer's lock. */
     public ConsumerCursors create(String name, Target target) throws IOException {
         long position = target.position();
         boolean done = false;
@@ -222,17 +222,17 @@ public final class Registry implements Closeable {
     }
 
     /**
-     * Returns the cursors of an existing consumer and announces it to the writer: the process that created it may have
-     * died before that. The caller holds the consumer's lock.
+     * Returns the cursors of an existing consumer, and announces it to the writer: the process that created it may have
+     * died before announcing it. The caller holds the consumer's lock.
      *
-     * @param oldest the target if its position has been reclaimed because it was never announced
-     * @return null if there is no such consumer
+     * @param oldest the target for a consumer that was never announced, if its position has been reclaimed
+     * @return null if no consumer has this name
      */
     public ConsumerCursors takeUp(String name, Target oldest) throws IOException {
         look();
         ConsumerCursors there = find(name);
         if (there != null && there != meta) {
-            storage.syncDirectory(directory); // the process that created the page may have died before its sync
+            storage.syncDirectory(directory); // the process that created the page may have died before its fsync
         }
         while (there != null && !announced(there.needed())) {
             if (there.needed() < meta.reclaimed()) {
@@ -259,10 +259,7 @@ public final class Registry implements Closeable {
         try {
             remove(name);
         } catch (IOException | RuntimeException e) {
-            LOG.warn(
-                    "consumer {} could not be made, and what is there of it could not be deleted: {}",
-                    name,
-                    e.toString());
+            LOG.warn("consumer {} could not be created, and its page could not be deleted: {}", name, e.toString());
         }
     }
 
@@ -279,40 +276,41 @@ public final class Registry implements Closeable {
         return pages.get(name);
     }
 
-    // Announces a stored position. True: the writer retains it from now on. False: it was reclaimed.
+    // Announces a stored position. True: the writer retains everything from it on. False: the position was
+    // reclaimed.
     private boolean announced(long position) throws IOException {
         meta.countConsumerChange();
         for (int round = 1; meta.reclaiming() > position; round++) {
             if (meta.reclaimed() > position) {
                 return false;
             }
-            // The writer will know in a moment, unless it is stopped, or has died.
+            // The writer decides in a moment, unless it is stopped or has died.
             LockSupport.parkNanos(this, ROUND_NANOS);
             if (round % ROUNDS_TO_ASK == 0) {
-                endWhatADeadWriterBegan();
+                withdrawForDeadWriter();
             }
             if (round == MOST_ROUNDS) {
-                throw new MmapQueueException("the process that writes has been about to reclaim position " + position
-                        + " for " + MOST_ROUNDS * ROUND_NANOS / 1_000_000 + " ms and neither does it nor gives way; is"
-                        + " it stopped?");
+                throw new MmapQueueException("the writing process announced " + MOST_ROUNDS * ROUND_NANOS / 1_000_000
+                        + " ms ago that it reclaims position " + position
+                        + ", and has neither done nor withdrawn that; is it stopped?");
             }
         }
         return true;
     }
 
-    private void endWhatADeadWriterBegan() throws IOException {
+    private void withdrawForDeadWriter() throws IOException {
         try (ProcessLock lock =
                 ProcessLock.tryForAMoment(directory.resolveSibling(QueueDirectory.LOCK_FILE), FileMode.PRIVATE)) {
-            if (lock != null) { // otherwise it lives
+            if (lock != null) { // null: the writer is alive
                 meta.reclaiming(meta.reclaimed());
             }
         }
     }
 
     /**
-     * Moves a consumer, committed and reading position both. For its owner.
+     * Moves the committed and the reading position of a consumer. Only its owner calls this.
      *
-     * @return false if the position was reclaimed; then nothing has moved
+     * @return false if the position was reclaimed; nothing has moved then
      */
     public boolean move(ConsumerCursors cursors, long position) throws IOException {
         long before = cursors.committed();
@@ -336,12 +334,13 @@ public final class Registry implements Closeable {
         return moved;
     }
 
-    /** Deletes a consumer. The caller holds its lock and the deletion lock. */
+    /** Deletes a consumer. The caller holds the consumer's lock and the deletion lock. */
     public void delete(String name) throws IOException {
         look();
         ConsumerCursors cursors = find(name);
         if (cursors != null && isLast(name)) {
-            // On the disk before the consumer is gone there: slots before it may have been used again since.
+            // Made durable before the consumer's page is deleted: slots before heldFrom's old value may have been
+            // reused since.
             noConsumer.committed(Math.max(cursors.needed(), meta.reclaimed()));
             meta.force();
         }
@@ -359,7 +358,8 @@ public final class Registry implements Closeable {
             meta.force();
         } else {
             try {
-                // First what the writer has mapped: it need not look at the directory to know.
+                // Marks the mapped page as deleted first, so that the writer learns of it without reading the
+                // directory.
                 pages.get(name).delete();
             } catch (NoSuchFileException e) {
                 return;
@@ -376,7 +376,9 @@ public final class Registry implements Closeable {
         pages.close();
     }
 
-    /** Throws when the directory of consumers is a symbolic link: pages and locks must not be made elsewhere. */
+    /**
+     * Throws when the directory of consumers is a symbolic link, since pages and locks must not be created elsewhere.
+     */
     public void refuseLink() throws IOException {
         pages.refuseLink();
     }

@@ -1,23 +1,24 @@
 package org.mmapqueue.segment;
 
 /**
- * The block size with which segment files are filled with zeros. The page cache keeps a file in folios as large as the
- * writes that made them, and an fsync of a part of a folio writes all of it: large blocks are good for large fsyncs,
- * small ones for sync pushes. One thread at a time reports fsyncs; any number of threads reads the size.
+ * Chooses the size of the writes that fill a new segment file with zeros, from the sizes of recent fsyncs.
+ * The page cache keeps a file in folios of the size of the writes that made them, and an fsync of a part of a folio
+ * writes the whole folio. So large blocks suit large fsyncs, and small blocks suit sync pushes. One thread at a time
+ * reports fsyncs; any number of threads reads the size.
  */
 public final class FillBlocks {
     private static final int SMALL = 16 << 10;
-    /** A small block is a large one divided by this, or less. */
+    /** A small block has at most the bytes of a large one, divided by this. */
     private static final int PARTS = 8;
     /** The weight of an fsync in the average is 1 / 16. */
     private static final int WEIGHT = 16;
 
     private final int large;
-    /** Bytes of an fsync: a moving average, which begins with a large block. */
+    /** Moving average of the bytes of an fsync; starts at a large block. */
     private volatile long typical;
 
     /**
-     * Large blocks, until small fsyncs are reported.
+     * Starts with large blocks; reports of small fsyncs switch to small ones.
      *
      * @param large bytes of a large block, which the kernel maps and fsyncs as one folio
      */
@@ -37,11 +38,11 @@ public final class FillBlocks {
     }
 
     /**
-     * Reports an fsync on request or by count.
+     * Reports an fsync that was requested or due by count; periodic ones are not reported.
      *
      * @param bytes pushed since the last fsync; 0 is ignored
      */
-    @SuppressWarnings("NonAtomicVolatileUpdate") // a mean: an update that is lost changes little
+    @SuppressWarnings("NonAtomicVolatileUpdate") // a lost update changes the average little
     public void synced(long bytes) {
         if (bytes > 0) {
             typical += (bytes - typical) / WEIGHT;

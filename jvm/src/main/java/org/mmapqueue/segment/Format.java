@@ -23,22 +23,22 @@ public enum Format {
         return ordinal() + 1;
     }
 
-    /** Where records begin in a segment. */
+    /** Bytes of a segment's header: the offset within the segment at which records begin. */
     public int segmentHeaderBytes() {
         return segmentHeaderBytes;
     }
 
-    /** The length of the meta page's file. */
+    /** Bytes of the meta page's file. */
     public int metaBytes() {
         return metaBytes;
     }
 
-    /** Whether a segment's header has its first offset and timestamp, by which records are found. */
+    /** Whether a segment's header stores its first offset and timestamp, which searches use. */
     public boolean hasSegmentHeaders() {
         return this == V2;
     }
 
-    /** Whether records are recovered that were not synced when the writer ended. */
+    /** Whether recovery finds records after the recovery point that was stored last. */
     public boolean recoversUnsynced() {
         return this == V2;
     }
@@ -47,12 +47,12 @@ public enum Format {
         return this == V2;
     }
 
-    /** Whether there are consumers beside the default one, each owned by a process of its own choice. */
+    /** Whether consumers exist beside the default one; each is owned by one process at a time. */
     public boolean hasNamedConsumers() {
         return this == V2;
     }
 
-    /** Whether acked records are retained, and records dropped for lagging consumers. */
+    /** Whether acked records can be retained, and records of lagging consumers dropped. */
     public boolean hasRetention() {
         return this == V2;
     }
@@ -61,7 +61,7 @@ public enum Format {
         return this == V2;
     }
 
-    /** Whether a push needs space for a record of max_event_size and one more segment, as in Satellite. */
+    /** Whether a push needs room for a record of max_event_size and for one more segment, as in Satellite. */
     public boolean reservesLargestRecord() {
         return this == V1;
     }

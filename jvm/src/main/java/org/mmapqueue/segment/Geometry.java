@@ -42,12 +42,14 @@ public record Geometry(Format format, int segmentSize, int capacity) {
         return Math.floorDiv(position - 1, (long) segmentSize);
     }
 
-    /** The offset that belongs to {@link #segmentOfEnd}: 1..size; the size itself at a segment's end. */
+    /** The offset within {@link #segmentOfEnd}, 1..size; the size itself at the end of a segment. */
     public int offsetOfEnd(long position) {
         return (int) (position - segmentOfEnd(position) * segmentSize);
     }
 
-    /** The position after a record of version 2, header included, that is appended at the end of another one. */
+    /**
+     * The log end after a record of version 2 is appended at {@code end}; {@code bytes} includes the record's header.
+     */
     public long after(long end, long bytes) {
         long id = segmentOfEnd(end);
         int offset = offsetOfEnd(end);
@@ -64,7 +66,7 @@ public record Geometry(Format format, int segmentSize, int capacity) {
     }
 
     /**
-     * How many segments after that of a record's first byte must have free slots in version 1, as in Satellite.
+     * Number of segments, after the one of a record's first byte, that need free slots in version 1, as in Satellite.
      *
      * @param maxEventSize the largest record in bytes
      */

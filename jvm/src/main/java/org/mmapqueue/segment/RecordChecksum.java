@@ -4,7 +4,7 @@ import java.util.zip.CRC32C;
 import org.mmapqueue.io.Mapped;
 
 /**
- * The checksum of a record: CRC32C of the payload, then of the record's identity, so that a record of another queue,
+ * The checksum of a record: CRC32C of the payload, then of the record's identity. So a record of another queue,
  * position, generation or epoch fails the check:
  *
  * <pre>
@@ -27,7 +27,7 @@ public final class RecordChecksum {
 
     private final byte[] identity = new byte[BYTES];
 
-    /** Checksums for the records of one queue. */
+    /** Computes checksums for the records of one queue. */
     public RecordChecksum(long uuidHigh, long uuidLow) {
         Mapped.ARRAY_LONG.set(identity, 0, uuidHigh);
         Mapped.ARRAY_LONG.set(identity, 8, uuidLow);
@@ -43,7 +43,8 @@ public final class RecordChecksum {
         byte[] bytes = identity;
         Mapped.ARRAY_LONG.set(bytes, SEGMENT_ID, segmentId);
         Mapped.ARRAY_LONG.set(bytes, EPOCH, epoch);
-        // One store, since it is read as one word: the processor forwards no two stores to one load, it would wait.
+        // One 8-byte store, as the checksum reads one word: a load that spans two stores would wait for both to
+        // leave the store buffer.
         Mapped.ARRAY_LONG.set(bytes, OFFSET, (long) lengthAndFlags << 32 | offset);
         Mapped.ARRAY_LONG.set(bytes, TIMESTAMP, timestamp);
         crc.update(bytes, 0, BYTES);

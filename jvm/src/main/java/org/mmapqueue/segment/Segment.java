@@ -64,7 +64,7 @@ public final class Segment {
         bytes.put(offset, source, from, length);
     }
 
-    /** Copies bytes into the segment; the source's position stays. */
+    /** Copies bytes into the segment; does not change the source's position. */
     public void put(int offset, ByteBuffer source, int from, int length) {
         bytes.put(offset, source, from, length);
     }
@@ -74,7 +74,7 @@ public final class Segment {
         bytes.get(offset, target, to, length);
     }
 
-    /** Writes the header of version 2; it must be complete before any record is published here. */
+    /** Writes the header of version 2, which must be complete before any record is published in this segment. */
     public void writeHeader(long uuidLow, long epoch, long baseIndex, long baseTimestamp, int firstRecord) {
         Mapped.INT.set(bytes, SegmentDescriptor.VERSION, 2);
         Mapped.INT.set(bytes, SegmentDescriptor.VERSION + 4, 0);
@@ -88,7 +88,7 @@ public final class Segment {
         Mapped.INT.set(bytes, SegmentDescriptor.CHECKSUM, headerChecksum());
     }
 
-    /** Wipes the header: the segment is no part of the log any more. */
+    /** Wipes the header: the segment no longer belongs to the log. */
     public void wipeHeader() {
         zero(0, SegmentDescriptor.LENGTH);
     }
@@ -96,7 +96,7 @@ public final class Segment {
     /**
      * Checks the header of version 2.
      *
-     * @return null when this is the queue's segment of this id, else the value found and the value expected
+     * @return null when the header is that of this segment of the queue, else the value found and the value expected
      */
     public String headerFault(long uuidLow) {
         if (getLong(SegmentDescriptor.MAGIC) != SegmentDescriptor.MAGIC_VALUE) {
@@ -133,22 +133,22 @@ public final class Segment {
         return (int) crc.getValue();
     }
 
-    /** The epoch in which the segment was begun. */
+    /** The epoch in which the header was written. */
     public long epoch() {
         return getLong(SegmentDescriptor.EPOCH);
     }
 
-    /** The offset of the first record that starts here, or of the next one if none does. */
+    /** Offset of the first record that starts in this segment, or of the next record if none does. */
     public long baseIndex() {
         return getLong(SegmentDescriptor.BASE_INDEX);
     }
 
-    /** No record that starts here is older, in µs since 1970. */
+    /** Lower bound of the timestamps of the records that start in this segment, in µs since 1970. */
     public long baseTimestamp() {
         return getLong(SegmentDescriptor.BASE_TIMESTAMP);
     }
 
-    /** The byte at which the first record starts; 0 when none starts here. */
+    /** Byte at which the first record starts; 0 when none starts in this segment. */
     public int firstRecord() {
         return (int) Mapped.INT.get(bytes, SegmentDescriptor.FIRST_RECORD);
     }

@@ -10,10 +10,10 @@ import org.mmapqueue.io.Mismatch;
  *
  * @param uuidLow the queue's UUID, lower half
  * @param id the segment's id
- * @param epoch in which it was begun
- * @param baseIndex the offset of the first record that starts here, or of the next one if none does
- * @param baseTimestamp no record that starts here is older, in µs since 1970
- * @param firstRecord the byte at which the first record starts; 0 when none starts here
+ * @param epoch in which the header was written
+ * @param baseIndex the offset of the first record that starts in the segment, or of the next record if none does
+ * @param baseTimestamp lower bound of the timestamps of records that start in the segment, in µs since 1970
+ * @param firstRecord the byte at which the first record starts; 0 when none starts in the segment
  */
 public record SegmentHeader(long uuidLow, long id, long epoch, long baseIndex, long baseTimestamp, int firstRecord) {
     /** Bytes of a header. */
@@ -32,7 +32,7 @@ public record SegmentHeader(long uuidLow, long id, long epoch, long baseIndex, l
                 bytes.getInt(SegmentDescriptor.FIRST_RECORD));
     }
 
-    /** The first fault of a header by itself; null when it is whole. */
+    /** The first fault that the header shows by itself; null when magic, version and checksum are right. */
     public static Mismatch check(ByteBuffer bytes) {
         long magic = bytes.getLong(SegmentDescriptor.MAGIC);
         if (magic != SegmentDescriptor.MAGIC_VALUE) {
@@ -52,7 +52,7 @@ public record SegmentHeader(long uuidLow, long id, long epoch, long baseIndex, l
                 : new Mismatch(SegmentDescriptor.VERSION, "version " + version, Integer.toString(VERSION_2));
     }
 
-    /** The first fault of a whole header as that of this queue's segment; null for none. */
+    /** The first fault of a valid header as that of this segment of this queue; null for none. */
     public Mismatch check(long queueUuidLow, long segmentId, int segmentSize) {
         if (uuidLow != queueUuidLow) {
             return new Mismatch(
@@ -77,7 +77,7 @@ public record SegmentHeader(long uuidLow, long id, long epoch, long baseIndex, l
         return null;
     }
 
-    /** Whether the header is all zeros: the slot was filled, or the header wiped. */
+    /** Whether the header is all zeros: the file was only preallocated, or the header was wiped. */
     public static boolean isEmpty(ByteBuffer bytes) {
         for (int at = 0; at < LENGTH; at += Long.BYTES) {
             if (bytes.getLong(at) != 0) {

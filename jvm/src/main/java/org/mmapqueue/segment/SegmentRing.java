@@ -30,22 +30,22 @@ public final class SegmentRing {
         return geometry;
     }
 
-    /** The block size of the zero-fill. */
+    /** Chooses the block size of zero-filling. */
     public FillBlocks blocks() {
         return blocks;
     }
 
-    /** The file of a segment. */
+    /** The path of a segment's file. */
     public Path path(long id) {
         return directory.resolve(geometry.fileName(id));
     }
 
-    /** The file of a segment's slot, not opened yet. */
+    /** The file of a segment's slot; not opened yet. */
     public SlotFile slotFile(long id) {
         return new SlotFile(storage, path(id), geometry.segmentSize());
     }
 
-    /** The ring slots that have files, in no order. */
+    /** The numbers of the ring slots that have files, in no order. */
     public List<Integer> slots() throws IOException {
         List<Integer> slots = new ArrayList<>();
         try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, "*" + Geometry.FILE_SUFFIX)) {
@@ -60,7 +60,7 @@ public final class SegmentRing {
         return slots;
     }
 
-    /** Whether the file of a segment exists with another length than a segment's. */
+    /** Whether a segment's file exists with a length other than the segment size. */
     public boolean hasAnotherLength(long id) throws IOException {
         try (DataFile file = storage.open(path(id), Storage.Mode.READ)) {
             return file.size() != geometry.segmentSize();

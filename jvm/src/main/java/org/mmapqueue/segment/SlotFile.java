@@ -13,13 +13,13 @@ import org.mmapqueue.io.Mapping;
 import org.mmapqueue.io.Storage;
 
 /**
- * The file of one ring slot, the same in each generation unless it is deleted, and its mapping. Not thread-safe: the
- * swapper guards it.
+ * The file of one ring slot, and its mapping. The file is reused in each generation, until it is deleted. Not
+ * thread-safe: the swapper guards it.
  */
 public final class SlotFile {
     /**
-     * The smallest page. Pages made by zero-filling are large folios, of which one fault maps all; pages that a reader
-     * has loaded from the disk stay small.
+     * The smallest page size. Pages made by zero-filling are in large folios, which one fault maps as a whole; pages
+     * that a reader has loaded from the disk are mapped one by one.
      */
     private static final int TOUCH_STRIDE = 4096;
 
@@ -52,10 +52,10 @@ public final class SlotFile {
     }
 
     /**
-     * Opens the file of a slot that is about to be filled. A file that is too long is made anew: truncating it would
-     * take pages away from a process that has it mapped.
+     * Opens the file of a slot that is about to be filled. A file that is too long is replaced by a new one: truncation
+     * would take pages away from a process that has it mapped.
      *
-     * @return whether the file is new: its directory entry is to be fsynced
+     * @return whether the file is new, so that its directory entry needs an fsync
      */
     public boolean openToWrite() throws IOException {
         if (file != null) {
@@ -77,7 +77,7 @@ public final class SlotFile {
             }
             storage.delete(path);
         } catch (NoSuchFileException e) {
-            // Made below.
+            // Created below.
         }
         file = storage.open(path, Storage.Mode.CREATE);
         return true;
@@ -86,7 +86,7 @@ public final class SlotFile {
     /**
      * Makes the length of a full file durable.
      *
-     * @return false when the file is shorter; nothing was fsynced then
+     * @return false when the file has another length; nothing is fsynced then
      */
     public boolean syncLength() throws IOException {
         if (file.size() != size) {
@@ -137,9 +137,9 @@ public final class SlotFile {
     }
 
     /**
-     * An fsync of a part of the mapping, for a caller that keeps the mapping until the fsync ends.
+     * Returns an fsync of parts of the mapping. The caller keeps the mapping until the fsync has ended.
      *
-     * @param whole whether to fsync the whole file with its length instead
+     * @param whole whether to fsync the whole file and its length instead
      */
     public Syncing syncing(boolean whole) {
         DataFile synced = file;
@@ -154,8 +154,9 @@ public final class SlotFile {
         };
     }
 
-    // Stores beyond the end of a file are lost without an error, and so are their fsyncs. Reads the last byte: after a
-    // stat, kernels from 6.13 on note a finer time at the next store, and the next fsync writes the inode, too.
+    // Stores beyond the end of a file are lost without an error, and so are their fsyncs. Reads the last byte
+    // instead of a stat: after a stat, kernels from 6.13 on record a finer time at the next store, and the next fsync
+    // writes the inode, too.
     private void checkLength(DataFile synced) throws IOException {
         if (synced.read(ByteBuffer.allocate(1), size - 1L) == 0) {
             long found = synced.size();
@@ -170,11 +171,11 @@ public final class SlotFile {
     /** Fsyncs the bytes {@code from}..{@code to - 1} of a mapping. */
     @FunctionalInterface
     public interface Syncing {
-        /** Returns when they are durable. */
+        /** Returns when the bytes are durable. */
         void force(int from, int to) throws IOException;
     }
 
-    /** Takes the page faults of a new mapping, which holds zeros, ahead of the writer. */
+    /** Faults in the pages of a new mapping, which holds zeros, so that the writer does not. */
     public void touch() {
         ByteBuffer bytes = mapping.bytes();
         for (int at = 0; at < size; at += TOUCH_STRIDE) {
@@ -185,7 +186,7 @@ public final class SlotFile {
     /**
      * Detaches mapping and descriptor from this object, which can be opened and mapped again.
      *
-     * @return unmaps and closes both; no segment of this mapping may be used by then
+     * @return unmaps and closes both; must run after the last use of any segment of this mapping
      */
     public Closeable detach() {
         Mapping oldMapping = mapping;

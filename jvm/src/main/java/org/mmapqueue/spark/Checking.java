@@ -41,14 +41,14 @@ final class Checking {
         return damage;
     }
 
-    // About one part per segment: parts begin where segments do.
+    // About one part for each segment, as parts begin at segments.
     private static long[] parts(MmapQueue queue) {
         while (true) {
             try {
                 return queue.split(
                         queue.firstOffset(), queue.endOffset(), queue.stats().segmentSize());
             } catch (OutOfRangeException e) {
-                // Reclaimed since the call of firstOffset: read the new log start.
+                // Reclaimed since the call of firstOffset: continues at the new log start.
             }
         }
     }

@@ -6,13 +6,13 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Finds out which checkpoints of queries exist.
+ * Checks which checkpoints of queries exist.
  *
  * @param configuration Hadoop's configuration of the file systems
  */
 record Checkpoints(Configuration configuration) {
 
-    /** The checkpoint that holds a source's own directory, {@code <checkpoint>/sources/<n>}. */
+    /** The checkpoint that contains a source's own directory, {@code <checkpoint>/sources/<n>}. */
     static String rootOf(String source) {
         Path path = new Path(source);
         Path sources = path.getParent();
@@ -24,7 +24,7 @@ record Checkpoints(Configuration configuration) {
     /**
      * Whether a checkpoint exists.
      *
-     * @throws UncheckedIOException if its file system cannot be reached
+     * @throws UncheckedIOException if the checkpoint's file system cannot be reached
      */
     boolean isThere(String checkpoint) {
         Path path = new Path(checkpoint);

@@ -12,7 +12,7 @@ import org.mmapqueue.spark.common.Options;
 /** The options of CREATE TABLE. An unknown option is an error, so that no queue is made with unwanted settings. */
 final class CreateOptions {
     /** Properties that Spark sets itself. */
-    private static final Set<String> SAID_BY_SPARK =
+    private static final Set<String> SET_BY_SPARK =
             Set.of(TableCatalog.PROP_OWNER, TableCatalog.PROP_IS_MANAGED_LOCATION, "table_type");
 
     private static final Set<String> NOT_HERE =
@@ -23,13 +23,13 @@ final class CreateOptions {
     /**
      * Extracts the options from a table's properties.
      *
-     * @param table its name
+     * @param table the table's name
      * @param properties as Spark passes them: each option occurs twice
      * @return the options of the new queue
      * @throws IllegalArgumentException for any other property
      */
     static Options of(String table, Map<String, String> properties) {
-        Map<String, String> said = new HashMap<>();
+        Map<String, String> given = new HashMap<>();
         properties.forEach((key, value) -> {
             String name = key.startsWith(TableCatalog.OPTION_PREFIX)
                     ? key.substring(TableCatalog.OPTION_PREFIX.length())
@@ -41,12 +41,12 @@ final class CreateOptions {
                 throw new IllegalArgumentException("table"
                         + " " + table + ": the name of a table gives the directory of its queue; found"
                         + " " + name + " = " + value);
-            } else if (!SAID_BY_SPARK.contains(lower)) {
-                said.put(name, value);
+            } else if (!SET_BY_SPARK.contains(lower)) {
+                given.put(name, value);
             }
         });
         try {
-            Options options = new Options(said);
+            Options options = new Options(given);
             KnownOptions.refuseOthers(options, Set.of(OptionUse.CREATE));
             return options;
         } catch (IllegalArgumentException e) {

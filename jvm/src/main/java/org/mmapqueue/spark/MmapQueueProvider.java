@@ -23,7 +23,7 @@ public final class MmapQueueProvider implements TableProvider, DataSourceRegiste
         return NAME;
     }
 
-    /** Lets Spark pass the columns and options of CREATE TABLE, so that wrong ones are an error there. */
+    /** Makes Spark pass the columns and options of CREATE TABLE, so that wrong ones are an error at that statement. */
     @Override
     public boolean supportsExternalMetadata() {
         return true;
@@ -38,8 +38,8 @@ public final class MmapQueueProvider implements TableProvider, DataSourceRegiste
     /**
      * Makes a table.
      *
-     * @param schema the columns of the rows to write, or those that a read or CREATE TABLE gives; they must be the
-     *     queue's own for a read
+     * @param schema the columns of the rows to write, or the columns that a read or CREATE TABLE gives; for a read they
+     *     must be the queue's own
      * @param partitioning must be empty
      * @param properties the options, and the properties of a table in a catalog
      * @return the table; its queue need not exist yet

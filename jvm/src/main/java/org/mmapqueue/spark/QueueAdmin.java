@@ -27,9 +27,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Administration of a queue and of its consumers. Every call opens the queue, or shares the open one of this process,
- * and closes it; procedures return rows. A consumer that this process did not own before the call is released after it.
- * Thread-safe.
+ * Administration of a queue and of its consumers. Every call opens the queue, or shares the queue that this process has
+ * open, and closes it; procedures return rows. A consumer that this process did not own before the call is released
+ * after it. Thread-safe.
  */
 final class QueueAdmin {
     private static final Logger LOG = LoggerFactory.getLogger(QueueAdmin.class);
@@ -40,7 +40,7 @@ final class QueueAdmin {
     /**
      * Administration of one queue.
      *
-     * @param root its directory
+     * @param root the queue's directory
      * @param options configuration for calls that open the queue for writing
      */
     QueueAdmin(Path root, Options options) {
@@ -54,7 +54,7 @@ final class QueueAdmin {
     /**
      * Acks all records up to and including one.
      *
-     * @param partition its number; null if the queue has one partition
+     * @param partition the partition's number; null if the queue has one partition
      * @return partition, consumer, committed offset
      * @throws IllegalArgumentException if the consumer or the partition does not exist
      * @throws IllegalStateException if a streaming query uses the consumer
@@ -64,7 +64,7 @@ final class QueueAdmin {
         return rows(onlyOne(partition, "offset " + offset), each -> {
             onConsumer(each, consumer, (own, shared) -> {
                 if (shared) {
-                    own.ack(offset); // later records that were popped stay in flight
+                    own.ack(offset); // records after the offset stay in flight if they were popped
                 } else if (offset >= own.committedOffset()) {
                     own.seek(StartAt.offset(offset + 1));
                 }
@@ -76,7 +76,7 @@ final class QueueAdmin {
     /**
      * Seeks a consumer.
      *
-     * @param partition its number; null for all partitions
+     * @param partition the partition's number; null for all partitions
      * @return partition, consumer, committed offset
      */
     List<Object[]> seek(String consumer, StartAt start, Integer partition) {
@@ -89,7 +89,7 @@ final class QueueAdmin {
     /**
      * Creates a consumer in each partition that does not have it.
      *
-     * @param partition its number; null for all partitions
+     * @param partition the partition's number; null for all partitions
      * @return partition, consumer, committed offset
      */
     List<Object[]> create(String consumer, StartAt start, Integer partition) {
@@ -102,7 +102,7 @@ final class QueueAdmin {
     /**
      * Deletes a consumer; the records that it retained may be reclaimed.
      *
-     * @param partition its number; null for all partitions that have the consumer
+     * @param partition the partition's number; null for all partitions that have the consumer
      * @return partition, consumer
      */
     List<Object[]> delete(String consumer, Integer partition) {
@@ -122,7 +122,7 @@ final class QueueAdmin {
     }
 
     /**
-     * The consumers and their lag.
+     * Returns the consumers and their lag.
      *
      * @return partition, consumer, committed offset, next offset to read, log end, lag in records, bytes and
      *     microseconds, records in flight, the label or null
@@ -192,7 +192,7 @@ final class QueueAdmin {
     /**
      * Deletes the segment files that hold no retained record.
      *
-     * @return partition, number of bytes that were deleted
+     * @return partition, bytes of disk space that were released
      * @throws org.mmapqueue.errors.LockedException if another process writes the queue
      */
     List<Object[]> gc() {
@@ -203,8 +203,8 @@ final class QueueAdmin {
     }
 
     /**
-     * Acks all records that are in the queue now, for all consumers. No partition is purged unless all consumers are
-     * free.
+     * Acks all records that are in the queue at the call, for all consumers. No partition is purged unless all
+     * consumers are free.
      *
      * @throws org.mmapqueue.errors.LockedException if another process writes the queue, or owns a consumer
      * @throws IllegalStateException if a consumer is open in this process: it may have read records ahead
@@ -279,7 +279,7 @@ final class QueueAdmin {
         }
     }
 
-    // An offset is valid in one partition only.
+    // The partition for an offset, which is valid in one partition only.
     private Integer partitionFor(Integer partition, StartAt start) {
         return start.kind() == StartAt.Kind.OFFSET ? onlyOne(partition, "offset " + start.value()) : partition;
     }
@@ -311,7 +311,7 @@ final class QueueAdmin {
             try {
                 work.run(consumer, shared);
             } catch (DroppedException e) {
-                work.run(consumer, shared); // DroppedException is thrown once for each loss
+                work.run(consumer, shared); // again, as DroppedException is thrown once for each loss
             }
         } finally {
             if (!shared) {
@@ -320,7 +320,7 @@ final class QueueAdmin {
         }
     }
 
-    // The query would continue, and ask for records that are not retained any more.
+    // Throws if a query uses the consumer: it would continue, and ask for records that are no longer retained.
     private static void refuseQuery(Open partition, String consumer) {
         String query = ConsumersOfQueries.queryOf(
                 PartitionDirectory.real(partition.directory()).toString(), consumer);

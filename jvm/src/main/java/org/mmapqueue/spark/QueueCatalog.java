@@ -32,9 +32,10 @@ import org.mmapqueue.spark.write.sink.WritablePartitions;
  * spark.sql.catalog.q.path = /data/queues
  * </pre>
  *
- * <p>{@code q.events} is the queue, or archive, in {@code /data/queues/events}, and {@code q.`/data/other`} a queue elsewhere.
- * A catalog called mmapqueue needs no path; without one, tables are named by absolute paths only: {@code SELECT * FROM
- * mmapqueue.`/data/events`}. There are no namespaces. Other options of the catalog apply to all tables. Thread-safe.
+ * <p>{@code q.events} is the queue, or archive, in {@code /data/queues/events}, and {@code q.`/data/other`} a queue in
+ * another directory. A catalog with the name mmapqueue needs no path; without a path, tables are named by absolute
+ * paths only: {@code SELECT * FROM mmapqueue.`/data/events`}. There are no namespaces. Other options of the catalog
+ * apply to all tables. Thread-safe.
  */
 public class QueueCatalog implements StagingTableCatalog {
     private String name;
@@ -104,7 +105,7 @@ public class QueueCatalog implements StagingTableCatalog {
         return made;
     }
 
-    // The write makes the queue after it has checked all options and columns.
+    // The write creates the queue after it has checked all options and columns.
     @Override
     @SuppressWarnings("deprecation") // the overload that all supported versions have
     public StagedTable stageCreate(
@@ -145,7 +146,7 @@ public class QueueCatalog implements StagingTableCatalog {
         return table(queue, given);
     }
 
-    // A string column is stored as UTF-8 bytes.
+    // Replaces a string column by binary: it is stored as UTF-8 bytes.
     private static StructType withBinaryValue(StructType schema) {
         StructType columns = new StructType();
         for (StructField each : schema.fields()) {
@@ -162,7 +163,7 @@ public class QueueCatalog implements StagingTableCatalog {
                 + " the configuration of " + location(table.name()) + " does not change");
     }
 
-    /** Deletes the queue with its records, unless it is open. There is no trash: Spark throws for PURGE. */
+    /** Deletes the queue with its records, unless the queue is open. There is no trash: Spark throws for PURGE. */
     @Override
     public boolean dropTable(Identifier table) {
         if (!exists(table)) {
@@ -194,9 +195,9 @@ public class QueueCatalog implements StagingTableCatalog {
     /**
      * Administration of a table's queue.
      *
-     * @param table its name
-     * @return acts on an existing queue
-     * @throws IllegalArgumentException if there is no such queue
+     * @param table the table's name
+     * @return the administration of an existing queue
+     * @throws IllegalArgumentException if the queue does not exist
      */
     final QueueAdmin admin(String table) {
         if (!isName(table) || !location(table).exists()) {
@@ -209,7 +210,7 @@ public class QueueCatalog implements StagingTableCatalog {
         return new QueueAdmin(location(table).directory("CALL"), options);
     }
 
-    // An absolute name is a path.
+    // The location of a table; an absolute name is a path.
     private Location location(String table) {
         return root == null || isAbsolute(table) ? Location.of(table) : root.child(table);
     }

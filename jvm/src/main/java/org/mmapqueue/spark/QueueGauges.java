@@ -12,12 +12,13 @@ import org.mmapqueue.metrics.Metric;
 import org.mmapqueue.metrics.Sample;
 
 /**
- * Gauges for each queue, from open to close in this process. Thread-safe.
+ * Gauges for each queue that is open in this process. Thread-safe.
  *
- * <p>A queue in {@code /data/events} has gauges {@code events.retained_records}, {@code events.lag_records} and so on, by the
- * names of {@link Metric}; of consumers, one of all together. A second queue of that name gets a numbered prefix; a
- * partition {@code /data/events/p=0} has {@code events.p0.retained_records}. {@code open_queues} always exists, because Spark
- * ignores a registry that is empty when the plugin starts.
+ * <p>A queue in {@code /data/events} has gauges {@code events.retained_records}, {@code events.lag_records} and so on,
+ * by the names of {@link Metric}. A metric of consumers has one gauge for all of them together. A second queue with the
+ * same directory name gets a numbered prefix; a partition {@code /data/events/p=0} has {@code
+ * events.p0.retained_records}. {@code open_queues} always exists, because Spark ignores a registry that is empty when
+ * the plugin starts.
  */
 final class QueueGauges implements QueueListener, AutoCloseable {
     private static final String OPEN_QUEUES = "open_queues";
@@ -59,7 +60,7 @@ final class QueueGauges implements QueueListener, AutoCloseable {
         }
     }
 
-    // 0 without a consumer that this process owns, or without any.
+    // 0 if this process owns no consumer, or the queue has none.
     private static Number value(Figures figures, Metric metric, String suffix) {
         List<Sample> samples = figures.metrics().orElse(List.of());
         double value = metric.together(samples.stream()
@@ -87,7 +88,7 @@ final class QueueGauges implements QueueListener, AutoCloseable {
     public synchronized void closed(Path directory, Figures figures) {
         String name = names.remove(figures);
         if (name != null) {
-            // Not those of a queue with a name that begins in the same way: events, and events.p0.
+            // With the separator, so that a queue events does not lose the gauges of events.p0.
             registry.removeMatching(
                     (metric, value) -> metric.startsWith(name) && metric.lastIndexOf('.') == name.length());
         }

@@ -37,7 +37,7 @@ final class QueueTable
             TableCapability.TRUNCATE,
             TableCapability.ACCEPT_ANY_SCHEMA);
 
-    /** A metadata column: a query reads it only if it names it. */
+    /** A metadata column: a query reads it only if it names the column. */
     private record QueueId() implements MetadataColumn {
 
         @Override
@@ -63,15 +63,15 @@ final class QueueTable
 
     private final Options properties;
     private final Location location;
-    /** The columns that the program gave; null if it gave none. */
+    /** The columns that the program specified; null for none. */
     private final StructType given;
-    /** Figures of the last committed write, of a stream's last epoch. Spark makes more writes than it runs. */
+    /** Figures of the last committed write, or of a stream's last epoch. Spark creates more writes than it runs. */
     private volatile PushFigures lastWrite;
 
     /**
      * A table; its queue need not exist yet.
      *
-     * @param properties its options, including the path
+     * @param properties the table's options, including the path
      * @throws IllegalArgumentException if the path is missing, or not local
      */
     QueueTable(Options properties) {
@@ -81,7 +81,7 @@ final class QueueTable
     /**
      * A table outside of a {@link QueueCatalog}; its queue need not exist yet.
      *
-     * @param properties its options, including the path
+     * @param properties the table's options, including the path
      * @param given the columns to write, or those that a read gave
      * @throws IllegalArgumentException if the path is missing, or not local
      */
@@ -91,7 +91,7 @@ final class QueueTable
         this.given = given;
     }
 
-    /** Where the queue is. */
+    /** The location of the queue. */
     Location location() {
         return location;
     }
@@ -157,7 +157,7 @@ final class QueueTable
         return namedWriteBuilder(SqlWriteInfo.of(info));
     }
 
-    /** TRUNCATE TABLE, and DELETE without a condition. */
+    /** Implements TRUNCATE TABLE, and DELETE without a condition. */
     @Override
     public boolean truncateTable() {
         new QueueAdmin(location.directory("TRUNCATE TABLE"), properties).purge();

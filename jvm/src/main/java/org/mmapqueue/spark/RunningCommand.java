@@ -21,12 +21,12 @@ final class RunningCommand {
     static boolean writesByPosition() {
         return plan().map(plan ->
                         plan instanceof V2WriteCommand write ? !write.isByName() : plan instanceof ExplainCommand)
-                .orElse(false); // only SQL can be explained without being run
+                .orElse(false); // EXPLAIN, which runs nothing, exists in SQL only
     }
 
     /**
-     * Whether the format of a new table is only Spark's default: {@code toTable} and {@code saveAsTable} pass the
-     * default source if the program gives none.
+     * Whether the format of a new table is merely Spark's default: {@code toTable} and {@code saveAsTable} pass the
+     * default source if the program specifies none.
      *
      * @param provider the format that Spark names
      * @return false for a format that SQL names

@@ -10,8 +10,8 @@ import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * The queue of CREATE TABLE … AS SELECT. The write makes it after it has checked options and columns, so a write with
- * wrong ones leaves no queue. Thread-safe.
+ * The queue of CREATE TABLE … AS SELECT. The write creates it after it has checked options and columns, so a write with
+ * invalid ones leaves no queue. Thread-safe.
  */
 final class StagedQueue implements StagedTable, SupportsWrite {
     private final QueueTable table;
@@ -30,11 +30,11 @@ final class StagedQueue implements StagedTable, SupportsWrite {
         return table.namedWriteBuilder(info);
     }
 
-    // The write has made the queue, also without rows.
+    // Nothing to do: the write has created the queue, also without rows.
     @Override
     public void commitStagedChanges() {}
 
-    // A failed write leaves an empty queue, because other processes may have opened it.
+    // Nothing to undo: a failed write leaves an empty queue, because other processes may have opened it.
     @Override
     public void abortStagedChanges() {}
 

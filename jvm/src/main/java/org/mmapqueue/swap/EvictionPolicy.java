@@ -4,9 +4,9 @@ import java.util.function.LongPredicate;
 import java.util.function.LongUnaryOperator;
 
 /**
- * Satellite's replacement policy: in which order segments lose their mappings when the limit is reached. First the read
- * scope [reading − max, reading − 1], upwards, of each reader; then the written scope [writing − max, writing − 1],
- * downwards. The segments that writer and readers are in are left out. Has no state but its settings.
+ * Satellite's replacement policy: the order in which segments lose their mappings when the limit is reached. First the
+ * read scope [reading − max, reading − 1] of each reader, upwards; then the written scope [writing − max, writing − 1],
+ * downwards. The segments that the writer and the readers use are left out. Immutable.
  */
 final class EvictionPolicy {
     private final int max;
@@ -17,7 +17,7 @@ final class EvictionPolicy {
      * The policy.
      *
      * @param max segments that may be mapped at once
-     * @param keys gives the swapper's key of a segment id; of a negative one, too, as before segment 0 of a ring comes
+     * @param keys maps a segment id to the swapper's key; accepts negative ids, as before segment 0 of a ring comes
      *     the last slot
      */
     EvictionPolicy(int max, LongUnaryOperator keys, Scopes scopes) {
@@ -26,15 +26,15 @@ final class EvictionPolicy {
         this.scopes = scopes;
     }
 
-    /** Segments that may be mapped without another eviction, after one. */
+    /** Number of segments that may be mapped after an eviction, before the next one. */
     int wantedFree() {
         return Math.max(1, max / 2 - 1);
     }
 
     /**
-     * Offers slots, one by one.
+     * Offers slots in eviction order, one by one.
      *
-     * @param evict takes a slot's key; returns whether enough are evicted
+     * @param evict takes a slot's key, and returns whether enough slots are evicted
      */
     void offer(LongPredicate evict) {
         long writing = scopes.writing();

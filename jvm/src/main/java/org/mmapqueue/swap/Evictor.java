@@ -6,8 +6,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.mmapqueue.errors.MmapQueueException;
 
 /**
- * Maps segments, and unmaps others when the limit is reached: {@link EvictionPolicy} says which. All of it with the
- * swapper's lock, which is released while mappings are unmapped.
+ * Maps segments, and unmaps others when the limit is reached; {@link EvictionPolicy} chooses which. All methods need
+ * the swapper's lock, which is released while mappings are unmapped.
  */
 final class Evictor {
     private static final long PIN_WAIT_NANOS = 10_000_000_000L;
@@ -21,7 +21,9 @@ final class Evictor {
     private EvictionPolicy evictionPolicy;
 
     /**
-     * @param lock the swapper's
+     * Makes an evictor.
+     *
+     * @param lock the swapper's lock
      * @param changed its condition: a slot was filled or lost its last pin, or a mapping was unmapped
      */
     Evictor(
@@ -40,12 +42,12 @@ final class Evictor {
         limitChanged();
     }
 
-    /** The limit of the table was raised. */
+    /** Notes that the limit of the table was raised. */
     void limitChanged() {
         evictionPolicy = new EvictionPolicy(slots.max(), slots::keyOf, scopes);
     }
 
-    /** Maps a slot with a file; evicts others first when the limit is reached. */
+    /** Maps a slot that has a file; evicts others first when the limit is reached. */
     void mapLive(Slot slot) throws IOException {
         slot.pins++; // makeRoomFor must not evict it
         try {
@@ -66,8 +68,8 @@ final class Evictor {
         }
     }
 
-    // Waits while another thread fills or maps this slot, or is about to unmap others. A slot is not released while its
-    // file is filled. Readers pin a second segment while they follow a record into it.
+    // Waits while another thread fills or maps this slot, or is about to unmap others. A slot is not released while
+    // its file is filled. Readers pin a second segment while they follow a record into it.
     private void makeRoomFor(Slot slot) throws IOException {
         long left = PIN_WAIT_NANOS;
         while (slot.filling || !slot.file.isMapped() && slots.isFull()) {
@@ -122,7 +124,7 @@ final class Evictor {
             return slots.max() - slots.live() >= wanted;
         });
         if (slots.live() >= slots.max()) {
-            // The scopes hold no segment without a pin, because readers have jumped: any other one.
+            // No segment of the scopes is unpinned, because readers have jumped: evict any other.
             for (Slot slot : slots.all()) {
                 if (slots.max() - slots.live() < wanted) {
                     slots.release(slot);

@@ -10,13 +10,14 @@ import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentRing;
 
 /**
- * Fills the files of future segments with zeros and maps them ahead of the writer; deletes files of free slots. A
- * slot's {@code filling} flag guards its file, instead of the lock, while it is filled, mapped anew or deleted. Safe
- * for any number of threads.
+ * Fills the files of future segments with zeros and maps them before the writer needs them; deletes the files of free
+ * slots. While a file is filled, remapped or deleted, its slot's {@code filling} flag guards it instead of the lock.
+ * Safe for any number of threads.
  */
 final class Preallocator {
     /**
-     * Segment size, in bytes, from which on the pages are touched ahead; below it the writer's few faults cost less.
+     * Segment size in bytes from which the pages are touched ahead; in smaller segments the writer's few faults cost
+     * less.
      */
     private static final int TOUCHED_FROM = 2 << 20;
 
@@ -68,7 +69,7 @@ final class Preallocator {
             slot = slots.awaitFilled(id);
             isFilled = slot.preallocatedId == id;
             boolean isDone = isFilled && (slot.file.isMapped() || slots.isFull());
-            // Another thread may have preallocated it, and the writer may be in it.
+            // Another thread may have preallocated the segment, and the writer may have rolled into it.
             if (isDone || id <= slots.lastEntered()) {
                 slots.forgetIfIdle(slot);
                 return;
@@ -111,12 +112,12 @@ final class Preallocator {
         try {
             discard(number, firstNeeded);
         } catch (IOException e) {
-            // Unchanged: it is at worst slower to fsync.
+            // The file is unchanged: its fsyncs may be slower.
         }
     }
 
-    // Before the fill: an earlier process has mostly fsynced what the file holds. Else the first flush of the new
-    // segment would fsync the whole file, and each page after the writing position would fault.
+    // Called before the fill, when the file's content is mostly durable since an earlier process. Otherwise the
+    // first flush of the new segment would fsync the whole file, and each page after the writing position would fault.
     private void syncLength(Slot slot, int number) throws IOException {
         if (slot.file.syncLength()) {
             lock.lock();
@@ -128,12 +129,12 @@ final class Preallocator {
         }
     }
 
-    // By the thread that fills the slot: no other thread pins or unmaps it.
+    // Called by the thread that fills the slot: no other thread pins or unmaps it.
     private void mapAhead(Slot slot) throws IOException {
         boolean remap;
         lock.lock();
         try {
-            // Of the last generation no further part will be fsynced.
+            // Waits for fsyncs of the slot's previous generation; no more of them begin.
             while (slot.syncing > 0) {
                 changed.awaitUninterruptibly();
             }
@@ -181,14 +182,14 @@ final class Preallocator {
             throw new IllegalStateException("a process that only reads deletes no segment files");
         }
         Objects.checkIndex(number, geometry.capacity());
-        // A mapping that was evicted, and not unmapped yet, would keep the space.
+        // Unmaps evicted mappings first: one of this file would keep its disk space.
         unmapper.sweep();
         Slot slot;
         Closeable old;
         boolean wasMapped;
         lock.lock();
         try {
-            // By the writer's segment now, which may be later than the caller knows.
+            // Compares with the writer's segment as it is now, which may be later than the caller knows.
             if (Math.floorMod(number - firstNeeded, (long) geometry.capacity()) <= slots.lastEntered() - firstNeeded) {
                 return 0;
             }

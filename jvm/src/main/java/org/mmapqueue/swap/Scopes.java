@@ -1,6 +1,6 @@
 package org.mmapqueue.swap;
 
-/** Where writer and readers are: what the replacement policy goes by. Safe to call from any thread. */
+/** The segments of the writer and of the readers, as input of the replacement policy. Safe to call from any thread. */
 public interface Scopes {
 
     /** The id of the segment that is being written. */

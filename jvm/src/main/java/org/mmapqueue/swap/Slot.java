@@ -13,17 +13,17 @@ final class Slot {
     final long key;
 
     final SlotFile file;
-    /** Users of the mapping, in any generation. */
+    /** Number of users of the mapping, in any generation. */
     int pins;
-    /** Those of them that fsync a part of it. */
+    /** Number of those users that fsync a part of it. */
     int syncing;
-    /** A thread fills, touches or deletes the file; it alone uses mapping and preallocatedId. */
+    /** A thread fills, touches or deletes the file; only that thread uses mapping and preallocatedId. */
     boolean filling;
-    /** Mapped, but the writer has not rolled into it: not counted as live. */
+    /** Mapped, but the writer has not rolled into it yet: not counted as live. */
     boolean ahead;
     /** A part of the mapping has been fsynced since it was mapped. */
     boolean synced;
-    /** The mapping may be of a deleted file: the last unpin unmaps it. */
+    /** The mapping may be that of a deleted file: the last unpin unmaps it. */
     boolean distrusted;
     /** The segment that the file has been filled for, or NONE. */
     long preallocatedId = NONE;

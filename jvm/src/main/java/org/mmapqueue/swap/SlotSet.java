@@ -4,12 +4,12 @@ import java.util.BitSet;
 import java.util.HashMap;
 import java.util.Map;
 
-/** A set of ring slots. It takes memory for the slots that are in it, however large the ring is. Not thread-safe. */
+/** A set of ring slots. Takes memory for its elements alone, however large the ring is. Not thread-safe. */
 final class SlotSet {
     private static final int PAGE_BITS = 12;
     private static final int IN_PAGE = (1 << PAGE_BITS) - 1;
 
-    /** By the upper bits of a slot's number; none is empty. */
+    /** Pages by the upper bits of a slot's number; no page is empty. */
     private final Map<Integer, BitSet> pages = new HashMap<>();
 
     boolean contains(int number) {

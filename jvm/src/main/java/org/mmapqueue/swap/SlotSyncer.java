@@ -13,26 +13,26 @@ import org.mmapqueue.segment.SlotFile;
  * others fill, map and delete the files.
  */
 final class SlotSyncer {
-    /** Bytes of one fsync: the preallocation of a slot waits for no more. */
+    /** The most bytes of one fsync; bounds the time for which the preallocation of a slot waits. */
     private static final int SYNCED_AT_ONCE = 8 << 20;
 
     private final SegmentRing ring;
     private final SlotTable slots;
     private final ReentrantLock lock;
     private final Condition changed;
-    /** Ring slots with a deleted file; guarded by the lock, as the next three. */
+    /** Ring slots with a deleted file; guarded by the lock, as are the next three fields. */
     private final SlotSet discarded = new SlotSet();
-    /** Ring slots with a file that this process has fsynced as a whole: their length is durable. */
+    /** Ring slots with a file that this process has fsynced as a whole, so that the length is durable. */
     private final SlotSet lengthSynced = new SlotSet();
     /** Ring slots that this process has preallocated. */
     private final SlotSet known = new SlotSet();
     /** Ring slots that are being fsynced without a pin, one entry for each fsync. */
     private final List<Integer> unheld = new ArrayList<>();
-    /** Directory entries of files may be unsynced, also from an earlier process. */
+    /** Directory entries of files may be unsynced, also those of an earlier process. */
     private volatile boolean newFiles = true;
 
     /**
-     * A syncer that has fsynced nothing.
+     * Starts with nothing fsynced.
      *
      * @param lock guards the slots
      * @param changed is signalled when a part has been fsynced
@@ -45,9 +45,9 @@ final class SlotSyncer {
     }
 
     /**
-     * A slot is about to be filled for a future segment; with the lock.
+     * Notes that a slot is about to be filled for a future segment. Needs the lock.
      *
-     * @return whether its file existed before this process, which uses it for the first time
+     * @return whether the file is older than this process, and used by it for the first time
      */
     boolean taken(int number, boolean isNewFile) {
         boolean isFound = !isNewFile && !known.contains(number) && !lengthSynced.contains(number);
@@ -60,17 +60,17 @@ final class SlotSyncer {
         return isFound;
     }
 
-    /** The length of the slot's file is durable; with the lock. */
+    /** Notes that the length of the slot's file is durable. Needs the lock. */
     void lengthSynced(int number) {
         lengthSynced.add(number);
     }
 
-    /** Whether the slot's file is being fsynced without a pin; with the lock. */
+    /** Whether the slot's file is being fsynced without a pin. Needs the lock. */
     boolean isSyncingUnheld(int number) {
         return unheld.contains(number);
     }
 
-    /** The slot's file has been deleted; with the lock. */
+    /** Notes that the slot's file has been deleted. Needs the lock. */
     void discarded(int number) {
         discarded.add(number);
     }
@@ -115,10 +115,11 @@ final class SlotSyncer {
                                     || slot.preallocatedId > id
                                     || slot.segment != null && slot.segment.id() > id)
                     || discarded.contains(number)) {
-                return true; // acked by all: its slot holds a later segment, or none
+                return true; // acked by all consumers: its slot holds a later segment, or no file
             }
             boolean held = slot != null && slot.file.isMapped();
-            // A file system may grow a file on the disk only as far as its pages are written back.
+            // The first fsync is of the whole file: a file system may make the file's length durable only as far as
+            // pages are written back.
             isWhole = !held || !lengthSynced.contains(number);
             syncing = held ? slot.file.syncing(isWhole) : null;
             if (held) {
@@ -136,7 +137,7 @@ final class SlotSyncer {
             if (syncing == null) {
                 ring.force(id);
             } else {
-                // Only the range after the first time: fsynced pages of zeros would fault again.
+                // Later fsyncs are of the range only: pages of zeros that were fsynced would fault again.
                 syncing.force(from, to);
             }
             done = true;

@@ -8,9 +8,7 @@ import java.util.TreeMap;
 import java.util.concurrent.locks.Condition;
 import org.mmapqueue.segment.SegmentRing;
 
-/**
- * The slots with a state, and how many of them are mapped. The swapper's lock guards it.
- */
+/** The slots in use, and how many of them are mapped. The swapper's lock guards it. */
 final class SlotTable {
     private final SegmentRing ring;
     private final boolean byId;
@@ -29,7 +27,7 @@ final class SlotTable {
     /**
      * An empty table.
      *
-     * @param byId whether each segment has a slot of its own, instead of each file
+     * @param byId whether slots are by segment id, instead of by ring slot
      * @param max the most segments that may be mapped at once
      * @param changed signalled when a slot's {@code filling} has ended or its last pin was released
      * @param unmapper unmaps released mappings
@@ -79,29 +77,29 @@ final class SlotTable {
         return List.copyOf(slots.values());
     }
 
-    /** Removes a slot without a state. */
+    /** Removes a slot that is unmapped and unused. */
     void forgetIfIdle(Slot slot) {
         if (slot.isIdle()) {
             slots.remove(slot.key);
         }
     }
 
-    /** Mapped segments that hold, or have held, records. */
+    /** Number of mapped segments that hold, or have held, records. */
     int live() {
         return live;
     }
 
-    /** All mapped segments, preallocated ones and those being unmapped included. */
+    /** Number of all mapped segments, including preallocated ones and those being unmapped. */
     int mapped() {
         return live + ahead + unmapper.pending();
     }
 
-    /** The most segments that were mapped at once. */
+    /** The highest number of segments that were mapped at once. */
     int peak() {
         return peak;
     }
 
-    /** The most segments that may be mapped at once. */
+    /** The limit: the most segments that may be mapped at once. */
     int max() {
         return max;
     }
@@ -112,12 +110,12 @@ final class SlotTable {
         noteLimit();
     }
 
-    /** Whether no segment more may be mapped. */
+    /** Whether no further segment may be mapped. */
     boolean isFull() {
         return mapped() >= max;
     }
 
-    /** {@link #isAtLimit} when it was noted last. Any thread, without the lock. */
+    /** The value of {@link #isAtLimit} when it was last noted. Any thread, without the lock. */
     boolean isLimitReached() {
         return limitReached;
     }
@@ -127,35 +125,35 @@ final class SlotTable {
         return live >= max && max < ring.geometry().capacity();
     }
 
-    /** Notes {@link #isAtLimit} for threads without the lock. */
+    /** Stores {@link #isAtLimit} for threads without the lock. */
     void noteLimit() {
         limitReached = isAtLimit();
     }
 
-    /** The writer has rolled into this segment: only later ones are ever filled with zeros. */
+    /** Notes that the writer has rolled into this segment: only later ones are ever filled with zeros. */
     void enteredUpTo(long id) {
         lastEntered = id;
     }
 
-    /** The segment that the writer has rolled into last. */
+    /** The segment that the writer rolled into last. */
     long lastEntered() {
         return lastEntered;
     }
 
-    /** A slot in use was mapped. */
+    /** Counts a slot that was mapped for use. */
     void countLive() {
         live++;
         peak = Math.max(peak, mapped());
     }
 
-    /** A slot was mapped ahead of the writer. */
+    /** Counts a slot that was mapped ahead of the writer. */
     void countAhead(Slot slot) {
         slot.ahead = true;
         ahead++;
         peak = Math.max(peak, mapped());
     }
 
-    /** The writer rolls into the slot. */
+    /** Counts a slot that the writer rolls into. */
     void enter(Slot slot) {
         if (slot.ahead) {
             slot.ahead = false;
@@ -164,7 +162,7 @@ final class SlotTable {
         }
     }
 
-    /** A slot was unmapped. */
+    /** Counts a slot that was unmapped. */
     void countLost(Slot slot) {
         if (slot.ahead) {
             slot.ahead = false;
@@ -198,7 +196,7 @@ final class SlotTable {
         forgetIfIdle(slot);
     }
 
-    /** Releases the mappings of segments with files that hold later ones; for a table by id. */
+    /** Releases the mappings of segments with files that hold later segments; for a table by segment id. */
     void releaseGenerationsBefore(long id) {
         for (Slot slot :
                 List.copyOf(slots.headMap(id - ring.geometry().capacity(), true).values())) {
@@ -206,7 +204,7 @@ final class SlotTable {
         }
     }
 
-    /** Releases the preallocated mapping that the writer needs last. */
+    /** Releases the preallocated mapping that the writer will need last. */
     void releaseOneAhead() {
         Slot last = null;
         for (Slot slot : slots.values()) {
@@ -225,7 +223,7 @@ final class SlotTable {
         }
     }
 
-    /** Detaches all mappings, also used ones, when no slot is being filled. */
+    /** Detaches all mappings, also pinned ones, once no slot is being filled. */
     List<Closeable> detachAll() {
         List<Closeable> mappings = new ArrayList<>();
         for (Slot slot : all()) { // a copy: slots may be forgotten while this waits

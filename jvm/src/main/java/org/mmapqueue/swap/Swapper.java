@@ -15,18 +15,18 @@ import org.mmapqueue.segment.SegmentSyncer;
 
 /**
  * Keeps at most {@code max_in_mem_segments} segments mapped. A user of a segment pins it: a pinned segment is not
- * unmapped. Writer and readers keep the pin of their segment, so a record costs no call here, only a roll does. Safe
- * for any number of threads.
+ * unmapped. The writer and each reader keep their segment pinned, so this class is called once a roll, not once a
+ * record. Safe for any number of threads.
  *
  * <p>When the limit is reached, {@link EvictionPolicy} chooses the segments to evict (what Satellite calls
- * displacement), until max / 2 − 1 more may be mapped. Segments preallocated ahead of the writer are mapped within the
- * limit, and unmapped first.
+ * displacement), until max / 2 − 1 more may be mapped. Segments preallocated ahead of the writer count towards the
+ * limit, and are unmapped first.
  *
  * <p>In the writing process a slot keeps its mapping in each generation, unless it was fsynced: then a new mapping is
  * cheaper than a page fault for each of its pages. In a process that only reads, each segment has a mapping of its own:
- * the writer may {@linkplain #discard delete} a slot's file and make another one of that name.
+ * the writer may {@linkplain #discard delete} a slot's file and create another one of that name.
  *
- * <p>The lock is not held while files are filled, mapped anew, unmapped, deleted or fsynced.
+ * <p>The lock is not held while files are filled, remapped, unmapped, deleted or fsynced.
  */
 public final class Swapper implements SegmentSyncer, Closeable {
     private final SegmentRing ring;
@@ -60,9 +60,9 @@ public final class Swapper implements SegmentSyncer, Closeable {
 
     /**
      * Maps and pins an existing segment. In a process that only reads, the caller checks the header: the writer may
-     * delete the file, or make it anew, at any time.
+     * delete or recreate the file at any time.
      *
-     * @throws CorruptException when its file is missing or has not the full size
+     * @throws CorruptException when the file is missing or has another size
      * @throws IOException when it cannot be opened or mapped
      */
     public Segment pin(long id) throws IOException {
@@ -74,7 +74,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
             Slot slot = slots.awaitFilled(id);
             if (!slot.file.isMapped()) {
                 evictor.mapLive(slot);
-                slot.synced = true; // a reader's faults map pages read-only: they cost a writer as much as fsynced ones
+                slot.synced = true; // a reader's faults map pages read-only, so the writer faults as after an fsync
             }
             return pinned(slot, id);
         } finally {
@@ -83,9 +83,9 @@ public final class Swapper implements SegmentSyncer, Closeable {
     }
 
     /**
-     * Maps and pins the next segment for the writer, all zeros. Preallocates it unless that is done.
+     * Maps and pins the next segment for the writer, all zeros. Preallocates it if that has not happened.
      *
-     * @throws IOException when the disk is full or the file cannot be mapped; the call may be repeated
+     * @throws IOException when the disk is full or the file cannot be mapped; the call can be retried
      */
     public Segment enter(long id) throws IOException {
         preallocator.preallocate(id);
@@ -106,7 +106,8 @@ public final class Swapper implements SegmentSyncer, Closeable {
         }
     }
 
-    // Their slots hold later segments. While they are mapped, files that the writer has deleted take disk space.
+    // Their slots hold later segments. Files that the writer has deleted keep their disk space while they are mapped
+    // here.
     private void dropGenerationsBefore(long id) throws IOException {
         lock.lock();
         try {
@@ -140,7 +141,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
         }
     }
 
-    /** Releases a pin; the caller must not use the segment any more. */
+    /** Releases a pin. The caller must not use the segment any more. */
     public void unpin(Segment segment) {
         lock.lock();
         try {
@@ -172,13 +173,13 @@ public final class Swapper implements SegmentSyncer, Closeable {
 
     /**
      * Releases a pin of a segment with an invalid header. In a process that only reads, the last unpin unmaps it, and
-     * the next {@link #pin} opens the file anew: the writer may have made it again.
+     * the next {@link #pin} reopens the file, which the writer may have recreated.
      */
     public void unpinAndForget(Segment segment) throws IOException {
         lock.lock();
         try {
             Slot slot = slots.of(segment.id());
-            // The writer itself makes the files that it maps.
+            // The writer creates the files that it maps, so it trusts its mappings.
             slot.distrusted = !writable;
             slots.unpin(slot);
         } finally {
@@ -189,20 +190,21 @@ public final class Swapper implements SegmentSyncer, Closeable {
 
     /**
      * Preallocates a future segment: fills its slot with zeros and, below the limit, maps it. Does nothing when that is
-     * done. The slot must be free: no consumer may need what it holds. The file is made anew when it was filled in
-     * blocks of another size than is chosen now.
+     * done. The slot must be free: no consumer may need its records. A file that was filled in blocks of another size
+     * than the present one is deleted and created again.
      */
     public void preallocate(long id) throws IOException {
         preallocator.preallocate(id);
     }
 
     /**
-     * Deletes the file of a ring slot that holds none of the segments from {@code firstNeeded} to the writer's;
-     * {@link #preallocate} makes it again. The caller guarantees, until this returns, that no record before
-     * {@code firstNeeded} is needed, neither by the cursors in memory nor by those on the disk. While another process
-     * has the file mapped, it takes disk space.
+     * Deletes the file of a ring slot that holds none of the segments from {@code firstNeeded} to the writer's segment;
+     * {@link #preallocate} creates it again. The caller guarantees, until this returns, that no record before {@code
+     * firstNeeded} is needed, neither by the cursors in memory nor by those on the disk. The file takes disk space
+     * while another process has it mapped.
      *
-     * <p>{@link #syncEntries} makes the deletion durable. A file that a loss of power restores is one of a free slot.
+     * <p>{@link #syncEntries} makes the deletion durable. If a loss of power restores the file, its slot is still a
+     * free one.
      *
      * @param number the slot, 0..capacity − 1
      * @param firstNeeded the id of the first segment that is needed
@@ -222,15 +224,15 @@ public final class Swapper implements SegmentSyncer, Closeable {
     }
 
     /**
-     * Fsyncs a part of a segment, and the entries of new files. Does nothing for a segment in a slot that holds a later
-     * one or was {@linkplain #discard discarded}: no consumer needs it. Any other missing file is an error.
+     * Fsyncs a part of a segment, and the entries of new files. Does nothing for a segment if its slot holds a later
+     * one or was {@linkplain #discard discarded}, since no consumer needs it. Any other missing file is an error.
      */
     @Override
     public void force(long id, int from, int to) throws IOException {
         syncer.force(id, from, to);
     }
 
-    /** Raises the limit to a number of segments, if it is lower. */
+    /** Raises the limit to this number of segments, if it is lower. */
     public void atLeast(int segments) {
         lock.lock();
         try {
@@ -262,7 +264,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
         unmapper.sweep();
     }
 
-    /** Mapped segments that hold, or have held, records. */
+    /** Number of mapped segments that hold, or have held, records. */
     public int live() {
         StackRoom.lock(lock);
         try {
@@ -272,7 +274,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
         }
     }
 
-    /** All mapped segments, preallocated ones included. */
+    /** Number of all mapped segments, including preallocated ones. */
     public int mapped() {
         StackRoom.lock(lock);
         try {
@@ -282,7 +284,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
         }
     }
 
-    /** The most segments that were mapped at once since the queue was opened. */
+    /** The highest number of segments that were mapped at once since the queue was opened. */
     public int peak() {
         StackRoom.lock(lock);
         try {

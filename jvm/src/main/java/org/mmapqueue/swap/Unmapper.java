@@ -8,7 +8,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.mmapqueue.io.Closing;
 
 /**
- * Mappings that were detached from their slots and are to be unmapped. Unmapping is slow, so it runs without the
+ * Mappings that were detached from their slots and wait to be unmapped. Unmapping is slow, so it runs without the
  * swapper's lock; until then they count as mapped.
  */
 final class Unmapper implements Closeable {
@@ -20,7 +20,7 @@ final class Unmapper implements Closeable {
     /**
      * An unmapper without mappings.
      *
-     * @param lock guards it
+     * @param lock guards this object
      * @param changed signalled when a mapping was unmapped
      */
     Unmapper(ReentrantLock lock, Condition changed) {
@@ -28,23 +28,23 @@ final class Unmapper implements Closeable {
         this.changed = changed;
     }
 
-    /** Adds a mapping. With the lock. */
+    /** Adds a mapping. Needs the lock. */
     void add(Closeable mapping) {
         waiting.add(mapping);
         pending++;
     }
 
-    /** Mappings that are not unmapped yet. With the lock. */
+    /** Number of mappings that are not unmapped yet. Needs the lock. */
     int pending() {
         return pending;
     }
 
-    /** Whether {@link #sweep} has nothing to unmap. With the lock. */
+    /** Whether {@link #sweep} has nothing to unmap. Needs the lock. */
     boolean isIdle() {
         return waiting.isEmpty();
     }
 
-    /** Unmaps all. Without the lock. */
+    /** Unmaps all waiting mappings. Must be called without the lock. */
     void sweep() throws IOException {
         while (true) {
             Closeable next;
@@ -71,7 +71,7 @@ final class Unmapper implements Closeable {
         }
     }
 
-    /** Unmaps the rest. With the lock, when no mapping is used any more. */
+    /** Unmaps the rest, once no mapping is used any more. Needs the lock. */
     @Override
     public void close() throws IOException {
         pending -= waiting.size();

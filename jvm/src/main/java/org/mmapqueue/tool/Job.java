@@ -19,11 +19,9 @@ import org.mmapqueue.tool.report.RepairReport;
 import org.mmapqueue.tool.report.VerifyReport;
 import org.mmapqueue.tool.verify.Verifier;
 
-/**
- * A tool that runs in a thread of its own, for callers in Python that poll its progress. Thread-safe.
- */
+/** A tool that runs in a thread of its own, for callers in Python that poll the progress. Thread-safe. */
 public final class Job {
-    /** Separates the fields of a line: no path or text contains it. */
+    /** Separates the fields of a line; no path and no text contains it. */
     private static final String SEPARATOR = "\0";
 
     private final FutureTask<String> task;
@@ -42,9 +40,9 @@ public final class Job {
         return job;
     }
 
-    private void at(long nowDone, long nowTotal) {
-        done = nowDone;
-        total = nowTotal;
+    private void at(long newDone, long newTotal) {
+        done = newDone;
+        total = newTotal;
     }
 
     /**
@@ -81,8 +79,8 @@ public final class Job {
      *
      * @param directory the queue's directory
      * @param target the directory of the copy; empty to resize in place
-     * @param capacity bytes of all segment files, in decimal digits; 0 for that of the queue
-     * @param segmentSize bytes of a segment file, in decimal digits; 0 for that of the queue
+     * @param capacity bytes of all segment files, in decimal digits; 0 for the queue's own
+     * @param segmentSize bytes of a segment file, in decimal digits; 0 for the queue's own
      * @return the running job
      */
     public static Job copy(String directory, String target, String capacity, String segmentSize) {
@@ -96,12 +94,12 @@ public final class Job {
                                 : Copier.copy(path, Path.of(target), size, progress)));
     }
 
-    /** Bytes that were read. */
+    /** Number of bytes read. */
     public long done() {
         return done;
     }
 
-    /** Bytes to read; 0 while unknown. */
+    /** Number of bytes to read; 0 while unknown. */
     public long total() {
         return total;
     }
@@ -109,7 +107,7 @@ public final class Job {
     /**
      * Waits for the end of the job.
      *
-     * @param millis the longest to wait, in ms
+     * @param millis the longest wait, in ms
      * @return whether the job has ended
      */
     public boolean isOver(int millis) throws InterruptedException {
@@ -118,17 +116,17 @@ public final class Job {
         } catch (TimeoutException e) {
             return false;
         } catch (ExecutionException e) {
-            return true; // result() throws it
+            return true; // result() throws the failure
         }
         return true;
     }
 
     /**
-     * Waits for the end, and returns the report: lines of fields that are separated by NUL. The first field of a line is
-     * its type.
+     * Waits for the end, and returns the report: lines of fields that are separated by NUL. The first field of a line
+     * is the line's type.
      *
      * @return the lines, each ended by a newline
-     * @throws MmapQueueException the tool's failure
+     * @throws MmapQueueException if the tool has failed
      */
     public String result() throws InterruptedException {
         try {
@@ -163,7 +161,7 @@ public final class Job {
         return text.toString();
     }
 
-    // The components of a record, in order. Lists, and a report inside of a report, have lines of their own.
+    // Writes the components of a record, in order. Lists, and a report inside a report, have lines of their own.
     private static void line(StringBuilder text, String type, Record fields) {
         line(text, type, Arrays.stream(fields.getClass().getRecordComponents()).flatMap(each -> {
             try {
@@ -177,7 +175,7 @@ public final class Job {
 
     private static void line(StringBuilder text, String type, Stream<?> fields) {
         text.append(type);
-        // The name of a file may contain a newline.
+        // A newline in the name of a file is replaced, since it would end the line.
         fields.forEach(each -> text.append(SEPARATOR).append(each.toString().replace('\n', ' ')));
         text.append('\n');
     }

@@ -21,7 +21,7 @@ import org.mmapqueue.tool.verify.Verifier;
 
 /** The command line of the jar: {@code java -jar mmapqueue.jar verify DIR}. */
 public final class Main {
-    /** Exit status: nothing is damaged. */
+    /** Exit status: no damage was found. */
     public static final int WHOLE = 0;
     /** Exit status: damage was found, or the command failed. */
     public static final int DAMAGED = 1;
@@ -68,7 +68,7 @@ public final class Main {
     }
 
     /**
-     * Runs a command without a terminal: it asks for no confirmation and shows no progress.
+     * Runs a command without a terminal: it does not ask for confirmation, and shows no progress.
      *
      * @param arguments the command line
      * @param out receives the report
@@ -159,7 +159,7 @@ public final class Main {
         return WHOLE;
     }
 
-    // The value after an option, and both removed; null without it.
+    // Removes an option and its value, and returns the value; null without the option.
     private static String option(List<String> words, String name) {
         int at = words.indexOf(name);
         if (at < 0 || at + 1 == words.size()) {
@@ -170,7 +170,7 @@ public final class Main {
         return value;
     }
 
-    // 0 for none, -1 for no size.
+    // Bytes of a size; 0 for an absent option, -1 for an invalid text.
     private static long size(String text) {
         if (text == null) {
             return 0;
@@ -193,7 +193,7 @@ public final class Main {
         return answer != null && answer.strip().toLowerCase(Locale.ROOT).startsWith("y");
     }
 
-    // Only on a terminal.
+    // A progress bar on a terminal, otherwise none.
     private Progress bar() {
         return console == null ? Progress.NONE : new Bar(err);
     }

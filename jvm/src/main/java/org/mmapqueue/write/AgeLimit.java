@@ -9,10 +9,10 @@ import org.mmapqueue.lookup.Log;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Drops the records that are older than max_age for the consumers that have not acked them. One thread at a time. */
+/** Drops records older than max_age for consumers that have not acked them. One thread at a time. */
 final class AgeLimit implements Runnable {
     private static final Logger LOG = LoggerFactory.getLogger(AgeLimit.class);
-    /** A record is dropped by this part of its greatest age later, and by this much at most. */
+    /** Records are dropped late by at most 1 / this part of max_age. */
     private static final int PART = 10;
 
     private static final long MOST_MILLIS = 10_000;
@@ -22,7 +22,7 @@ final class AgeLimit implements Runnable {
     private final Log log;
     private final RingSpace space;
     private final Runnable whenDropped;
-    /** The failure that was logged last. */
+    /** The failure that was logged last, so that it is logged once. */
     private String fault;
 
     /** @param maxAgeMillis 0 for no limit */
@@ -34,7 +34,7 @@ final class AgeLimit implements Runnable {
         this.whenDropped = whenDropped;
     }
 
-    /** Ms between two looks; 0 for none. */
+    /** Time between two checks in ms; 0 without a limit. */
     long periodMillis() {
         return maxAgeMillis == 0 ? 0 : Math.max(1, Math.min(MOST_MILLIS, maxAgeMillis / PART));
     }

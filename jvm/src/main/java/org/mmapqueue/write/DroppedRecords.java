@@ -17,8 +17,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Drops records for consumers that have not acked them, and counts them. One thread drops at a time; any thread may read
- * the counts.
+ * Drops records for consumers that have not acked them, and counts them. One thread drops at a time; any thread may
+ * read the counts.
  */
 final class DroppedRecords {
     private static final Logger LOG = LoggerFactory.getLogger(DroppedRecords.class);
@@ -27,7 +27,7 @@ final class DroppedRecords {
     private final MetaPage meta;
     private final Swapper swapper;
     private final Map<String, RecordCounter> counts = new ConcurrentHashMap<>();
-    private boolean saidThatNobodyReads;
+    private boolean hasWarned;
 
     DroppedRecords(Geometry geometry, MetaPage meta, Swapper swapper) {
         this.geometry = geometry;
@@ -35,15 +35,15 @@ final class DroppedRecords {
         this.swapper = swapper;
     }
 
-    /** The records that were dropped for a consumer since the queue was opened, and their bytes in the log. */
+    /** Counts the records dropped for a consumer since the queue was opened, and their bytes in the log. */
     RecordCounter count(String consumer) {
         return counts.computeIfAbsent(consumer, name -> new RecordCounter());
     }
 
     /**
-     * Drops everything before a position, unless the consumer does not need it.
+     * Drops everything before a position that the consumer still needs.
      *
-     * @param consumer its name is empty for what a queue without consumers retains
+     * @param consumer the consumer; an empty name means the queue without a consumer
      * @param to the end of a record
      * @param reason continues a sentence that begins with the consumer's name
      * @return whether records were dropped
@@ -51,13 +51,13 @@ final class DroppedRecords {
     boolean drop(Registry.Named consumer, long to, long writing, String reason) throws IOException {
         ConsumerCursors cursors = consumer.cursors();
         long needed = cursors.needed();
-        // Before the reclaimed position: the consumer is being moved back, without success.
+        // A consumer before the reclaimed position is being moved back, which will fail.
         if (to <= needed || needed < meta.reclaimed()) {
             return false;
         }
         if (consumer.name().isEmpty()) {
             cursors.drop(to, 0);
-            sayThatNobodyReads(to, reason);
+            warnOfDropWithoutConsumer(to, reason);
             return true;
         }
         LogReaderV2 reader = new LogReaderV2(swapper, geometry, meta.fields(), meta::writing);
@@ -67,7 +67,8 @@ final class DroppedRecords {
             long next = offsetAt(reader, to, writing);
             cursors.drop(to, continues ? cursors.droppedFirst() : from);
             count(consumer.name()).add(next - from, to - needed);
-            // Once until the consumer takes note: until then it may lose a segment for each one that is written.
+            // Logs once until the consumer acknowledges the drop; until then it may lose one segment for each
+            // segment written.
             if (!continues) {
                 LOG.warn(
                         "consumer {} {}: records from {} to {} are dropped for it, and more until it continues",
@@ -82,7 +83,8 @@ final class DroppedRecords {
         }
     }
 
-    // Damage in the same segment, before the position, must not keep the writer from dropping.
+    // The offset of the record at a position. Damage before it in the segment must not keep the writer from
+    // dropping.
     private static long offsetAt(LogReaderV2 reader, long position, long writing) throws IOException {
         try {
             return OffsetResolver.find(reader, position, writing).offset();
@@ -95,9 +97,9 @@ final class DroppedRecords {
         }
     }
 
-    private void sayThatNobodyReads(long position, String reason) {
-        if (!saidThatNobodyReads) {
-            saidThatNobodyReads = true;
+    private void warnOfDropWithoutConsumer(long position, String reason) {
+        if (!hasWarned) {
+            hasWarned = true;
             LOG.warn(
                     "the queue, which has no consumer, {}: records before position {} are dropped, and more until it"
                             + " has one",

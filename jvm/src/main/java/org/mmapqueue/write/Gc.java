@@ -8,9 +8,9 @@ import org.mmapqueue.segment.SegmentRing;
 import org.mmapqueue.swap.Swapper;
 
 /**
- * Deletes ring files without retained records. Segments before the log start are reclaimed first, as if the writer
- * needed them, so no process reads them any more. Files that a crash leaves are deleted the next time, or used again. A
- * reader of another process keeps a mapped file until it unmaps it.
+ * Deletes ring files without retained records. Segments before the log start are reclaimed first, so no process reads
+ * them any more. Files that a crash leaves are deleted by the next gc, or reused. A reader in another process keeps the
+ * disk space of a mapped file until it unmaps the file.
  */
 final class Gc {
     private final Geometry geometry;
@@ -29,13 +29,14 @@ final class Gc {
         this.flusher = flusher;
     }
 
-    /** Deletes what is before the head; returns the bytes that the disk has got back. */
+    /** Deletes the files before the head; returns the bytes of disk space that were released. */
     long run(long head) throws IOException {
         if (!space.reclaim(geometry.segmentOf(head) - 1)) {
-            // A segment that ends at the head may be needed for the next record's number; those before it are not.
+            // Segments before the head can go, except one that ends at the head: the next record's offset may need
+            // it.
             space.reclaim(geometry.segmentOfEnd(head) - 1);
         }
-        // The segment of the end stays: the number of the next record is found there.
+        // The segment of the log end stays: it gives the offset of the next record.
         long first = Math.min(space.firstKept(), geometry.segmentOfEnd(meta.writing()));
         long[] deleted = {0};
         flusher.exclusively(() -> {

@@ -12,8 +12,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The background thread that keeps work off the path of a push: it evicts segments when the limit is reached, and
- * preallocates the next segments. The writer does itself what this thread has not done in time.
+ * The background thread that keeps slow work off the path of a push: it evicts segments when the limit is reached, and
+ * preallocates the next segments. The writer itself does whatever this thread has not done in time.
  */
 public final class Housekeeper implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Housekeeper.class);
@@ -34,7 +34,7 @@ public final class Housekeeper implements AutoCloseable {
     private volatile long entered = -1;
     private volatile boolean stopped;
     private volatile boolean wanted;
-    /** Whether acks will let the writer continue. */
+    /** Whether slots are short because of unacked records, so that acks must wake this thread. */
     private volatile boolean awaitsSpace;
 
     private volatile long preallocatedTo = -1;
@@ -47,7 +47,7 @@ public final class Housekeeper implements AutoCloseable {
     /**
      * A housekeeper that is not running yet.
      *
-     * @param idleMillis ms without a change of {@code activity} after which {@code whenIdle} is run, once; 0 for never
+     * @param idleMillis ms without a change of {@code activity} after which {@code whenIdle} runs once; 0 for never
      * @param ageMillis ms between calls of {@code dropAged}; 0 for none
      */
     Housekeeper(
@@ -80,16 +80,20 @@ public final class Housekeeper implements AutoCloseable {
         thread.start();
     }
 
-    /** The writer is in this segment now. */
+    /** Notes that the writer has rolled into this segment. */
     void entered(long segmentId) {
         entered = segmentId;
-        // To wake a thread costs more than to preallocate a small segment: only when half of them are used up.
+        // Waking a thread costs more than preallocating a small segment, so it is woken when half of them are used
+        // up.
         if (preallocatedTo - segmentId <= ahead / 2 || swapper.isFull()) {
             wake();
         }
     }
 
-    /** Slots may have become free. Waking a thread for each would cost the consumer more than its reading. */
+    /**
+     * Notes that slots may have become free. Wakes the thread only if it awaits them: a wake-up per ack would cost the
+     * consumer more than its reading.
+     */
     void onSpace() {
         if (awaitsSpace || swapper.isFull()) {
             wake();
@@ -120,7 +124,7 @@ public final class Housekeeper implements AutoCloseable {
         }
     }
 
-    // Returns the ns until the next round.
+    // Returns the time in ns until the next round.
     private long round() {
         if (wanted) {
             wanted = false;
@@ -128,7 +132,7 @@ public final class Housekeeper implements AutoCloseable {
             untilAged();
             return 0;
         }
-        return Math.min(idleNanos == 0 ? Long.MAX_VALUE : lookForIdleness(), untilAged());
+        return Math.min(idleNanos == 0 ? Long.MAX_VALUE : runWhenIdle(), untilAged());
     }
 
     private void complain(String what, Throwable cause) {
@@ -138,7 +142,7 @@ public final class Housekeeper implements AutoCloseable {
         }
     }
 
-    // Returns the ns until the next look for records that are too old.
+    // Returns the time in ns until the next check for records that are too old.
     private long untilAged() {
         if (ageNanos == 0) {
             return Long.MAX_VALUE;
@@ -152,7 +156,7 @@ public final class Housekeeper implements AutoCloseable {
         return left;
     }
 
-    private long lookForIdleness() {
+    private long runWhenIdle() {
         long now = System.nanoTime();
         long seen = activity.getAsLong();
         if (seen != lastActivity) {
@@ -172,18 +176,18 @@ public final class Housekeeper implements AutoCloseable {
         return left > 0 ? left : idleNanos;
     }
 
-    /** Does what there is to do. */
+    /** Runs one round: evicts, makes slots free, preallocates. */
     public void step() {
         try {
             swapper.evictWhenFull();
             long tail = entered;
-            // Before the look: acks that come while it is being taken are not to be missed.
+            // Set before the slots are checked, so that no ack during the check is missed.
             awaitsSpace = true;
             boolean isShort = tail >= 0 && ring.freeAhead(tail);
-            // Those that the limit has kept from being mapped are gone through again, the others are not.
+            // Segments that were filled but not mapped because of the limit are visited again, the others are not.
             long first = swapper.mapped() < maxInMemSegments ? tail + 1 : Math.max(tail, preallocatedTo) + 1;
             for (long id = first; id <= tail + ahead && !stopped; id++) {
-                // Not further than a generation from the tail: its own slot is never free.
+                // At most one generation ahead: the slot of the tail itself is never free.
                 if (tail < 0 || !ring.isFree(id)) {
                     return;
                 }

@@ -19,8 +19,8 @@ import org.mmapqueue.meta.ProducerPage;
 import org.mmapqueue.registry.Producers;
 
 /**
- * Idempotent appends, and what is stored of their producers. In version 1 every call throws ConfigException. Any number
- * of threads.
+ * Idempotent appends, and what is stored about their producers. In version 1 every call throws ConfigException. Safe
+ * for any number of threads.
  */
 public final class IdempotentProducers {
     private final Path directory;
@@ -59,7 +59,10 @@ public final class IdempotentProducers {
         }
     }
 
-    /** Returns -1 if the producer's batch of that or a later sequence is stored; the digest may be null. */
+    /**
+     * Pushes a batch; returns -1 if the producer's batch of that sequence or a later one is stored. The digest may be
+     * null.
+     */
     public long push(
             String producer,
             long sequence,
@@ -100,7 +103,7 @@ public final class IdempotentProducers {
         }
     }
 
-    /** The sequence of a producer's last batch. */
+    /** The sequence of a producer's last batch; empty for none. */
     public OptionalLong lastSequence(String producer) {
         try {
             return pages().last(producer, host);
@@ -109,7 +112,7 @@ public final class IdempotentProducers {
         }
     }
 
-    /** The digest of a batch, if it is retained. */
+    /** The digest of a batch; empty if it is not retained. */
     public Optional<BatchDigest> digest(String producer, long sequence) {
         try {
             return pages().digest(producer, sequence, host);

@@ -15,14 +15,14 @@ import org.mmapqueue.segment.Segment;
 import org.mmapqueue.swap.Swapper;
 
 /**
- * Decides which slots of the ring are free, in the process that writes. Any number of threads.
+ * Decides which slots of the ring are free, in the writing process. Safe for any number of threads.
  *
- * <p>A slot is free when every consumer has committed past it, in memory and durably: a loss of power must not restore a
- * cursor into it. Before a slot is used, the reclaiming position announces it to other processes, and the consumers are
- * checked again ({@link Registry} has the other half of the protocol).
+ * <p>A slot is free when every consumer has committed past it, in memory and durably: a loss of power must not restore
+ * a cursor into it. Before a slot is used, the reclaiming position announces that to other processes, and the consumers
+ * are checked again ({@link Registry} has the other half of the protocol).
  */
 final class RingSpace {
-    /** With retention, this part of the ring is given up with one fsync, not each segment. */
+    /** With retention, this fraction of the ring is given up with one fsync, instead of one segment. */
     private static final int PARTS = 64;
 
     private final Geometry geometry;
@@ -45,7 +45,7 @@ final class RingSpace {
         this.dropped = new DroppedRecords(geometry, meta, swapper);
     }
 
-    /** Finds the first segment that exists after an open. All cursors are durable. */
+    /** Finds the first segment that is retained after an open. The caller guarantees that all cursors are durable. */
     void start() throws IOException {
         seenChanges = registry.refresh();
         long writing = Math.max(0, geometry.segmentOfEnd(meta.writing()));
@@ -54,8 +54,8 @@ final class RingSpace {
                 .mapToLong(ConsumerCursors::needed)
                 .min()
                 .orElseThrow());
-        // After a loss of power the stored position may be too old. It may also be ahead of a consumer that was just
-        // created or moved back. The segment headers decide: an overwrite begins with them.
+        // After a loss of power the stored reclaimed position may be too low. It may also be higher than a consumer
+        // that was just created or moved back. The segment headers decide, since they are overwritten first.
         long first = Math.max(
                 0, Math.max(Math.min(stored, lowWatermark), Math.min(writing - geometry.capacity() + 1, lowWatermark)));
         long last = Math.min(Math.max(stored, lowWatermark), writing);
@@ -65,7 +65,7 @@ final class RingSpace {
         meta.reclaimed(geometry.position(first, 0));
         meta.reclaiming(meta.reclaimed());
         if (registry.noConsumer().needed() < meta.reclaimed()) {
-            meta.heldFrom(meta.reclaimed()); // consumers' files were deleted by hand
+            meta.heldFrom(meta.reclaimed()); // the consumers' files were deleted by hand
         }
         firstKept = first;
         flusher.startAt(registry.lowWatermark());
@@ -79,18 +79,18 @@ final class RingSpace {
         return segment != null;
     }
 
-    /** The first segment that is not reclaimed. */
+    /** The id of the first segment that is not reclaimed. */
     long firstKept() {
         return firstKept;
     }
 
-    /** Whether the slot of a future segment is free. If so, the segment that it held is reclaimed. */
+    /** Whether the slot of a future segment is free. If so, the segment that the slot held is reclaimed. */
     boolean isFree(long segmentId) {
         long id = segmentId - geometry.capacity();
         return id < firstKept || tryReclaim(id, geometry.capacity() / PARTS);
     }
 
-    /** Reclaims a segment and all before it, if no consumer needs them. */
+    /** Reclaims a segment and all segments before it, if no consumer needs them. */
     boolean reclaim(long id) {
         return id < firstKept || tryReclaim(id, 0);
     }
@@ -121,11 +121,12 @@ final class RingSpace {
             }
             return true;
         } catch (IOException e) {
-            throw new MmapQueueException("the consumers could not be looked at: " + e, e);
+            throw new MmapQueueException("the consumers could not be read: " + e, e);
         }
     }
 
-    // Not by registry.lowWatermark(), which is never before the reclaimed position.
+    // Whether a consumer is before a position. registry.lowWatermark() cannot say, since it is never before the
+    // reclaimed position.
     private boolean isBehind(long position) {
         for (Registry.Named each : registry.all()) {
             if (each.cursors().needed() < position) {
@@ -138,7 +139,7 @@ final class RingSpace {
     private long refresh() throws IOException {
         long changes = registry.refresh();
         if (changes != seenChanges) {
-            // The kernel may have written a cursor that was moved back, and forward again since.
+            // A cursor may have been moved back and forward again; the kernel may have written back the lower value.
             flusher.durableAtMost(meta.reclaimed());
             seenChanges = changes;
         }
@@ -160,15 +161,15 @@ final class RingSpace {
     private boolean isMadeDurable(long id, long wanted) {
         flusher.syncAcks(wanted);
         if (!isDurable(id)) {
-            flusher.flush(); // the consumer is at a segment's end: the next header must be durable, too
+            flusher.flush(); // the consumer is at a segment's end: the next segment's header must be durable, too
         }
         return isDurable(id);
     }
 
     /**
-     * Fsyncs acks before less than a quarter of the ring is free. For the background thread.
+     * Fsyncs acks in time, so that at least a quarter of the ring stays free. For the background thread.
      *
-     * @return whether less than a quarter stays free because there are not enough acks
+     * @return whether less than a quarter is free because too few records are acked
      */
     boolean freeAhead(long segmentId) {
         long quarter = Math.max(1, geometry.capacity() / 4);
@@ -179,7 +180,7 @@ final class RingSpace {
                 refresh();
                 dropLaggards();
             } catch (IOException e) {
-                throw new MmapQueueException("the consumers could not be looked at: " + e, e);
+                throw new MmapQueueException("the consumers could not be read: " + e, e);
             }
             durable = geometry.segmentOf(flusher.durableCommitted());
             if (segmentId + quarter - geometry.capacity() < durable) {
@@ -187,7 +188,7 @@ final class RingSpace {
             }
             isEnough = geometry.segmentOf(registry.lowWatermark()) - durable >= quarter;
         }
-        if (isEnough) { // without the monitor: a push that finds free slots must not wait for this
+        if (isEnough) { // without the monitor: a push that finds free slots must not wait for this fsync
             flusher.syncAcks(geometry.position(durable + quarter, 0));
         }
         return !isEnough;
@@ -209,10 +210,10 @@ final class RingSpace {
     }
 
     /**
-     * Drops the records before a position, which are too old, for each consumer that has not acked them.
+     * Drops the records before a position for each consumer that has not acked them, because they are too old.
      *
      * @param to the end of a record
-     * @return whether any were
+     * @return whether records were dropped
      */
     synchronized boolean dropBefore(long to, String reason) throws IOException {
         refresh();
@@ -223,21 +224,21 @@ final class RingSpace {
         return any;
     }
 
-    // What is needed without a consumer has an empty name.
+    // All consumers, and a nameless one for what the queue retains without a consumer.
     private List<Registry.Named> withNoConsumer() {
         List<Registry.Named> all = new ArrayList<>(registry.all());
         all.add(new Registry.Named("", registry.noConsumer()));
         return all;
     }
 
-    /** The records that were dropped for a consumer since the queue was opened. Any thread. */
+    /** Counts the records dropped for a consumer since the queue was opened. Any thread. */
     RecordCounter dropped(String consumer) {
         return dropped.count(consumer);
     }
 
     /**
-     * A position before which all records are older, by the headers that are whole: an estimate, where a search by time
-     * meets damage.
+     * A position before which all records are older than a time, by the undamaged segment headers: an estimate for
+     * where a search by time meets damage.
      *
      * @param micros µs since 1970
      */

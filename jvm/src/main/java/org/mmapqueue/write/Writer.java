@@ -31,7 +31,7 @@ import org.mmapqueue.swap.Swapper;
 
 /**
  * The writing side of an open queue: the log end, the free space of the ring, and the threads that flush and
- * preallocate. Any number of threads.
+ * preallocate. Safe for any number of threads.
  */
 public final class Writer implements Closeable {
     private final Path directory;
@@ -54,7 +54,7 @@ public final class Writer implements Closeable {
     private volatile long flushAt;
 
     /**
-     * Puts a writer to work; its threads are not running yet.
+     * Makes a writer. Its threads are not running yet.
      *
      * @param producers the idempotent producers; null in version 1
      * @param tail the log end
@@ -99,7 +99,7 @@ public final class Writer implements Closeable {
         space.start();
         this.ageLimit = new AgeLimit(directory, settings.maxAgeMillis(), log, space, () -> {
             notFull.signalAll();
-            notEmpty.signalAll(); // a consumer that waits for room in its window gets Dropped
+            notEmpty.signalAll(); // a consumer that waits for room in its window throws DroppedException
             spaceMayBeFree();
         });
         Slots slots = new Slots();
@@ -132,7 +132,9 @@ public final class Writer implements Closeable {
         return meters;
     }
 
-    /** The records that were dropped for a consumer since the queue was opened, by age or lag; bytes of the log. */
+    /**
+     * Counts the records dropped for a consumer since the queue was opened, by age or lag, and their bytes in the log.
+     */
     public RecordCounter dropped(String consumer) {
         return space.dropped(consumer);
     }
@@ -140,7 +142,7 @@ public final class Writer implements Closeable {
     private void retain(Settings.Retention retention) throws IOException {
         if (meta.retainMillis() != retention.millis() || meta.retainBytes() != retention.bytes()) {
             meta.retain(retention.millis(), retention.bytes());
-            meta.force(); // recovery must know how the writer has treated acked records
+            meta.force(); // recovery must know whether acked records are retained
         }
     }
 
@@ -166,7 +168,7 @@ public final class Writer implements Closeable {
         housekeeper.start();
     }
 
-    /** For tests that take its steps themselves. */
+    /** The housekeeper, for tests that run its steps themselves. */
     public Housekeeper housekeeper() {
         return housekeeper;
     }
@@ -179,23 +181,23 @@ public final class Writer implements Closeable {
         return stored(offer(source, from, length));
     }
 
-    /** As push, but returns {@link Appender#FULL} when there is no space. */
+    /** As push, but returns {@link Appender#FULL} at once when there is no space. */
     public long offer(byte[] source, int from, int length) {
         return pushed(appender.append(source, from, length), 1);
     }
 
-    /** The buffer's position stays. */
+    /** Pushes without waiting; does not change the buffer's position. */
     public long push(ByteBuffer source) {
         return stored(pushed(appender.append(source, source.position(), source.remaining()), 1));
     }
 
-    /** Waits for space; the buffer's position stays. */
+    /** Waits for space, and throws FullException at the timeout; does not change the buffer's position. */
     public long push(ByteBuffer source, long timeoutNanos, BooleanSupplier gone) throws InterruptedException {
         return stored(
                 offer(() -> appender.append(source, source.position(), source.remaining()), 1, timeoutNanos, gone));
     }
 
-    /** Waits for space while {@code gone} is false: the caller's handle is open. */
+    /** Waits for space until {@code gone} is true, which means that the caller's handle was closed. */
     public long push(byte[] source, int from, int length, long timeoutNanos, BooleanSupplier gone)
             throws InterruptedException {
         return stored(offer(source, from, length, timeoutNanos, gone));
@@ -215,7 +217,7 @@ public final class Writer implements Closeable {
         return stored(pushed(appender.append(batch), batch.count()));
     }
 
-    /** Throws FullException if an append has found no space. */
+    /** Returns the offset, or throws FullException if the append found no space. */
     long stored(long offset) {
         if (offset == Appender.FULL) {
             throw full();
@@ -234,7 +236,7 @@ public final class Writer implements Closeable {
         long run();
     }
 
-    /** Appends {@code count} records; waits for space while {@code gone} is false. */
+    /** Appends {@code count} records; waits for space until {@code gone} is true. */
     long offer(Append append, int count, long timeoutNanos, BooleanSupplier gone) throws InterruptedException {
         if (Thread.interrupted()) {
             throw new InterruptedException();
@@ -258,7 +260,7 @@ public final class Writer implements Closeable {
         }
     }
 
-    // After an append of count records; none if it has stored nothing.
+    // Counts an append of count records, and requests a flush at the ceiling. A negative offset: nothing was stored.
     private long pushed(long offset, int count) {
         if (offset >= 0) {
             pushed(offset + count - 1);
@@ -270,7 +272,7 @@ public final class Writer implements Closeable {
         notEmpty.signalAll();
         if (lastOffset >= flushAt) {
             int ceiling = settings.flushCeilingNum();
-            // Records that a flush has left count towards the next ceiling.
+            // Records that the last flush has left unsynced count towards the next ceiling.
             flushAt = lastOffset + (flusher.hasLeft() ? ceiling - ceiling / 4 : ceiling);
             flusher.request();
         }
@@ -313,12 +315,12 @@ public final class Writer implements Closeable {
         }
     }
 
-    /** Acks, or the deletion of a consumer, may have freed slots. */
+    /** Notes that acks, or the deletion of a consumer, may have made slots free. */
     public void spaceMayBeFree() {
         housekeeper.onSpace();
     }
 
-    /** Deletes the ring files that hold no retained record; returns the bytes that were freed. */
+    /** Deletes the ring files that hold no retained record; returns the bytes of disk space that were released. */
     public long gc() {
         try {
             return new Gc(ring, meta, swapper, space, flusher).run(log.head());
@@ -329,7 +331,7 @@ public final class Writer implements Closeable {
         }
     }
 
-    /** Waits for the running append; later ones throw ClosedException. */
+    /** Waits for the running append; later appends throw ClosedException. */
     public void stopAppending() {
         appender.close();
     }

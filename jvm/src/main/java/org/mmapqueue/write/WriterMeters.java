@@ -10,7 +10,7 @@ import org.mmapqueue.metrics.Metric;
 import org.mmapqueue.metrics.Sample;
 import org.mmapqueue.segment.SegmentSyncer;
 
-/** Measures fsyncs of records, and waits for room. Any number of threads. */
+/** Measures fsyncs of records, and the waits of pushes for room. Safe for any number of threads. */
 public final class WriterMeters {
     private final Histogram fsyncs = new Histogram();
     private final LongAdder waits = new LongAdder();
@@ -18,7 +18,7 @@ public final class WriterMeters {
 
     WriterMeters() {}
 
-    /** A syncer of segments that is measured. */
+    /** Wraps a syncer of segments so that it is measured. */
     SegmentSyncer measured(SegmentSyncer segments) {
         return (id, from, to) -> {
             long begin = System.nanoTime();
@@ -27,7 +27,7 @@ public final class WriterMeters {
         };
     }
 
-    /** As {@link Signal#await}, measured. */
+    /** As {@link Signal#await}, with the wait measured. */
     void await(Signal notFull, long deadline, BooleanSupplier ready) throws InterruptedException {
         long begin = System.nanoTime();
         try {
@@ -37,12 +37,12 @@ public final class WriterMeters {
         }
     }
 
-    /** A push that had waited found room. */
+    /** Notes that a push that had waited found room. */
     void foundRoom() {
         waits.increment();
     }
 
-    /** What was measured so far. */
+    /** What was measured since the queue was opened. */
     public List<Sample> samples() {
         List<Sample> samples = new ArrayList<>(fsyncs.samples(Metric.FSYNC_SECONDS));
         samples.add(Sample.of(Metric.ROOM_WAITS, waits.sum()));

@@ -13,7 +13,7 @@ import net.jqwik.api.Property;
 import org.mmapqueue.archive.run.RunMerger;
 import org.mmapqueue.archive.run.RunName;
 
-/** Whatever the sizes of the runs that come, few small ones are left, and each byte is rewritten a few times. */
+/** For runs of any sizes, few small ones are left, and each byte is rewritten a few times. */
 class CompactionPlanTest {
     private static final int RUNS = 3000;
 

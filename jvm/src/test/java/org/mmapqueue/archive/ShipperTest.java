@@ -18,7 +18,7 @@ import org.mmapqueue.archive.files.LocalFiles;
 import org.mmapqueue.archive.run.ArchiveCodec;
 import org.mmapqueue.support.Waiting;
 
-/** The thread that ships. */
+/** The thread of a shipper. */
 class ShipperTest {
     @TempDir
     private Path temp;

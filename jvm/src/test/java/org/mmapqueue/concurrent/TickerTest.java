@@ -10,7 +10,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.mmapqueue.support.Waiting;
 
-/** It ticks while somebody wants it to, and not otherwise. No figure depends on how fast it does. */
+/** The ticker counts while ticks are requested, and only then. No assertion depends on the speed of counting. */
 class TickerTest {
     private static final long LONG_NANOS = 10_000_000_000L;
 

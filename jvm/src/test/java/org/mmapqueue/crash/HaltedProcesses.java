@@ -5,7 +5,7 @@ import java.nio.file.Path;
 import org.mmapqueue.harness.Violation;
 import org.mmapqueue.support.Directories;
 
-/** HaltedProcesses processes at each file operation of a {@link Scenario}: {@link KillPoints} with processes. */
+/** Halts processes at each file operation of a {@link Scenario}: {@link KillPoints} with processes. */
 final class HaltedProcesses {
     private static final String ONCE = "halted at an operation";
     private static final String TWICE = "halted there, and again in the recovery";

@@ -7,7 +7,7 @@ import java.util.TreeMap;
 import java.util.function.LongFunction;
 import org.mmapqueue.harness.Violation;
 
-/** What the queue must know of its idempotent producers. Not thread-safe. */
+/** The expected sequences of the idempotent producers. Not thread-safe. */
 final class ProducerModel {
     /** Whether a record exists in the log. */
     enum Found {

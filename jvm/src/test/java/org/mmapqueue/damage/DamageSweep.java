@@ -27,9 +27,9 @@ import org.mmapqueue.tool.report.VerifyReport;
 import org.mmapqueue.tool.verify.Verifier;
 
 /**
- * Damages queues in every way there is and looks what comes of it: the exact truth, or an error that names the place.
- * What verify says is compared with what a queue does. Arguments: full or short, a seed, and what the kinds of damage
- * that are tried begin with; none for all.
+ * Damages queues in every possible way, and checks the result of a read: the exact records, or an error that names file
+ * and byte. The report of verify is compared with the behaviour of a queue. Arguments: full or short, a seed, and the
+ * prefix of the kinds of damage to try; without it all are tried.
  */
 final class DamageSweep {
     /** The result of one damage. */

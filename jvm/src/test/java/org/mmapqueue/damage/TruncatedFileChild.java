@@ -22,7 +22,7 @@ import org.mmapqueue.errors.PoisonedException;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
 
-/** Truncates files of its own open queue, and prints what is wrong with the errors. */
+/** Truncates files of its own open queue, and prints the errors that differ from the expected ones. */
 final class TruncatedFileChild {
     private static final int SEGMENT = 4096;
     private static final int LENGTH = 300;

@@ -7,7 +7,10 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.mmapqueue.support.ChildJvm;
 
-/** What a run has done, by name, and the faults it has found. A child process prints its tally for its parent. Thread-safe. */
+/**
+ * The operations of a run, counted by name, and the faults that it has found. A child process prints its tally for its
+ * parent. Thread-safe.
+ */
 public final class Tally {
     private static final String COUNT = "count ";
     private static final String FAULT = "fault ";

@@ -5,7 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.MappedByteBuffer;
 import java.nio.file.Path;
 
-/** A file that does what another one does; those that differ from it in a call or two extend it. */
+/** A file that forwards all calls to another one; subclasses override a call or two. */
 public abstract class ForwardingFile implements DataFile {
     private final DataFile file;
 

@@ -57,7 +57,7 @@ class RandomAccessRangeTest extends RandomAccessFixture {
             queue.assertAll();
             assertEquals(1, queue.randomAccess().firstOffset());
             assertEquals(
-                    "a record that is not retained any more, or not there yet: offset 0 is out of range;"
+                    "a record that is not retained any more, or not pushed yet: offset 0 is out of range;"
                             + " available: none",
                     assertThrows(
                                     MmapQueueException.class,

@@ -16,7 +16,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DiskStorage;
 
-/** Satellite's meta file: what its own tests write is read back, and byte for byte where it puts it. */
+/** Satellite's meta file: values of Satellite's own tests are read back, and each is stored at the same byte. */
 class MetaPageV1Test {
     private static final MetaFields FIELDS = new MetaFields(1, 500, 4096, 0, 0, false, 20_480, 0, 0);
 

@@ -8,7 +8,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import org.mmapqueue.harness.ExpectedLog;
 
-/** What a cut of the power must leave, and what it may leave. */
+/** The state that a cut of the power must leave, and the state that it may leave. */
 final class Expected {
     /** A consumer. */
     static final class ConsumerState {

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DiskStorage;
 
-/** The files of the ring: which there are, and what becomes of one that is made, found, too long or deleted. */
+/** The files of the ring: which exist, and how new, existing, too long and deleted ones are treated. */
 class SegmentRingTest {
     private static final int SIZE = 4096;
 

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.files.ArchiveFiles.Entry;
 
-/** What every implementation of {@link ArchiveFiles} does. */
+/** The contract of every implementation of {@link ArchiveFiles}. */
 public abstract class ArchiveFilesContract {
     @TempDir(factory = QuickDirectory.class)
     protected Path temp;

@@ -3,7 +3,7 @@ package org.mmapqueue.support;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 
-/** Times by the number that a record's timestamp is. */
+/** Times from the numbers of records' timestamps. */
 public final class Micros {
     private Micros() {}
 

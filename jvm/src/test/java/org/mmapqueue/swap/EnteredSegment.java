@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import java.io.IOException;
 import org.mmapqueue.segment.Segment;
 
-/** What a writer does with a segment, as far as tests of swappers need it. */
+/** The steps of a writer with a segment, as far as tests of swappers need them. */
 final class EnteredSegment {
     private EnteredSegment() {}
 

@@ -35,7 +35,7 @@ class SwapperTest {
     private final TestScopes scopes = new TestScopes();
     private Swapper swapper;
 
-    /** Where a test says that writer and readers are. */
+    /** The segments of writer and readers, as the test sets them. */
     private static final class TestScopes implements Scopes {
         private volatile long writing;
         private volatile long[] reading = {};

@@ -25,7 +25,7 @@ import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 import org.mmapqueue.tool.repair.Repairer;
 
-/** {@code max_age}: records that are too old are dropped for the consumers that have not acked them, and said. */
+/** {@code max_age}: records that are too old are dropped where consumers have not acked them, and logged. */
 class AgeLimitTest {
     private static final long HOUR_MICROS = 3_600_000_000L;
 

@@ -6,12 +6,12 @@ import java.net.URI;
 import java.util.List;
 
 /**
- * The files of an archive. Names are relative to it, with parts separated by {@code /}. Files are immutable, except
- * where {@link #replace} exchanges one as a whole; readers see a whole file or none. What a method has stored is
- * durable when it returns.
+ * The files of an archive. Names are relative to the archive, with parts separated by {@code /}. Files are immutable,
+ * except that {@link #replace} exchanges a file as a whole; readers see a whole file or none. A stored change is
+ * durable when the method returns.
  *
- * <p>After an IOException of {@link #create}, {@link #replace} or {@link #delete} the change may have happened or not:
- * repeat the call. Any number of threads and processes may use an archive at once.
+ * <p>After an IOException of {@link #create}, {@link #replace} or {@link #delete}, the change may or may not have
+ * happened: repeat the call. Safe for any number of threads and processes at once.
  */
 public interface ArchiveFiles extends AutoCloseable {
     /** The directory of unfinished files, which {@link #create} and {@link #replace} use; a kill leaves files there. */
@@ -20,9 +20,9 @@ public interface ArchiveFiles extends AutoCloseable {
     /**
      * A file in a directory.
      *
-     * @param name the last part of its name
-     * @param length its bytes
-     * @param modifiedMillis when it was stored, ms since 1970, by the clock of the file system
+     * @param name the last part of the file's name
+     * @param length the file's length in bytes
+     * @param modifiedMillis time at which it was stored, in ms since 1970, by the clock of the file system
      */
     record Entry(String name, long length, long modifiedMillis) {}
 
@@ -33,9 +33,9 @@ public interface ArchiveFiles extends AutoCloseable {
         void writeTo(OutputStream out) throws IOException;
     }
 
-    /** An open file. One thread at a time. */
+    /** An open file. Not thread-safe. */
     interface Input extends AutoCloseable {
-        /** The bytes of the file. */
+        /** The length of the file in bytes. */
         long length();
 
         /** Reads bytes; throws EOFException if the file is shorter than {@code position + length}. */
@@ -48,23 +48,23 @@ public interface ArchiveFiles extends AutoCloseable {
     /** The archive's directory, absolute, with a slash at the end. */
     URI uri();
 
-    /** The files of a directory, sorted by name; none if the directory does not exist. */
+    /** The files of a directory, sorted by name; empty if the directory does not exist. */
     List<Entry> list(String directory) throws IOException;
 
-    /** The names of a directory's subdirectories, their last parts, sorted; none if the directory does not exist. */
+    /** The last parts of the names of a directory's subdirectories, sorted; empty if the directory does not exist. */
     List<String> directories(String directory) throws IOException;
 
     /** Opens a file; throws {@link java.nio.file.NoSuchFileException} if it does not exist. */
     Input open(String name) throws IOException;
 
     /**
-     * Stores a new file, with the directories above it.
+     * Stores a new file, and creates missing parent directories.
      *
      * @return whether this call has stored it; false if a file of this name exists
      */
     boolean create(String name, Content content) throws IOException;
 
-    /** Stores a file in place of the one of this name, if there is one. */
+    /** Stores a file, replacing the file of this name if one exists. */
     void replace(String name, byte[] content) throws IOException;
 
     /** Deletes a file; returns false if it does not exist. */
@@ -73,10 +73,10 @@ public interface ArchiveFiles extends AutoCloseable {
     /** Deletes a directory if it is empty; returns whether it did. */
     boolean deleteDirectory(String directory) throws IOException;
 
-    /** The names of the hosts that hold a part of a file, those that hold the most of it first; none if all are alike. */
+    /** The names of the hosts that hold a part of a file, most bytes first; empty for no preference. */
     List<String> hosts(String name, long position, long length) throws IOException;
 
-    /** Releases what this object holds; files of others stay usable. */
+    /** Releases the resources of this object; open files of other objects stay usable. */
     @Override
     void close();
 }

@@ -12,7 +12,7 @@ public final class Archives {
     private Archives() {}
 
     /**
-     * The files of an archive: those of {@code file:} and of a path without a scheme through the JDK, all others
+     * Returns the files of an archive: for {@code file:} and paths without a scheme through the JDK, for all others
      * through Hadoop, with the configuration that its class path holds.
      *
      * @throws ArchiveException if the scheme needs Hadoop's classes and they are missing, or is not supported

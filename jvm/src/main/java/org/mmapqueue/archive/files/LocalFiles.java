@@ -24,8 +24,8 @@ import java.util.List;
 import java.util.UUID;
 
 /**
- * An archive in a directory of this host, or one that is mounted. A new file is written below {@link #TEMPORARY},
- * fsynced, and gets its name by a hard link, which fails if the name exists.
+ * An archive in a directory of this host, possibly on a mounted file system. A new file is written below {@link
+ * #TEMPORARY}, fsynced, and gets its name by a hard link, which fails if the name exists.
  */
 public final class LocalFiles implements ArchiveFiles {
     private final Path root;
@@ -38,7 +38,7 @@ public final class LocalFiles implements ArchiveFiles {
     @Override
     public URI uri() {
         String text = root.toUri().toString();
-        return URI.create(text.endsWith("/") ? text : text + "/"); // the JDK adds it if the directory exists
+        return URI.create(text.endsWith("/") ? text : text + "/"); // the JDK adds it only to an existing directory
     }
 
     @Override
@@ -52,7 +52,7 @@ public final class LocalFiles implements ArchiveFiles {
                             last(each), facts.size(), facts.lastModifiedTime().toMillis()));
                 }
             } catch (NoSuchFileException e) {
-                // deleted since the directory was read
+                // the file was deleted since the directory was read
             }
         }
         entries.sort(Comparator.comparing(Entry::name));
@@ -142,7 +142,7 @@ public final class LocalFiles implements ArchiveFiles {
         return file;
     }
 
-    // Each directory that is made is an entry of the one above it.
+    // Creates directories and fsyncs the parent of each new one.
     private void makeDirectory(Path directory) throws IOException {
         if (Files.isDirectory(directory)) {
             return;
@@ -194,7 +194,7 @@ public final class LocalFiles implements ArchiveFiles {
 
     @Override
     public void close() {
-        // holds nothing
+        // nothing to release
     }
 
     private static final class LocalInput implements Input {

@@ -11,7 +11,7 @@ public final class TemporaryNames {
         return beginning(name) + "." + id;
     }
 
-    /** What the names of all unfinished files below a directory begin with. */
+    /** The common prefix of the names of all unfinished files below a directory. */
     public static String beginning(String name) {
         return name.replace('/', '-');
     }

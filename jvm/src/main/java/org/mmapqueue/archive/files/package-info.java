@@ -1,6 +1,6 @@
 /**
- * The files of an archive on any file system: {@link org.mmapqueue.archive.files.ArchiveFiles} is the contract, {@link
- * org.mmapqueue.archive.files.LocalFiles} the implementation for {@code file:}. Others are in {@code archive.hadoop},
- * which {@link org.mmapqueue.archive.files.Archives} loads by name. It uses {@code errors} alone.
+ * The files of an archive on any file system: the contract, and the implementation for {@code file:}; others are in
+ * {@code archive.hadoop}, which {@link org.mmapqueue.archive.files.Archives} loads by name. It uses {@code errors}
+ * alone. Begin at {@link org.mmapqueue.archive.files.ArchiveFiles}.
  */
 package org.mmapqueue.archive.files;

@@ -7,7 +7,7 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.mmapqueue.archive.files.ArchiveFiles;
 
-/** Objects that become visible when their stream is closed, on the condition that there is none of this name. */
+/** Files as objects that become visible when their stream is closed, on the condition that no object has the name. */
 final class ConditionalFiles implements HadoopFiles.Publication {
     private final FileSystem system;
 
@@ -40,7 +40,7 @@ final class ConditionalFiles implements HadoopFiles.Publication {
         out.close();
     }
 
-    // A close would make a part of the content visible.
+    // Writes the content, without closing the stream after a failure: that would make a part of the content visible.
     private static void write(FSDataOutputStream out, ArchiveFiles.Content content) throws IOException {
         boolean written = false;
         try {

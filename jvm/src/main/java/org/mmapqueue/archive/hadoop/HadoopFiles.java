@@ -30,13 +30,13 @@ import org.mmapqueue.errors.ArchiveException;
  * <p>The FileSystem is the one that Hadoop caches for the URI and the user; {@link #close} leaves it open.
  */
 public final class HadoopFiles implements ArchiveFiles {
-    /** Exclusive creation: Options.CreateFileOptionKeys of Hadoop 3.4.2 and later. */
+    /** Key of exclusive creation, Options.CreateFileOptionKeys of Hadoop 3.4.2 and later. */
     static final String CONDITIONAL = "fs.option.create.conditional.overwrite";
 
     /** File systems with a rename that fails, atomically, if the new name exists. */
     private static final Set<String> RENAMING = Set.of("hdfs", "viewfs");
 
-    /** What a file system says of itself when it has no locations. */
+    /** The host name that a file system reports when it has no locations. */
     private static final String NO_HOST = "localhost";
 
     private final FileSystem system;
@@ -86,7 +86,7 @@ public final class HadoopFiles implements ArchiveFiles {
         }
     }
 
-    /** How a file becomes visible. */
+    /** The way in which a file becomes visible. */
     interface Publication {
         /** See {@link ArchiveFiles#create}. */
         boolean create(String name, Path target, Content content) throws IOException;
@@ -94,7 +94,7 @@ public final class HadoopFiles implements ArchiveFiles {
         /** See {@link ArchiveFiles#replace}. */
         void replace(String name, Path target, byte[] content) throws IOException;
 
-        /** Whether files are on certain hosts, in directories that exist by themselves. */
+        /** Whether blocks of files are on certain hosts, and directories exist as entries of their own. */
         boolean isHierarchical();
     }
 
@@ -143,8 +143,8 @@ public final class HadoopFiles implements ArchiveFiles {
     public Input open(String name) throws IOException {
         try {
             FileStatus status = system.getFileStatus(path(name));
-            // Ranges are read, not the whole file: an object store must not fetch up to the end. The status names the
-            // version of the object; without it S3A may return what it has read of a version that was replaced.
+            // Reads ranges, not the whole file: an object store must not fetch up to the end. Passes the status, which
+            // names the version of the object; without it S3A may return bytes of a version that was replaced.
             FSDataInputStream in = FutureIO.awaitFuture(system.openFile(path(name))
                     .opt("fs.option.openfile.read.policy", "random")
                     .withFileStatus(status)
@@ -214,7 +214,7 @@ public final class HadoopFiles implements ArchiveFiles {
 
     @Override
     public void close() {
-        // The FileSystem is shared.
+        // Closes nothing, as the FileSystem is shared.
     }
 
     private record HadoopInput(FSDataInputStream in, long length, String name) implements Input {

@@ -13,10 +13,10 @@ import org.apache.hadoop.io.IOUtils;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.files.TemporaryNames;
 
-/** Files that are written under another name, synced, and renamed, as HDFS does it: atomically. */
+/** Files that are written under another name, fsynced, and renamed atomically, as on HDFS. */
 final class RenamedFiles implements HadoopFiles.Publication {
     private final FileSystem system;
-    /** Its rename, unlike that of {@link FileSystem}, states what happens if the new name exists. */
+    /** Provides a rename that, unlike that of {@link FileSystem}, specifies what happens if the new name exists. */
     private final FileContext context;
 
     private final Path root;

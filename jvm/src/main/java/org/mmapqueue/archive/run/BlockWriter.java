@@ -10,8 +10,8 @@ import org.mmapqueue.StoredRecord;
 import org.mmapqueue.segment.RecordDescriptor;
 
 /**
- * Writes the blocks of a run, then index and trailer. A block holds consecutive records of one segment, each beginning
- * where the one before it ends; so a record that spans segments is the last one of its block. Not thread-safe.
+ * Writes the blocks of a run, then index and trailer. A block holds consecutive records of one segment, each of which
+ * begins at the end of the previous one; so a record that spans segments is the last one of its block. Not thread-safe.
  */
 final class BlockWriter {
     private final OutputStream out;
@@ -37,7 +37,7 @@ final class BlockWriter {
     private long blockMin;
     private long blockMax;
 
-    /** Writes to a stream that is after the run's header. */
+    /** Writes to a stream that is positioned after the run's header. */
     BlockWriter(OutputStream out, ArchiveCodec codec) {
         codec.checkUsable();
         this.out = out;
@@ -114,7 +114,8 @@ final class BlockWriter {
                 compressed = new byte[bound];
             }
             int shorter = ZstdBlocks.compress(block, used, compressed);
-            // A block of its full length is not compressed.
+            // A block is stored uncompressed unless compression makes it shorter; readers recognize that by the full
+            // length.
             if (shorter < used) {
                 stored = compressed;
                 length = shorter;
@@ -150,7 +151,7 @@ final class BlockWriter {
         }
     }
 
-    /** Bytes of all records. */
+    /** Number of bytes of all records. */
     long bytes() {
         return bytes + used;
     }
@@ -160,7 +161,7 @@ final class BlockWriter {
         return first < 0 ? 0 : next - first;
     }
 
-    /** Completes the last block; returns the name of the run that its records make. */
+    /** Completes the last block; returns the name of the run with these records. */
     RunName complete() throws IOException {
         completeBlock();
         return new RunName(first, next, minMicros, maxMicros, bytes, (int) crc.getValue());

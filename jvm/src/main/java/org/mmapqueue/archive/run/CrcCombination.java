@@ -1,14 +1,14 @@
 package org.mmapqueue.archive.run;
 
 /**
- * The CRC32C of bytes in two parts, from the CRCs of the parts. With a CRC as a polynomial over GF(2), bits reflected:
- * crc(AB) = crc(A) · x^(8 · bytes of B) + crc(B), modulo the polynomial of the CRC.
+ * Computes the CRC32C of bytes in two parts from the CRCs of the parts. With a CRC as a polynomial over GF(2), bits
+ * reflected: crc(AB) = crc(A) · x^(8 · bytes of B) + crc(B), modulo the polynomial of the CRC.
  */
 public final class CrcCombination {
     private static final int POLYNOMIAL = 0x82F6_3B78;
     private static final int ONE = 1 << 31;
 
-    /** At k: x to the power of 2^k; for 8 × any long. */
+    /** Element k is x to the power of 2^k; enough for 8 × any long. */
     private static final int[] SQUARES = squares();
 
     private CrcCombination() {}
@@ -23,11 +23,11 @@ public final class CrcCombination {
     }
 
     /**
-     * The CRC32C of A followed by B.
+     * Returns the CRC32C of A followed by B.
      *
-     * @param first that of A
-     * @param second that of B
-     * @param bytes of B, 0 or more
+     * @param first the CRC32C of A
+     * @param second the CRC32C of B
+     * @param bytes the length of B, 0 or more
      */
     public static int of(int first, int second, long bytes) {
         int power = ONE;

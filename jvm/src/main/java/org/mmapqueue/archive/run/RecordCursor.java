@@ -7,7 +7,7 @@ import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.segment.RecordChecksum;
 import org.mmapqueue.segment.RecordDescriptor;
 
-/** The records of a block, one after the other. Each is checked against its own checksum. Not thread-safe. */
+/** Iterates over the records of a block. Each record is checked against its own checksum. Not thread-safe. */
 public final class RecordCursor {
     private final RecordChecksum checksum;
     private final CRC32C crc = new CRC32C();
@@ -51,7 +51,7 @@ public final class RecordCursor {
      * Moves to the next record.
      *
      * @return false after the block's last record
-     * @throws CorruptException if the block holds something else; the cursor is useless then
+     * @throws CorruptException if the block holds anything else; the cursor cannot be used any more then
      */
     public boolean next() {
         if (offset + 1 == end) {
@@ -99,7 +99,7 @@ public final class RecordCursor {
         }
     }
 
-    /** Throws CorruptException if the current record is not what was pushed; the cursor can move to the next one. */
+    /** Throws CorruptException if the current record is damaged; the cursor can move to the next one. */
     public void check() {
         crc.reset();
         crc.update(array, from, length);
@@ -114,22 +114,22 @@ public final class RecordCursor {
         return new CorruptException(path, blockPosition, "record " + offset + ": " + detail);
     }
 
-    /** Whether a repair has stored this in place of a lost record. */
+    /** Whether the record is a tombstone, which a repair stores in place of a lost record. */
     public boolean isTombstone() {
         return (header & RecordDescriptor.CONTROL) != 0;
     }
 
-    /** The current record's offset; that before the block's first one if the cursor was not moved. */
+    /** The current record's offset; the offset before the block's first one if the cursor was not moved. */
     public long offset() {
         return offset;
     }
 
-    /** When it was pushed, µs since 1970; 0 if it has no timestamp. */
+    /** The record's timestamp in µs since 1970; 0 for none. */
     public long timestampMicros() {
         return timestamp;
     }
 
-    /** Holds the payload; valid up to the next read of the run. */
+    /** The array that holds the payload; valid up to the next read of the run. */
     public byte[] array() {
         return array;
     }
@@ -144,7 +144,7 @@ public final class RecordCursor {
         return length;
     }
 
-    /** The current record with all that its checksum covers. */
+    /** The current record with all inputs of its checksum. */
     public StoredRecord stored() {
         return new StoredRecord(
                 offset, segmentId, epoch, offsetInSegment, header, expected, timestamp, array, from, length);

@@ -5,20 +5,22 @@ import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import org.mmapqueue.StoredRecord;
 
-/** Finds the name that a run of some records has, without keeping them. Not thread-safe. */
+/** Computes the name of a run of some records, without keeping the records. Not thread-safe. */
 public final class RunDigest {
     private final BlockWriter blocks = new BlockWriter(OutputStream.nullOutputStream(), ArchiveCodec.NONE);
 
-    /** Adds a record, the one after the last one added. */
+    /** Adds the next record. */
     public void add(StoredRecord record) {
         try {
             blocks.add(record);
         } catch (IOException e) {
-            throw new UncheckedIOException(e); // nothing is written
+            throw new UncheckedIOException(e); // cannot happen: nothing is written
         }
     }
 
-    /** The name of a run of the records that were added, of which there must be some. No record can be added then. */
+    /**
+     * The name of a run of the added records; at least one must have been added. No record can be added after the call.
+     */
     public RunName name() {
         try {
             return blocks.complete();

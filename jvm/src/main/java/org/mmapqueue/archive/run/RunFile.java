@@ -7,8 +7,8 @@ import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.errors.CorruptException;
 
 /**
- * An open run. Its end, with the index, is one read; blocks are read in pieces that double from one block up to {@link
- * #MOST_AHEAD} while they are read in order. Not thread-safe.
+ * An open run. Its end, with the index, is read at once. Blocks are read in pieces, which double from one block up to
+ * {@link #MOST_AHEAD} as long as blocks are read in order. Not thread-safe.
  */
 public final class RunFile implements AutoCloseable {
     private static final int TAIL = 64 << 10;
@@ -26,7 +26,7 @@ public final class RunFile implements AutoCloseable {
     private final long indexPosition;
     private final int blocks;
 
-    /** What was read last, and where it begins in the file. */
+    /** The bytes that were read last, and their position in the file. */
     private byte[] window = new byte[0];
 
     private long windowStart;
@@ -49,9 +49,9 @@ public final class RunFile implements AutoCloseable {
     /**
      * Opens a run.
      *
-     * @param queue the queue that it must be of
-     * @throws java.nio.file.NoSuchFileException if it does not exist
-     * @throws CorruptException if the index is damaged, or is not that of this run
+     * @param queue the UUID of the queue that the run must belong to
+     * @throws java.nio.file.NoSuchFileException if the run does not exist
+     * @throws CorruptException if the index is damaged, or belongs to another run
      */
     public static RunFile open(ArchiveFiles files, int partition, RunName name, UUID queue) throws IOException {
         String file = name.file(partition);
@@ -132,7 +132,7 @@ public final class RunFile implements AutoCloseable {
         return name;
     }
 
-    /** The codec of its blocks. */
+    /** The codec of the blocks. */
     public ArchiveCodec codec() {
         return codec;
     }
@@ -157,7 +157,7 @@ public final class RunFile implements AutoCloseable {
         return low;
     }
 
-    /** The first block with a record of this time or later; {@link #blocks} if there is none. */
+    /** The first block with a record of this time or later; {@link #blocks} if no block has one. */
     public int blockAtOrAfter(long micros) {
         int block = 0;
         while (block < blocks && entry(block).maxMicros() < micros) {
@@ -180,10 +180,10 @@ public final class RunFile implements AutoCloseable {
     }
 
     /**
-     * Reads a block. The cursor before its first record is valid up to the next call.
+     * Reads a block. The returned cursor, before the first record, is valid up to the next call.
      *
-     * @param limit the offset after the last record that will be read: no more is read ahead
-     * @throws CorruptException if it is damaged
+     * @param limit the offset after the last record that will be read, which bounds reading ahead
+     * @throws CorruptException if the block is damaged
      */
     public RecordCursor read(int block, long limit) throws IOException {
         RunLayout.Entry entry = entry(block);
@@ -235,7 +235,7 @@ public final class RunFile implements AutoCloseable {
         return plain;
     }
 
-    // Fills the window from this block on, unless it holds the block.
+    // Fills the window from this block on, unless the window holds the block.
     private void fetch(int block, int span, long limit) throws IOException {
         long position = entry(block).position();
         if (position >= windowStart && position + span <= windowStart + windowLength) {

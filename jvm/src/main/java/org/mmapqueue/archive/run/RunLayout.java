@@ -37,7 +37,7 @@ final class RunLayout {
     static final int ENTRY = 40;
     static final int TRAILER = 32;
 
-    /** A block is complete at this size in bytes, before its next record. */
+    /** A block is complete when it has at least this many bytes before its next record. */
     static final int BLOCK = 256 << 10;
 
     private static final long MAGIC = magic("MMAPQRN1");
@@ -54,7 +54,7 @@ final class RunLayout {
         return (long) Mapped.ARRAY_LONG.get(text.getBytes(StandardCharsets.US_ASCII), 0);
     }
 
-    /** What the header says. */
+    /** The fields of the header. */
     record Header(ArchiveCodec codec, UUID queue, long first, long end) {
         byte[] bytes() {
             byte[] bytes = new byte[HEADER];
@@ -69,7 +69,7 @@ final class RunLayout {
             return bytes;
         }
 
-        /** What is wrong with the bytes of a header; null if nothing is. */
+        /** The fault of a header's bytes; null for none. */
         static @Nullable String fault(byte[] bytes, int at) {
             if (getLong(bytes, at) != MAGIC) {
                 return "the magic is not that of a run";
@@ -93,7 +93,7 @@ final class RunLayout {
         }
     }
 
-    /** What a block's header says. */
+    /** The fields of a block's header. */
     record BlockHeader(
             long segmentId, long epoch, long first, int offsetInSegment, int count, int bytes, int stored, int crc) {
         byte[] encoded() {
@@ -127,7 +127,7 @@ final class RunLayout {
         }
     }
 
-    /** What the index says about a block. */
+    /** The index entry of a block. */
     record Entry(long position, long first, long minMicros, long maxMicros, int count, int bytes) {
         void put(byte[] into, int at) {
             putLong(into, at, position);
@@ -154,7 +154,7 @@ final class RunLayout {
         }
     }
 
-    /** What the trailer says. */
+    /** The fields of the trailer. */
     record Trailer(long position, long length, int crc) {
         byte[] bytes() {
             byte[] bytes = new byte[TRAILER];

@@ -7,7 +7,7 @@ import java.util.UUID;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.errors.ArchiveException;
 
-/** Stores the records of consecutive runs as one run. Each record is checked; memory holds a block. */
+/** Stores the records of consecutive runs as one run. Each record is checked; the memory needed is one block. */
 public final class RunMerger {
     private RunMerger() {}
 
@@ -23,7 +23,7 @@ public final class RunMerger {
         return all;
     }
 
-    /** The name of the run of two runs, of which one follows the other. */
+    /** The name of the run that two runs make together, of which one follows the other. */
     public static RunName join(RunName left, RunName right) {
         long min = left.minMicros() == 0
                 ? right.minMicros()
@@ -40,8 +40,8 @@ public final class RunMerger {
     /**
      * Stores the run of consecutive runs.
      *
-     * @throws org.mmapqueue.errors.CorruptException if one of them is damaged
-     * @throws ArchiveException if their records are not those that their names say
+     * @throws org.mmapqueue.errors.CorruptException if one of the runs is damaged
+     * @throws ArchiveException if their records differ from what their names say
      */
     public static RunName merge(ArchiveFiles files, int partition, UUID queue, List<RunName> runs, ArchiveCodec codec)
             throws IOException {

@@ -7,7 +7,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * What the name of a run says. Names sort as offsets do.
+ * The fields of a run's name. Names sort in the order of offsets.
  *
  * @param first the offset of the first record
  * @param end the offset after the last record
@@ -18,7 +18,7 @@ import java.util.regex.Pattern;
  */
 public record RunName(long first, long end, long minMicros, long maxMicros, long bytes, int crc)
         implements Serializable {
-    /** Offsets of a bucket, the directory of the runs that begin in it. */
+    /** Number of offsets of a bucket, the directory of the runs that begin in it. */
     public static final long BUCKET = 10_000_000;
 
     private static final long serialVersionUID = 1L;
@@ -26,7 +26,7 @@ public record RunName(long first, long end, long minMicros, long maxMicros, long
     private static final Pattern NAME =
             Pattern.compile("([0-9]{19})-([0-9]{19})-([0-9]{1,19})-([0-9]{1,19})-([0-9]{1,19})-([0-9a-f]{8})\\.run");
 
-    /** The name of a file; empty if it is not that of a run. */
+    /** Parses the name of a file; empty if it is not the name of a run. */
     public static Optional<RunName> parse(String file) {
         Matcher parts = NAME.matcher(file);
         if (!parts.matches()) {

@@ -9,8 +9,8 @@ import org.mmapqueue.StoredRecord;
 import org.mmapqueue.archive.files.ArchiveFiles;
 
 /**
- * Collects consecutive records of one queue and stores them as one run. It holds them in memory, compressed if the codec
- * does that. Not thread-safe.
+ * Collects consecutive records of one queue, and stores them as one run. It holds the records in memory, compressed if
+ * the codec compresses. Not thread-safe.
  *
  * <pre>{@code
  * RunWriter run = new RunWriter(source.queueId(), ArchiveCodec.NONE);
@@ -26,10 +26,10 @@ public final class RunWriter {
     private @Nullable RunName name;
 
     /**
-     * A run without records.
+     * Starts without records.
      *
-     * @param queue the queue of the records
-     * @param codec how they are compressed
+     * @param queue the UUID of the records' queue
+     * @param codec the compression of the records
      * @throws org.mmapqueue.errors.ArchiveException if the codec's library is missing
      */
     public RunWriter(UUID queue, ArchiveCodec codec) {
@@ -39,9 +39,9 @@ public final class RunWriter {
     }
 
     /**
-     * Adds a record, the one after the last one added; copies what it needs of it.
+     * Adds the next record; copies its bytes.
      *
-     * @throws IllegalArgumentException if another record was added last
+     * @throws IllegalArgumentException if the record does not follow the last one
      */
     public void add(StoredRecord record) {
         if (name != null) {
@@ -50,7 +50,7 @@ public final class RunWriter {
         try {
             blocks.add(record);
         } catch (IOException e) {
-            throw new UncheckedIOException(e); // memory has none
+            throw new UncheckedIOException(e); // a write to memory does not fail
         }
     }
 
@@ -65,13 +65,13 @@ public final class RunWriter {
     }
 
     /**
-     * Stores the run. A call after one that has thrown stores the same file, or finds that it is stored already; no
-     * record can be added then.
+     * Stores the run. After a call that has thrown, a repeated call stores the same file, or finds that it is stored
+     * already. No record can be added after the first call.
      *
      * @param files the archive's files
      * @param partition the partition's number
      * @return the name of the run
-     * @throws IllegalStateException if there is no record
+     * @throws IllegalStateException if no record was added
      */
     public RunName publish(ArchiveFiles files, int partition) throws IOException {
         RunName run = name();

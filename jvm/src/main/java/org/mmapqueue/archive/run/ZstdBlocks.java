@@ -3,7 +3,7 @@ package org.mmapqueue.archive.run;
 import com.github.luben.zstd.Zstd;
 import java.io.IOException;
 
-/** The only user of zstd-jni, which need not exist. */
+/** The only user of zstd-jni, a library that may be missing. */
 final class ZstdBlocks {
     private static final int LEVEL = 3;
 
@@ -14,12 +14,12 @@ final class ZstdBlocks {
         Zstd.compressBound(1);
     }
 
-    /** The most bytes that a block can become. */
+    /** The most bytes that a block of this size compresses to. */
     static int bound(int bytes) {
         return Math.toIntExact(Zstd.compressBound(bytes));
     }
 
-    /** Compresses bytes; returns how many they became. */
+    /** Compresses bytes; returns the compressed length. */
     static int compress(byte[] from, int length, byte[] into) {
         long result = Zstd.compressByteArray(into, 0, into.length, from, 0, length, LEVEL);
         if (Zstd.isError(result)) {

@@ -3,8 +3,8 @@ package org.mmapqueue.spark.common;
 import java.util.Optional;
 
 /**
- * The consumers in use by streaming queries of this process. They are system properties, which the copies of this class
- * in all class loaders share. Thread-safe.
+ * The consumers in use by streaming queries of this process. They are stored in system properties, which the copies of
+ * this class in all class loaders share. Thread-safe.
  */
 public final class ConsumersOfQueries {
     private static final String PREFIX = "mmapqueue.stream:";
@@ -17,8 +17,8 @@ public final class ConsumersOfQueries {
      * Reserves a consumer for a query.
      *
      * @param queue the partition's directory, without links in its path, or the id of an archive
-     * @param consumer its name
-     * @param query checkpoint of the query
+     * @param consumer the consumer's name
+     * @param query the query's checkpoint
      * @return null, or the query that uses the consumer
      */
     public static String take(String queue, String consumer, String query) {
@@ -29,17 +29,17 @@ public final class ConsumersOfQueries {
      * Ends the reservation of a consumer.
      *
      * @param queue the partition's directory, without links in its path, or the id of an archive
-     * @param consumer its name
+     * @param consumer the consumer's name
      */
     public static void release(String queue, String consumer) {
         System.getProperties().remove(key(queue, consumer));
     }
 
     /**
-     * The query that uses a consumer.
+     * Returns the query that uses a consumer.
      *
      * @param queue the partition's directory, without links in its path, or the id of an archive
-     * @param consumer its name
+     * @param consumer the consumer's name
      * @return the query; null if no query uses the consumer
      */
     public static String queryOf(String queue, String consumer) {
@@ -47,7 +47,7 @@ public final class ConsumersOfQueries {
     }
 
     /**
-     * The label of a query's consumer.
+     * Returns the label of a query's consumer.
      *
      * @param source directory of the source in the query's checkpoint, as a URI
      * @return the consumer's label
@@ -59,7 +59,7 @@ public final class ConsumersOfQueries {
     /**
      * The reverse of {@link #label}.
      *
-     * @param label of any consumer
+     * @param label the label of any consumer
      * @return directory of the source in the query's checkpoint; empty if the label is not that of a query
      */
     public static Optional<String> sourceOf(String label) {

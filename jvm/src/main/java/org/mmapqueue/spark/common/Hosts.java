@@ -4,12 +4,13 @@ import java.net.InetAddress;
 import java.net.UnknownHostException;
 import org.apache.spark.SparkEnv;
 
-/** The names of this host. */
+/** Names of this host. */
 public final class Hosts {
     private Hosts() {}
 
     /**
-     * This host's name in Spark's scheduler, which compares preferred locations with the names of block managers.
+     * Returns this host's name in Spark's scheduler, which compares preferred locations with the names of block
+     * managers.
      *
      * @return the name of this process's block manager, or {@link #own} if there is none
      */
@@ -19,9 +20,9 @@ public final class Hosts {
     }
 
     /**
-     * This host's name, for messages.
+     * Returns this host's name, for messages.
      *
-     * @return its name, or "localhost" when it has none
+     * @return the name, or "localhost" when the host has none
      */
     public static String own() {
         try {

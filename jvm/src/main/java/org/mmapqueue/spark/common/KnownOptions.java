@@ -19,8 +19,8 @@ import org.mmapqueue.QueueConfig;
 
 /**
  * The known options and the uses that each affects. An option without effect is an error that names it: a misspelt
- * option, one for another use, or one of another source. The error does not show the value, which may be a password.
- * Thread-safe.
+ * option, an option for another use, or one of another source. The error does not show the option's value, which may be
+ * a password. Thread-safe.
  */
 public final class KnownOptions {
     /** All reads except in real-time mode. */
@@ -61,12 +61,12 @@ public final class KnownOptions {
         Set<OptionUse> making = EnumSet.of(BATCH_WRITE, STREAM_WRITE, CREATE);
         known(making, Options.PARTITIONS);
         known(making, QueueConfig.defaults().keySet().toArray(String[]::new));
-        // An option of reads, and with the same normalized name a key of the configuration.
+        // onDamage is an option of reads and, with the same normalized name, a key of the configuration.
         Set<OptionUse> damage = EnumSet.of(BATCH_READ, STREAM_READ, REAL_TIME_READ);
         damage.addAll(making);
         known(damage, "onDamage");
 
-        // Options that Spark derives from other settings, or uses itself.
+        // Options that Spark derives from other settings, or handles itself.
         ofSpark(
                 EnumSet.of(STREAM_WRITE),
                 "checkpointLocation",

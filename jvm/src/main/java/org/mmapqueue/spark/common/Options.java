@@ -93,8 +93,8 @@ public final class Options {
     /**
      * Makes the error for an invalid option.
      *
-     * @param name its name
-     * @param value its value
+     * @param name the option's name
+     * @param value the option's value
      * @param allowed the allowed values
      * @return the exception to throw
      */
@@ -134,7 +134,7 @@ public final class Options {
     /**
      * Whether an option is given.
      *
-     * @param name its name
+     * @param name the option's name
      * @return whether the option has a value
      */
     public boolean isSet(String name) {
@@ -149,7 +149,7 @@ public final class Options {
     /**
      * An option's text.
      *
-     * @param name its name
+     * @param name the option's name
      * @param missing the default
      * @return the value, trimmed
      */

@@ -9,10 +9,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The directory of a partition. The only partition of a queue is the queue's directory itself; several partitions are
- * its subdirectories {@code p=0}, {@code p=1}, …, each a complete queue.
+ * The directory of a partition. A queue with one partition is a queue directory itself; several partitions are its
+ * subdirectories {@code p=0}, {@code p=1}, …, each a complete queue.
  *
- * @param id 0, 1, 2, …
+ * @param id the partition's number: 0, 1, 2, …
  * @param path the directory, as text, because a Path is not serializable
  */
 public record PartitionDirectory(int id, String path) implements Serializable {
@@ -35,7 +35,7 @@ public record PartitionDirectory(int id, String path) implements Serializable {
      *
      * @param root the queue's directory
      * @return the partitions, by number
-     * @throws IllegalArgumentException if there is no queue
+     * @throws IllegalArgumentException if the directory holds no queue
      */
     public static List<PartitionDirectory> find(Path root) {
         if (Files.exists(root.resolve(META_FILE))) {
@@ -66,7 +66,7 @@ public record PartitionDirectory(int id, String path) implements Serializable {
      * The directory of a partition of a queue with several, existing or not.
      *
      * @param root the queue's directory
-     * @param id its number
+     * @param id the partition's number
      * @return the directory
      */
     public static PartitionDirectory of(Path root, int id) {
@@ -86,7 +86,7 @@ public record PartitionDirectory(int id, String path) implements Serializable {
      * Resolves links in a directory's path, so that all its spellings have one result.
      *
      * @param root an existing directory
-     * @return its real path
+     * @return the directory's real path
      */
     public static Path real(Path root) {
         try {

@@ -59,7 +59,7 @@ public record PartitionOffsets(SortedMap<Integer, Long> map) implements Serializ
     /**
      * The offset of a partition.
      *
-     * @param partition its number
+     * @param partition the partition's number
      * @param missing the default
      * @return the offset
      */

@@ -6,7 +6,7 @@ import java.util.Optional;
 
 /** Suggests a name for a misspelt one. */
 final class Similar {
-    /** One edit is allowed for this many letters. */
+    /** Number of letters for each allowed edit. */
     private static final int LETTERS_PER_EDIT = 4;
 
     private Similar() {}

@@ -3,14 +3,14 @@ package org.mmapqueue.spark.common;
 import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
 
-/** How an interrupted wait becomes the regular end of a query. Thread-safe. */
+/** Converts an interrupted wait into the regular end of a query. Thread-safe. */
 public final class StoppedQuery {
     private StoppedQuery() {}
 
     /**
-     * The error for a thread that was interrupted while it waited. Spark stops a query by interrupting its thread, and
-     * looks for an interruption among the causes of I/O errors alone: any other exception would be the query's failure.
-     * The thread is interrupted again.
+     * Makes the error for a thread that was interrupted while it waited, and interrupts the thread again. Spark stops a
+     * query by interrupting the query's thread, and accepts an interruption only as the cause of an I/O error: any
+     * other exception would count as the query's failure.
      *
      * @param action what was interrupted, for the message
      * @param cause the interruption

@@ -9,7 +9,7 @@ import org.mmapqueue.spark.events.envelope.EventDecoder;
 /**
  * {@code event_rows(value)}: a record as an array of one event, for {@code inline}. Thread-safe.
  *
- * <p>Spark pushes a filter of a column through a projection, and would decode an event once for the filter and once
+ * <p>Spark pushes a filter on a column through a projection, and would decode an event once for the filter and once
  * more for the columns. It does not push filters through a generator.
  */
 public final class EventRowsFunction extends RowFunction<ArrayData> {

@@ -8,7 +8,7 @@ import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 
 /**
- * Aggregates and their values. Immutable.
+ * Aggregates with their computed rows. Immutable.
  *
  * @param aggregates the aggregates
  * @param rows the rows

@@ -117,7 +117,7 @@ record Aggregates(List<Function> functions, boolean byPartition) {
      *
      * @param partitions the open queue
      * @param ranges the ranges, in order
-     * @param byTime whether the ranges may contain records without a timestamp, which do not match
+     * @param byTime whether records without a timestamp do not match, though the ranges may contain them
      * @return the rows; empty if the records have to be read
      */
     Optional<List<Object[]>> rows(OpenPartitions partitions, List<ReadRange> ranges, boolean byTime) {

@@ -8,7 +8,7 @@ import org.mmapqueue.spark.read.plan.QueueInputPartition;
 import org.mmapqueue.spark.read.task.QueueReaderFactory;
 
 /**
- * The input partitions of a batch. Immutable. Two batches that read the same are equal, so Spark can reuse one
+ * The input partitions of a batch. Immutable. Batches that read the same are equal, so that Spark can reuse one
  * exchange.
  *
  * @param request the request

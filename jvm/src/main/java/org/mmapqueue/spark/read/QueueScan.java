@@ -29,8 +29,8 @@ import org.mmapqueue.spark.read.task.ScanMetrics;
 import org.mmapqueue.spark.source.OpenPartitions;
 
 /**
- * A scan of records. It finds its ranges when Spark first asks for them. Each input partition holds records of one
- * partition of the queue, in the order of offsets, and says so to Spark.
+ * A scan of records. It computes its ranges when Spark first asks for them. Each input partition holds records of one
+ * partition of the queue, in the order of offsets; the scan reports that to Spark.
  */
 final class QueueScan implements SupportsReportStatistics, SupportsReportPartitioning, SupportsReportOrdering {
     /** The approximate size of a row without its value, in bytes. */
@@ -56,7 +56,7 @@ final class QueueScan implements SupportsReportStatistics, SupportsReportPartiti
         }
     }
 
-    /** A stream has no statistics, nor has a queue that does not exist. */
+    /** A stream, and a queue that does not exist, have no statistics. */
     private record Unknown() implements Statistics {
 
         @Override
@@ -103,7 +103,7 @@ final class QueueScan implements SupportsReportStatistics, SupportsReportPartiti
         }
         request.options().refuseForStream();
         streaming = true;
-        // Spark prunes no columns of a stream, and appends the metadata column to them where a query reads it.
+        // Spark does not prune columns of a stream, and appends the metadata column where a query reads it.
         return QueueMicroBatchStream.of(
                 request.location(), request.options(), RecordSchema.withQueueId(request.columns()), checkpointLocation);
     }
@@ -140,7 +140,7 @@ final class QueueScan implements SupportsReportStatistics, SupportsReportPartiti
         }
     }
 
-    // Of the columns that are read: Spark cannot sort by others.
+    // Only of columns that are read: Spark cannot sort by others.
     @Override
     public SortOrder[] outputOrdering() {
         List<String> read = List.of(request.columns().fieldNames());

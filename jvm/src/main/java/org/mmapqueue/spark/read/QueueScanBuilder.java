@@ -34,7 +34,7 @@ public final class QueueScanBuilder
                 SupportsPushDownTopN,
                 SupportsPushDownOffset,
                 SupportsPushDownAggregates {
-    /** The limit of ranges that a filter may select in a partition: each is at least one task. */
+    /** The most ranges that a filter may select in a partition, since each range is at least one task. */
     private static final int MOST_INTERVALS = 64;
 
     private final Location location;
@@ -49,7 +49,7 @@ public final class QueueScanBuilder
     private boolean aggregated;
 
     /**
-     * Begins a scan of all retained records, within the limits of the options.
+     * Starts with a scan of all retained records, within the limits of the options.
      *
      * @param location the queue
      * @param options of the table and of the query
@@ -134,7 +134,8 @@ public final class QueueScanBuilder
         return aggregated;
     }
 
-    // Spark asks twice for the same aggregation: both answers must come from one state of the queue.
+    // Whether these aggregates were computed before. Spark asks twice for the same aggregation, and both answers must
+    // come from one state of the queue.
     private boolean isKnown(Aggregates aggregates) {
         if (aggregateRows == null || !aggregateRows.aggregates().equals(aggregates)) {
             aggregateRows = null;

@@ -16,10 +16,10 @@ import org.mmapqueue.errors.ArchiveException;
 import org.mmapqueue.spark.common.Options;
 
 /**
- * An archive, which shippers of other hosts write.
+ * The location of an archive, which shippers of other hosts write.
  *
- * @param uri its directory
- * @param path the same as the program gave it, for messages
+ * @param uri the archive's directory
+ * @param path the location as the program gave it, for messages
  */
 public record ArchiveLocation(URI uri, String path) implements Location {
     /** The file that makes a directory an archive. */
@@ -48,7 +48,7 @@ public record ArchiveLocation(URI uri, String path) implements Location {
      * Opens the archive.
      *
      * @return the archive, which the caller closes
-     * @throws IllegalArgumentException if there is none
+     * @throws IllegalArgumentException if the location has no archive
      */
     public Archive openArchive() {
         ArchiveFiles files = files();

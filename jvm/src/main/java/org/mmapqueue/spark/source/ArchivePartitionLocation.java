@@ -12,7 +12,7 @@ import org.mmapqueue.archive.run.RunName;
  * @param id the partition's number
  * @param path the archive, for messages
  * @param queue the identity of the partition's queue
- * @param runs the runs that hold the range, as planned
+ * @param runs the runs that hold the range, as planning has found them
  * @param files the files for tasks
  */
 record ArchivePartitionLocation(int id, String path, UUID queue, List<RunName> runs, TaskFiles files)

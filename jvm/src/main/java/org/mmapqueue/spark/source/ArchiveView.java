@@ -9,7 +9,7 @@ import org.mmapqueue.archive.Archive;
 import org.mmapqueue.archive.ArchiveConsumer;
 import org.mmapqueue.archive.PartitionEntry;
 
-/** What the driver sees of an open archive: its partitions, and what they share. One thread at a time. */
+/** The driver's view of an open archive: the partitions, and state that they share. Not thread-safe. */
 public final class ArchiveView {
     private final ArchiveLocation location;
     private final Archive archive;
@@ -17,9 +17,9 @@ public final class ArchiveView {
     private TaskFiles taskFiles;
 
     /**
-     * Reads nothing yet.
+     * Makes the view, and reads nothing yet.
      *
-     * @param location where the archive is
+     * @param location the archive's location
      * @param archive the archive, which the caller closes
      */
     public ArchiveView(ArchiveLocation location, Archive archive) {
@@ -48,7 +48,7 @@ public final class ArchiveView {
         return location;
     }
 
-    /** The committed offsets of consumers in a partition, as first read. */
+    /** The committed offsets of consumers in a partition, as of the first call. */
     synchronized Map<String, Long> committedOffsets(int partition) {
         try {
             if (consumers == null) {
@@ -62,7 +62,7 @@ public final class ArchiveView {
         return offsets;
     }
 
-    /** How tasks reach the files; the same for all of them. */
+    /** The files for tasks; the same object for all partitions. */
     synchronized TaskFiles taskFiles() {
         if (taskFiles == null) {
             taskFiles = TaskFiles.of(location.uri());

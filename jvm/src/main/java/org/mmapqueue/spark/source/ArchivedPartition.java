@@ -18,9 +18,9 @@ import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.spark.common.StoppedQuery;
 
-/** A partition of an archive, planned by the names of its runs. One thread at a time. */
+/** A partition of an archive, planned by the names of its runs. Not thread-safe. */
 public final class ArchivedPartition implements ReadablePartition {
-    /** The most directories that are listed at once: a listing waits for a server, not for a processor. */
+    /** The most directories that are listed at once; a listing waits for a server, not for a processor. */
     private static final int LISTINGS = 16;
 
     private static final String THIS_HOST = "localhost";
@@ -37,7 +37,7 @@ public final class ArchivedPartition implements ReadablePartition {
     }
 
     /**
-     * Lists the new runs of partitions, of several at once.
+     * Lists the new runs of several partitions in parallel.
      *
      * @param partitions the partitions; those of local queues list nothing
      * @throws java.io.UncheckedIOException if the thread is interrupted
@@ -110,7 +110,7 @@ public final class ArchivedPartition implements ReadablePartition {
     }
 
     /**
-     * Whether any run exists.
+     * Returns whether any run exists.
      *
      * @return false from the registration of the partition to its first run
      */
@@ -159,7 +159,7 @@ public final class ArchivedPartition implements ReadablePartition {
         return runs.runs(firstOffset(), endOffset());
     }
 
-    /** Whole runs, by names alone, unless it must be exact. */
+    /** Returns whole runs, by their names alone, unless the range must be exact. */
     @Override
     public long[] rangeOf(long lowMicros, long highMicros, boolean isExact) {
         if (isExact) {
@@ -180,7 +180,7 @@ public final class ArchivedPartition implements ReadablePartition {
         return new long[] {from, to};
     }
 
-    /** The name of the first run with timestamps, or a record where the range begins within it. */
+    /** Reads the name of the first run with timestamps; reads a record where the range begins within a run. */
     @Override
     public long minTimestampMicros(long from, long to) {
         for (RunName each : listed().runs(from, to)) {
@@ -193,7 +193,7 @@ public final class ArchivedPartition implements ReadablePartition {
         return 0;
     }
 
-    /** The name of the last run with timestamps, or a record where the range ends within it. */
+    /** Reads the name of the last run with timestamps; reads a record where the range ends within a run. */
     @Override
     public long maxTimestampMicros(long from, long to) {
         List<RunName> names = listed().runs(from, to);

@@ -19,11 +19,11 @@ import org.mmapqueue.errors.OutOfRangeException;
 /**
  * A partition in a local directory, open for reading. Thread-safe.
  *
- * @param location where it is
+ * @param location the partition's location
  * @param queue the partition
  */
 public record LocalPartition(LocalPartitionLocation location, MmapQueue queue) implements ReadablePartition {
-    /** Mappings that are not for tasks: two for the writer, two for a consumer, and one spare. */
+    /** Mappings that are not available to tasks: two for the writer, two for a consumer, and one spare. */
     private static final int OTHERS = 5;
 
     private static final String MAX_IN_MEM_SEGMENTS = "max_in_mem_segments";
@@ -113,7 +113,7 @@ public record LocalPartition(LocalPartitionLocation location, MmapQueue queue) i
         return queue.find(time);
     }
 
-    /** Always exact. */
+    /** Always returns the exact range. */
     @Override
     public long[] rangeOf(long lowMicros, long highMicros, boolean isExact) {
         return exactRange(lowMicros, highMicros);
@@ -145,7 +145,7 @@ public record LocalPartition(LocalPartitionLocation location, MmapQueue queue) i
                         ConsumerStats::name, ConsumerStats::committedOffset, (one, other) -> one, LinkedHashMap::new));
     }
 
-    /** This host alone. */
+    /** Returns this host alone. */
     @Override
     public List<String> hosts(long from, long to) {
         return List.of(location.host());
@@ -153,8 +153,8 @@ public record LocalPartition(LocalPartitionLocation location, MmapQueue queue) i
 
     /**
      * A task pins the segment that it reads, and a second one while a record spans both. If tasks pinned
-     * max_in_mem_segments segments and each needed a second one, none could continue. So the limit leaves at least one
-     * mapping free.
+     * max_in_mem_segments segments, and each needed a second one, none could continue. So the limit of readers leaves
+     * at least one mapping free.
      */
     @Override
     public int maxReaders() {

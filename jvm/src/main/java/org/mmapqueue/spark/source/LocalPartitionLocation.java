@@ -6,7 +6,7 @@ import org.mmapqueue.spark.common.Hosts;
 import org.mmapqueue.spark.common.PartitionDirectory;
 
 /**
- * A partition in a directory of this host.
+ * The location of a partition in a directory of a host.
  *
  * @param directory the partition's directory
  * @param host the host, by its name in Spark's scheduler
@@ -15,7 +15,7 @@ public record LocalPartitionLocation(PartitionDirectory directory, String host) 
     private static final long serialVersionUID = 1L;
 
     /**
-     * A partition of this host.
+     * Makes the location of a partition of this host.
      *
      * @param directory the partition's directory
      */

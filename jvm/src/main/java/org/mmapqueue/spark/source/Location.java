@@ -9,12 +9,12 @@ import org.mmapqueue.config.Locations;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.spark.common.Options;
 
-/** Where the partitions of a queue are: what the option path names. Immutable. */
+/** The location of a queue's partitions, which the option path names. Immutable. */
 public interface Location {
 
     /**
-     * The location that options name; the queue need not exist yet. A directory with the file archive.properties, and
-     * any URI but {@code file:}, is an archive.
+     * Returns the location that options name; the queue need not exist yet. A directory with the file
+     * archive.properties, and any URI but {@code file:}, is an archive.
      *
      * @param options of a table or a query
      * @return the location
@@ -50,7 +50,7 @@ public interface Location {
     }
 
     /**
-     * Whether there is a queue.
+     * Returns whether the location has a queue or archive.
      *
      * @return false before the first write
      */
@@ -60,12 +60,12 @@ public interface Location {
      * Opens all existing partitions for planning.
      *
      * @return the partitions, which the caller closes
-     * @throws IllegalArgumentException if there is no queue
+     * @throws IllegalArgumentException if the location has no queue
      */
     OpenPartitions open();
 
     /**
-     * The directory of a local queue; only that can be written.
+     * Returns the directory of a local queue; archives cannot be written.
      *
      * @param action what the caller is about to do, for the message of an error: "TRUNCATE TABLE"
      * @return the directory

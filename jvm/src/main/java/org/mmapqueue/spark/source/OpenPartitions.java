@@ -21,7 +21,7 @@ public final class OpenPartitions implements AutoCloseable {
      * Holds open partitions.
      *
      * @param partitions all partitions
-     * @param atClose closes them
+     * @param atClose closes the partitions
      */
     public OpenPartitions(Collection<? extends ReadablePartition> partitions, Runnable atClose) {
         partitions.forEach(each -> selected.put(each.id(), each));
@@ -40,10 +40,10 @@ public final class OpenPartitions implements AutoCloseable {
     }
 
     /**
-     * Selects the partitions that will be read; archives list no others.
+     * Selects the partitions that will be read; of an archive, only these are listed.
      *
      * @param isSelected whether a partition of a number is selected
-     * @return the same open partitions, with all numbers; its close does nothing
+     * @return a view of the same open partitions, with the numbers of all; closing the view does nothing
      */
     public OpenPartitions select(IntPredicate isSelected) {
         OpenPartitions some = new OpenPartitions(this, isSelected);
@@ -81,7 +81,7 @@ public final class OpenPartitions implements AutoCloseable {
     /**
      * One of the selected partitions.
      *
-     * @param id its number
+     * @param id the partition's number
      * @return the partition, open until this object is closed
      */
     public ReadablePartition partition(int id) {

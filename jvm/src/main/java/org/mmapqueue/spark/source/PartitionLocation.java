@@ -2,7 +2,7 @@ package org.mmapqueue.spark.source;
 
 import java.io.Serializable;
 
-/** Where a partition is, for tasks in other processes and on other hosts as well. Immutable. */
+/** The location of a partition, also for tasks in other processes and on other hosts. Immutable. */
 public interface PartitionLocation extends Serializable {
 
     /**
@@ -23,13 +23,13 @@ public interface PartitionLocation extends Serializable {
      * Opens the partition.
      *
      * @return its records, which the caller closes
-     * @throws IllegalStateException if there is no such partition
-     * @throws org.mmapqueue.errors.MmapQueueException if it cannot be read
+     * @throws IllegalStateException if the partition does not exist
+     * @throws org.mmapqueue.errors.MmapQueueException if the partition cannot be read
      */
     PartitionRecords open();
 
     /**
-     * What a host needs to open it, for the message of an error.
+     * Returns what a host needs to open the partition, for error messages.
      *
      * @return a clause
      */

@@ -13,14 +13,14 @@ public interface PartitionRecords extends AutoCloseable {
     UUID queueId();
 
     /**
-     * The limit of threads of this process that read at once.
+     * Returns the most threads of this process that may read at once.
      *
      * @return at least 1
      */
     int maxReaders();
 
     /**
-     * Begins to read a range.
+     * Opens a reader of a range.
      *
      * @param from the first offset
      * @param to the offset after the last one

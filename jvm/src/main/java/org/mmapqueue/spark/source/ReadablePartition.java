@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 
-/** An open partition, as the driver plans scans of it. One thread at a time. */
+/** An open partition, as the driver plans scans of it. Not thread-safe. */
 public interface ReadablePartition extends PartitionRecords {
 
     /**
@@ -17,14 +17,14 @@ public interface ReadablePartition extends PartitionRecords {
     int id();
 
     /**
-     * Where the partition is, for messages.
+     * Returns the partition's path, for messages.
      *
      * @return the directory or URI
      */
     String path();
 
     /**
-     * Where a task finds a range.
+     * Returns the location of a range, for tasks.
      *
      * @param from the first offset
      * @param to the offset after the last one
@@ -75,16 +75,16 @@ public interface ReadablePartition extends PartitionRecords {
     long[] split(long from, long to, long bytes);
 
     /**
-     * The first record of a time or later.
+     * Finds the first record of a time or later.
      *
      * @param time the time of the push
-     * @return its offset; empty if no record is as recent
+     * @return the record's offset; empty if no record is as recent
      * @throws org.mmapqueue.errors.ConfigException if the partition stores no timestamps
      */
     OptionalLong find(Instant time);
 
     /**
-     * A range that holds all records of a time interval.
+     * Returns a range that contains all records of a time interval.
      *
      * @param lowMicros the first time, µs since 1970
      * @param highMicros the last time
@@ -116,7 +116,7 @@ public interface ReadablePartition extends PartitionRecords {
      *
      * @param from the first offset
      * @param to the offset after the last one, greater than {@code from}
-     * @return µs since 1970; 0 if only reading all records can tell it
+     * @return µs since 1970; 0 if it is unknown without reading all records
      */
     long minTimestampMicros(long from, long to);
 
@@ -125,7 +125,7 @@ public interface ReadablePartition extends PartitionRecords {
      *
      * @param from the first offset
      * @param to the offset after the last one, greater than {@code from}
-     * @return µs since 1970; 0 if only reading all records can tell it
+     * @return µs since 1970; 0 if it is unknown without reading all records
      */
     long maxTimestampMicros(long from, long to);
 
@@ -137,11 +137,11 @@ public interface ReadablePartition extends PartitionRecords {
     Map<String, Long> committedOffsets();
 
     /**
-     * The hosts that read a range best, by their names in Spark's scheduler.
+     * Returns the preferred hosts for reading a range, by their names in Spark's scheduler.
      *
      * @param from the first offset
      * @param to the offset after the last one
-     * @return the hosts, best first; empty if all are equal
+     * @return the hosts, best first; empty for no preference
      */
     List<String> hosts(long from, long to);
 }

@@ -7,7 +7,7 @@ import org.mmapqueue.archive.ArchiveReader;
 /**
  * The records of runs, in order.
  *
- * @param reader of the runs
+ * @param reader the reader of the runs
  */
 record RunRecords(ArchiveReader reader) implements SequentialReader {
 

@@ -18,7 +18,7 @@ final class TaskFiles implements Serializable {
     private static final long serialVersionUID = 1L;
 
     private final URI uri;
-    /** Null where the JDK alone reads the files. */
+    /** Hadoop's configuration; null where the JDK alone reads the files. */
     private final Broadcast<SerializableConfiguration> configuration;
 
     private TaskFiles(URI uri, Broadcast<SerializableConfiguration> configuration) {

@@ -33,7 +33,7 @@ final class PartitionChooser {
      * Makes a chooser for one task.
      *
      * @param partitions the number of partitions
-     * @param task the task's number: round-robin begins with another partition in each task
+     * @param task the task's number: round-robin starts with another partition in each task
      */
     PartitionChooser(WriteColumns columns, int partitions, int task) {
         this.columns = columns;

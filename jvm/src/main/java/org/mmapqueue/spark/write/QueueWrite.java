@@ -30,7 +30,7 @@ final class QueueWrite implements Write {
     /**
      * Makes a write.
      *
-     * @param given the options of the query itself
+     * @param given the options of the query alone
      * @param query the id of the query; a stream keeps it after a restart
      * @param truncating whether the query asked to replace existing records
      */
@@ -57,7 +57,7 @@ final class QueueWrite implements Write {
         return new Batch(new SinkWrite(options, columns, query, Duration.ZERO));
     }
 
-    // In output mode complete each batch has the whole result, which is appended.
+    // In output mode complete, each batch has the whole result, which is appended.
     @Override
     public StreamingWrite toStreaming() {
         KnownOptions.refuseOthers(given, Set.of(OptionUse.STREAM_WRITE));

@@ -40,7 +40,7 @@ record QueueWriterFactory(
     public DataWriter<InternalRow> createWriter(int task, long attempt, long epoch) {
         TaskContext context = TaskContext.get();
         if (context != null && "true".equals(context.getLocalProperty(CONTINUOUS))) {
-            // A repeated epoch has other rows than the first time, so it cannot be detected as a repetition.
+            // A repeated epoch may have other rows than the first time, so a repetition could not be detected.
             throw new UnsupportedOperationException(
                     "trigger continuous is not supported, use processingTime," + " availableNow or once");
         }

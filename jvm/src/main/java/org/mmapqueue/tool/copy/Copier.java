@@ -35,12 +35,11 @@ public final class Copier {
      * copied if the queue has retention and the new ring has room for them.
      *
      * @param source the queue's directory
-     * @param target the directory of the copy; it must be empty or not exist. Until the copy is complete, it has no
-     *     queue
+     * @param target the directory of the copy, empty or not existing; it becomes a queue when the copy is complete
      * @param size the geometry of the copy's ring
      * @param progress receives the progress, in bytes of segments
      * @return the report
-     * @throws org.mmapqueue.errors.LockedException if a process writes the queue, or owns a consumer of it
+     * @throws org.mmapqueue.errors.LockedException if a process writes the queue, or owns one of its consumers
      * @throws org.mmapqueue.errors.ConfigException if the size is out of range, or too small for the records that are
      *     not acked
      * @throws MmapQueueException if the directory has no queue, the queue is damaged or of version 1, or the target is
@@ -65,15 +64,15 @@ public final class Copier {
     }
 
     /**
-     * Gives a queue a ring of another size, in place. The disk needs room for both rings. An interruption at any moment,
-     * also by a loss of power, leaves the old ring or the new one: the next open to write, or the next resize, undoes or
-     * completes the switch.
+     * Replaces a queue's ring by one of another size, in place. The disk needs room for both rings. An interruption at
+     * any moment, also a loss of power, leaves the old ring or the new one: the next open to write, or the next resize,
+     * undoes or completes the switch.
      *
      * @param directory the queue's directory
      * @param size the geometry of the new ring
      * @param progress receives the progress, in bytes of segments
      * @return the report
-     * @throws org.mmapqueue.errors.LockedException if a process writes the queue, or owns a consumer of it
+     * @throws org.mmapqueue.errors.LockedException if a process writes the queue, or owns one of its consumers
      * @throws org.mmapqueue.errors.ConfigException if the size is out of range, or too small for the records that are
      *     not acked; nothing was changed
      * @throws MmapQueueException if the directory has no queue, or the queue is damaged or of version 1
@@ -135,7 +134,7 @@ public final class Copier {
             QueueCopy copy = new QueueCopy(storage, survey, target, size, pass(progress, 1));
             if (!withProducers) {
                 for (String name : survey.uselessInFlight) {
-                    storage.delete(survey.inventory.inFlight(name)); // its positions are of the old ring
+                    storage.delete(survey.inventory.inFlight(name)); // the positions in it are of the old ring
                 }
             }
             report = copy.run(withProducers);
@@ -146,7 +145,7 @@ public final class Copier {
         return report;
     }
 
-    // Reads the copy as verify does: what it says must be what was copied.
+    // Verifies the copy, and compares the report with what was copied.
     private static void check(Storage storage, CopyReport report, Path target, Progress progress) throws IOException {
         try (Survey copy = new Survey(storage, target, progress)) {
             VerifyReport found = copy.report();

@@ -21,8 +21,8 @@ import org.mmapqueue.tool.verify.Inventory;
 import org.mmapqueue.tool.verify.Survey;
 
 /**
- * One copy of a whole queue into a ring of another geometry. Records keep offset, timestamp and batch; consumers keep
- * their offsets, so all positions change. The meta page is written last: without it the target is no queue. For one use.
+ * One copy of a whole queue into a ring of another geometry. Records keep offset, timestamp and batch, consumers their
+ * offsets; all positions change. The meta page is written last: without it the target is not a queue. For one use.
  */
 final class QueueCopy {
     private final Storage storage;
@@ -31,7 +31,7 @@ final class QueueCopy {
     private final Path target;
     private final MetaFields facts;
     private final Progress progress;
-    /** Position in the copy by offset: of consumers, and of the ends of records in flight. */
+    /** Positions in the copy by offset: of consumers, and of the ends of records in flight. */
     private final Map<Long, Long> positions = new HashMap<>();
 
     private final Map<String, Long> inFlightEnds = new HashMap<>();
@@ -40,7 +40,7 @@ final class QueueCopy {
     private long records;
 
     /**
-     * @param survey of a queue without damage
+     * @param survey a survey that found no damage
      * @param progress receives the bytes of the log that were copied
      * @throws ConfigException if the queue cannot have such a ring
      */
@@ -89,7 +89,7 @@ final class QueueCopy {
 
     // ---- records
 
-    // The offset from which some consumer needs the log.
+    // The lowest offset that some consumer needs.
     private long needed() {
         if (survey.probes.isEmpty()) {
             return survey.heldFrom == null ? walk.firstNumber : offset(survey.heldFrom);
@@ -97,12 +97,13 @@ final class QueueCopy {
         return survey.probes.values().stream().mapToLong(this::offset).min().orElseThrow();
     }
 
-    // A consumer beyond the end had acked records that a loss of power has taken.
+    // The offset of a cursor, at most the log end: a consumer beyond it had acked records that a loss of power has
+    // removed.
     private long offset(Probe probe) {
         return probe.isFound() ? probe.resumeOffset : walk.endNumber;
     }
 
-    // The bytes of acked records for which the new ring has no room.
+    // Bytes of acked records for which the new ring has no room.
     private long excess(long oldest, long needed) throws IOException {
         long room = RingSize.room(facts);
         if (walk.end - walk.start <= room) {
@@ -183,7 +184,7 @@ final class QueueCopy {
         ring = new RingWriter(storage, target, facts, number, timestamp);
     }
 
-    // Of a log without records: no later record may be older than one that was reclaimed.
+    // For a log without records: the lower bound of later timestamps, since they must not decrease.
     private long lastTimestamp() throws IOException {
         if (walk.end == 0) {
             return 0;
@@ -201,7 +202,8 @@ final class QueueCopy {
             ConsumerImage page = each.getValue();
             long position = positions.get(offset(survey.probes.get(each.getKey())));
             boolean isDropped = page.get(ConsumerImage.Word.DROPPED) > page.get(ConsumerImage.Word.COMMITTED);
-            // The consumer raises Dropped if dropped is ahead of committed. The records in between are gone.
+            // If dropped is ahead of committed, the consumer throws DroppedException at its next call. The records in
+            // between do not exist.
             page.put(ConsumerImage.Word.COMMITTED, isDropped ? 0 : position);
             page.put(ConsumerImage.Word.READING, isDropped ? 0 : position);
             page.put(ConsumerImage.Word.DROPPED, isDropped ? position : 0);

@@ -7,8 +7,8 @@ import org.mmapqueue.segment.SegmentHeader;
 /**
  * The geometry of the ring of a copy.
  *
- * @param capacity bytes of all segment files, rounded up to whole segments; 0 for that of the queue
- * @param segmentSize bytes of a segment file, rounded down to whole pages; 0 for that of the queue
+ * @param capacity bytes of all segment files, rounded up to whole segments; 0 for the queue's own
+ * @param segmentSize bytes of a segment file, rounded down to whole pages; 0 for the queue's own
  */
 public record RingSize(long capacity, long segmentSize) {
     private static final int PAGE = 4096;
@@ -18,7 +18,7 @@ public record RingSize(long capacity, long segmentSize) {
     private static final int LARGEST_FRAME = 23;
 
     /**
-     * The facts of a queue with this ring.
+     * Returns the fixed facts of a queue with this ring.
      *
      * @throws ConfigException if a value is out of range, or a record of max_event_size does not fit
      */
@@ -56,12 +56,12 @@ public record RingSize(long capacity, long segmentSize) {
                 facts.epoch());
     }
 
-    /** The most bytes of records that a ring of a queue holds. */
+    /** The most bytes of records that the ring of a queue holds. */
     static long room(MetaFields facts) {
         return (long) facts.capacity() * (facts.segmentSize() - SegmentHeader.LENGTH);
     }
 
-    /** The bytes of files that records take. */
+    /** The bytes of segment files that records take. */
     static long files(MetaFields facts, long recordBytes) {
         long data = (long) facts.segmentSize() - SegmentHeader.LENGTH;
         return (recordBytes + data - 1) / data * facts.segmentSize();

@@ -16,8 +16,8 @@ import org.mmapqueue.segment.RecordDescriptor;
 import org.mmapqueue.segment.SegmentHeader;
 
 /**
- * Writes the segments of a new ring, one after the other, by file writes; fsyncs each. Records have no gaps between
- * them, all in one epoch. For one use; not thread-safe.
+ * Writes the segments of a new ring one after the other, by file writes, and fsyncs each. Records follow one another
+ * without gaps, all in one epoch. For one use; not thread-safe.
  */
 final class RingWriter implements Closeable {
     private static final int BLOCK = 1 << 20;
@@ -33,18 +33,18 @@ final class RingWriter implements Closeable {
     private final long firstId;
     private DataFile file;
     private long id;
-    /** The position in the segment; the segment size at its end. */
+    /** Byte of the position within the segment; the segment size at its end. */
     private int offset;
-    /** The position in the segment at which the block begins. */
+    /** Byte within the segment at which the buffered block begins. */
     private int blockStart;
 
     private long number;
     private long lastTimestamp;
 
     /**
-     * @param facts the facts of the new queue
+     * @param facts the fixed facts of the new queue
      * @param number the offset of the first record
-     * @param timestamp no record is older, in µs since 1970
+     * @param timestamp lower bound of the records' timestamps, in µs since 1970
      */
     RingWriter(Storage storage, Path directory, MetaFields facts, long number, long timestamp) {
         this.storage = storage;
@@ -106,7 +106,7 @@ final class RingWriter implements Closeable {
             done += piece;
             left -= piece;
         }
-        put(ZEROS, 0, left); // less than a word: never cut by a segment's end
+        put(ZEROS, 0, left); // less than a word: no segment's end splits it
     }
 
     /** Appends a tombstone of the least size. */
@@ -118,7 +118,9 @@ final class RingWriter implements Closeable {
         number++;
     }
 
-    /** Ends the segment with a pad: a log without records has a segment that holds the next offset. */
+    /**
+     * Ends the segment with a pad. Needed for a log without records: the segment holds the offset of the next record.
+     */
     void pad() throws IOException {
         begin();
         crc.reset();
@@ -128,7 +130,10 @@ final class RingWriter implements Closeable {
         offset = geometry.segmentSize();
     }
 
-    /** Fills the rest of the last segment with zeros, and fsyncs it and the directory. The position stays. */
+    /**
+     * Fills the rest of the last segment with zeros, and fsyncs the segment and the directory. The position does not
+     * change.
+     */
     void finish() throws IOException {
         if (file != null) {
             int end = offset;
@@ -148,7 +153,7 @@ final class RingWriter implements Closeable {
         }
     }
 
-    // Rolls at a segment's end, within a record of which this much is left; returns that.
+    // Rolls if the segment is full, within a record of which {@code left} bytes remain; returns {@code left}.
     private int room(int left) throws IOException {
         if (offset == geometry.segmentSize()) {
             roll(number, left < geometry.dataBytes() ? geometry.dataStart() + left : 0);

@@ -11,18 +11,18 @@ import org.mmapqueue.tool.scan.Hole;
 import org.mmapqueue.tool.scan.RecordScan;
 
 /**
- * The tombstones of a hole: one for each lost record, which together fill the hole. So later records keep their
- * positions, checksums and offsets, and consumers their positions.
+ * The tombstones that fill a hole, one for each lost record. Later records keep their positions, checksums and offsets,
+ * and consumers their positions.
  */
 final class Filling {
     /** A word to be stored. */
     record Word(long id, int offset, long value) {}
 
-    /** Where the first record starts in a segment, and its offset; 0 without one. */
+    /** The byte at which the first record of a segment starts, and the record's offset; 0 for none. */
     record First(int offset, long number) {}
 
     final List<Word> words = new ArrayList<>();
-    /** The first records of the segments that begin in the hole or at its beginning. */
+    /** The first records of the segments that begin inside the hole or at its start. */
     final Map<Long, First> firsts = new TreeMap<>();
 
     private final Geometry geometry;
@@ -57,7 +57,7 @@ final class Filling {
                 offset = geometry.dataStart();
                 firsts.put(id, new First(offset, hole.first + number));
             }
-            // As small as possible: the last tombstones cover the rest, up to the next anchor.
+            // Tombstones are as small as possible; the last ones cover the rest, up to the next anchor.
             long later = hole.lost - number - 1;
             int body = (int) Math.max(0, left - (Hole.LARGEST_BODY + 8L) * later - RecordDescriptor.HEADER);
             words.add(new Word(id, offset, scan.lostHeader(id, offset, hole.epoch, body)));
@@ -74,7 +74,7 @@ final class Filling {
         }
     }
 
-    // Only the pad was damaged.
+    // Replaces a damaged pad: no record is lost.
     private void pad() {
         boolean toEnd = hole.toId == hole.fromId && hole.to == geometry.segmentSize()
                 || hole.toId == hole.fromId + 1 && hole.to == geometry.dataStart();

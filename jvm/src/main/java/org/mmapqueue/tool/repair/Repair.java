@@ -24,7 +24,7 @@ import org.mmapqueue.tool.scan.WalkResult;
 import org.mmapqueue.tool.verify.Inventory;
 import org.mmapqueue.tool.verify.Survey;
 
-/** One repair: turns a survey into changes of a directory. For one use. */
+/** One repair: derives changes of a directory from a survey. For one use. */
 final class Repair {
     private static final int DEFAULT_MAX_EVENT = 1 << 20;
 
@@ -83,7 +83,7 @@ final class Repair {
         return target.resolve(survey.directory.relativize(file));
     }
 
-    // The last segment when no record is left: it has the offset of the next record.
+    // The first segment to copy: the last one when no record is left, as it has the offset of the next record.
     private long firstId() {
         return Math.max(0, Math.min(geometry.segmentOf(walk.start), lastId()));
     }
@@ -92,7 +92,7 @@ final class Repair {
         return geometry.segmentOfEnd(walk.end);
     }
 
-    /** Changes the target. The meta page comes last: an interrupted repair leaves a damaged queue. */
+    /** Changes the target. The meta page is written last: an interrupted repair leaves a damaged queue. */
     void apply(List<Filling> fillings) throws IOException {
         for (long id = firstId(); id <= lastId(); id++) {
             files.fit(target.resolve(geometry.fileName(id)), geometry.segmentSize());
@@ -183,7 +183,7 @@ final class Repair {
         }
     }
 
-    // A consumer with a position outside of the log begins with the oldest record: it skips none.
+    // A consumer with a position outside the log resumes at the oldest record, so that it skips none.
     private long resumePosition(String name, boolean damaged) {
         Probe probe = survey.probes.get(name);
         boolean lost = damaged && (probe.resumePosition != probe.position || probe.position == 0);
@@ -244,7 +244,7 @@ final class Repair {
         meta.write(storage, target);
     }
 
-    // 0: from the log start.
+    // Sets the log start for the time without a consumer; 0 for the present log start.
     private void heldFrom(MetaImage meta) {
         long stored = meta.get(MetaImage.Word.HELD_FROM);
         long held = stored < 0 || stored > walk.end ? 0 : stored;

@@ -24,8 +24,8 @@ import org.mmapqueue.tool.verify.Survey;
 import org.mmapqueue.tool.verify.Verifier;
 
 /**
- * Repairs damaged queues: they can be opened, read and written again. Whole records keep their offsets; each lost record
- * becomes a tombstone, and is reported. Thread-safe.
+ * Repairs damaged queues, so that they can be opened, read and written again. Intact records keep their offsets; each
+ * lost record becomes a tombstone, and is reported. Thread-safe.
  */
 public final class Repairer {
     private static final Storage STORAGE = DiskStorage.INSTANCE;
@@ -41,7 +41,7 @@ public final class Repairer {
      * @return the report: changes and lost records
      * @throws org.mmapqueue.errors.LockedException when a process writes the queue
      * @throws MmapQueueException when the directory has no queue, the queue is of version 1 or cannot be repaired, or the
-     *     target is not empty; the target is no queue then
+     *     target is not empty; the target does not become a queue then
      */
     public static RepairReport repair(Path directory, Path target, Progress progress) {
         return repair(directory, target, false, progress);
@@ -79,7 +79,7 @@ public final class Repairer {
      * @param directory the queue's directory
      * @param progress receives the progress of reading, in bytes of segments
      * @return the report: changes and lost records
-     * @throws org.mmapqueue.errors.LockedException when a process writes the queue, or owns a consumer of it
+     * @throws org.mmapqueue.errors.LockedException when a process writes the queue, or owns one of its consumers
      * @throws MmapQueueException when the directory has no queue, or the queue is of version 1 or cannot be repaired
      */
     public static RepairReport repairInPlace(Path directory, Progress progress) {
@@ -93,7 +93,7 @@ public final class Repairer {
      * @param resetClock whether to set timestamps that are ahead of this machine's clock to now
      * @param progress receives the progress of reading, in bytes of segments
      * @return the report: changes and lost records
-     * @throws org.mmapqueue.errors.LockedException when a process writes the queue, or owns a consumer of it
+     * @throws org.mmapqueue.errors.LockedException when a process writes the queue, or owns one of its consumers
      * @throws MmapQueueException as the other overload
      */
     public static RepairReport repairInPlace(Path directory, boolean resetClock, Progress progress) {
@@ -141,7 +141,7 @@ public final class Repairer {
         return resetClock ? withClockReset(report, target) : report;
     }
 
-    // Timestamps never decrease: while the last one is ahead of the clock, each new record gets it.
+    // Timestamps never decrease: while the last one is ahead of the clock, each new record would get it.
     private static RepairReport withClockReset(RepairReport report, Path target) throws IOException {
         Instant now = Instant.now();
         long micros = ChronoUnit.MICROS.between(Instant.EPOCH, now);
@@ -151,7 +151,7 @@ public final class Repairer {
         return new RepairReport(report.path(), report.before(), List.copyOf(actions), report.lost());
     }
 
-    /** Changes the timestamps of a whole queue; returns how many records changed. */
+    /** Changes the timestamps of a whole queue; returns the number of changed records. */
     public static long restamp(Path target, LongUnaryOperator stamps) throws IOException {
         long changed;
         try (Survey whole = new Survey(STORAGE, target, Progress.NONE)) {

@@ -14,8 +14,8 @@ import org.mmapqueue.tool.scan.Slots;
 import org.mmapqueue.tool.verify.Survey;
 
 /**
- * Changes the timestamps of a whole queue. Offsets, positions and payloads stay. An interruption damages the records with
- * a stored timestamp and without a stored header. For one use.
+ * Changes the timestamps of a whole queue. Offsets, positions and payloads do not change. An interruption damages
+ * records of which the timestamp was stored, but not the header with the new checksum. For one use.
  */
 final class Restamping {
     private final Survey survey;
@@ -24,11 +24,11 @@ final class Restamping {
     private final RecordScan scan;
     private final RingCopy files;
     private final LongUnaryOperator stamps;
-    /** Words to store: by segment id, then by position in the segment. */
+    /** Words to store, by segment id, then by byte in the segment. */
     private final Map<Long, Map<Integer, Long>> words = new TreeMap<>();
 
     /**
-     * Changes nothing yet.
+     * Plans the changes, and makes none yet.
      *
      * @param survey the survey of the queue
      * @param stamps maps an old timestamp to the new one, both in µs since 1970; must not decrease
@@ -42,7 +42,7 @@ final class Restamping {
         this.stamps = stamps;
     }
 
-    /** Changes the timestamps; returns how many records changed. */
+    /** Changes the timestamps; returns the number of changed records. */
     long run() throws IOException {
         long changed = 0;
         Slot slot = enter(geometry.segmentOf(survey.walk.start));
@@ -99,7 +99,7 @@ final class Restamping {
         words.computeIfAbsent(id, key -> new TreeMap<>()).put(offset, word);
     }
 
-    // One fsync for each segment.
+    // Stores the words, with one fsync for each segment.
     private void store() throws IOException {
         for (Map.Entry<Long, Map<Integer, Long>> each : words.entrySet()) {
             files.storeWords(slots.get(each.getKey()).path(), each.getValue());

@@ -9,7 +9,7 @@ import java.util.Map;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
 
-/** Copies, creates, resizes and changes the files of a queue under repair; fsyncs each. No state. */
+/** Copies, creates, resizes and changes the files of a queue under repair, and fsyncs each. Has no state. */
 final class RingCopy {
     private static final int BLOCK = 1 << 20;
     private static final String ASIDE = ".new";
@@ -20,7 +20,7 @@ final class RingCopy {
         this.storage = storage;
     }
 
-    /** Copies {@code size} bytes of a file; zeros after its end. */
+    /** Copies {@code size} bytes of a file, with zeros after its end. */
     void copy(Path from, Path to, long size) throws IOException {
         Path aside = to.resolveSibling(to.getFileName() + ASIDE);
         ByteBuffer block = ByteBuffer.allocate((int) Math.min(BLOCK, size));
@@ -39,7 +39,7 @@ final class RingCopy {
         storage.rename(aside, to);
     }
 
-    /** Gives a segment file this length; creates it if it is missing. */
+    /** Sets the length of a segment file; creates the file if it is missing. */
     void fit(Path path, long size) throws IOException {
         if (!Files.exists(path)) {
             try (DataFile file = storage.open(path, Storage.Mode.CREATE)) {
@@ -69,7 +69,7 @@ final class RingCopy {
         }
     }
 
-    /** A word in the byte order of the format. */
+    /** A word in the byte order of the on-disk format. */
     static ByteBuffer word(long value) {
         return ByteBuffer.allocate(Long.BYTES).order(ByteOrder.LITTLE_ENDIAN).putLong(0, value);
     }

@@ -16,7 +16,7 @@ import java.nio.file.Path;
 public record CopyReport(
         String path, long records, long firstOffset, long endOffset, int segmentSize, int capacity, long leftOut) {
 
-    /** The same report of a directory that the copy was moved to. */
+    /** Returns the same report for a directory that the copy was moved to. */
     public CopyReport at(Path directory) {
         return new CopyReport(directory.toString(), records, firstOffset, endOffset, segmentSize, capacity, leftOut);
     }

@@ -5,12 +5,12 @@ import java.util.Locale;
 /**
  * An irregularity in a queue directory. Immutable.
  *
- * @param kind its kind
+ * @param kind the kind
  * @param file the path of the file
  * @param position the position in the file, in bytes
  * @param detail the value found there, and the expected one
- * @param firstLost the offset of the first record that it costs
- * @param lastLost the offset of the last one; below {@code firstLost} when it costs none
+ * @param firstLost the offset of the first lost record
+ * @param lastLost the offset of the last lost record; below {@code firstLost} when no record is lost
  * @param exact whether these offsets are exact; if not, at most these records are lost
  */
 public record Finding(
@@ -18,7 +18,7 @@ public record Finding(
 
     /** The kind of a finding. */
     public enum Kind {
-        /** An unclean end, which the next open cuts. No damage. */
+        /** An unclean shutdown, which the next open recovers. No damage. */
         TORN,
         /** Damage: a stored value is not the written one. */
         CORRUPT,
@@ -26,12 +26,12 @@ public record Finding(
         ORPHANED
     }
 
-    /** A finding that costs no record. */
+    /** Makes a finding without lost records. */
     public static Finding of(Kind kind, Object file, long position, String detail) {
         return new Finding(kind, file.toString(), position, detail, 0, -1, true);
     }
 
-    /** The number of records that it costs, or the most. */
+    /** The number of lost records, or their upper bound. */
     public long lost() {
         return lastLost - firstLost + 1;
     }

@@ -3,13 +3,13 @@ package org.mmapqueue.tool.report;
 /** Receives the progress of a tool, in the thread that runs the tool. */
 @FunctionalInterface
 public interface Progress {
-    /** Ignores the progress. */
+    /** Ignores progress. */
     Progress NONE = (done, total) -> {};
 
     /**
      * Called several times, the last time with {@code done == total}.
      *
-     * @param done bytes that were read
+     * @param done bytes read so far
      * @param total bytes to read
      */
     void at(long done, long total);

@@ -8,6 +8,6 @@ import java.util.List;
  * @param path the directory of the repaired queue
  * @param before the report before the repair
  * @param actions the changes, a line for each
- * @param lost the findings that cost records; empty when no record is lost
+ * @param lost the findings with lost records; empty when no record is lost
  */
 public record RepairReport(String path, VerifyReport before, List<String> actions, List<Finding> lost) {}

@@ -8,7 +8,7 @@ import java.util.List;
  * @param path the directory
  * @param version the format version; 0 when it cannot be read
  * @param clean whether the last writer closed the queue
- * @param records the number of whole records
+ * @param records the number of intact records
  * @param payloadBytes bytes of their payloads
  * @param firstOffset the log start: the offset of the oldest record
  * @param endOffset the log end: the offset of the next record
@@ -28,12 +28,12 @@ public record VerifyReport(
         List<ConsumerState> consumers,
         List<Finding> findings) {
 
-    /** Whether no finding is damage. An unclean end and orphaned files are none. */
+    /** Whether no finding is damage; an unclean shutdown and orphaned files are not damage. */
     public boolean isWhole() {
         return findings.stream().noneMatch(each -> each.kind() == Finding.Kind.CORRUPT);
     }
 
-    /** The number of lost records, or the most. */
+    /** The number of lost records, or their upper bound. */
     public long lost() {
         return findings.stream().mapToLong(each -> Math.max(0, each.lost())).sum();
     }

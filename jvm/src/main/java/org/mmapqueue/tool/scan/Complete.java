@@ -1,20 +1,21 @@
 package org.mmapqueue.tool.scan;
 
 /**
- * The end of the last whole batch of a walk: the records of a batch count only with its last record. Not thread-safe.
+ * Tracks the end of the last complete batch of a walk: the records of a batch count only if its last record exists. Not
+ * thread-safe.
  */
 final class Complete {
-    /** The end of the last record that is in no batch, or in a whole one; the records up to it. */
+    /** The end of the last record that is in no batch, or in a complete one; and the counts of records up to it. */
     private long end;
 
     private long records;
     private long bytes;
-    /** Records after it, tombstones included. */
+    /** Number of records after that end, tombstones included. */
     private long pending;
 
     private boolean inBatch;
 
-    /** All records up to here count. */
+    /** Counts all records up to this position. */
     void at(long position, WalkResult found) {
         end = position;
         records = found.records;
@@ -23,7 +24,7 @@ final class Complete {
         inBatch = false;
     }
 
-    /** A record ends here; its batch continues or not. */
+    /** Notes the end of a record, and whether its batch continues. */
     void record(long position, boolean batchContinues, WalkResult found) {
         pending++;
         inBatch = batchContinues;
@@ -32,7 +33,7 @@ final class Complete {
         }
     }
 
-    /** An unfinished batch counts as finished. */
+    /** Counts an unfinished batch as complete. */
     void breakBatch() {
         inBatch = false;
     }
@@ -42,7 +43,7 @@ final class Complete {
         return inBatch ? end : position;
     }
 
-    /** Subtracts the records after the last whole batch; returns how many. */
+    /** Subtracts the records after the last complete batch; returns their number. */
     long cut(WalkResult found) {
         found.records = records;
         found.payloadBytes = bytes;

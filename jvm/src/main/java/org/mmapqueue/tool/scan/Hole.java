@@ -5,21 +5,21 @@ import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.RecordDescriptor;
 
-/** A range of the log in which all records are lost: none is whole, or none has a known offset. */
+/** A range of the log in which all records are lost: none is intact, or none has a known offset. */
 public final class Hole {
     /** The most bytes that a tombstone covers after its header. */
     public static final int LARGEST_BODY = RecordDescriptor.MAX_LENGTH & -RecordDescriptor.HEADER;
 
-    /** Where the first lost record began: segment, and position in it. */
+    /** The start of the first lost record: segment id, and byte in the segment. */
     public final long fromId;
 
     public final int from;
-    /** Where the log continues. */
+    /** The position at which the log continues. */
     public final long toId;
 
     public final int to;
     public final long epoch;
-    /** Whether the header at its beginning, whatever its checksum, is of one record that fills the hole. */
+    /** Whether the header at the start, with a wrong checksum, describes one record that fills the hole exactly. */
     final boolean single;
 
     public final Path file;
@@ -41,7 +41,7 @@ public final class Hole {
         this.fault = fault;
     }
 
-    /** The position where the log continues. */
+    /** The absolute position at which the log continues. */
     long toPosition(Geometry geometry) {
         return geometry.position(toId, to == geometry.dataStart() ? 0 : to);
     }
@@ -51,7 +51,7 @@ public final class Hole {
         return (toId - fromId) * geometry.dataBytes() + to - from;
     }
 
-    /** The fewest records that fit; 0 when it may have been a pad. */
+    /** The fewest records that fit; 0 when the hole may have been a pad. */
     long least(Geometry geometry) {
         boolean mayBePad = toId == fromId && to == geometry.segmentSize();
         long most = LARGEST_BODY + (long) RecordDescriptor.HEADER;

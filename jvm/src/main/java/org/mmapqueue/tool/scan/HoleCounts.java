@@ -4,11 +4,11 @@ import java.util.List;
 import org.mmapqueue.segment.Geometry;
 
 /**
- * Bounds on the records lost in each of several holes: the fewest and the most that fit into their bytes. A known total
- * narrows them. Immutable.
+ * Bounds on the number of records lost in each of several holes: the fewest and the most that fit into the hole's
+ * bytes. A known total narrows the bounds. Immutable.
  */
 final class HoleCounts {
-    /** Sums over the first i holes. */
+    /** Prefix sums: of the first i holes. */
     private final long[] least;
 
     private final long[] most;
@@ -26,48 +26,48 @@ final class HoleCounts {
         }
     }
 
-    /** Counts a hole that one header describes as one record. */
+    /** Counts a hole as one record where a header describes one record that fills it. */
     static HoleCounts of(List<Hole> holes, Geometry geometry) {
         return new HoleCounts(holes, geometry, true);
     }
 
-    /** As {@link #of(List, Geometry)}, or by the bytes alone if the former does not allow this total. */
+    /** As {@link #of(List, Geometry)}; by the bytes alone if the headers contradict this total. */
     static HoleCounts of(List<Hole> holes, Geometry geometry, long lost) {
         HoleCounts counts = of(holes, geometry);
         return counts.allow(lost) ? counts : new HoleCounts(holes, geometry, false);
     }
 
-    /** Whether this many records can have been lost in all holes. */
+    /** Whether this number of records can have been lost in all holes together. */
     boolean allow(long lost) {
         return lost >= least[last] && lost <= most[last];
     }
 
-    /** The allowed total nearest to this one. */
+    /** The possible total that is nearest to this number. */
     long nearest(long lost) {
         return Math.max(least[last], Math.min(lost, most[last]));
     }
 
-    /** The fewest that were lost in the first {@code count} holes. */
+    /** The fewest records that were lost in the first {@code count} holes. */
     long least(int count) {
         return least[count];
     }
 
-    /** The most that were lost in the first {@code count} holes. */
+    /** The most records that were lost in the first {@code count} holes. */
     long most(int count) {
         return most[count];
     }
 
-    /** The fewest that were lost in the first {@code count} holes, given the total. */
+    /** The fewest records that were lost in the first {@code count} holes, given the total. */
     long least(int count, long lost) {
         return Math.max(least[count], lost - (most[last] - most[count]));
     }
 
-    /** Whether the total determines how many were lost in the first {@code count} holes. */
+    /** Whether the total determines the number of records lost in the first {@code count} holes. */
     boolean isKnown(int count, long lost) {
         return least(count, lost) == Math.min(most[count], lost - (least[last] - least[count]));
     }
 
-    /** The first hole with a count that its bytes do not determine; the number of holes without one. */
+    /** The first hole with a count that its bytes do not determine; the number of holes if all are determined. */
     int firstOpen() {
         int i = 0;
         while (i < last && isFixed(i)) {
@@ -76,7 +76,7 @@ final class HoleCounts {
         return i;
     }
 
-    /** The last such hole; -1 without one. */
+    /** The last such hole; -1 if all are determined. */
     int lastOpen() {
         int i = last - 1;
         while (i >= 0 && isFixed(i)) {

@@ -20,7 +20,7 @@ public final class LogRecords {
     private int header;
     private byte[] payload = new byte[0];
 
-    /** @param walk the result of a walk that has found no damage */
+    /** @param walk the result of a walk that found no damage */
     public LogRecords(Slots slots, MetaFields facts, WalkResult walk) {
         this.slots = slots;
         this.geometry = slots.geometry();
@@ -77,33 +77,33 @@ public final class LogRecords {
         return number;
     }
 
-    /** Its length and flags, as stored. */
+    /** Length and flags of the record, as stored. */
     public int header() {
         return header;
     }
 
-    /** Whether it is a tombstone. */
+    /** Whether the record is a tombstone. */
     public boolean isLost() {
         return (header & RecordDescriptor.CONTROL) != 0;
     }
 
-    /** Its timestamp in µs since 1970; 0 for none. */
+    /** The record's timestamp in µs since 1970; 0 for none. */
     public long timestamp() {
         return scan.timestamp;
     }
 
-    /** The bytes that the log has been read over so far. */
+    /** Number of bytes of the log that were read so far. */
     public long bytesRead() {
         return slot == null ? 0 : geometry.position(slot.id(), offset) - walk.start;
     }
 
-    /** An array that begins with the payload; the next call overwrites it. */
+    /** Reads the payload into an array that begins with it; the next call overwrites the array. */
     public byte[] payload() throws IOException {
         int length = RecordDescriptor.length(header);
         if (payload.length < length) {
             payload = new byte[Math.max(length, 2 * payload.length)];
         }
-        // The timestamp is a word of its own: it is never cut by a segment's end.
+        // The timestamp is one aligned word, so no segment's end splits it.
         Slot at = slots.get(from.id());
         int position = begin + RecordDescriptor.HEADER;
         int stamp = (header & RecordDescriptor.TIMESTAMPED) != 0 ? Long.BYTES : 0;

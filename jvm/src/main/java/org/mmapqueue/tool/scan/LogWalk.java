@@ -10,8 +10,8 @@ import org.mmapqueue.segment.SegmentHeader;
 import org.mmapqueue.tool.report.Progress;
 
 /**
- * Reads a log from its first segment to its end, with each header and checksum. After a fault it continues at the next
- * whole record or segment header. For one use by one thread.
+ * Reads a log from its first segment to its end, and checks each header and checksum. After a fault it continues at the
+ * next intact record or segment header. For one use by one thread.
  */
 public final class LogWalk {
     private static final int BASE_INDEX = 40;
@@ -35,7 +35,7 @@ public final class LogWalk {
     private long begin;
     private boolean endIsLost;
     private final Complete complete = new Complete();
-    /** Counted records of the unfinished batch at the log end. */
+    /** Records of the unfinished batch at the log end, which were counted before. */
     private long cut;
 
     private boolean passedPad;
@@ -84,7 +84,7 @@ public final class LogWalk {
         return geometry.position(slot.id(), offset == geometry.dataStart() ? 0 : offset);
     }
 
-    // Nothing was ever pushed; or none of it was fsynced and is whole.
+    // Whether the log is empty: nothing was ever pushed, or nothing that was pushed is durable and intact.
     private boolean isEmpty() {
         boolean nothing = range.firstId() == 0
                 && slot.header() == null
@@ -154,7 +154,7 @@ public final class LogWalk {
     }
 
     private boolean finish() {
-        if (endIsLost) { // No open will cut the batch, and its offsets were in use.
+        if (endIsLost) { // no open will cut the batch, and its offsets may have been read
             complete.breakBatch();
         }
         found.end = complete.end(position());
@@ -168,7 +168,7 @@ public final class LogWalk {
     private boolean continuesPastEnd() throws IOException {
         if (offset == geometry.segmentSize()) {
             Slot next = slots.get(slot.id() + 1);
-            // A header alone says nothing: it is written before the first record is.
+            // A segment header proves nothing by itself: it is written before the first record is.
             if (next.header() == null
                     || next.header().epoch() < epoch
                     || next.fault() != null
@@ -276,13 +276,13 @@ public final class LogWalk {
         return true;
     }
 
-    // Moves to the end of a record, through the segments that it spans.
+    // Moves to the end of a record, past the segments that it spans.
     private void moveOn(long id, int endOffset) throws IOException {
         moveThrough(id, endOffset);
         probes.pass(position(), numbers);
     }
 
-    /** Checks the header of the next segment of the log: it must say where the first record starts. */
+    /** Checks the header of the next segment of the log, which must agree on the start of the first record. */
     private void enter(Slot entered, int first) throws IOException {
         length(entered);
         SegmentHeader header = entered.header();
@@ -350,8 +350,9 @@ public final class LogWalk {
         return true;
     }
 
-    // Null at the log end. If a stored log end is lost, a fault is the log end only if all bytes after it are zero: no
-    // open will cut later records, and other records must not get their offsets.
+    // The next readable position after a fault; null at the log end. If a stored log end is lost, a fault is the log
+    // end only if all bytes after it are zero: no open will cut later records, and no other records must get their
+    // offsets.
     private Resync.LogPosition pastEnd() throws IOException {
         if (!endIsLost) {
             return null;
@@ -363,7 +364,7 @@ public final class LogWalk {
         return next.position(geometry) <= position() ? null : next;
     }
 
-    // Records up to the next position are lost. No record spans two epochs, so no hole does.
+    // Notes that records up to the next position are lost. No record spans two epochs, so no hole does.
     private void hole(Resync.LogPosition next, Path file, Mismatch what) throws IOException {
         if (next.epoch() != epoch) {
             long begins = resync.beginning(next, offset == geometry.dataStart() ? slot.id() - 1 : slot.id());

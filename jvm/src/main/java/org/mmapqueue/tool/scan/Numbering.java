@@ -10,36 +10,37 @@ import org.mmapqueue.segment.Geometry;
 /**
  * Computes the offsets of records, and the lost records of holes.
  *
- * <p>An anchor is a position with a stored offset: a segment's header, the end of a closed log. Records are counted from
- * one anchor to the next; missing ones were lost in the holes between. A record keeps its offset if only one offset fits.
- * If several fit, the record counts as lost, too: no offset that was in use ever means another record. Not thread-safe.
+ * <p>An anchor is a position with a stored offset: a segment's header, or the end of a closed log. Records are counted
+ * from one anchor to the next; the difference was lost in the holes between. A record keeps its offset if only one
+ * offset is possible. If several are possible, the record counts as lost, too: an offset that was in use must never
+ * refer to another record. Not thread-safe.
  */
 final class Numbering {
-    /** Receives an offset when it is known. */
+    /** Receives an offset once it is known. */
     interface Numbered {
         void number(long number);
     }
 
     private record Waiting(long before, int holes, Numbered target) {}
 
-    /** A hole, and the counts before it: offsets since the anchor; whole records and their bytes in all. */
+    /** A hole, and the counts before it: offsets since the anchor; intact records and their bytes since the start. */
     private record Counted(Hole hole, long before, long records, long bytes) {}
 
     private final Geometry geometry;
     private final WalkResult found;
     private final List<Waiting> waiting = new ArrayList<>();
     private final List<Counted> holes = new ArrayList<>();
-    /** Epochs, by the segment in which each begins. */
+    /** Epochs by the segment in which each begins. */
     private final TreeMap<Long, Long> epochs = new TreeMap<>();
     /** The offset at the last anchor; -1 before the first one. */
     private long base;
-    /** Records since then, tombstones included. */
+    /** Number of records since that anchor, tombstones included. */
     private long count;
 
     /**
-     * Begins at a position.
+     * Starts at a position.
      *
-     * @param base the offset there; -1 when unknown
+     * @param base the offset at that position; -1 when unknown
      * @param found receives the holes, and the lost records
      */
     Numbering(long base, Geometry geometry, WalkResult found) {
@@ -52,7 +53,7 @@ final class Numbering {
         count++;
     }
 
-    /** The epoch begins with this segment. */
+    /** Notes that an epoch begins with this segment. */
     void epoch(long segmentId, long epoch) {
         epochs.put(segmentId, epoch);
     }
@@ -61,7 +62,7 @@ final class Numbering {
         holes.add(new Counted(hole, count, found.records, found.payloadBytes));
     }
 
-    /** Passes the offset of the next record to a target, now or when it is known. */
+    /** Passes the offset of the next record to a target, now or once it is known. */
     void whenKnown(Numbered target) {
         if (base >= 0 && holes.isEmpty()) {
             target.number(base + count);
@@ -75,10 +76,10 @@ final class Numbering {
     }
 
     /**
-     * The current position is an anchor.
+     * Notes that the present position is an anchor.
      *
      * @param number the stored offset
-     * @return the counted offset; another one than {@code number} is a contradiction
+     * @return the counted offset; if it differs from {@code number}, headers contradict each other
      */
     long anchor(long number) {
         long counted = base >= 0 ? between(number) : backwards(number);
@@ -87,13 +88,14 @@ final class Numbering {
         return counted;
     }
 
-    /** Whether the current position can have this offset: the holes can hold the missing records. */
+    /** Whether the present position can have this offset: the holes can hold the missing records. */
     boolean allows(long number) {
         return base < 0
                 || HoleCounts.of(plain(), geometry, number - base - count).allow(number - base - count);
     }
 
-    // Both anchors are known. Records between two holes have known offsets if only one split of the lost ones fits.
+    // Assigns offsets between two known anchors. Records between two holes have known offsets if only one distribution
+    // of the lost records is possible.
     private long between(long number) {
         long missing = number - base - count;
         HoleCounts counts = HoleCounts.of(plain(), geometry, missing);
@@ -110,7 +112,8 @@ final class Numbering {
         return base + count + lost;
     }
 
-    // Only the later anchor is known. The log starts after the last hole with an unknown number of lost records.
+    // Assigns offsets backwards from the first known anchor. The log starts after the last hole with an unknown number
+    // of lost records.
     private long backwards(long number) {
         HoleCounts counts = HoleCounts.of(plain(), geometry);
         int all = holes.size();
@@ -138,10 +141,10 @@ final class Numbering {
     }
 
     /**
-     * The log ends here, without another anchor.
+     * Notes that the log ends without another anchor.
      *
      * @param end the position of the log end
-     * @param cut records that were counted and are after it
+     * @param cut number of counted records after the log end
      * @return the offset of the log end
      */
     long end(long end, long cut) {
@@ -149,7 +152,7 @@ final class Numbering {
         HoleCounts counts = HoleCounts.of(plain(), geometry);
         int all = holes.size();
         if (base < 0) {
-            // No anchor at all: each record gets an offset that was never in use.
+            // No anchor at all: each record gets an offset that cannot have been in use.
             base = (geometry.segmentOfEnd(end) + 1) * (geometry.dataBytes() / Long.BYTES);
             for (int i = 0; i < all; i++) {
                 assign(i, i, counts::most, false);
@@ -204,7 +207,7 @@ final class Numbering {
         merge(from, to, toId, toOffset, number, lost, exact, records);
     }
 
-    // One hole for all of a range, or one for each epoch: no tombstone spans two epochs.
+    // Makes one hole of a range, or one for each epoch: no tombstone spans two epochs.
     private void merge(int from, int to, long toId, int toOffset, long number, long lost, boolean exact, long whole) {
         Hole first = holes.get(from).hole;
         for (Counted each : holes.subList(from + 1, to + 1)) {

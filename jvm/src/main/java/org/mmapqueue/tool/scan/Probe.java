@@ -4,7 +4,7 @@ package org.mmapqueue.tool.scan;
 public final class Probe {
     /** The stored position. */
     public final long position;
-    /** Where the next record begins from there on: the stored position if a record ends there. */
+    /** The position at which the next record begins: the stored position, if a record ends there. */
     public long resumePosition = -1;
     /** The offset of that record. */
     public long resumeOffset = -1;
@@ -13,13 +13,13 @@ public final class Probe {
         this.position = position;
     }
 
-    /** Moves it to a record. */
+    /** Resolves the cursor to a record. */
     void moveTo(long position, long offset) {
         resumePosition = position;
         resumeOffset = offset;
     }
 
-    /** Whether the walk has reached it. */
+    /** Whether the walk has reached the cursor. */
     public boolean isFound() {
         return resumePosition >= 0;
     }

@@ -12,7 +12,7 @@ final class Probes {
         this.all = all;
     }
 
-    /** A record ends at this position: earlier cursors resume here. */
+    /** Notes that a record ends at this position: cursors before it resume there. */
     void pass(long position, Numbering numbers) {
         while (next < all.size() && all.get(next).position <= position) {
             Probe probe = all.get(next++);
@@ -21,7 +21,7 @@ final class Probes {
         }
     }
 
-    /** Moves cursors within a hole to the next record, and cursors before the log start to it. */
+    /** Moves cursors inside a hole to the next record, and cursors before the log start to the log start. */
     void leave(WalkResult walk, Geometry geometry) {
         for (Probe each : all.subList(0, next)) {
             if (each.resumePosition < walk.start) {

@@ -11,8 +11,8 @@ public final class RebuiltHeader implements Numbering.Numbered {
     /**
      * Makes a header.
      *
-     * @param first where the first record starts; 0 or the segment's size without one
-     * @param timestamp the least timestamp of records that start in the segment, in µs since 1970
+     * @param first the byte at which the first record starts; 0 or the segment's size for none
+     * @param timestamp lower bound of the timestamps of records that start in the segment, in µs since 1970
      */
     RebuiltHeader(long id, long epoch, int first, long timestamp) {
         this.id = id;
@@ -21,7 +21,9 @@ public final class RebuiltHeader implements Numbering.Numbered {
         this.timestamp = timestamp;
     }
 
-    /** The header of the same segment if the log starts at a position in it, after lost records. */
+    /**
+     * Returns the header of this segment for a log that starts at a position within the segment, after lost records.
+     */
     RebuiltHeader beginsAt(int offset, long number) {
         RebuiltHeader later = new RebuiltHeader(id, epoch, offset, timestamp);
         later.baseIndex = number;

@@ -10,27 +10,27 @@ import org.mmapqueue.segment.RecordChecksum;
 import org.mmapqueue.segment.RecordDescriptor;
 
 /**
- * Reads and verifies the record at one position of the log. Its memory is of fixed size, whatever a length field says.
- * Not thread-safe.
+ * Reads and verifies the record at one position of the log. Uses a fixed amount of memory, whatever a length field
+ * says. Not thread-safe.
  */
 public final class RecordScan {
     private static final int EPOCH_BITS = 27;
     private static final int CHUNK = 64 * 1024;
 
-    /** What is at a position. */
+    /** What was found at a position. */
     public enum Kind {
-        /** A whole record. */
+        /** An intact record. */
         RECORD,
-        /** A tombstone: a repair has put it where a record was lost. */
+        /** A tombstone, which a repair stores in place of a lost record. */
         LOST,
         /** A pad: the log continues in the next segment. */
         PAD,
-        /** Nothing yet. */
+        /** Nothing is published. */
         NOTHING,
-        /** No record: {@link #fault} says why. */
+        /** No valid record; {@link #fault} says why. */
         BAD;
 
-        /** Whether the log continues at its end. */
+        /** Whether the log continues after it. */
         boolean isWhole() {
             return this == RECORD || this == LOST || this == PAD;
         }
@@ -43,7 +43,7 @@ public final class RecordScan {
     private final byte[] chunk = new byte[CHUNK];
     private final int maxLength;
 
-    /** Of the record that was found: length of the payload, timestamp, position of its end. */
+    /** Of the record found: length of the payload, timestamp, position of the end. */
     int length;
 
     public long timestamp;
@@ -58,7 +58,7 @@ public final class RecordScan {
 
     public int foundChecksum;
 
-    /** The fault of a BAD position, and its file. */
+    /** The fault of a BAD position, and the file with the fault. */
     Mismatch fault;
 
     Path faultFile;
@@ -70,7 +70,7 @@ public final class RecordScan {
         this.maxLength = facts.maxEventSize();
     }
 
-    /** Reads the record at a position, in a segment of this epoch. */
+    /** Reads the record at a position of a segment of this epoch. */
     public Kind look(Slot slot, int offset, long epoch) throws IOException {
         if (slot.bytes() == null) {
             return bad(slot.path(), slot.fault());
@@ -150,7 +150,8 @@ public final class RecordScan {
         return true;
     }
 
-    // A damaged segment header does not make the record bad: the record's own checksum decides.
+    // Whether a record continues in this segment. A damaged segment header does not make the record bad: the record's
+    // own checksum decides.
     private boolean continues(Slot next, long epoch) {
         if (next.bytes() == null) {
             bad(next.path(), next.fault());
@@ -197,9 +198,9 @@ public final class RecordScan {
     }
 
     /**
-     * Whether the header at a position, whatever its checksum, is of one record that ends at another position.
+     * Whether the header at a position, with a wrong checksum, describes one record that ends at another position.
      *
-     * @param newest the latest timestamp before it, in µs since 1970: a record never has an older one
+     * @param newest the latest timestamp before it, in µs since 1970; no record has an older one
      */
     boolean leads(Slot slot, int offset, long toId, int to, long newest) throws IOException {
         long word = slot.bytes() == null ? 0 : slot.bytes().getLong(offset);
@@ -221,7 +222,7 @@ public final class RecordScan {
                 == geometry.position(toId, to == geometry.dataStart() ? 0 : to);
     }
 
-    /** The header of the whole record at a position, with another timestamp. */
+    /** The header that the intact record at a position gets with another timestamp. */
     public long restamped(Slot slot, int offset, long epoch, long stamp) throws IOException {
         int header = RecordDescriptor.lengthAndFlags(slot.bytes().getLong(offset));
         length = RecordDescriptor.length(header);

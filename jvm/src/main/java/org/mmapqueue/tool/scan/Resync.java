@@ -7,7 +7,7 @@ import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentHeader;
 
 /**
- * Finds the position after a fault where the log can be read again: a whole record, pad or segment header. Not
+ * Finds the next position after a fault at which the log is readable: an intact record, pad or segment header. Not
  * thread-safe.
  */
 final class Resync {
@@ -16,7 +16,7 @@ final class Resync {
     private final Geometry geometry;
     private final RecordScan scan;
 
-    /** A position where a record begins or the log ends, and the epoch of its segment. */
+    /** A position at which a record begins or the log ends, and the epoch of its segment. */
     record LogPosition(long id, int offset, long epoch) {
         long position(Geometry geometry) {
             return geometry.position(id, offset == geometry.dataStart() ? 0 : offset);
@@ -31,14 +31,14 @@ final class Resync {
     }
 
     /**
-     * The next readable position after a fault.
+     * Returns the next readable position after a fault.
      *
      * @param id the segment of the fault
-     * @param from the fault's position in it
+     * @param from the byte of the fault in that segment
      * @param epoch the segment's epoch
      * @param end the log end; Long.MAX_VALUE when unknown
      * @param begin the log does not end before this position
-     * @return the position; the log end without one
+     * @return the position; the log end if none exists
      */
     LogPosition after(long id, int from, long epoch, long end, long begin) throws IOException {
         long limit = end != Long.MAX_VALUE ? end : Math.max(begin, geometry.position(id, from));
@@ -66,7 +66,10 @@ final class Resync {
         return atEnd;
     }
 
-    /** The end of the last bytes that are not zero, in this segment or later ones of the log; without any, {@code from}. */
+    /**
+     * The end of the last bytes that are not zero, in this segment or later ones of the log; {@code from} if all are
+     * zero.
+     */
     LogPosition lastBytes(long id, int from, long epoch) throws IOException {
         for (long at = range.lastId(); at >= id; at--) {
             Slot each = slots.get(at);
@@ -84,8 +87,8 @@ final class Resync {
     }
 
     /**
-     * Whether a segment holds only a part of a record that begins before it, and the log continues after it. Such a
-     * segment does not say in which later one the record ends.
+     * Whether a segment holds nothing but the middle of a record that begins before it, while the log continues after
+     * it. The header of such a segment does not tell in which later segment the record ends.
      */
     boolean isRestOnly(Slot slot, long end, long begin) throws IOException {
         long after = geometry.position(slot.id() + 1, 0);
@@ -98,7 +101,7 @@ final class Resync {
         return follows || end != Long.MAX_VALUE || after < begin;
     }
 
-    /** Where the first record begins, if the header of the log's first segment is damaged. */
+    /** The byte at which the first record begins, if the header of the log's first segment is damaged. */
     LogPosition first(Slot slot, long end, long begin) throws IOException {
         long epoch = firstEpoch(slot);
         if (slot.id() == 0) {
@@ -124,10 +127,10 @@ final class Resync {
     }
 
     /**
-     * The segment in which the epoch of a position begins: the position's own segment; or, if that one begins with the
-     * rest of a record, the one before it, which is lost.
+     * Returns the segment in which the epoch of a position begins: the position's own segment; or, if that one begins
+     * with the rest of a record, the previous segment, which is lost.
      *
-     * @param previous the last segment of the epoch before
+     * @param previous the last segment of the previous epoch
      */
     long beginning(LogPosition from, long previous) throws IOException {
         SegmentHeader header = slots.get(from.id()).header();
@@ -135,7 +138,7 @@ final class Resync {
         return isRest && from.id() - 1 > previous ? from.id() - 1 : from.id();
     }
 
-    /** The epoch of a segment with a damaged header: the one with which its first record is whole. */
+    /** The epoch of a segment with a damaged header: the one that makes the checksum of its first record right. */
     long epochOf(Slot damaged, long before) throws IOException {
         for (long each : epochs(damaged, before)) {
             if (scan.look(damaged, geometry.dataStart(), each).isWhole()) {
@@ -159,7 +162,7 @@ final class Resync {
         return all;
     }
 
-    // The epoch in the damaged header if it is possible; else that of the next segment.
+    // The epoch in the damaged header if it is possible; otherwise that of the next segment.
     private long firstEpoch(Slot slot) throws IOException {
         Slot next = slots.get(slot.id() + 1);
         long most =

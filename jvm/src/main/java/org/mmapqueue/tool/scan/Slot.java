@@ -6,18 +6,18 @@ import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.segment.SegmentHeader;
 
 /**
- * The file of a segment, as found.
+ * The file of a segment, as it was found.
  *
  * @param id the segment's id
  * @param path the file
- * @param bytes the file's content; null without a file
+ * @param bytes the file's content; null if the file is missing
  * @param header the header; null if it is damaged, or of another queue or segment
- * @param fault the fault of the file's length or header; null without one
+ * @param fault the fault of the file's length or header; null for none
  * @param isEmpty whether the header is all zeros
  */
 public record Slot(long id, Path path, SegmentBytes bytes, SegmentHeader header, Mismatch fault, boolean isEmpty) {
 
-    /** The position of the first word other than 0, from a position on; {@code end} without one. */
+    /** The position of the first word other than 0 from a position on; {@code end} if all are 0. */
     int firstNonZero(int from, int end) throws IOException {
         int at = bytes == null ? end : from;
         while (at < end && bytes.getLong(at) == 0) {

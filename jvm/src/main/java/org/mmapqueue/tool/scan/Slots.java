@@ -13,7 +13,7 @@ import org.mmapqueue.io.Storage;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentHeader;
 
-/** The segment files of a directory by segment id. Keeps those used last open. Not thread-safe. */
+/** The segment files of a directory by segment id. Keeps the files used last open. Not thread-safe. */
 public final class Slots implements Closeable {
     private static final int MOST_OPEN = 8;
 

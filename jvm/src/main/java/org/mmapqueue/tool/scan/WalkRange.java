@@ -5,13 +5,13 @@ import org.mmapqueue.meta.MetaFields;
 /**
  * The part of a log to walk.
  *
- * @param facts the queue's facts
+ * @param facts the queue's fixed facts
  * @param firstId the first segment
  * @param lastId the last segment
- * @param begin a fault before this position is damage; at or after it, with an unknown end, it is the log end
+ * @param begin a fault before this position is damage; a fault at or after it, if the end is unknown, is the log end
  * @param end the log end; Long.MAX_VALUE when unknown
  * @param endOffset the offset of the next record at the log end; -1 when unknown
- * @param isEndLost whether a stored log end is lost: then a fault is the log end only if no whole record follows
+ * @param isEndLost whether a stored log end is lost: then a fault is the log end only if no intact record follows
  */
 public record WalkRange(
         MetaFields facts, long firstId, long lastId, long begin, long end, long endOffset, boolean isEndLost) {}

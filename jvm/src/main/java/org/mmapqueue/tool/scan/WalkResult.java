@@ -12,57 +12,57 @@ import org.mmapqueue.tool.report.Finding;
 /** The result of a walk along the log. Not thread-safe. */
 public final class WalkResult {
     public final List<Finding> findings = new ArrayList<>();
-    /** Holes that a repair fills, in log order. */
+    /** The holes that a repair fills, in log order. */
     public final List<Hole> holes = new ArrayList<>();
 
     private final List<Finding> losses = new ArrayList<>();
     private long givenUpRecords;
     private long givenUpBytes;
-    /** The log starts after this hole; null if it starts before all holes. */
+    /** The hole after which the log starts; null if the log starts before all holes. */
     private Hole lastBefore;
 
     private long startNumber;
-    /** Rebuilt headers of segments. */
+    /** The rebuilt headers of segments. */
     public final List<RebuiltHeader> headers = new ArrayList<>();
-    /** Whole records with a known offset, and the bytes of their payloads. */
+    /** Number of intact records with a known offset, and the bytes of their payloads. */
     public long records;
 
     public long payloadBytes;
-    /** The longest payload, and whether any record has a timestamp. */
+    /** Bytes of the longest payload; and whether any record has a timestamp. */
     public int largest;
 
     public boolean timestamps;
     /** The highest epoch of a segment or a pad. */
     public long highestEpoch;
-    /** The log start: its position, and its offset. */
+    /** The log start: position and offset. */
     public long start;
 
     public long firstNumber;
-    /** The log end: its position, and its offset. */
+    /** The log end: position and offset. */
     public long end;
 
     public long endNumber;
     /** Whether bytes after the log end are not zero. */
     public boolean residue;
-    /** Whether two whole headers contradict each other on the offset of a record. */
+    /** Whether two intact headers contradict each other on the offset of a record. */
     public boolean contradicts;
 
     void corrupt(Path file, Mismatch what) {
         findings.add(Finding.of(Finding.Kind.CORRUPT, file, what.at(), what.toString()));
     }
 
-    /** The log has an unclean end. */
+    /** Notes an unclean shutdown. */
     void torn(Path file, long at, String detail) {
         findings.add(Finding.of(Finding.Kind.TORN, file, at, detail));
     }
 
-    /** Counts whole records as lost: their offsets are unknown. */
+    /** Counts intact records as lost, because their offsets are unknown. */
     void giveUp(long wholeRecords, long bytes) {
         givenUpRecords += wholeRecords;
         givenUpBytes += bytes;
     }
 
-    /** Records are lost from a hole on; {@code whole} of them are whole, with an unknown offset. */
+    /** Notes lost records from a hole on; {@code whole} of them are intact, but have an unknown offset. */
     void lost(Hole at, long first, long count, boolean exact, long whole) {
         losses.add(new Finding(
                 Finding.Kind.CORRUPT,
@@ -79,14 +79,14 @@ public final class WalkResult {
     }
 
     /**
-     * The log starts after a hole: the offsets of all records before its end are unknown.
+     * Notes that the log starts after a hole, because the offsets of all records before the hole's end are unknown.
      *
      * @param first the first hole
-     * @param last the hole before the log start
+     * @param last the hole after which the log starts
      * @param number the offset of the record after that hole
-     * @param most the most records that are lost
-     * @param whole the number of whole records among them
-     * @param bytes bytes of the payloads of these
+     * @param most upper bound of the number of lost records
+     * @param whole the number of intact records among them
+     * @param bytes payload bytes of those intact records
      */
     void beginsAfter(Hole first, Hole last, long number, long most, long whole, long bytes) {
         giveUp(whole, bytes);
@@ -119,7 +119,7 @@ public final class WalkResult {
                 .forEach(headers::add);
     }
 
-    /** The stored writing position contradicts the records. */
+    /** Notes that the stored writing position contradicts the records. */
     void writing(Path segment, String found, String expected) {
         int at = MetaImage.Word.WRITING.at();
         corrupt(segment.resolveSibling(MetaPage.FILE_NAME), new Mismatch(at, found, expected));

@@ -141,7 +141,7 @@ final class CursorCheck {
             } else if (!survey.rebuilt
                     && probe.position >= 0
                     && probe.position < Math.min(survey.walk.start, survey.reclaimed())) {
-                // The writer never knew of this consumer.
+                // The consumer was never announced to the writer.
                 survey.findings.add(Finding.of(
                         Finding.Kind.ORPHANED,
                         file,
@@ -160,7 +160,7 @@ final class CursorCheck {
         });
     }
 
-    // In a closed queue, the readable table and the words have the same values, or one of them is damaged.
+    // Compares the readable table with the words of a closed queue: they have the same values, or one is damaged.
     private void checkMirror() {
         boolean writingIsRight = survey.walk.end == survey.writing();
         if (survey.isClean() && writingIsRight && !survey.isMirrored(MetaImage.Word.WRITING)) {
@@ -179,7 +179,7 @@ final class CursorCheck {
         }
     }
 
-    // The position was valid before the records there were lost.
+    // Whether a position is inside a hole: it was valid before the records there were lost.
     private boolean isInHole(long position) {
         return survey.walk.holes.stream()
                 .anyMatch(each -> position > survey.geometry.position(each.fromId, each.from)

@@ -12,7 +12,7 @@ import org.mmapqueue.meta.InFlightDescriptor;
 import org.mmapqueue.tool.report.Finding;
 import org.mmapqueue.tool.scan.Probe;
 
-/** The files of records in flight: checks and copies them. A damaged file is ignored: its records are redelivered. */
+/** Checks and copies the files of records in flight. A damaged file is ignored: its records are redelivered. */
 public final class InFlightCheck {
     private static final int CHUNK = 64 * 1024;
 
@@ -30,10 +30,10 @@ public final class InFlightCheck {
     }
 
     /**
-     * Copies a whole file with other positions.
+     * Copies an intact file, with other positions.
      *
-     * @param committed the new position of the first of its records
-     * @param reading the new position after the last one
+     * @param committed the new position of the file's first record
+     * @param reading the new position after the file's last record
      */
     public static void copy(Storage storage, Path from, Path to, long committed, long reading) throws IOException {
         ByteBuffer bytes = read(storage, from);
@@ -45,7 +45,7 @@ public final class InFlightCheck {
         }
     }
 
-    /** The number of records that a whole file counts. */
+    /** The number of records in an intact file. */
     public static long records(Storage storage, Path path) throws IOException {
         ByteBuffer bytes = read(storage, path);
         long records = 0;
@@ -74,7 +74,7 @@ public final class InFlightCheck {
             }
             Mismatch fault = check(file);
             if (fault != null && isCutShort) {
-                // A close leaves this if the disk was full or its process ended.
+                // A close leaves such a file if the disk was full or its process died.
                 survey.findings.add(Finding.of(
                         Finding.Kind.ORPHANED,
                         file,
@@ -85,7 +85,8 @@ public final class InFlightCheck {
                 survey.corrupt(file, fault.at(), fault + "; its records are redelivered");
                 survey.uselessInFlight.add(name);
             } else if (committed != probe.position) {
-                // After a crash an old file stays until its consumer is opened. The consumer has moved since.
+                // After a crash an old file stays until its consumer is opened; the consumer has moved since it was
+                // written.
                 survey.findings.add(Finding.of(
                         Finding.Kind.ORPHANED,
                         file,

@@ -26,7 +26,7 @@ public final class Inventory {
     public static final String LOCK = "lock";
     /** The suffix of consumers' lock files. */
     public static final String LOCK_SUFFIX = ".lock";
-    /** The consumer with its page in meta.dat. */
+    /** The name of the consumer that has its page in meta.dat. */
     public static final String DEFAULT = "default";
 
     /** A segment file. {@code header} is null if it is damaged or missing. */
@@ -38,11 +38,11 @@ public final class Inventory {
     final TreeSet<String> consumers = new TreeSet<>();
 
     public final TreeSet<String> inFlight = new TreeSet<>();
-    /** The pages of idempotent producers. */
+    /** The files of idempotent producers. */
     final TreeSet<Path> producers = new TreeSet<>();
-    /** Whether a process has ever owned the default consumer: then it may exist. */
+    /** Whether a process has ever owned the default consumer, so that it may exist. */
     final boolean hasDefaultLock;
-    /** Files that no queue has. */
+    /** Files with names that no queue uses. */
     final List<Path> odd = new ArrayList<>();
 
     final Path directory;
@@ -53,7 +53,7 @@ public final class Inventory {
             for (Path file : files) {
                 String name = file.getFileName().toString();
                 if (Files.isDirectory(file, LinkOption.NOFOLLOW_LINKS)) {
-                    continue; // It may be another queue.
+                    continue; // a subdirectory may be another queue
                 }
                 int slot = slot(name);
                 if (slot >= 0) {
@@ -90,7 +90,7 @@ public final class Inventory {
         }
     }
 
-    /** The slot in the name of a segment file; -1 for other names. */
+    /** The slot in the name of a segment file; -1 for any other name. */
     private static int slot(String name) {
         if (!name.endsWith(Geometry.FILE_SUFFIX)) {
             return -1;
@@ -112,12 +112,12 @@ public final class Inventory {
         }
     }
 
-    /** Whether the header of each segment is zeros. */
+    /** Whether the header of each segment is all zeros. */
     boolean isEmpty() {
         return segments.values().stream().allMatch(SegmentFile::isEmpty);
     }
 
-    /** Whether segments exist, and all are of other queues. */
+    /** Whether segments exist, and all of them belong to other queues. */
     boolean isForeign(long uuidLow) {
         List<SegmentFile> whole =
                 segments.values().stream().filter(each -> each.header() != null).toList();

@@ -22,15 +22,15 @@ import org.mmapqueue.tool.scan.Slot;
 import org.mmapqueue.tool.scan.Slots;
 
 /**
- * Rebuilds a damaged, cut or missing meta page from its remains, the headers of segments, the consumers' pages and the
- * checksums of records. A walk finds the log end and the largest record. For one use.
+ * Rebuilds a damaged, truncated or missing meta page from its remains, the headers of segments, the consumers' pages
+ * and the checksums of records. A walk finds the log end and the largest record. For one use.
  */
 final class MetaRebuild {
     private static final int PAGE = 4096;
     private static final int LIVE_WORDS = 976;
     private static final int SAMPLES = 64;
     private static final int SAMPLES_EACH = 16;
-    /** The largest capacity to try: damaged headers may have any id. 256 GiB in segments of the least size. */
+    /** The largest capacity to try, as damaged headers may have any id: 256 GiB in segments of the least size. */
     private static final long LARGEST_CAPACITY = 1 << 26;
 
     /** The default capacity, in bytes. */
@@ -57,7 +57,7 @@ final class MetaRebuild {
     /**
      * Rebuilds the page.
      *
-     * @throws CorruptException when no segment has a whole header, or the UUID is unknown
+     * @throws CorruptException when no segment has an intact header, or the UUID is unknown
      */
     MetaImage run() throws IOException {
         Path file = inventory.directory.resolve(MetaPage.FILE_NAME);
@@ -114,7 +114,8 @@ final class MetaRebuild {
         for (Inventory.SegmentFile each : own) {
             common = gcd(common, each.header().id() - each.slot());
         }
-        // Segments of one generation determine a multiple of the capacity, those of two generations the capacity.
+        // Segments of one generation determine a multiple of the capacity; segments of two generations determine the
+        // capacity.
         for (long each = slots; common != 0 && each <= Math.min(common, LARGEST_CAPACITY); each++) {
             if (common % each == 0 && fits(own, each)) {
                 return (int) each;
@@ -139,7 +140,7 @@ final class MetaRebuild {
         for (String name : inventory.consumers) {
             ConsumerImage page = ConsumerImage.read(storage, inventory.page(name));
             if (page.check() == null && page.uuidLow() == facts.uuidLow()) {
-                return with(facts, page.uuidHigh()); // The page's checksum covers it.
+                return with(facts, page.uuidHigh()); // the page's checksum covers the UUID
             }
         }
         for (Path page : inventory.producers) {
@@ -156,7 +157,7 @@ final class MetaRebuild {
                 sample(slots, with(facts, UuidSolver.TRIED), each.header(), differences);
             }
             if (differences.isEmpty()) {
-                // Without a record, nothing depends on it.
+                // Without a record, nothing depends on the upper half.
                 return with(facts, hasCandidate ? stored.fields().uuidHigh() : UuidSolver.TRIED);
             }
             int difference = differences.entrySet().stream()
@@ -166,7 +167,7 @@ final class MetaRebuild {
             if (hasCandidate && solves(slots, with(facts, stored.fields().uuidHigh()), own)) {
                 return with(facts, stored.fields().uuidHigh());
             }
-            // For a single record, even a damaged one, some UUID always makes the checksum right.
+            // A single record proves nothing: even for a damaged one, some UUID makes the checksum right.
             if (differences.get(difference) == 1) {
                 throw new CorruptException(
                         file.toString(),
@@ -191,12 +192,12 @@ final class MetaRebuild {
                 facts.epoch());
     }
 
-    // Counts the differences between stored and computed checksums of a segment's first records.
+    // Collects the differences between stored and computed checksums of a segment's first records.
     private static void sample(Slots slots, MetaFields facts, SegmentHeader header, Map<Integer, Integer> differences)
             throws IOException {
         RecordScan scan = new RecordScan(slots, facts);
         Slot slot = slots.get(header.id());
-        // A header of another segment has a whole checksum, and says nothing of records here.
+        // A header of another segment may have a right checksum, but says nothing about the records here.
         int offset = slot.header() == null ? 0 : slot.header().firstRecord();
         for (int i = 0; i < SAMPLES_EACH && offset != 0 && offset < facts.segmentSize(); i++) {
             scan.foundChecksum = 0;
@@ -223,7 +224,7 @@ final class MetaRebuild {
 
     // ---- cursors
 
-    // Cursors are hints: the walk finds the log end, and moves consumers to the ends of records.
+    // Takes cursors as hints: the walk finds the log end, and moves consumers to the ends of records.
     private void cursors(MetaImage image, boolean live, int size, long highest) {
         for (MetaImage.Word word : MetaImage.Word.values()) {
             long position = -1;

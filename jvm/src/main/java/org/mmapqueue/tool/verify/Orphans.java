@@ -42,7 +42,8 @@ final class Orphans {
         return last >= 0 && last - Math.floorMod(last - file.slot(), (long) survey.facts.capacity()) >= first;
     }
 
-    // Null for a segment of the log, a preallocated one, and one of the last generation.
+    // Why a segment file is orphaned. Null for a segment of the log, a preallocated one, and one of the last
+    // generation.
     private String why(Inventory.SegmentFile file, long first, long last) {
         int capacity = survey.facts.capacity();
         if (file.slot() >= capacity) {

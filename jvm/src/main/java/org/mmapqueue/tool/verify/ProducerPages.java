@@ -10,7 +10,7 @@ import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ProducerPage;
 
-/** The pages of idempotent producers. They have no positions: a copy of the queue gets them as they are. */
+/** The pages of idempotent producers. They contain no positions, so a copy of the queue gets them unchanged. */
 public final class ProducerPages {
     private final Storage storage;
     private final List<Path> whole = new ArrayList<>();
@@ -35,7 +35,7 @@ public final class ProducerPages {
         return damaged;
     }
 
-    /** Copies the whole pages into the directory of another queue, and fsyncs them. */
+    /** Copies the intact pages into the directory of another queue, and fsyncs them. */
     public void copyTo(Path queue) throws IOException {
         if (whole.isEmpty()) {
             return;

@@ -28,9 +28,12 @@ import org.mmapqueue.tool.scan.Slots;
 import org.mmapqueue.tool.scan.WalkRange;
 import org.mmapqueue.tool.scan.WalkResult;
 
-/** All that verify reports and repair needs of a directory of version 2. Reading it changes nothing. Not thread-safe. */
+/**
+ * Everything that verify reports and that repair needs about a directory of version 2. Changes nothing. Not
+ * thread-safe.
+ */
 public final class Survey implements Closeable {
-    /** The most missing segment files. */
+    /** The most segment files that may be missing. */
     private static final int MOST_MISSING = 1024;
 
     public final Path directory;
@@ -44,9 +47,9 @@ public final class Survey implements Closeable {
     public final Geometry geometry;
     /** Pages of consumers, by name. */
     public final Map<String, ConsumerImage> pages = new TreeMap<>();
-    /** Consumers with damaged pages: their positions may be wrong. */
+    /** Consumers with damaged pages, so that their positions may be wrong. */
     public final List<String> damagedPages = new ArrayList<>();
-    /** Files of free slots that no writer can use. */
+    /** Files of free slots that a writer could not use. */
     public final List<Path> useless = new ArrayList<>();
 
     public final List<String> uselessInFlight = new ArrayList<>();
@@ -55,7 +58,7 @@ public final class Survey implements Closeable {
     public final Map<String, Probe> probes = new TreeMap<>();
 
     final Probe watermark;
-    /** Position of the last deleted consumer, from which the log is retained; null if it retains nothing. */
+    /** The log start without a consumer, which is the position of the last deleted one; null if it retains nothing. */
     public final Probe heldFrom;
 
     public final Slots slots;
@@ -118,7 +121,7 @@ public final class Survey implements Closeable {
         return meta.get(MetaImage.Word.WRITING);
     }
 
-    /** Whether the next open recovers nothing. */
+    /** Whether the next open has nothing to recover. */
     public boolean isClean() {
         return clean;
     }
@@ -136,7 +139,7 @@ public final class Survey implements Closeable {
         return isReclaimedSound() ? meta.get(MetaImage.Word.RECLAIMED) : 0;
     }
 
-    // Writing may trail the published records by one.
+    // Whether the reclaimed position is possible. Writing may trail the published records by one.
     boolean isReclaimedSound() {
         long reclaimed = meta.get(MetaImage.Word.RECLAIMED);
         return reclaimed >= 0
@@ -212,7 +215,7 @@ public final class Survey implements Closeable {
                 !endIsKnown && (rebuilt || clean));
     }
 
-    // A damaged header: the file may be the next segment.
+    // Whether a segment with a damaged header may be the next one of the log.
     private boolean mayContinue(long id) {
         Inventory.SegmentFile file = inventory.segments.get(geometry.slotOf(id));
         return file != null && file.header() == null && !file.isEmpty() && file.slot() == geometry.slotOf(id);
@@ -227,7 +230,7 @@ public final class Survey implements Closeable {
         return ids().min().orElse(0);
     }
 
-    // Ids with positions beyond 64 bits are damaged.
+    // The ids in valid headers. An id with positions beyond 64 bits is damage.
     private LongStream ids() {
         return inventory.segments.values().stream()
                 .filter(each -> each.header() != null
@@ -246,7 +249,7 @@ public final class Survey implements Closeable {
                 .orElse(Math.max(meta.get(MetaImage.Word.HELD_FROM), reclaimed()));
     }
 
-    // As in recovery: a consumer before the reclaimed position was being created or moved back.
+    // As in recovery: a consumer before the reclaimed position was being created or moved back, and does not count.
     long lowWatermark() {
         return Math.max(lowestPosition(), reclaimed());
     }
@@ -258,7 +261,7 @@ public final class Survey implements Closeable {
         return isSound(intact) && intact <= writing() ? (intact + size - 1) / size : 0;
     }
 
-    // As at the open of a writer: after a loss of power, the stored reclaimed position may be too low.
+    // As at an open to write: after a loss of power, the stored reclaimed position may be too low.
     private long firstId(long last) {
         long needed = Math.min(last, geometry.segmentOf(lowestPosition()));
         long reclaimed = rebuilt ? 0 : Math.max(geometry.segmentOf(reclaimed()), firstIntact());
@@ -267,7 +270,7 @@ public final class Survey implements Closeable {
         long most = rebuilt ? last : Math.min(Math.max(reclaimed, needed), last);
         first = Math.max(first, oldest);
         if (last - first > inventory.segments.size() + MOST_MISSING) {
-            // The cursors are wrong: this many files are never missing.
+            // This many files are never missing: the cursors are wrong.
             first = Math.max(first, lowestId());
             first = Math.max(first, last - inventory.segments.size() - MOST_MISSING);
         }

@@ -4,13 +4,14 @@ import java.util.zip.CRC32C;
 import org.mmapqueue.segment.RecordChecksum;
 
 /**
- * Finds an upper half of a queue's UUID with which the checksums of all records are right.
+ * Finds an upper half of a queue's UUID that makes the checksums of all records right.
  *
  * <p>A CRC is linear: the upper half changes the checksum of each record by the same difference. So one record decides,
- * and each of the 2^32 solutions fits all records. This one has the lower bits of a UUID of version 4.
+ * and each of the 2^32 solutions fits all records. This class chooses the one with the version bits of a UUID of
+ * version 4.
  */
 final class UuidSolver {
-    /** The upper half to try: version 4, all other bits 0. */
+    /** The trial value of the upper half: version 4, all other bits 0. */
     static final long TRIED = 0x4000;
 
     private static final int BITS = 32;
@@ -31,7 +32,8 @@ final class UuidSolver {
         }
         long solution = TRIED;
         int left = difference;
-        // Gaussian elimination. The images of the upper 32 bits are a basis: a CRC detects all bursts of 32 bits.
+        // Gaussian elimination. The images of the upper 32 bits form a basis, because a CRC detects all bursts of 32
+        // bits.
         for (int row = 0; row < BITS; row++) {
             int pivot = row;
             while ((images[pivot] >>> row & 1) == 0) {

@@ -145,7 +145,7 @@ final class V1Check {
         return new SegmentBytes(opened);
     }
 
-    // A length does not fit into the last 1..7 bytes of a segment.
+    // Moves a position in the last 1..7 bytes of a segment, into which no length fits, to the segment's end.
     private static long normal(long position, long size) {
         long left = size - position % size;
         return left < LENGTH_BYTES ? position + left : position;

@@ -32,13 +32,13 @@ public final class Verifier {
      * @param directory the queue's directory
      * @param progress receives the progress, in bytes of segments
      * @return the report
-     * @throws org.mmapqueue.errors.LockedException when a process writes the queue; has its pid
+     * @throws org.mmapqueue.errors.LockedException when a process writes the queue; carries the process's pid
      * @throws MmapQueueException when the directory has no queue, or it cannot be read
      */
     public static VerifyReport verify(Path directory, Progress progress) {
         check(directory);
         try {
-            Closeable lock = QueueLocks.writer(directory); // without a lock file verifying creates none
+            Closeable lock = QueueLocks.writer(directory); // creates no lock file if none exists
             try {
                 return look(directory, progress);
             } finally {
@@ -59,7 +59,7 @@ public final class Verifier {
         try (Survey survey = new Survey(storage, directory, progress)) {
             return survey.report();
         } catch (CorruptException e) {
-            // Too little is left to read the rest.
+            // Reports this finding alone: too little is left to read the rest.
             return new VerifyReport(
                     directory.toString(),
                     0,

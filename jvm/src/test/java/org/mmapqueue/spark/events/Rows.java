@@ -16,7 +16,7 @@ import org.mmapqueue.spark.events.rows.LogRow;
 import org.mmapqueue.spark.events.rows.PointRow;
 import org.mmapqueue.spark.events.rows.SpanRow;
 
-/** What functions return, as Java's own maps: columns that are null are left out. */
+/** The results of functions as Java's maps, without columns that are null. */
 public final class Rows {
     private Rows() {}
 

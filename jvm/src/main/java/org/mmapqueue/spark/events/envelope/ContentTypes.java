@@ -10,14 +10,14 @@ public final class ContentTypes {
     public static final UTF8String SKYWALKING_SEGMENT = protobuf("skywalking.segment");
     public static final UTF8String SKYWALKING_LOGS = protobuf("skywalking.logs");
 
-    /** Limit of cached types: clients may send any number of different ones. */
+    /** The most cached types: clients may send any number of different ones. */
     private static final int MOST_KEPT = 256;
 
     private static final Map<UTF8String, String> FORMATS = new ConcurrentHashMap<>();
 
     private ContentTypes() {}
 
-    /** Of a member of SniffData's oneof that has no decoder. */
+    /** The content type of a member of SniffData's oneof that has no decoder. */
     static UTF8String sniffData(int field) {
         return protobuf("skywalking.sniffdata." + field);
     }

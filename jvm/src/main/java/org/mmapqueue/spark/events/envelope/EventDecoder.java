@@ -13,7 +13,7 @@ import org.mmapqueue.spark.events.wire.WireReader;
 /**
  * Decodes the envelope of an event. Records of all revisions of SkyWalking Satellite are supported.
  *
- * <p>A payload in a field of Satellite's SniffData gets a content type of its own. Thread-safe.
+ * <p>A payload in a field of Satellite's SniffData gets a content type that names the field. Thread-safe.
  */
 public final class EventDecoder {
     /** The columns of an event. Absent texts, bytes and times are null; `meta` is never null in a decoded event. */

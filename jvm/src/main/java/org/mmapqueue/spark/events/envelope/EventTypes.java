@@ -17,7 +17,7 @@ public final class EventTypes {
         if (number >= 0 && number < NAMES.length) {
             return NAMES[(int) number];
         }
-        // An enum is an int: a negative one has 64 bits on the wire, of which the lower half counts.
+        // A negative enum has 64 bits on the wire, of which the lower half counts.
         return number == OTHER ? OTHER_NAME : UTF8String.fromString("Type" + (int) number);
     }
 

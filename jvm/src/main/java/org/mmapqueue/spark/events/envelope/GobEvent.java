@@ -10,9 +10,9 @@ import org.mmapqueue.spark.events.wire.Scratch;
 /**
  * The event of Satellite's first commit, in Go's gob.
  *
- * <p>One encoder wrote all records of a queue, so only the first one carries the types. They were the same in every
+ * <p>One encoder wrote all records of a queue, so only the first record carries the types. They were the same in every
  * run: type 64 is {@code Event{Name string, Timestamp time.Time, Meta map[string]string, Type int32, Remote bool, Data
- * map[string]interface{}}}, so each record can be read alone. Data becomes the column `fields`, with bytes in Base64.
+ * map[string]interface{}}}. So each record can be read alone. Data becomes the column `fields`, with bytes in Base64.
  */
 final class GobEvent {
     private static final int EVENT = 64;
@@ -30,7 +30,7 @@ final class GobEvent {
     private static final int BYTES = 5;
     private static final int STRING = 6;
 
-    /** Of the first commit: its numbers are not those of later ones. */
+    /** The types of the first commit, in the order of their numbers, which later commits changed. */
     private static final UTF8String[] TYPES = {
         null,
         UTF8String.fromString("Metrics"),
@@ -43,7 +43,7 @@ final class GobEvent {
 
     private GobEvent() {}
 
-    /** Whether the record is a sequence of gob's messages, of which the last has a value of type 64. */
+    /** Whether the record is a sequence of gob messages of which the last has a value of type 64. */
     static boolean looksLikeOne(byte[] record) {
         try {
             return toValue(new GobReader(record)) != null;
@@ -69,7 +69,7 @@ final class GobEvent {
         return null;
     }
 
-    /** The columns of an event; when it cannot be decoded, the record and an error. */
+    /** The columns of an event; when it cannot be decoded, those of a row with the record and an error. */
     static Object[] columns(byte[] record) {
         try {
             return event(toValue(new GobReader(record)));
@@ -135,7 +135,7 @@ final class GobEvent {
         return json.close('}').take();
     }
 
-    // An interface's value: the name of its type, the type's number, the length of what follows, a zero, the value.
+    // The value of an interface: the name of the type, the type's number, the length of the rest, a zero, the value.
     private static void value(GobReader in, JsonBuffer json) throws MalformedException {
         UTF8String name = in.text();
         if (name.numBytes() == 0) {

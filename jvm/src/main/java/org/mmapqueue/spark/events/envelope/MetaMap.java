@@ -13,7 +13,7 @@ import org.mmapqueue.spark.events.wire.WireReader;
 /** Collects map entries; of equal keys the last one is kept, as in protobuf. Not thread-safe. */
 final class MetaMap {
     static final ArrayBasedMapData NONE = map(new Object[0], new Object[0]);
-    /** Up to this number of entries each key is compared with the others; more are hashed. */
+    /** Up to this number of entries, keys are compared with one another; more entries are hashed. */
     private static final int FEW = 8;
 
     private Object[] keys = new Object[4];

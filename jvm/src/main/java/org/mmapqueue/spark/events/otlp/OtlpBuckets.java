@@ -10,7 +10,10 @@ import org.mmapqueue.spark.events.wire.WireReader;
 final class OtlpBuckets {
     private OtlpBuckets() {}
 
-    /** {"bounds": […], "counts": […], "min": …, "max": …}: bounds are upper ones, the last count has none. */
+    /**
+     * Writes {"bounds": […], "counts": […], "min": …, "max": …}; bounds are upper bounds, which the last count does not
+     * have.
+     */
     static void histogram(WireReader in, Object[] row, Scratch scratch) throws MalformedException {
         JsonBuffer counts = scratch.second;
         JsonBuffer bounds = scratch.third;
@@ -75,7 +78,7 @@ final class OtlpBuckets {
         row[PointRow.BUCKETS] = out.close(']').close('}').take();
     }
 
-    // Times, count and sum have the same numbers in all three.
+    // Reads times, count and sum, which have the same field numbers in all three messages.
     private static void shared(WireReader in, int field, Object[] row) throws MalformedException {
         switch (field) {
             case 2 -> row[PointRow.START] = OtlpRows.micros(in.fixed64(2));
@@ -143,7 +146,7 @@ final class OtlpBuckets {
                 .close('}');
     }
 
-    // Packed or not: readers take both.
+    // Accepts packed and unpacked fields, as protobuf requires of readers.
     private static void fixed(WireReader in, int field, JsonBuffer out, boolean isDouble) throws MalformedException {
         if (in.wireType() != WireReader.LENGTH) {
             write(in.fixed64(field), isDouble, out);

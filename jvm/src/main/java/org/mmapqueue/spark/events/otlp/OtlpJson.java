@@ -12,7 +12,7 @@ import org.mmapqueue.spark.events.wire.WireReader;
 import org.mmapqueue.spark.events.wire.WireWriter;
 
 /**
- * An export request of OTLP in JSON as protobuf, so that one decoder serves both.
+ * Transcodes an export request of OTLP from JSON to protobuf, so that one decoder serves both.
  *
  * <p>OTLP's JSON is protobuf's with two differences: identities are hexadecimal, and enums are numbers. Unknown members
  * are ignored. Thread-safe.
@@ -133,12 +133,12 @@ public final class OtlpJson {
         out.bytes(field, bytes, 0, bytes.length);
     }
 
-    // Both Base64 alphabets, as in protobuf's JSON.
+    // Accepts both Base64 alphabets, as protobuf's JSON does.
     private static byte[] base64(String text) {
         return Base64.getDecoder().decode(text.replace('-', '+').replace('_', '/'));
     }
 
-    // 64 bits, signed or not; as a number or a text.
+    // Parses 64 bits, signed or unsigned, from a number or a text.
     private static long integer(String text) {
         return text.startsWith("-") ? Long.parseLong(text) : Long.parseUnsignedLong(text);
     }

@@ -49,7 +49,7 @@ public final class OtlpLogs extends OtlpRows {
         rows.add(row);
     }
 
-    // A text is the body itself, anything else its JSON.
+    // The body as text: a string itself, any other value as JSON.
     private UTF8String body(WireReader in) throws MalformedException {
         int at = in.position();
         int outer = in.enter(5);

@@ -8,7 +8,8 @@ import org.mmapqueue.spark.events.wire.Utf8;
 import org.mmapqueue.spark.events.wire.WireReader;
 
 /**
- * Walks an export request of OTLP: resources, in them scopes, in them records. The three requests have one shape.
+ * Walks an export request of OTLP: resources contain scopes, which contain records. The three requests have the same
+ * shape.
  *
  * <p>A resource may come before or after its records on the wire, so each level is read twice: first for the shared
  * fields, then for the records. Not thread-safe.

@@ -102,7 +102,7 @@ public final class OtlpSpans extends OtlpRows {
         out.close('}');
     }
 
-    // Of the message that the reader has entered, to its end.
+    // Reads the attributes of the message that the reader has entered, up to its end.
     private static void attributes(WireReader in, int number, JsonBuffer out) throws MalformedException {
         boolean opened = false;
         for (int field = in.nextField(); field != 0; field = in.nextField()) {

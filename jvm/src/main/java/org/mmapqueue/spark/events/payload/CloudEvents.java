@@ -13,7 +13,7 @@ import org.mmapqueue.spark.events.wire.Utf8;
 final class CloudEvents {
     private CloudEvents() {}
 
-    /** The events of a batch, byte for byte; a payload that is not a JSON array of objects is malformed. */
+    /** Adds the events of a batch, byte for byte; a payload that is not a JSON array of objects is malformed. */
     static void batch(byte[] data, List<Object[]> rows) throws MalformedException {
         List<Object[]> events = new ArrayList<>();
         try (JsonParser in = OtlpJson.PARSERS.createParser(data, 0, data.length)) {

@@ -9,17 +9,17 @@ import org.mmapqueue.spark.events.wire.Utf8;
 final class LineLogs {
     private LineLogs() {}
 
-    /** One record for each line; the last one may have no line end. */
+    /** Adds one record for each line; the last line may have no line end. */
     static void lines(byte[] data, List<Object[]> rows) {
         split(data, true, rows);
     }
 
-    /** One record for each line that is not blank: JSON documents. */
+    /** Adds one record for each line that is not blank, such as a JSON document. */
     static void documents(byte[] data, List<Object[]> rows) {
         split(data, false, rows);
     }
 
-    /** One record. */
+    /** Adds the whole text as one record. */
     static void whole(byte[] data, List<Object[]> rows) {
         rows.add(row(Utf8.text(data, 0, data.length)));
     }

@@ -6,7 +6,7 @@ import org.mmapqueue.spark.events.otlp.OtlpLogs;
 import org.mmapqueue.spark.events.skywalking.SkyWalkingLogs;
 import org.mmapqueue.spark.events.wire.MalformedException;
 
-/** Which formats hold log records. */
+/** Decodes payloads that hold log records, by their format. */
 public final class LogPayload {
     private LogPayload() {}
 

@@ -9,7 +9,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 import org.mmapqueue.spark.events.envelope.ContentTypes;
 import org.mmapqueue.spark.events.wire.MalformedException;
 
-/** A payload as an array of rows: all of them, or one row with an error. */
+/** Decodes a payload into an array of rows: all of them, or one row with an error. */
 public final class Payload {
     private static final byte[] NONE = new byte[0];
 
@@ -32,7 +32,7 @@ public final class Payload {
      *
      * @param time of the event in µs, 0 for none; used for rows without a time
      * @param error of the event; if not null, it is the error of the only row
-     * @param columns of a row, of which the last two are its number in the payload and the error
+     * @param columns of a row, of which the last two are the row's number in the payload and the error
      * @param timeColumn the column that takes the event's time if it is null
      */
     public static ArrayData rows(

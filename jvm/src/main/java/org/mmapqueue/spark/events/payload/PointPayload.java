@@ -6,7 +6,7 @@ import org.mmapqueue.spark.events.otlp.OtlpPoints;
 import org.mmapqueue.spark.events.skywalking.SkyWalkingMeters;
 import org.mmapqueue.spark.events.wire.MalformedException;
 
-/** Which formats hold data points of metrics. */
+/** Decodes payloads that hold data points of metrics, by their format. */
 public final class PointPayload {
     private PointPayload() {}
 

@@ -6,7 +6,7 @@ import org.mmapqueue.spark.events.otlp.OtlpSpans;
 import org.mmapqueue.spark.events.skywalking.SkyWalkingSpans;
 import org.mmapqueue.spark.events.wire.MalformedException;
 
-/** Which formats hold spans. */
+/** Decodes payloads that hold spans, by their format. */
 public final class SpanPayload {
     private SpanPayload() {}
 

@@ -133,7 +133,7 @@ final class Syslog {
                 at = each.end();
             }
             if (!text.startsWith("]", at)) {
-                // Not an element: the rest is the message.
+                // Not a structured element: the rest is the message.
                 at = start;
                 return;
             }
@@ -217,7 +217,7 @@ final class Syslog {
         return ChronoUnit.MICROS.between(Instant.EPOCH, instant);
     }
 
-    // The message has no zone: UTC is assumed. It has no year: the nearest one to the reception is taken.
+    // The time of a header without zone and year: UTC is assumed, and the year that is nearest to the reception.
     private static Object nearest(Matcher header, long received) {
         int month = MONTHS.indexOf(header.group(1)) / 3 + 1;
         int day = Integer.parseInt(header.group(2).strip());
@@ -238,7 +238,7 @@ final class Syslog {
                         .toInstant(ZoneOffset.UTC));
                 best = best == null || Math.abs(micros - received) < Math.abs(best - received) ? (Long) micros : best;
             } catch (DateTimeException e) {
-                // No such day in this year: February 29, or an invalid date.
+                // This year does not have that day: February 29, or an invalid date.
             }
         }
         return best;

@@ -16,7 +16,7 @@ public final class SkyWalking {
         return millis == 0 || millis > MOST_MILLIS || millis < -MOST_MILLIS ? null : millis * 1000;
     }
 
-    /** A span's identity: that of its segment, and its number in it. */
+    /** The identity of a span: the identity of the segment, and the span's number in it. */
     static UTF8String spanId(UTF8String segment, int span) {
         return segment == null ? null : UTF8String.concat(segment, DASH, UTF8String.fromString(Integer.toString(span)));
     }

@@ -80,7 +80,7 @@ public final class SkyWalkingLogs {
         rows.add(row);
     }
 
-    // In a stream only the first log needs to name its service and instance.
+    // In a stream only the first log needs to name service and instance.
     private static UTF8String given(UTF8String text, UTF8String before) {
         return text == null ? before : text;
     }
@@ -125,7 +125,7 @@ public final class SkyWalkingLogs {
         row[LogRow.SPAN_ID] = SkyWalking.spanId(segment, span);
     }
 
-    // Today a message of pairs; in 2020 the field was repeated, each a pair {1 key, 2 value}.
+    // Reads tags: today a message of pairs; in 2020 a repeated field of pairs {1 key, 2 value}.
     private void tags(WireReader in, Object[] row) throws MalformedException {
         int at = in.position();
         int outer = in.enter(7);

@@ -35,7 +35,7 @@ public final class SkyWalkingMeters {
         }
     }
 
-    // In a stream only the first meter needs to name its service, instance and time.
+    // In a stream only the first meter needs to name service, instance and time.
     private void meter(WireReader in) throws MalformedException {
         Object[] row = new Object[PointRow.COLUMNS];
         for (int field = in.nextField(); field != 0; field = in.nextField()) {
@@ -92,7 +92,7 @@ public final class SkyWalkingMeters {
         row[PointRow.BUCKETS] = json(buckets);
     }
 
-    // SkyWalking has the lower bound of each bucket, OpenTelemetry the upper bounds and one more bucket.
+    // SkyWalking gives the lower bound of each bucket; OpenTelemetry has upper bounds and one more bucket.
     private UTF8String json(List<Bucket> buckets) {
         JsonBuffer out = scratch.third;
         boolean open = !buckets.isEmpty() && buckets.get(0).lowest();
@@ -106,7 +106,7 @@ public final class SkyWalkingMeters {
         return out.close(']').close('}').take();
     }
 
-    /** The values from a bound on, up to the next bucket's. */
+    /** The count of values from a lower bound up to the next bucket's. */
     private record Bucket(double from, long count, boolean lowest) {
         private static Bucket read(WireReader in) throws MalformedException {
             double from = 0;

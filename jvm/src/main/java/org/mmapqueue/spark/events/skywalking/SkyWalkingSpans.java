@@ -142,7 +142,7 @@ public final class SkyWalkingSpans {
     /** The segment that a span follows from. */
     private static final class Reference {
         private static final String[] KINDS = {"CrossProcess", "CrossThread"};
-        /** The first span that it names; null for none. */
+        /** The first span that the reference names; null for none. */
         private UTF8String parent;
 
         private void read(WireReader in, JsonBuffer out) throws MalformedException {

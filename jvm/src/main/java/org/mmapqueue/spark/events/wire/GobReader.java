@@ -26,7 +26,10 @@ public final class GobReader {
         return position == bytes.length;
     }
 
-    /** Up to 127 the byte itself, else the negated count of the bytes that follow, the highest first. */
+    /**
+     * An unsigned number: up to 127 the byte itself, otherwise the negated count of the bytes that follow, the highest
+     * first.
+     */
     public long unsigned() throws MalformedException {
         int start = position;
         int first = next();
@@ -44,13 +47,13 @@ public final class GobReader {
         return value;
     }
 
-    /** The lowest bit says whether the others are inverted. */
+    /** A signed number: the lowest bit says whether the others are inverted. */
     public long signed() throws MalformedException {
         long value = unsigned();
         return (value & 1) == 0 ? value >>> 1 : ~(value >>> 1);
     }
 
-    /** The bytes of the number are in reverse. */
+    /** A float64: the bytes of the number are in reverse order. */
     public double float64() throws MalformedException {
         return Double.longBitsToDouble(Long.reverseBytes(unsigned()));
     }

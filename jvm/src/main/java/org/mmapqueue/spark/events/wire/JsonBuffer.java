@@ -54,7 +54,7 @@ public final class JsonBuffer {
         return text;
     }
 
-    /** '{' or '['. */
+    /** Writes '{' or '['. */
     public JsonBuffer open(char bracket) {
         separate();
         append((byte) bracket);
@@ -62,7 +62,7 @@ public final class JsonBuffer {
         return this;
     }
 
-    /** '{' or '[' when nothing was written yet. */
+    /** Writes '{' or '[' if nothing was written yet. */
     public void openOnce(char bracket) {
         if (size == 0) {
             open(bracket);
@@ -73,7 +73,7 @@ public final class JsonBuffer {
         return size == 0;
     }
 
-    /** '}' or ']'. */
+    /** Writes '}' or ']'. */
     public JsonBuffer close(char bracket) {
         append((byte) bracket);
         comma = true;
@@ -192,7 +192,7 @@ public final class JsonBuffer {
         return string(encoded, 0, encoded.length);
     }
 
-    /** A value that is JSON already. */
+    /** Writes a value that is JSON already. */
     public JsonBuffer json(UTF8String value) {
         separate();
         append(value.getBytes());

@@ -9,7 +9,7 @@ public final class JsonEntries {
     /**
      * Writes the key of the entry that the reader has entered.
      *
-     * @return where the value's length begins, for {@link WireReader#enterAt}; -1 if there is no value
+     * @return the position of the value's length, for {@link WireReader#enterAt}; -1 if there is no value
      */
     public static int key(WireReader in, JsonBuffer out) throws MalformedException {
         int keyAt = 0;

@@ -8,7 +8,7 @@ public final class MalformedException extends Exception {
 
     /**
      * @param what the error
-     * @param position the position of the error, in bytes from the begin of the record or payload
+     * @param position the position of the error, in bytes from the start of the record or payload
      */
     public MalformedException(String what, int position) {
         super(what + " at byte " + position, null, false, false);

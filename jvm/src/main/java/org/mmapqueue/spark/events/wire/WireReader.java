@@ -9,8 +9,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 /**
  * Reads protobuf's wire format from an array: tag by tag, without a schema and without copies.
  *
- * <p>A nested message is read in place: {@link #enter} narrows the range to it, {@link #leave} widens it again. One
- * thread.
+ * <p>A nested message is read in place: {@link #enter} narrows the range to the message, {@link #leave} widens it
+ * again. Not thread-safe.
  */
 public final class WireReader {
     static final int VARINT = 0;
@@ -185,7 +185,7 @@ public final class WireReader {
         return enter(field);
     }
 
-    /** Goes back to the length of a field that was skipped: {@link #length} reads it next. */
+    /** Moves back to the length of a skipped field: {@link #length} reads it next. */
     public void rewindToLength(int at) {
         position = at;
         wireType = LENGTH;
@@ -198,7 +198,7 @@ public final class WireReader {
         depth--;
     }
 
-    /** Goes back to a position of the same message. */
+    /** Moves back to a position of the same message. */
     public void rewind(int to) {
         position = to;
     }

@@ -14,7 +14,7 @@ public final class DataLoss {
      *
      * @param fail true to throw, false to log a warning
      * @param partition the number of the partition
-     * @param path where it is
+     * @param path the queue's path
      * @param from the first lost offset
      * @param to the offset after the last lost one
      * @param why the reason of the loss

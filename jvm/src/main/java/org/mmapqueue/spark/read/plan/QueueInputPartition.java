@@ -12,7 +12,7 @@ import org.mmapqueue.spark.source.PartitionLocation;
  *
  * @param location the location of the range
  * @param queueId the queue's identity
- * @param hosts the hosts that read the range best; empty if all are equal
+ * @param hosts the preferred hosts for reading the range; empty for no preference
  * @param from the first offset
  * @param to the offset after the last one
  * @param skipsDamage whether damaged records are skipped; else they are an error
@@ -27,7 +27,7 @@ public record QueueInputPartition(
         return hosts.toArray(String[]::new);
     }
 
-    /** The number of the partition, the same for all ranges of it. */
+    /** The number of the partition: the key that all ranges of the partition share. */
     @Override
     public InternalRow partitionKey() {
         return new GenericInternalRow(new Object[] {location.id()});

@@ -21,7 +21,7 @@ public final class RangeFinder {
     /**
      * Makes a finder for an open queue.
      *
-     * @param isExact whether ranges of times begin and end with records of these times
+     * @param isExact whether ranges for time intervals must begin and end exactly at records of the interval
      */
     public RangeFinder(OpenPartitions partitions, ReadOptions options, Selection selection, boolean isExact) {
         this.isExact = isExact;
@@ -53,7 +53,7 @@ public final class RangeFinder {
         return ranges;
     }
 
-    // An end by time or by a consumer's offset may lie before the start: the range is empty then.
+    // Throws if the end is before the start. An end by time or by a consumer's offset may be: the range is then empty.
     private void refuseTurned(long from, long to) {
         OffsetSpec start = options.startingOffsets();
         OffsetSpec end = options.endingOffsets();
@@ -87,7 +87,7 @@ public final class RangeFinder {
         }
     }
 
-    // Only an explicit offset can be too low: every other start is a retained record.
+    // Whether the start is an explicit offset: only that can be too low, as every other start is a retained record.
     private boolean isNamed(int id) {
         return options.startingTimestamp().isEmpty()
                 && options.startingOffsets().isNumber(id);
@@ -105,10 +105,10 @@ public final class RangeFinder {
             }
             return offsets;
         } catch (ConfigException e) {
-            return LongSet.ALL; // stores no timestamps now, but earlier records may have some
+            return LongSet.ALL; // the queue stores no timestamps now, but earlier records may have them
         } catch (CorruptException e) {
             if (options.skipsDamage()) {
-                return LongSet.ALL; // tasks compare each record's time
+                return LongSet.ALL; // tasks compare the time of each record
             }
             throw e;
         }

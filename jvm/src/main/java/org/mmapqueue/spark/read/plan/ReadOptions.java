@@ -30,7 +30,7 @@ import org.mmapqueue.spark.common.Options;
  * @param maxPartitionBytes the approximate limit of log bytes in an input partition
  * @param failOnDataLoss whether the loss of a requested record is an error
  * @param skipsDamage whether damaged records are skipped; else they are an error
- * @param given the options of the query itself: defaults of its table or catalog may be for other uses
+ * @param given the options of the query itself: defaults of the table or the catalog may be for other uses
  */
 public record ReadOptions(
         OffsetSpec startingOffsets,

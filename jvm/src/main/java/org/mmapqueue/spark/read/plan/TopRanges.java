@@ -14,7 +14,7 @@ import org.mmapqueue.spark.source.SequentialReader;
 
 /** Reduces ranges to the records that ORDER BY … LIMIT needs. Not thread-safe. */
 public final class TopRanges {
-    /** The most log bytes that planning reads of a partition, for timestamps: that takes some milliseconds. */
+    /** The most log bytes of a partition that planning reads for timestamps; takes some milliseconds. */
     private static final long MOST_BYTES = 16 << 20;
 
     private static final int RECORDS = 4096;
@@ -31,7 +31,7 @@ public final class TopRanges {
     }
 
     /**
-     * Drops what is not needed of each partition.
+     * Drops the ranges that are not needed of each partition.
      *
      * @param ranges ranges by partition and offset
      * @return the first or last records of each partition, in the same order; all of a partition's ranges where
@@ -78,9 +78,9 @@ public final class TopRanges {
         return last;
     }
 
-    // Timestamps never decrease along the log. So if these records have timestamps that match, they are the first or
-    // the
-    // last ones by time as well: records without a timestamp among the others are sorted after them, or do not match.
+    // Whether the order by time agrees with the order of offsets. Timestamps never decrease along the log. So if these
+    // records have timestamps that match, they are also the first or last ones by time: records without a timestamp
+    // among the others are sorted after them, or do not match.
     private boolean haveTimes(ReadablePartition partition, List<ReadRange> ranges) {
         RowConditions conditions =
                 selection.isByTime() ? new RowConditions(selection.timestamps(), Long.MAX_VALUE) : RowConditions.TIMED;

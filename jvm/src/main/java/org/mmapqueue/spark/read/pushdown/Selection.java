@@ -28,7 +28,7 @@ public record Selection(LongSet offsets, LongSet partitions, LongSet timestamps)
         };
     }
 
-    /** The conditions that ranges of offsets cannot express. */
+    /** Whether the selection has a condition on timestamps, which ranges of offsets cannot express. */
     public boolean isByTime() {
         return timestamps != null;
     }

@@ -8,11 +8,11 @@ import org.apache.spark.sql.connector.expressions.SortOrder;
 import org.mmapqueue.spark.common.RecordSchema;
 
 /**
- * The records of each partition that ORDER BY … LIMIT can return: its first or its last ones. Spark sorts what is read,
- * and applies the limit over all partitions. Immutable.
+ * The records of each partition that ORDER BY … LIMIT can return: the first or the last ones. Spark sorts the records
+ * that are read, and applies the limit over all partitions. Immutable.
  *
- * @param byTime whether the order is that of timestamps. It is the order of offsets among records with a timestamp
- *     alone, so it requires that all records read have one
+ * @param byTime whether the order is by timestamps. It equals the order of offsets only among records with a timestamp,
+ *     so it requires that all records read have one
  * @param last whether the last records are needed, not the first ones
  * @param limit the number of records needed of each partition
  */

@@ -17,8 +17,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * An archive. The query's consumer is one file in it, with the positions in all partitions; retention deletes no run
- * that it needs. Not thread-safe.
+ * An archive as the source of a query. The query's consumer is one file in the archive, with the positions in all
+ * partitions; retention deletes no run that the consumer needs. Not thread-safe.
  */
 final class ArchiveQuerySource implements QuerySource {
     private static final Logger LOG = LoggerFactory.getLogger(ArchiveQuerySource.class);
@@ -36,10 +36,10 @@ final class ArchiveQuerySource implements QuerySource {
     private boolean isStored = true;
 
     /**
-     * Opens nothing yet.
+     * Makes the source, and opens nothing yet.
      *
      * @param consumer the consumer's name
-     * @param checkpoint of the query
+     * @param checkpoint the query's checkpoint
      */
     ArchiveQuerySource(ArchiveLocation location, String consumer, CheckpointFile checkpoint) {
         this.location = location;
@@ -91,7 +91,8 @@ final class ArchiveQuerySource implements QuerySource {
         isStored = true;
     }
 
-    // No lock reaches over hosts. Without its checkpoint, a query cannot be running.
+    // Throws if another query uses the consumer. No lock works across hosts, but a query without its checkpoint cannot
+    // be running.
     private void refuseOther(String holder) {
         Optional<String> source = ConsumersOfQueries.sourceOf(holder);
         if (!holder.equals(label) && source.isPresent() && checkpoint.isThere(source.get())) {
@@ -104,7 +105,7 @@ final class ArchiveQuerySource implements QuerySource {
                 + holder + "; each query needs a consumer of its own: see option consumer");
     }
 
-    /** A partition has no records, and no log start, until its first run exists. */
+    /** Returns no number for a partition without runs: it has no records and no log start. */
     @Override
     public List<Integer> ids() {
         return partitions.values().stream()

@@ -11,7 +11,7 @@ import org.mmapqueue.spark.source.ReadablePartition;
 /**
  * A partition of an archive with the position of the query's consumer. Not thread-safe.
  *
- * @param source has the consumer
+ * @param source the source, which has the consumer
  * @param partition the partition
  */
 record ArchiveStreamPartition(ArchiveQuerySource source, ArchivedPartition partition) implements StreamPartition {
@@ -21,7 +21,7 @@ record ArchiveStreamPartition(ArchiveQuerySource source, ArchivedPartition parti
         return partition;
     }
 
-    /** No limit: an archive has no ring that could fill. */
+    /** No limit: an archive has no ring that could become full. */
     @Override
     public long mostHeld() {
         return Long.MAX_VALUE;
@@ -33,7 +33,7 @@ record ArchiveStreamPartition(ArchiveQuerySource source, ArchivedPartition parti
         return Optional.empty();
     }
 
-    /** A host may begin to ship a queue after its first records were reclaimed. */
+    /** True: a host may begin to ship a queue after the queue's first records were reclaimed. */
     @Override
     public boolean mayBeginLate() {
         return true;
@@ -44,7 +44,7 @@ record ArchiveStreamPartition(ArchiveQuerySource source, ArchivedPartition parti
         return "so runs were deleted by hand";
     }
 
-    /** The same: what is shipped again has the same offsets. */
+    /** The position itself: records that are shipped again have the same offsets. */
     @Override
     public long continuation(long position, long end) {
         return position;

@@ -16,9 +16,9 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * The source's own state in the checkpoint of its query: a {@link StreamOrigin} in files {@code queue-0}, {@code
- * queue-1}, …; the last one is valid. A file is written under a temporary name and renamed, which is atomic in every
- * file system that can hold a checkpoint. Not thread-safe.
+ * The source's own state in the checkpoint of a query: a {@link StreamOrigin} in files {@code queue-0}, {@code
+ * queue-1}, …, of which the last one is valid. A file is written under a temporary name and renamed, which is atomic in
+ * every file system that can hold a checkpoint. Not thread-safe.
  */
 final class CheckpointFile {
     private static final String PREFIX = "queue-";
@@ -34,7 +34,7 @@ final class CheckpointFile {
     private final Configuration configuration;
 
     /**
-     * Reads nothing yet.
+     * Makes the object, and reads nothing yet.
      *
      * @param location the source's own directory in the checkpoint
      * @param configuration Hadoop's configuration of the file systems
@@ -56,7 +56,7 @@ final class CheckpointFile {
         return directory.toString();
     }
 
-    /** The consumer of a query without option consumer: the same at each start with this checkpoint. */
+    /** The consumer of a query without option consumer; the name is the same at each start with this checkpoint. */
     String consumerName() {
         try {
             byte[] digest = MessageDigest.getInstance(DIGEST).digest(toString().getBytes(StandardCharsets.UTF_8));
@@ -76,9 +76,9 @@ final class CheckpointFile {
     }
 
     /**
-     * Whether Spark has generated the checkpoint below spark.sql.streaming.checkpointLocation, for a query that has
-     * neither checkpointLocation nor a name. Spark does not delete it, and the next start of the query uses another
-     * one.
+     * Whether Spark has generated the checkpoint below spark.sql.streaming.checkpointLocation, for a query with neither
+     * checkpointLocation nor a name. Spark does not delete such a checkpoint, and the next start of the query uses
+     * another one.
      */
     boolean isGenerated() {
         String beneath = SQLConf.get().getConfString(LOCATION_KEY, null);

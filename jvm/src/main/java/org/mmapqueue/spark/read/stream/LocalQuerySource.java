@@ -9,18 +9,18 @@ import java.util.UUID;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.spark.common.PartitionDirectory;
 
-/** A local queue; each partition stores the consumer's position itself. Not thread-safe. */
+/** A local queue as the source of a query; each partition stores the consumer's position itself. Not thread-safe. */
 final class LocalQuerySource implements QuerySource {
     private final Path root;
     private final String consumer;
     private final String user;
-    /** All that were seen. */
+    /** All partitions that were found so far. */
     private final Map<Integer, PartitionDirectory> directories = new HashMap<>();
 
     /**
-     * Opens nothing yet.
+     * Makes the source, and opens nothing yet.
      *
-     * @param user checkpoint of the query, for error messages of other queries
+     * @param user the query's checkpoint, for error messages of other queries
      */
     LocalQuerySource(Path root, String consumer, String user) {
         this.root = root;
@@ -30,7 +30,7 @@ final class LocalQuerySource implements QuerySource {
 
     @Override
     public void refresh() {
-        // an open queue shows new records itself
+        // nothing: an open queue shows new records itself
     }
 
     @Override
@@ -58,7 +58,7 @@ final class LocalQuerySource implements QuerySource {
 
     @Override
     public void store() {
-        // each consumer's page has its position
+        // nothing: each consumer's page has the position
     }
 
     @Override
@@ -68,7 +68,7 @@ final class LocalQuerySource implements QuerySource {
 
     @Override
     public void forget() {
-        // each partition deletes its consumer
+        // nothing: each partition deletes its consumer
     }
 
     @Override

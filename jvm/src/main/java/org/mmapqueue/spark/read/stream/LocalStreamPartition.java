@@ -21,7 +21,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A partition in a local directory with a consumer of a query. Not thread-safe.
+ * A partition in a local directory, with the query's consumer. Not thread-safe.
  */
 final class LocalStreamPartition implements StreamPartition {
     private static final Logger LOG = LoggerFactory.getLogger(LocalStreamPartition.class);
@@ -35,9 +35,9 @@ final class LocalStreamPartition implements StreamPartition {
     private boolean closed;
 
     /**
-     * Opens a partition and its consumer; a new consumer begins at the log start.
+     * Opens a partition and its consumer; a new consumer starts at the log start.
      *
-     * @param user checkpoint of the query, for error messages of other queries
+     * @param user the query's checkpoint, for error messages of other queries
      * @throws IllegalStateException if another query or process uses the consumer
      */
     LocalStreamPartition(PartitionDirectory directory, String consumerName, String user) {
@@ -56,7 +56,7 @@ final class LocalStreamPartition implements StreamPartition {
         try {
             opened = MmapQueue.openToRead(real);
             own = opened.consumer(consumerName, StartAt.EARLIEST);
-            sayCheckpoint(own, user);
+            labelConsumer(own, user);
         } catch (LockedException e) {
             throw inUse(consumerName, e.pid() < 0 ? "another process of unknown pid" : "process " + e.pid(), e);
         } finally {
@@ -75,7 +75,7 @@ final class LocalStreamPartition implements StreamPartition {
     }
 
     // The label identifies the query, for operators and drop_orphaned_consumers.
-    private static void sayCheckpoint(Consumer consumer, String user) {
+    private static void labelConsumer(Consumer consumer, String user) {
         if (consumer.name().equals(OffsetRanges.DEFAULT_CONSUMER)) {
             return; // default has no page, and so no label
         }
@@ -103,8 +103,8 @@ final class LocalStreamPartition implements StreamPartition {
     }
 
     /**
-     * A batch is retained until the next one is logged, which needs new records.
-     * So the batch must leave room for them in the ring, including its partly filled first and last segment.
+     * The upper limit of a batch. A batch is retained until the next one is logged, which needs new records. So the
+     * batch must leave room for them in the ring, its partly filled first and last segment included.
      */
     @Override
     public long mostHeld() {
@@ -142,7 +142,7 @@ final class LocalStreamPartition implements StreamPartition {
         try {
             consumer.seek(start);
         } catch (DroppedException e) {
-            consumer.seek(start); // DroppedException is thrown once for each loss
+            consumer.seek(start); // again, as DroppedException is thrown once for each loss
         }
         return held();
     }
@@ -170,8 +170,8 @@ final class LocalStreamPartition implements StreamPartition {
             try {
                 moveTo(StartAt.offset(before));
             } catch (OutOfRangeException | CorruptException e) {
-                // Dropped or lost in between: the next batch reports the loss. Or not found, as a record header before
-                // it in its segment is damaged: a commit beyond this segment acks it.
+                // The records were dropped or lost since: the next batch reports the loss. Or a damaged record header
+                // hides the offset: a commit beyond its segment acks it.
                 LOG.warn(
                         "partition {} of the queue in {} cannot be acked up to offset {}: {}",
                         directory.id(),

@@ -7,24 +7,24 @@ import java.util.UUID;
 /** The queue of a query, and the query's consumer of it. Not thread-safe. */
 interface QuerySource extends AutoCloseable {
 
-    /** Looks for partitions and records. */
+    /** Looks for new partitions and records. */
     void refresh();
 
     /**
      * The partitions that exist, by number.
      *
-     * @throws IllegalArgumentException if there is no queue
+     * @throws IllegalArgumentException if the location has no queue
      */
     List<Integer> ids();
 
-    /** The identity of the queue that a partition has now; empty if there is none. */
+    /** The identity of the queue that is at a partition's location now; empty for none. */
     Optional<UUID> queueId(int partition);
 
     /** The identity of the archive; empty for a local queue. */
     Optional<UUID> archiveId();
 
     /**
-     * Opens a partition and the query's consumer of it; a new consumer begins at the log start.
+     * Opens a partition and the query's consumer of it; a new consumer starts at the log start.
      *
      * @throws IllegalStateException if another query or process uses the consumer
      */

@@ -43,8 +43,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * A queue as the source of a streaming query. A micro-batch is one range of offsets for each partition; the range alone
- * determines the rows. A consumer retains every record that the checkpoint may replay: it advances when Spark commits a
- * batch.
+ * determines the rows. A consumer retains every record that the checkpoint may replay, and advances when Spark commits
+ * a batch.
  *
  * <p>Thread-safe: all methods lock the stream.
  */
@@ -58,11 +58,13 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
     private final StructType columns;
     private final CheckpointFile checkpoint;
     private final StreamLimits limits;
-    /** Null until the first call that needs it: Spark does not stop a source if the query fails before its start. */
+    /**
+     * Null until the first call that needs the queue: Spark does not stop a source if the query fails before its start.
+     */
     private StreamQueue queue;
 
     private boolean stopped;
-    /** The end of the run with trigger availableNow; else null. */
+    /** The end of a run with trigger availableNow; null for other triggers. */
     private PartitionOffsets lastEnds;
     /** Whether this run has planned a batch or asked for the latest offset. */
     private boolean begun;
@@ -74,7 +76,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
      * Makes a source; the first call opens the queue.
      *
      * @param location the queue
-     * @param options of the query
+     * @param options the options of the query
      * @param columns columns of the rows
      * @param checkpointLocation the source's own directory in the query's checkpoint
      */
@@ -95,7 +97,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
      * Makes a source for the running version of Spark, with real-time mode if Spark supports it.
      *
      * @param location the queue
-     * @param options of the query
+     * @param options the options of the query
      * @param columns columns of the rows
      * @param checkpointLocation the source's own directory in the query's checkpoint
      */
@@ -141,7 +143,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
                 : new LocalQuerySource(location.directory("a stream"), consumer(), checkpoint.toString());
     }
 
-    // Each start leaves a consumer that retains records for no query.
+    // Warns if each start uses a new checkpoint: each then leaves a consumer that retains records for no query.
     private void warnOfCheckpoint() {
         if (options.consumer() == null && checkpoint.isGenerated()) {
             LOG.warn(
@@ -173,7 +175,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
 
     @Override
     public final synchronized Offset initialOffset() {
-        StreamQueue opened = queue(); // its errors are not about the starting offset
+        StreamQueue opened = queue(); // outside the try: errors of the open are not about the starting offset
         try {
             return new StreamOffset(opened.begin(this::startOf));
         } catch (IllegalArgumentException e) {
@@ -221,7 +223,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         return offset == OffsetSpec.LATEST ? StartAt.LATEST : startAt(partition, offset);
     }
 
-    // Records at an offset outside of the log are lost, or not pushed yet.
+    // The nearest valid start: records at an offset outside the log are lost, or not pushed yet.
     private StartAt startAt(int partition, long offset) {
         StreamPartition found = queue().partitions().get(partition);
         long first = found.records().firstOffset();
@@ -286,7 +288,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
 
     // Spark commits a batch when it logs the next one, so the last batch of a run stays uncommitted, and its records
     // could block new ones in a full ring. If Spark plans no logged batch at the start of a run, all logged batches are
-    // done.
+    // complete, and their records are released.
     private void releaseOnce(PartitionOffsets from) {
         if (!begun) {
             begun = true;
@@ -355,7 +357,8 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
 
     // ---- metrics
 
-    // A batch without records that is repeated after a restart ends before another call has opened the queue.
+    // For a batch without records that is repeated after a restart, Spark calls this before another call has opened the
+    // queue.
     @Override
     public final synchronized Map<String, String> metrics(Optional<Offset> latestConsumedOffset) {
         if (stopped || latestConsumedOffset.isEmpty()) {

@@ -48,7 +48,7 @@ final class StreamLag {
                 long first = records.minTimestampMicros(consumed, end);
                 oldestMicros = first == 0 ? oldestMicros : Math.min(oldestMicros, first);
             } catch (OutOfRangeException | CorruptException e) {
-                // Lost or damaged: the next batch reports or skips it.
+                // The records are lost or damaged: the next batch reports or skips them.
             }
         }
     }

@@ -38,8 +38,8 @@ record StreamLimits(long minRows, long maxDelayMillis, long maxRows, long maxByt
     }
 
     /**
-     * These limits as Spark's type. Not all supported versions of Spark have limits in bytes, so they are not included;
-     * the result only has to differ from allAvailable, which Spark passes for a query that runs once.
+     * These limits as Spark's type. Limits in bytes are not included, as not all supported versions of Spark have them.
+     * The result only has to differ from allAvailable, which Spark passes for a query that runs once.
      */
     ReadLimit asReadLimit() {
         ReadLimit most = ReadLimit.maxRows(maxRows);
@@ -73,7 +73,7 @@ record StreamLimits(long minRows, long maxDelayMillis, long maxRows, long maxByt
         return result;
     }
 
-    /** Whether the batch waits for more records; never if the waiting records may soon fill the ring. */
+    /** Whether the batch waits for more records; never if the records that wait may soon fill the ring. */
     boolean waits(SortedMap<Integer, Range> there, long millisSinceLast, Bytes bytes) {
         return minRows > 0
                 && millisSinceLast < maxDelayMillis
@@ -95,8 +95,8 @@ record StreamLimits(long minRows, long maxDelayMillis, long maxRows, long maxByt
      * Computes the end of a batch.
      *
      * @param there the available ranges
-     * @param bytes their sizes
-     * @return ranges with the same begin, shortened to the limits
+     * @param bytes the sizes of ranges
+     * @return ranges with the same start, shortened to the limits
      */
     SortedMap<Integer, Range> take(SortedMap<Integer, Range> there, Bytes bytes) {
         SortedMap<Integer, Range> byRows = there;
@@ -138,12 +138,13 @@ record StreamLimits(long minRows, long maxDelayMillis, long maxRows, long maxByt
         return result;
     }
 
-    // In proportion, but at least 1 of each partition that has any: else a small partition would never be read.
+    // A partition's share of the limit: in proportion to its size, but at least 1, so that small partitions are read,
+    // too.
     private static long share(long limit, long size, double total) {
         return size == 0 ? 0 : Math.min(size, Math.max(1, (long) (limit * (size / total))));
     }
 
-    // The last end within the limit; the first record is taken in any case.
+    // The last end within the limit; the first record is always taken.
     private static long last(Range range, long limit, LongUnaryOperator sizeUpTo) {
         long low = range.from() + 1;
         long high = range.to();

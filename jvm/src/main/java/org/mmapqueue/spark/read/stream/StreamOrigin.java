@@ -11,8 +11,8 @@ import java.util.TreeMap;
 import java.util.UUID;
 
 /**
- * The identity and first offset of each partition that a query reads. An offset alone does not distinguish a queue from
- * its successor in the same directory. Immutable.
+ * The identity and first offset of each partition that a query reads. The identity distinguishes a queue from its
+ * successor in the same directory, which offsets alone do not. Immutable.
  *
  * @param parts by partition
  * @param archive the archive's identity; null for a local queue
@@ -37,7 +37,7 @@ record StreamOrigin(SortedMap<Integer, Part> parts, UUID archive) {
         this.archive = archive;
     }
 
-    /** A copy with another origin for one partition. */
+    /** Returns a copy with another origin for one partition. */
     StreamOrigin with(int partition, Part part) {
         SortedMap<Integer, Part> all = new TreeMap<>(parts);
         all.put(partition, part);

@@ -16,8 +16,8 @@ interface StreamPartition extends AutoCloseable {
     /**
      * The consumer that retains the oldest records.
      *
-     * @param name its name
-     * @param lagBytes its lag, in bytes of the log
+     * @param name the consumer's name
+     * @param lagBytes the consumer's lag, in bytes of the log
      */
     record Holder(String name, long lagBytes) {}
 
@@ -35,13 +35,13 @@ interface StreamPartition extends AutoCloseable {
     /** The slowest consumer; empty where producers wait for none. */
     Optional<Holder> holder();
 
-    /** Whether a partition that is new to the query may begin after offset 0 without a loss. */
+    /** Whether a partition that is new to the query may start after offset 0 without a loss. */
     boolean mayBeginLate();
 
-    /** What it means that the log ends before the query's position, for messages: "so …". */
+    /** Why the log may end before the query's position, as a clause for messages: "so …". */
     String shortEnd();
 
-    /** Where a query continues that is beyond the log end, which is {@code end}. */
+    /** The offset at which a query continues if its position is beyond the log end, {@code end}. */
     long continuation(long position, long end);
 
     /**
@@ -70,7 +70,7 @@ interface StreamPartition extends AutoCloseable {
     /** Closes this after the queue was replaced; failures are logged. */
     void abandon();
 
-    /** Closes the consumer at its committed offset. A second close does nothing. */
+    /** Closes the consumer at its committed offset. Idempotent. */
     @Override
     void close();
 }

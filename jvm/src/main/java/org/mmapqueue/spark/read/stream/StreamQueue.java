@@ -43,8 +43,8 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
     /**
      * Opens the existing partitions.
      *
-     * @param source the queue with the consumer that retains the records that the query has not committed
-     * @throws IllegalArgumentException if there is no queue
+     * @param source the queue, with the consumer that retains records for the query
+     * @throws IllegalArgumentException if the location has no queue
      * @throws IllegalStateException if the consumer is in use
      */
     StreamQueue(Location location, CheckpointFile checkpoint, QuerySource source, boolean failOnDataLoss) {
@@ -244,7 +244,7 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
             long first = partition.moveTo(StartAt.EARLIEST);
             lostFormer(id, from);
             if (from != first) {
-                return new Range(first, first); // an empty batch leads from the former queue to the present one
+                return new Range(first, first); // an empty batch switches from the former queue to the present one
             }
             adopt(partition, first);
         }
@@ -261,7 +261,7 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
         return new Range(first, Math.max(first, Math.min(end, most)));
     }
 
-    // Only after Spark has logged the new position: until then a restart must detect the replacement again.
+    // Called only after Spark has logged the new position: until then a restart must detect the replacement again.
     private void adopt(StreamPartition partition, long first) {
         int id = partition.records().id();
         origin = origin.with(id, new StreamOrigin.Part(partition.queueId(), first));
@@ -270,7 +270,7 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
     }
 
     /**
-     * The part of a batch that can be read.
+     * Returns the part of a batch that can be read.
      *
      * @param from the batch's first offset
      * @param to the offset after the batch's last one
@@ -312,7 +312,7 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
         return partitions.get(partition).mostHeld();
     }
 
-    /** Acks all records before these offsets: the query will not read them again. */
+    /** Acks all records before these offsets, which the query will not read again. */
     void release(PartitionOffsets before) {
         before.map().forEach((id, offset) -> {
             StreamPartition partition = partitions.get(id);
@@ -343,12 +343,12 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
             throw new IllegalStateException(
                     what + ". With option failOnDataLoss = false the query continues" + " without them");
         }
-        if (!what.equals(reported.put(id, what))) { // not at each trigger
+        if (!what.equals(reported.put(id, what))) { // once, not at each trigger
             LOG.warn("{}; the query continues without them, as failOnDataLoss is false", what);
         }
     }
 
-    /** Deletes the query's consumers, as it cannot be restarted. */
+    /** Deletes the query's consumers, because the query cannot be restarted. */
     void forget() {
         partitions.values().forEach(StreamPartition::forget);
         partitions.clear();

@@ -21,7 +21,7 @@ final class RangeReader implements Closeable {
     private SequentialReader reader;
     private long next;
     private long lost;
-    /** Figures of closed readers. */
+    /** Number of segments read, and waits, of closed readers. */
     private long segmentsBefore;
 
     private long waitedNanos;
@@ -43,7 +43,7 @@ final class RangeReader implements Closeable {
     /**
      * Reads some records.
      *
-     * @param read reads from the reader, and returns the number of records read
+     * @param read the function that reads from the reader, and returns the number of records read
      * @return the number that {@code read} has returned
      * @throws OutOfRangeException when the next record is not retained
      */
@@ -103,7 +103,7 @@ final class RangeReader implements Closeable {
         }
     }
 
-    // Spark asks for the metrics again after the close.
+    // Figures remain, since Spark asks for the metrics again after the close.
     @Override
     public void close() {
         closeReader();

@@ -8,8 +8,8 @@ import java.util.concurrent.Semaphore;
 import org.mmapqueue.spark.source.PartitionRecords;
 
 /**
- * Limits the tasks of this process that read a partition at once, to {@link PartitionRecords#maxReaders}. A task
- * without a permit waits for another one's batch. Thread-safe.
+ * Limits the number of tasks of this process that read a partition at once, to {@link PartitionRecords#maxReaders}. A
+ * task without a permit waits until another task has read its batch. Thread-safe.
  */
 final class ReadPermits implements Closeable {
     private static final Map<UUID, Shared> IN_USE = new HashMap<>();

@@ -30,7 +30,7 @@ abstract class RecordColumn extends ColumnVector {
             return values[row];
         }
 
-        // Makes large payloads collectable before the reader is.
+        // Releases large payloads before the reader is released.
         @Override
         public void close() {
             Arrays.fill(values, null);
@@ -62,7 +62,7 @@ abstract class RecordColumn extends ColumnVector {
             this.micros = micros;
         }
 
-        /** Updated at each batch. */
+        /** Sets the number of rows; called for each batch. */
         void rows(int count) {
             rows = count;
         }

@@ -5,7 +5,7 @@ import org.mmapqueue.spark.read.plan.QueueInputPartition;
 
 /** The stored records of a range. Between calls no segment is pinned. Not thread-safe. */
 final class StoredRecords implements RecordSource {
-    /** Limit of payload bytes in a batch: small enough to stay in a core's cache until Spark has copied it. */
+    /** The most payload bytes of a batch: it stays in a core's cache until Spark has copied it. */
     private static final long BATCH_BYTES = 1 << 20;
 
     private final RangeReader reader;
@@ -28,11 +28,11 @@ final class StoredRecords implements RecordSource {
             try {
                 long from = reader.next();
                 int read = reader.read(records -> rows.take(records, BATCH_BYTES));
-                if (read > 0 || reader.next() > from) { // or only tombstones were read
+                if (read > 0 || reader.next() > from) { // the latter if only tombstones were read
                     return reader.next() < end;
                 }
-                // The range existed when it was planned: a crash of the machine has lost the log's end, or files were
-                // deleted.
+                // The range existed when it was planned: either a crash of the machine has lost the end of the log, or
+                // files were deleted.
                 reader.lose(end, "the queue ends at " + reader.next());
             } catch (OutOfRangeException e) {
                 if (e.last() < e.first()) {

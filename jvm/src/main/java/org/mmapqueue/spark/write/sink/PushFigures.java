@@ -15,7 +15,7 @@ public final class PushFigures {
     private final Consumer<PushFigures> onEnd;
 
     /**
-     * Makes figures of zero.
+     * Starts with all figures 0.
      *
      * @param onEnd receives these figures when the commit has ended or failed
      */

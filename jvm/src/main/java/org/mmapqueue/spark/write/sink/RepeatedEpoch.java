@@ -11,9 +11,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * An epoch with a number that the queue has stored. Either Spark repeats the same epoch, and its rows are already
- * pushed; or it is another epoch with that number. The second happens because Spark does not fsync its checkpoint:
- * after a loss of power the checkpoint may have lost an epoch, and Spark plans another one with its number.
+ * An epoch with a number that the queue has already stored. Either Spark repeats the same epoch, so that its rows are
+ * already pushed; or it is another epoch with that number. The latter happens because Spark does not fsync its
+ * checkpoint: after a loss of power the checkpoint may have lost an epoch, and Spark plans another one with the same
+ * number.
  */
 final class RepeatedEpoch {
     private static final Logger LOG = LoggerFactory.getLogger(RepeatedEpoch.class);
@@ -27,8 +28,8 @@ final class RepeatedEpoch {
      * Makes an epoch that at least one partition has stored.
      *
      * @param root the queue's directory
-     * @param partitions of the queue
-     * @param query its id
+     * @param partitions the queue's partitions
+     * @param query the query's id
      * @param now the epoch as it is now
      */
     RepeatedEpoch(Path root, List<MmapQueue> partitions, String query, Manifest now) {

@@ -11,7 +11,7 @@ import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.TooLargeException;
 import org.mmapqueue.spark.write.staging.StagedFile;
 
-/** Computes whether rows fit into a partition, and makes the errors if they do not. */
+/** Computes whether rows fit into a partition, and makes the exceptions if they do not. */
 final class Room {
     private static final long SEGMENT_HEADER = 64;
     private static final long LOOK_AGAIN_MILLIS = 5;
@@ -50,12 +50,12 @@ final class Room {
     /**
      * Waits until the rows fit.
      *
-     * @param deadline of System.nanoTime
+     * @param deadline by System.nanoTime
      * @throws TooLargeException if the rows can never fit
      * @throws FullException if the rows do not fit in time
      */
     void await(long deadline, Duration timeout) throws InterruptedException {
-        // Records of a consumer beyond max_consumer_lag are dropped only when the writer needs the slot.
+        // Records of a consumer beyond max_consumer_lag are dropped only when the writer needs their slot.
         boolean drops = !"0".equals(queue.config().asMap().get("max_consumer_lag"));
         while (true) {
             QueueStats stats = queue.stats();
@@ -72,7 +72,7 @@ final class Room {
         }
     }
 
-    /** Makes the error for rows that exceed the ring; returns the cause if they do not. */
+    /** The exception for rows that exceed the ring; returns the cause if they do not. */
     TooLargeException tooLarge(TooLargeException cause) {
         QueueStats stats = queue.stats();
         if (cause != null && needed <= most(stats)) {
@@ -89,7 +89,7 @@ final class Room {
         return error;
     }
 
-    /** Makes the error for rows that did not fit in time. */
+    /** The exception for rows that did not fit in time. */
     FullException full(Duration timeout, FullException cause) {
         QueueStats stats = queue.stats();
         String lag = queue.consumerStats().stream()

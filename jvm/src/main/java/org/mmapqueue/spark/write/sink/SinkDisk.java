@@ -7,7 +7,7 @@ import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.Storage;
 
 /**
- * The sink's access to the file system. Tests replace it by one that fails or loses writes.
+ * The sink's access to the file system. Tests use one that fails or loses writes.
  *
  * @param storage for staged files and manifests
  * @param queues opens a partition for writing

@@ -21,7 +21,7 @@ import org.mmapqueue.spark.write.staging.StagingArea;
 final class SinkPartitions {
     private static final String QUEUE_DIR = "queue_dir";
     private static final String MAX_EVENT_SIZE = "max_event_size";
-    /** Of a new queue, in bytes, if the ring has room: rows are larger than messages. */
+    /** Default of a new queue's max_event_size in bytes, if the ring has room: rows are larger than messages. */
     private static final int DEFAULT_MAX_EVENT_SIZE = 16 << 20;
     /** Keys that a new partition takes from the existing ones, unless given. */
     private static final List<String> INHERITED = List.of(
@@ -92,7 +92,7 @@ final class SinkPartitions {
         try (DirectoryStream<Path> entries = Files.newDirectoryStream(root)) {
             for (Path entry : entries) {
                 String name = entry.getFileName().toString();
-                // The process was killed while it made this partition.
+                // A directory p=… without a queue: a process was killed while it created this partition.
                 if (!name.startsWith("p=") && !name.equals(StagingArea.NAME)) {
                     throw bad(
                             "path",
@@ -148,7 +148,7 @@ final class SinkPartitions {
             if (!e.key().equals(MAX_EVENT_SIZE)) {
                 throw e;
             }
-            // The ring has no room for it.
+            // The ring has no room for the larger max_event_size.
             return opener.apply(QueueConfig.of(keys));
         }
     }

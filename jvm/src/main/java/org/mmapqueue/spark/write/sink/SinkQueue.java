@@ -23,7 +23,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A queue that a query writes, on the driver: open partitions and staging area. Thread-safe; commits run one at a time.
+ * A queue that queries write, on the driver: open partitions and staging area. Thread-safe; commits run one at a time.
  *
  * <p>Rows for one partition are one idempotent push. For several partitions a manifest is written first. Each partition
  * stores the sequence of its push, so after a failure between two partitions the manifest is completed before any other
@@ -32,7 +32,7 @@ import org.slf4j.LoggerFactory;
 public final class SinkQueue implements Closeable {
     private static final Logger LOG = LoggerFactory.getLogger(SinkQueue.class);
     private static final String EPOCHS = "spark-";
-    // All batch writes share one producer: their ids are not used again, and each would leave a page.
+    // All batch writes share one producer: the id of a batch write is not reused, so each would leave a page.
     private static final String BATCHES = EPOCHS + "batch";
 
     private final Path root;
@@ -73,7 +73,7 @@ public final class SinkQueue implements Closeable {
         opened.subList(0, known.size()).forEach(MmapQueue::close);
     }
 
-    // A queue stays open when its directory is moved away; writes would go to the wrong one.
+    // A queue stays open when its directory is moved away; writes would go to the wrong queue.
     private void checkIdentity() {
         for (MmapQueue each : partitions) {
             Path directory = Path.of(each.config().asMap().get("queue_dir"));
@@ -231,7 +231,7 @@ public final class SinkQueue implements Closeable {
         return System.nanoTime() + Math.min(timeout.toNanos(), Long.MAX_VALUE / 2);
     }
 
-    // Only if no partition has received rows. Else the next write completes the manifest.
+    // Drops the manifest if no partition has received rows. Otherwise the next write completes it.
     private void giveUp(Path directory, Manifest manifest, String what, Exception cause) {
         try {
             if (!isKnownSomewhere(manifest.producer(), manifest.sequence())) {

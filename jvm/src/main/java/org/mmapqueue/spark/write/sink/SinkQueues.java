@@ -41,11 +41,11 @@ public final class SinkQueues {
          * queue.
          */
         private final ReentrantLock opening = new ReentrantLock();
-        /** The ids of the writing queries. Like uses, guarded by the monitor of OPEN. */
+        /** The ids of the writing queries. Guarded by the monitor of OPEN, as is uses. */
         private final List<String> writing = new ArrayList<>();
 
         private int uses;
-        /** Null while the queue is closed. Guarded by opening. */
+        /** The queue; null while it is closed. Guarded by {@link #opening}. */
         private volatile SinkQueue queue;
     }
 
@@ -154,7 +154,7 @@ public final class SinkQueues {
         }
     }
 
-    // The real path, so that all paths of a queue share one entry.
+    // The real path, so that all spellings of a path share one entry.
     private static Path real(Path path) throws IOException {
         if (Files.exists(path) || path.getParent() == null) {
             return path.toRealPath();
@@ -179,7 +179,7 @@ public final class SinkQueues {
             close(root, shared);
             synchronized (OPEN) {
                 if (shared.writing
-                        .isEmpty()) { // else the other write waits for the lock, and would have to reopen the queue
+                        .isEmpty()) { // otherwise a write waits for the lock, and would have to reopen the queue
                     OPEN.remove(root, shared);
                 }
             }
@@ -210,7 +210,7 @@ public final class SinkQueues {
             });
         }
         unused.forEach((root, shared) -> {
-            if (shared.opening.tryLock()) { // else another thread opens or closes it
+            if (shared.opening.tryLock()) { // otherwise another thread is opening or closing the queue
                 try {
                     close(root, shared);
                 } finally {

@@ -43,8 +43,8 @@ public final class WritablePartitions {
     }
 
     /**
-     * Deletes a queue: its partitions, the last one first, so that a call which fails leaves a queue of fewer
-     * partitions; what writes have staged; and the directory if no other files are in it.
+     * Deletes a queue: its partitions, the last one first, so that a failed call leaves a queue of fewer partitions;
+     * then the files that writes have staged; then the directory, if it is empty.
      *
      * @param root the queue's directory
      * @param options the keys of the queue's configuration
@@ -60,7 +60,7 @@ public final class WritablePartitions {
             new StagingArea(DiskStorage.INSTANCE, root).deleteAll();
             Files.deleteIfExists(root);
         } catch (DirectoryNotEmptyException e) {
-            // holds files that are not the queue's
+            // the directory holds files that are not the queue's
         } catch (IOException e) {
             throw new UncheckedIOException("not all files of the queue in " + root + " could be deleted: " + e, e);
         } finally {

@@ -68,7 +68,7 @@ public record WriteOptions(Path path, SinkConfig config, Push push, String key) 
                 key);
     }
 
-    /** A copy with figures for its push. */
+    /** Returns a copy with figures for the push. */
     public WriteOptions counting(PushFigures figures) {
         return new WriteOptions(path, config, push.counting(figures), key);
     }

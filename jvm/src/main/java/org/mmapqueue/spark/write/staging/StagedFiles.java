@@ -54,7 +54,7 @@ public final class StagedFiles {
             file.read(piece.clear(), at);
             checksum.update(piece.flip());
             if (piece.limit() == 0) {
-                break; // the file is shorter than at the start
+                break; // the file was truncated since it was opened
             }
         }
         return (int) checksum.getValue();

@@ -15,8 +15,8 @@ import org.mmapqueue.io.Mapping;
 import org.mmapqueue.io.Storage;
 
 /**
- * The rows of staged files, mapped. Only their lengths are on the heap, and no file is read while the push holds the
- * appender's lock. Not thread-safe.
+ * The rows of staged files, mapped. Only their lengths are on the heap, and the push does not read from files while it
+ * holds the appender's lock. Not thread-safe.
  */
 public final class StagedRecords implements Closeable {
     private final List<Mapping> mappings = new ArrayList<>();
@@ -101,7 +101,7 @@ public final class StagedRecords implements Closeable {
         return records;
     }
 
-    /** Unmaps the files; the rows must not be used after the close. */
+    /** Unmaps the files. The rows must not be used after the close. */
     @Override
     public void close() {
         mappings.forEach(Mapping::unmap);

@@ -15,8 +15,8 @@ import java.util.function.Predicate;
 import org.mmapqueue.io.Storage;
 
 /**
- * The directory {@code .staging} beside the partitions. Each write has a subdirectory, named by its query's id. A
- * staged file's name begins with the sequence of its rows.
+ * The directory {@code .staging} beside the partitions. Each write has a subdirectory with the name of the query's id.
+ * A staged file's name begins with the sequence of its rows.
  *
  * <p>The process that has the partitions open owns the directory. When another process opens them, all writes of the
  * former owner are dead.
@@ -38,7 +38,7 @@ public final class StagingArea {
         return path.resolve(query);
     }
 
-    /** Makes the directory of a write and fsyncs it. Files in it are fsynced by the tasks that make them. */
+    /** Creates the directory of a write, and fsyncs it. Tasks fsync the files that they create in it. */
     public Path make(String query) throws IOException {
         Path directory = of(query);
         if (!Files.isDirectory(directory)) {
