@@ -32,7 +32,7 @@ class MetricsCollector:
         self._labels = dict(labels or {})
 
     def collect(self) -> Iterator[Any]:
-        """The metrics now, as prometheus-client's `Metric`s.
+        """The metrics now, as objects `Metric` of prometheus-client.
 
         Raises:
             ImportError: prometheus-client is not installed.
