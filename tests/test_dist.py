@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from email.message import Message
 from email.parser import Parser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -128,9 +129,15 @@ def test_the_source_distribution_has_the_package(sdist: tarfile.TarFile) -> None
     assert names_below(sdist, "") >= {"PKG-INFO", "pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "NOTICE"}
 
 
-def test_a_source_distribution_makes_itself_again(sdist: tarfile.TarFile, tmp_path: Path) -> None:
-    sdist.extractall(tmp_path / "unpacked", filter="data")
+def unpack(sdist: tarfile.TarFile, tmp_path: Path) -> Path:
+    filters: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # Python 3.11.4 and newer
+    sdist.extractall(tmp_path / "unpacked", **filters)
     (unpacked,) = (tmp_path / "unpacked").iterdir()
+    return unpacked
+
+
+def test_a_source_distribution_makes_itself_again(sdist: tarfile.TarFile, tmp_path: Path) -> None:
+    unpacked = unpack(sdist, tmp_path)
     command = [sys.executable, "-m", "hatchling", "build", "--target", "sdist", "--directory", str(tmp_path / "again")]
     subprocess.run(command, cwd=unpacked, check=True, capture_output=True, timeout=300)
     (file,) = (tmp_path / "again").iterdir()
@@ -139,8 +146,7 @@ def test_a_source_distribution_makes_itself_again(sdist: tarfile.TarFile, tmp_pa
 
 
 def test_an_unpacked_source_distribution_names_what_builds_it(sdist: tarfile.TarFile, tmp_path: Path) -> None:
-    sdist.extractall(tmp_path / "unpacked", filter="data")
-    (unpacked,) = (tmp_path / "unpacked").iterdir()
+    unpacked = unpack(sdist, tmp_path)
     tools = tmp_path / "tools"
     tools.mkdir()
     for tool in ("bash", "dirname", "sed", "id"):

@@ -70,6 +70,8 @@ def test_no_permission(open_queue: Open, tmp_path: Path) -> None:
 
 
 def test_a_directory_that_not_even_root_may_write(open_queue: Open) -> None:
+    if not os.path.ismount("/sys"):
+        pytest.skip("nothing is mounted on /sys")
     # As Python's own mkdir.
     with pytest.raises(OSError, match="/sys/mmapqueue-test") as caught:
         os.mkdir("/sys/mmapqueue-test")  # noqa: PTH102

@@ -165,7 +165,7 @@ class Workers:
             except BaseException as error:
                 failed, broken = True, error
             # As in a `with` block: the handler may have acked, nacked or released the record itself.
-            answered = offset not in in_blocks
+            settled = offset not in in_blocks
             in_blocks.discard(offset)
             with self._changed:
                 self._busy -= 1
@@ -173,7 +173,7 @@ class Workers:
                 if failed:
                     self._failed.append((*item, delay))
                 else:
-                    self._done.append((*item, answered))
+                    self._done.append((*item, settled))
                 self._handled += not failed
                 if broken is not None:
                     self._broken = self._broken or broken
@@ -191,8 +191,8 @@ class Workers:
             failed, self._failed = self._failed, []
             self._failing.difference_update(message.offset for _, message, _ in done)
             self._failing.update(message.offset for _, message, _ in failed if not self._is_last_attempt(message))
-        current = self._popper.undelivered
-        self._ack([message.offset for batch, message, answered in done if batch.undelivered is current and not answered])
+        now = self._popper.undelivered
+        self._ack([message.offset for batch, message, settled in done if batch.undelivered is now and not settled])
         for batch, message, delay in failed:
             if batch.undelivered is self._popper.undelivered:
                 self._nack(message.offset, delay)

@@ -78,8 +78,9 @@ class FileCallsTest {
             int mappings = kept ? Math.min(segments, syncs) : segments + 2;
             assertTrue(count(Call.MAP) <= mappings, calls::toString);
             assertTrue(count(Call.OPEN) <= (kept ? 0 : 2 * segments), calls::toString);
-            assertEquals(
-                    0, count(Call.READ) + count(Call.WRITE) + count(Call.RENAME) + count(Call.DELETE), calls::toString);
+            // An fsync of a segment reads one byte, which shows whether the file was truncated.
+            assertTrue(count(Call.READ) <= count(Call.SYNC), calls::toString);
+            assertEquals(0, count(Call.WRITE) + count(Call.RENAME) + count(Call.DELETE), calls::toString);
         }
     }
 }
