@@ -15,6 +15,7 @@ import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.LockedException;
+import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.spark.common.ConsumersOfQueries;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionDirectory;
@@ -63,6 +64,11 @@ final class QueueAdmin {
     List<Object[]> ack(String consumer, long offset, Integer partition) {
         return rows(onlyOne(partition, "offset " + offset), each -> {
             onConsumer(each, consumer, (own, shared) -> {
+                long end = each.queue().endOffset();
+                if (offset >= end) {
+                    throw new OutOfRangeException(
+                            "no record to ack", offset, each.queue().firstOffset(), end - 1);
+                }
                 if (shared) {
                     own.ack(offset); // records after the offset stay in flight if they were popped
                 } else if (offset >= own.committedOffset()) {

@@ -49,8 +49,7 @@ public record PartitionDirectory(int id, String path) implements Serializable {
             throw Options.bad(
                     Options.PATH,
                     root.toString(),
-                    "the directory of a queue; " + whyNone(root) + " on host "
-                            + Hosts.own());
+                    "the directory of a queue; " + whyNone(root) + " on host " + Hosts.own());
         }
         return found;
     }
