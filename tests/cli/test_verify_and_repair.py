@@ -49,11 +49,14 @@ def test_in_place_asks(closed: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     ours, theirs = pty.openpty()
     with os.fdopen(theirs, "r") as terminal:
         monkeypatch.setattr(sys, "stdin", terminal)
-        monkeypatch.setattr("builtins.input", lambda prompt: print(prompt) or "n")
-        assert status("repair", closed, "--in-place") == 2
-        assert status("verify", closed) == 1
-        monkeypatch.setattr("builtins.input", lambda prompt: print(prompt) or "yes")
-        assert status("repair", closed, "--in-place") == 0
+        # The last but one is the end of the input.
+        for typed, expected in ((b"n\n", 2), (b"\n", 2), (b"\x04", 2), (b"yes\n", 0)):
+            assert status("verify", closed) == 1
+            capsys.readouterr()
+            os.write(ours, typed)
+            assert status("repair", closed, "--in-place") == expected
+            shown = capsys.readouterr()
+            assert (f"Change {closed} permanently" in shown.err, "[y/N]" in shown.out) == (True, False)
     os.close(ours)
     assert status("verify", closed) == 0
 

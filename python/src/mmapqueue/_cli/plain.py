@@ -120,4 +120,6 @@ def _confirmed(directory: str) -> bool:
             file=sys.stderr,
         )
         return False
-    return input(f"Change {directory} permanently, without a copy? [y/N] ").strip().lower().startswith("y")
+    # The report goes to stdout. The end of the input is no.
+    print(f"Change {directory} permanently, without a copy? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower().startswith("y")
