@@ -1,4 +1,4 @@
-"""`mmapqueue process` under spark-submit, as docs/pipeline/senders.md has it."""
+"""`mmapqueue process` under spark-submit, as docs/reference/pipeline/senders.md has it."""
 
 import os
 import subprocess

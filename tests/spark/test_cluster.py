@@ -174,6 +174,6 @@ def test_gauges_of_what_an_executor_has_open(found: dict[str, Any]) -> None:
 def test_errors_when_they_see_another_disk(found: dict[str, Any], root: Path) -> None:
     for text in (found["gone"], found["other"]):
         assert f"partition 0 cannot be read in {root / 'source'} on host " in text
-        assert "must be on a file system that both hosts mount under the same path" in text
+        assert "executors must run on that host, and see the directory under the same path" in text
     assert "there is no such directory" in found["gone"]
     assert "the queue in the directory has the id " in found["other"]

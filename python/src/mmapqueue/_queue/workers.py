@@ -31,7 +31,7 @@ _STEP_SECONDS = 0.05
 
 
 class Workers:
-    """One call of `Consumer.consume` with a handler."""
+    """One call of `process`."""
 
     def __init__(
         self,

@@ -44,7 +44,7 @@ public record LocalPartitionLocation(PartitionDirectory directory, String host) 
 
     @Override
     public String needs() {
-        return "it was planned on host " + host + ", and its directory must be on a file system that both hosts mount"
-                + " under the same path";
+        return "it was planned on host " + host + ": executors must run on that host, and see the directory under the"
+                + " same path; an archive can be read on any host";
     }
 }
