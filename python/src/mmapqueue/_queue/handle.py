@@ -205,6 +205,6 @@ class QueueHandle:
 
 
 def living(objects: WeakValueDictionary[int, _T]) -> list[_T]:
-    """The objects that still exist. Other threads may add some at the same time, which a loop over a WeakSet forbids."""
+    """The objects that still exist. Other threads may add some, which a loop over a WeakSet forbids."""
     found = [reference() for reference in objects.valuerefs()]
     return [each for each in found if each is not None]

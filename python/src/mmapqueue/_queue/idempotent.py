@@ -97,7 +97,8 @@ class IdempotentProducers(Generic[Value]):
         if not 0 <= whole("sequence", sequence) <= names.LONG_MAX:
             raise ValueError(f"sequence = {sequence}: it must be 0 to {names.LONG_MAX}")
         records = self._handle.records(items)
-        return self._producer.push_once(ProducerSequence(name_of("producer", producer), sequence), records, timeout, sync)
+        sequenced = ProducerSequence(name_of("producer", producer), sequence)
+        return self._producer.push_once(sequenced, records, timeout, sync)
 
     def last_sequence(self, producer: str) -> int | None:
         """The sequence number of a producer's last batch of `push_once`; None for an unknown producer.

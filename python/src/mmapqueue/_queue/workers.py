@@ -191,7 +191,7 @@ class Workers:
             self._failing.difference_update(message.offset for _, message, _ in done)
             self._failing.update(message.offset for _, message, _ in failed if not self._is_last_attempt(message))
         current = self._popper.undelivered
-        self._ack([message.offset for batch, message, answered in done if batch.undelivered is current and not answered])
+        self._ack([each.offset for batch, each, answered in done if batch.undelivered is current and not answered])
         for batch, message, delay in failed:
             if batch.undelivered is self._popper.undelivered:
                 self._nack(message.offset, delay)

@@ -90,8 +90,8 @@ class Acks(ABC):
         # Held during the calls that send.
         self._ack_lock = threading.Lock()
         self._bell = Bell()
-        # This consumer, while acks are pending; the thread refers to the list. So acks of a queue that the program drops
-        # without a close are sent, too.
+        # This consumer, while acks are pending; the thread refers to the list. So acks of a queue that the program
+        # drops without a close are sent, too.
         self._holding: list[Acks] = []
         # One entry until the thread is started: its pop is atomic.
         self._unstarted = [None]
