@@ -68,6 +68,13 @@ def test_any_other_java_exception_is_named(open_queue: Open) -> None:
     assert error.java_class == "java.io.IOException"
 
 
+def test_a_heap_that_is_too_small(open_queue: Open) -> None:
+    open_queue()
+    thrown = standalone.jvm().java.lang.OutOfMemoryError("Java heap space")
+    error = translated(Py4JJavaError("calling", thrown))
+    assert str(error).startswith("java.lang.OutOfMemoryError: Java heap space; a JVM that Queue(…) starts has room")
+
+
 def test_a_jvm_that_goes_away_before_it_has_said_what_was_wrong() -> None:
     class Gone(SimpleNamespace):
         def __getattr__(self, name: str) -> Any:

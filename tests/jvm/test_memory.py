@@ -181,3 +181,48 @@ def test_close_gives_the_memory_back(open_queue: Open, monkeypatch: pytest.Monke
     for file in files:
         os.close(file)
     assert set(left) == {0}
+
+
+def test_large_records_have_room_in_the_heap(script: Script, tmp_path: Path) -> None:
+    """The JVM's heap follows the largest record of the first queue: of its key, or of its directory."""
+    script.run(
+        """
+        import sys, mmapqueue
+        with mmapqueue.Queue(sys.argv[1], capacity="256m", max_event_size="40m") as queue:
+            record = bytes(range(256)) * (40 << 12)
+            assert queue.push(record) == 0
+            assert queue.push_many([record, b"small"]) == 2
+            with queue.producer() as producer:
+                assert producer.push(record).result() == 3
+            assert queue.pop().data == record
+        """,
+        tmp_path / "queue",
+    )
+    script.run(
+        """
+        import sys, mmapqueue
+        with mmapqueue.Queue(sys.argv[1]) as queue:
+            record = bytes(range(256)) * (40 << 12)
+            assert [message.data for message in queue.pop_many()] == [record, record, b"small", record]
+            assert queue.read_at(0).data == record
+            assert queue.push(record) == 4
+        """,
+        tmp_path / "queue",
+    )
+
+
+def test_the_heap_of_what_is_no_queue(script: Script, tmp_path: Path) -> None:
+    (tmp_path / "meta.dat").write_bytes(b"\xff" * 4096)
+    out = script.run(
+        """
+        import sys, mmapqueue
+        from mmapqueue._jvm import heap, standalone
+        for size in (None, "many", 1 << 20, "8m", -1):
+            heap.reserve(sys.argv[1], size)
+        assert standalone._heap == 64
+        heap.reserve(sys.argv[1], 1 << 62)
+        print(standalone._heap)
+        """,
+        tmp_path,
+    )
+    assert int(out) == 1024

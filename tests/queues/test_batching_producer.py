@@ -4,6 +4,7 @@ import asyncio
 import concurrent.futures
 import gc
 import logging
+import sys
 import threading
 import time
 import warnings
@@ -174,6 +175,16 @@ def test_callbacks_run_in_the_producers_thread_or_at_once(open_queue: Open, capl
         first.add_done_callback(note)
     assert seen == [(0, "mmapqueue-producer"), (0, "mmapqueue-producer"), (0, threading.current_thread().name)]
     assert "cannot wait for its own producer" in caplog.text
+
+
+def test_a_callback_that_exits_does_not_end_the_producer(open_queue: Open) -> None:
+    with open_queue().producer(linger=NEVER) as producer:
+        handles = [producer.push(b"x") for _ in range(3)]
+        handles[0].add_done_callback(lambda _handle: sys.exit(3))
+        future = handles[2].future()
+        producer.flush()
+        assert future.result(timeout=60) == 2
+        assert not producer.closed
 
 
 def test_futures_and_awaits(open_queue: Open) -> None:

@@ -39,6 +39,8 @@ _PARAMETERS = {
 _INT = "yi"
 _LONG = "yL"
 
+_HEAP_IS_FULL = "OutOfMemoryError: Java heap space"
+
 
 class Lifetime:
     """Whether a queue is open, shared by all calls of its objects. Thread-safe.
@@ -156,6 +158,8 @@ def _of_java(thrown: JavaObject) -> MmapQueueError:
     text = str(message) if message else name
     if name not in names.ERRORS and message:
         text = f"{name}: {message}"
+    if text.endswith(_HEAP_IS_FULL):
+        text += "; a JVM that Queue(…) starts has room for records of the first queue's max_event_size"
     error = _file_error(thrown, kind, text) or kind(text)
     error.java_class = name
     for field in fields:

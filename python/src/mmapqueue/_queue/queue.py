@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from time import monotonic
 from typing import Any, Literal, overload
 
-from mmapqueue._jvm import archive_jars, bridge, names
+from mmapqueue._jvm import archive_jars, bridge, heap, names
 from mmapqueue._jvm.lock_holders import retry_while_ending
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.arrow.access import ArrowAccess
@@ -165,9 +165,10 @@ class Queue(
         keys = options(self.path, configuration)
         codec = None if serializer is None else serializer_of(serializer)
         patience = seconds("lock_timeout", lock_timeout)
-        archive = configuration.get("archive_uri")
-        if archive and spark is None:
-            archive_jars.add(str(archive), configuration.get("archive_codec", "none"))
+        if spark is None:
+            heap.reserve(self.path, configuration.get("max_event_size"))
+            if archive := configuration.get("archive_uri"):
+                archive_jars.add(str(archive), configuration.get("archive_codec", "none"))
 
         def open_now() -> QueueHandle:
             with Shield():

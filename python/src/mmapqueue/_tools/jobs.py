@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from mmapqueue._jvm import bridge, names
+from mmapqueue._jvm import bridge, heap, names
 from mmapqueue._jvm.calls import Call
 from mmapqueue._tools.reports import ConsumerState, CopyReport, Finding, FindingKind, RepairReport, VerifyReport
 from mmapqueue._values.arguments import absolute
@@ -77,7 +77,9 @@ def repair(
 
 
 def run(spark: object, tool: str, arguments: tuple[str, ...], progress: Progress | None) -> str:
-    """Runs a tool in the JVM, and returns its report lines."""
+    """Runs a tool in the JVM, and returns its report lines. The first argument is the queue's directory."""
+    if spark is None:
+        heap.reserve(arguments[0])
     job: Any = Call(bridge.class_of(spark, names.JOB), tool, "s" * len(arguments))(*arguments)
     is_over, done, total = Call(job, "isOver", "i"), Call(job, "done", ""), Call(job, "total", "")
     while not is_over(_SLICE_MILLIS):

@@ -325,7 +325,7 @@ class Sender:
             for function in functions:
                 try:
                     function(handle)
-                except Exception:
+                except BaseException:  # Also SystemExit: futures of other handles wait for their calls.
                     _LOG.exception("a done-callback of a producer has failed")
 
     def _fail_waiting(self) -> None:
