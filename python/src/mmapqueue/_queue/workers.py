@@ -60,7 +60,7 @@ class Workers:
         # Offsets that handlers have failed for in this call, and have not handled since.
         self._failing: set[int] = set()
         self._max_attempts = popper.handle.config["max_attempts"]
-        # Records to ack, unless the handler has settled them itself; and records to nack.
+        # Records to ack, unless the handler has answered for them; and records to nack.
         self._done: list[tuple[Batch, AnyMessage, bool]] = []
         self._failed: list[tuple[Batch, AnyMessage, int]] = []
         # The exception of a handler that ends the call, such as SystemExit.
@@ -165,7 +165,7 @@ class Workers:
             except BaseException as error:
                 failed, broken = True, error
             # As in a `with` block: the handler may have acked, nacked or released the record itself.
-            settled = offset not in in_blocks
+            answered = offset not in in_blocks
             in_blocks.discard(offset)
             with self._changed:
                 self._busy -= 1
@@ -173,7 +173,7 @@ class Workers:
                 if failed:
                     self._failed.append((*item, delay))
                 else:
-                    self._done.append((*item, settled))
+                    self._done.append((*item, answered))
                 self._handled += not failed
                 if broken is not None:
                     self._broken = self._broken or broken
@@ -192,7 +192,7 @@ class Workers:
             self._failing.difference_update(message.offset for _, message, _ in done)
             self._failing.update(message.offset for _, message, _ in failed if not self._is_last_attempt(message))
         now = self._popper.undelivered
-        self._ack([message.offset for batch, message, settled in done if batch.undelivered is now and not settled])
+        self._ack([message.offset for batch, message, answered in done if batch.undelivered is now and not answered])
         for batch, message, delay in failed:
             if batch.undelivered is self._popper.undelivered:
                 self._nack(message.offset, delay)
