@@ -97,8 +97,8 @@ def test_consumers(command_line: CommandLine, open_queue: Open, script: Script) 
 
 
 def test_a_command_of_several_lines(command_line: CommandLine, open_queue: Open, script: Script) -> None:
-    queue = open_queue()
-    queue.close()
+    with open_queue() as queue:
+        queue.push(b"one")
     code = "\x1b[31m\n"
     writer = script.start(WRITER, queue.path, code)
     assert writer.stdout

@@ -27,9 +27,8 @@ class Owner(NamedTuple):
     command: str | None
 
     def __str__(self) -> str:
-        return " ".join(
-            [f"pid {self.pid}" if self.pid else "a process of another container", self.command or ""]
-        ).strip()
+        process = f"pid {self.pid}" if self.pid else "a process of another container"
+        return f"{process} {self.command}" if self.command else process
 
     @classmethod
     def of_queue(cls, directory: str) -> "Owner | None":

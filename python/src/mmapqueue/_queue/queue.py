@@ -123,17 +123,16 @@ class Queue(
             serializer: Converts the objects that this object pushes to records, and records to `Message.value`. "json";
                 "msgpack", which needs the package msgpack; an object with dumps and loads, such as a module; or
                 "pickle": loading a pickle may run any code, so use it only where no one else can write the directory.
-                The queue does not store the choice. Without a serializer, records are bytes.
+                The queue does not store the choice. None for bytes.
             lock_timeout: The longest wait for a lock while its holder is ending or in another container: seconds, a
                 timedelta, or a text such as "30s". A JVM outlives its killed Python process for a moment. Locked is
                 raised at once for any other holder.
             prefetch: The most records that `pop` takes ahead, so that the next pops need no call into the JVM; 0 for
-                none. None for 4096, or 0 with visibility_timeout. It takes the number of records that the consumer
-                needs for 0.1 s at its present pace. Prefetched records count as not popped; a close, and a `nack`,
-                release them.
-            ack_linger: The time for which an ack of a message waits for others before it is sent to the JVM; twice that
-                at most: seconds, a timedelta, or a text such as "5ms"; 0 to send each at once. None for 5 ms, or 0 with
-                visibility_timeout. A kill before the ack is sent redelivers the record.
+                none. None for 4096, or 0 with visibility_timeout. It takes what the consumer needs for 0.1 s at its
+                present pace. Prefetched records count as not popped; a close and a `nack` release them.
+            ack_linger: How long an ack waits for others before it is sent to the JVM; twice that at most: seconds, a
+                timedelta, or a text such as "5ms"; 0 to send each at once. None for 5 ms, or 0 with visibility_timeout.
+                A kill before the ack is sent redelivers the record.
             **configuration: The keys of `Configuration`: sizes are bytes, or texts such as "128k" or "16m"; durations
                 are milliseconds, timedeltas, or texts such as "250ms" or "7d". `capacity`, a size, is what the
                 queue holds at most, 512 MiB by default; the number and size of its segments follow from it.

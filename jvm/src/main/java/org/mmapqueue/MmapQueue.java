@@ -76,8 +76,7 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
 
     /**
      * Opens an existing queue to read it. If this process has the queue open, the handle shares it and its
-     * configuration. Otherwise the queue is opened with read_only = true, and any process may write it, this one
-     * included.
+     * configuration. Otherwise the queue is opened with read_only = true, and any process may write it.
      *
      * @param directory the queue's directory
      * @return a handle that cannot push, which the caller closes
@@ -90,8 +89,7 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
     }
 
     /**
-     * Adds a listener. It is called for each queue that is open in this process, and from now on for each queue that is
-     * opened or closed.
+     * Adds a listener, called for each queue that is open in this process, and for each that is opened or closed later.
      *
      * @param listener the listener, kept until it is removed
      */

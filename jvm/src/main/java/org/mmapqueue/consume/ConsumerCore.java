@@ -171,8 +171,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         return deliver(0, maxRecords, maxBytes, own, handler);
     }
 
-    // Null if max_unacked allows no more. Only the first batch of a call throws; a later error is left to the next
-    // call.
+    // Null at max_unacked. Only the first batch of a call throws; a later error is left to the next call.
     @Override
     protected RecordBatch fetch(long offset, int maxRecords, long maxBytes, boolean own, boolean first) {
         lock.lock();
@@ -237,15 +236,12 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         return committed.limit();
     }
 
-    /**
-     * Acks every record up to and including {@code offset}; returns whether a segment was released, or room in the
-     * window.
-     */
+    /** Acks all records up to and including {@code offset}; returns whether a segment or window room was freed. */
     public boolean ack(long offset) {
         return ack(offset, null);
     }
 
-    /** Acks only these records; returns whether a segment was released, or room in the window. */
+    /** Acks only these records; returns whether a segment or window room was freed. */
     public boolean ackSingle(long... offsets) {
         return ack(-1, offsets);
     }
@@ -262,10 +258,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         }
     }
 
-    /**
-     * Requeues a record; returns true if its attempts are used up, so that the caller must move it to the dead-letter
-     * queue.
-     */
+    /** Requeues a record; returns whether its attempts are used up: the caller then moves it to the dead letters. */
     public boolean nack(long offset, long delayNanos) {
         return locked(() -> {
             checkUsable();
@@ -296,7 +289,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         return redelivery.hasDeadLetters();
     }
 
-    /** The next record for the dead-letter queue; null for none, and after a drop, which the consumer's next call throws. */
+    /** The next record for the dead-letter queue; null for none, and after a drop: the next call throws that. */
     Message nextDeadLetter() {
         return locked(() -> {
             try {

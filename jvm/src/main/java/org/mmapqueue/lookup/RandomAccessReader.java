@@ -46,12 +46,7 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
         boolean timestamps();
     }
 
-    /**
-     * A record's offset and position.
-     *
-     * @param offset the offset
-     * @param position the position after which the record begins
-     */
+    /** The offset of a record, and the position after which the record begins. */
     public record OffsetPosition(long offset, long position) {}
 
     private final LogReaderV2 reader;
