@@ -18,6 +18,7 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.PathIsNotEmptyDirectoryException;
+import org.apache.hadoop.util.VersionInfo;
 import org.apache.hadoop.util.functional.FutureIO;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.errors.ArchiveException;
@@ -83,6 +84,12 @@ public final class HadoopFiles implements ArchiveFiles {
             }
         } catch (IOException e) {
             throw new UncheckedIOException(uri + ": no connection to this file system: " + e, e);
+        } catch (UnsupportedOperationException e) {
+            throw new ArchiveException(
+                    uri + ": Hadoop " + VersionInfo.getVersion() + " does not run on Java "
+                            + Runtime.version().feature() + " (" + e.getMessage()
+                            + "): from Java 24 on, Hadoop 3.5 or later is needed",
+                    e);
         }
     }
 
