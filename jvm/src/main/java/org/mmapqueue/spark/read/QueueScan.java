@@ -169,7 +169,7 @@ final class QueueScan implements SupportsReportStatistics, SupportsReportPartiti
         long bytes = ROW_BYTES * rows;
         if (request.isStored()) {
             for (ReadRange each : ranges) {
-                bytes += planner.bytes(partitions.partition(each.partition()), each);
+                bytes += partitions.partition(each.partition()).bytes(each.from(), each.to());
             }
         }
         return new Plan(new QueueBatch(request, inputs), rows, bytes);

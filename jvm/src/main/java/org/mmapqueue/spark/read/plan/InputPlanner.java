@@ -42,7 +42,7 @@ public final class InputPlanner {
     public List<QueueInputPartition> plan(OpenPartitions partitions, List<ReadRange> ranges, boolean stored) {
         long total = 0;
         for (ReadRange each : ranges) {
-            total += stored ? bytes(partitions.partition(each.partition()), each) : each.records();
+            total += stored ? partitions.partition(each.partition()).bytes(each.from(), each.to()) : each.records();
         }
         long part = stored ? part(total, maxBytes, LEAST_BYTES) : part(total, Long.MAX_VALUE, LEAST_OFFSETS);
         List<QueueInputPartition> inputs = new ArrayList<>();
@@ -59,11 +59,6 @@ public final class InputPlanner {
     private QueueInputPartition input(ReadablePartition partition, long from, long to) {
         return new QueueInputPartition(
                 partition.location(from, to), partition.queueId(), partition.hosts(from, to), from, to, skipsDamage);
-    }
-
-    /** The bytes of a range in the log. */
-    public long bytes(ReadablePartition partition, ReadRange range) {
-        return partition.bytes(range.from(), range.to());
     }
 
     private long[] split(ReadablePartition partition, ReadRange range, long part) {
