@@ -134,6 +134,27 @@ def test_daemon_threads_end_without_a_traceback(script: Script, work: str) -> No
     )
 
 
+def test_a_look_up_fails_with_an_error_of_this_package(script: Script) -> None:
+    out = script.run(
+        START
+        + """
+    from mmapqueue._jvm import bridge, names
+    from mmapqueue._jvm.calls import Call
+    job = bridge.class_of(None, names.JOB)
+    client = standalone._running.gateway._gateway_client
+    client.is_connected = False
+    for look_up in (lambda: Call(job, "verify", "s"), lambda: bridge._found(standalone.jvm(), names.JOB)):
+        try:
+            look_up()
+        except mmapqueue.MmapQueueError as error:
+            print(error)
+    client.is_connected = True
+    """,
+        script.directory / "queue",
+    )
+    assert out == "the JVM that has the queue does not answer: Gateway is not connected.\n" * 2
+
+
 def test_other_errors_of_daemon_threads_are_told_as_ever(script: Script) -> None:
     process = script.start(
         START

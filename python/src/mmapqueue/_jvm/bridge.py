@@ -34,10 +34,7 @@ def class_of(spark: object, name: str) -> JavaClass:
     """A class of the jar. Arguments and errors are those of `open_queue`."""
     jvm = standalone.jvm() if spark is None else _jvm_of(spark)
     _bridge_in(jvm)
-    found = jvm
-    for part in name.split("."):
-        found = getattr(found, part)
-    return found
+    return _found(jvm, name)
 
 
 def _call(bridge: JavaClass, name: str) -> Call:
@@ -62,11 +59,9 @@ def _jvm_of(spark: object) -> Any:
 def _bridge_in(jvm: Any) -> JavaClass:
     try:
         _check_java(jvm)
-        found = jvm
-        for part in names.BRIDGE.split("."):
-            found = getattr(found, part)
     except Py4JError as error:
         raise translated(error) from None
+    found = _found(jvm, names.BRIDGE)
     if not isinstance(found, JavaClass):
         raise JarNotFound(f"the JVM does not have the jar of mmapqueue on its class path; {jars.how_to_add()}")
     version = _call(found, "version")()
@@ -75,6 +70,17 @@ def _bridge_in(jvm: Any) -> JavaClass:
             f"the JVM has version {version} of the jar of mmapqueue on its class path, and this Python module is "
             f"version {__version__}: give it {jars.jar_path()} in its place"
         )
+    return found
+
+
+def _found(jvm: Any, name: str) -> Any:
+    """A class by its full name, or a package if the class path does not have the class."""
+    found = jvm
+    try:
+        for part in name.split("."):
+            found = getattr(found, part)
+    except Py4JError as error:
+        raise translated(error) from None
     return found
 
 

@@ -79,8 +79,11 @@ class Call:
     def __init__(
         self, owner: JavaObject | JavaClass, name: str, parameters: str, lifetime: Lifetime | None = None
     ) -> None:
-        member: JavaMember = getattr(owner, name)
         self._lifetime = lifetime
+        try:
+            member: JavaMember = getattr(owner, name)
+        except Py4JError as error:  # The JVM looks up the methods of a class.
+            raise self._failure(error) from None
         self._owner = owner  # Keeps it: the JVM releases an object with its last Python reference.
         self._member = member
         self._send: Callable[[str], str] = member.gateway_client.send_command
@@ -107,13 +110,16 @@ class Call:
             if not answer.startswith((_INT, _LONG)):
                 return get_return_value(answer, member.gateway_client, member.target_id, member.name)
         except Py4JError as error:
-            if self._lifetime is not None and self._lifetime.closed:
-                raise self._lifetime.closed_error() from None
-            raise translated(error) from None
+            raise self._failure(error) from None
         number = int(answer[2:])
         if number == names.CLOSED and self._lifetime is not None:
             raise self._lifetime.closed_error()
         return number
+
+    def _failure(self, error: Py4JError) -> BaseException:
+        if self._lifetime is not None and self._lifetime.closed:
+            return self._lifetime.closed_error()
+        return translated(error)
 
 
 def _as_text(argument: int | str | bytes) -> int | str:
