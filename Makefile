@@ -109,7 +109,7 @@ test-long: ## Run the long forms of the tests that have one: more rounds, all JI
 # The short forms are compiled with C1 alone: most of their methods do not live long enough for C2 to pay off.
 SHORT_FORMS := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
 LONG_FORMS  := -Doverflow.rounds=12 -Dpower.runs=40 -Dtorn.runs=60 -Dfaults.step=1 -Ddamage.tries=400 \
-	-Ddamage.rounds=21 -Dcrash.rounds=6 -Djqwik.tries.default=1000
+	-Ddamage.rounds=60 -Dcrash.rounds=6 -Djqwik.tries.default=1000
 
 test-java: $(TEST_CP) ## Run the JVM tests (JUNIT="--select-class=…" for some of them, JAVA=home of another JDK)
 	$(LIMITED) $(if $(JAVA),$(JAVA)/bin/)java -ea $(JUNIT_LIMIT) $(if $(LONG),$(LONG_FORMS),$(SHORT_FORMS)) -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \

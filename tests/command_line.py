@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import io
 import os
 import pty
 import re
@@ -11,6 +12,10 @@ import sys
 import termios
 from pathlib import Path
 from typing import IO, Any, NamedTuple
+
+import pytest
+
+from mmapqueue._cli.main import main
 
 _SECONDS = 120
 _MASKS = (
@@ -53,6 +58,17 @@ class CommandLine:
         )
         out = ended.stdout.decode(errors="backslashreplace")
         return Ended(ended.returncode, masked(out), masked(ended.stderr.decode()), out)
+
+    def call(self, *words: object, stdin: str = "") -> Ended:
+        """Calls the command's function in this process, which costs a tenth: for tables of inputs."""
+        out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+            patch.setattr(sys, "stdout", out)
+            patch.setattr(sys, "stderr", err)
+            status = main([str(word) for word in words])
+        texts = [stream.buffer.getvalue().decode(errors="backslashreplace") for stream in (out, err)]  # type: ignore[attr-defined]
+        return Ended(status, *map(masked, texts), texts[0])
 
     def start(self, *words: object, **options: Any) -> "subprocess.Popen[Any]":
         """Starts a command; it is killed when the test ends."""

@@ -130,7 +130,7 @@ def test_a_wrong_line_comes_after_those_before_it(
 ) -> None:
     queue = open_queue()
     queue.close()
-    ended = command_line.run("import", queue.path, "-", stdin=lines)
+    ended = command_line.call("import", queue.path, "-", stdin=lines)
     assert (ended.status, ended.out) == (1, "")
     assert ended.err.startswith(f"mmapqueue: stdin: {text}")
     assert ended.err.endswith("mmapqueue: in the queue: the first 1 record of the input\n")
@@ -141,18 +141,18 @@ def test_wrong_parquet(command_line: CommandLine, open_queue: Open, tmp_path: Pa
     queue.close()
     file = tmp_path / "x.parquet"
     file.write_text("no Parquet")
-    assert f"{file} is not Parquet" in command_line.run("import", queue.path, file).err
+    assert f"{file} is not Parquet" in command_line.call("import", queue.path, file).err
     pyarrow.parquet.write_table(pyarrow.table({"data": ["a"]}), file)
-    assert f"{file} has no column value, but data" in command_line.run("import", queue.path, file).err
+    assert f"{file} has no column value, but data" in command_line.call("import", queue.path, file).err
     pyarrow.parquet.write_table(pyarrow.table({"value": ["a" * 1000]}), file, compression="none")
     file.write_bytes(file.read_bytes().replace(b"a" * 1000, b"\xff" * 1000))
-    ended = command_line.run("import", queue.path, file)
+    ended = command_line.call("import", queue.path, file)
     assert ended.err == (
         f"mmapqueue: {file} is not Parquet: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte\n"
         "mmapqueue: in the queue: nothing of the input\n"
     )
     pyarrow.parquet.write_table(pyarrow.table({"value": ["a", None]}), file)
-    ended = command_line.run("import", queue.path, file)
+    ended = command_line.call("import", queue.path, file)
     assert f"{file}: row 2 of column value is None, not bytes or text" in ended.err
     assert ended.err.endswith("in the queue: the first 1 record of the input\n")
 

@@ -74,7 +74,7 @@ def test_without_words_the_help_is_printed(command_line: CommandLine) -> None:
     ],
 )
 def test_wrong_usage(words: list[str], text: str, command_line: CommandLine) -> None:
-    ended = command_line.run(*words)
+    ended = command_line.call(*words)
     assert (ended.status, ended.out) == (2, "")
     assert text in " ".join(ended.err.split())
 
@@ -86,7 +86,7 @@ def test_a_directory_without_a_queue(words: list[str], command_line: CommandLine
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "x").write_text("")
     for path in (tmp_path / "missing", tmp_path / "file", tmp_path / "other"):
-        ended = command_line.run(name, path, *others)
+        ended = command_line.call(name, path, *others)
         assert (ended.status, ended.out, ended.err) == (1, "", f"mmapqueue: there is no queue in {path}\n")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "other"]
     assert [each.name for each in (tmp_path / "other").iterdir()] == ["x"]

@@ -164,10 +164,10 @@ def test_a_bench_that_is_ended_leaves_nothing(
 
 def test_bench_rejects(command_line: CommandLine, tmp_path: Path) -> None:
     for words in (("--size", "2m"), ("--size", "x"), ("--time", "1ms"), ("--time", "2h")):
-        ended = command_line.run("bench", tmp_path, *words)
+        ended = command_line.call("bench", tmp_path, *words)
         assert (ended.status, ended.out) == (2, ""), words
         assert words[0] in ended.err
-    assert command_line.run("bench", tmp_path / "none").status == 1
+    assert command_line.call("bench", tmp_path / "none").status == 1
     assert list(tmp_path.iterdir()) == []
 
 

@@ -87,7 +87,7 @@ def test_create_says_what_it_made(command_line: CommandLine, tmp_path: Path) -> 
     ],
 )  # fmt: skip
 def test_create_rejects(words: list[str], text: str, command_line: CommandLine, tmp_path: Path) -> None:
-    ended = command_line.run("create", tmp_path / "events", *words)
+    ended = command_line.call("create", tmp_path / "events", *words)
     assert (ended.status, ended.out) == (2, "")
     assert text in ended.err
     assert not (tmp_path / "events").exists()

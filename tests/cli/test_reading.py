@@ -26,7 +26,8 @@ def lines(first: int, last: int) -> str:
     return "".join(f"line {number}\n" for number in range(first, last + 1))
 
 
-def test_tail(command_line: CommandLine, queue: mmapqueue.Queue) -> None:
+def test_tail(command_line: CommandLine, queue: mmapqueue.Queue, open_queue: Open) -> None:
+    queue.close()
     session = {
         (): lines(2, 11),
         ("-n", "2"): lines(10, 11),
@@ -47,9 +48,9 @@ def test_tail(command_line: CommandLine, queue: mmapqueue.Queue) -> None:
         ("-n", "1", "--format", r"%o|%t|%l|%s|%%\t\n"): "11|TIME|7|line 11|%\t\n",
     }
     for words, expected in session.items():
-        ended = command_line.run("tail", queue.path, *words)
+        ended = command_line.call("tail", queue.path, *words)
         assert (words, ended.status, ended.out, ended.err) == (words, 0, expected, "")
-    assert queue.consumers() == []
+    assert open_queue(queue.path).consumers() == []
 
 
 def test_tail_from_the_time_of_a_record(command_line: CommandLine, queue: mmapqueue.Queue) -> None:
@@ -107,6 +108,8 @@ def test_json_in_a_terminal(command_line: CommandLine, open_queue: Open) -> None
 
 
 def test_show(command_line: CommandLine, queue: mmapqueue.Queue) -> None:
+    queue.close()
+
     def block(offset: int) -> str:
         return f"offset {offset}  TIME  {len(f'line {offset}')} bytes\n  line {offset}\n"
 
@@ -116,15 +119,15 @@ def test_show(command_line: CommandLine, queue: mmapqueue.Queue) -> None:
         "10..": block(10) + block(11),
         "12..": "",
     }.items():
-        ended = command_line.run("show", queue.path, words)
+        ended = command_line.call("show", queue.path, words)
         assert (words, ended.status, ended.out, ended.err) == (words, 0, expected, "")
-    ended = command_line.run("show", queue.path, "11..12")
+    ended = command_line.call("show", queue.path, "11..12")
     assert (ended.status, ended.out) == (1, block(11))
     assert "offset 12 is out of range; available: 0..11" in ended.err
     # One error for all that is after the log end.
-    ended = command_line.run("show", queue.path, "11..1000000000000")
+    ended = command_line.call("show", queue.path, "11..1000000000000")
     assert (ended.status, ended.out, ended.err.count("\n")) == (1, block(11), 1)
-    found = [json.loads(line) for line in command_line.run("show", queue.path, "1..2", "--json").out.splitlines()]
+    found = [json.loads(line) for line in command_line.call("show", queue.path, "1..2", "--json").out.splitlines()]
     assert [(each["offset"], each["value"]) for each in found] == [(1, "line 1"), (2, "line 2")]
 
 

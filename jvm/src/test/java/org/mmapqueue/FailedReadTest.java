@@ -28,7 +28,7 @@ class FailedReadTest {
     private static final int SEGMENT = 16_384;
     private static final int LENGTH = 600;
     /** Rounds of stack overflows, each at other depths. */
-    private static final int ROUNDS = Integer.getInteger("overflow.rounds", 4);
+    private static final int ROUNDS = Integer.getInteger("overflow.rounds", 2);
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;

@@ -42,7 +42,7 @@ class FailedPushOnceTest {
     private static final int SEGMENT = 16_384;
     private static final int SPANNING = 9000;
     /** Of overflows of the stack; each meets another depth. */
-    private static final int ROUNDS = Integer.getInteger("overflow.rounds", 4);
+    private static final int ROUNDS = Integer.getInteger("overflow.rounds", 2);
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;

@@ -31,7 +31,7 @@ import org.mmapqueue.support.Payload;
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class OverflowingAppendTest extends FailingAppends {
     /** Rounds of stack overflows, each at other depths. */
-    private static final int ROUNDS = Integer.getInteger("overflow.rounds", 2);
+    private static final int ROUNDS = Integer.getInteger("overflow.rounds", 1);
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2})

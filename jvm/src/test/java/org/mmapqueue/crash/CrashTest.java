@@ -15,7 +15,7 @@ import org.mmapqueue.support.QuickDirectory;
 @Tag("long-form")
 @Timeout(value = 600, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class CrashTest {
-    private static final int ROUNDS = Integer.getInteger("crash.rounds", 3);
+    private static final int ROUNDS = Integer.getInteger("crash.rounds", 2);
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;

@@ -28,7 +28,7 @@ record Damage(String kind, String name, Consumer<Path> change) {
         /** Each bit of headers and pages, and 512 lengths of each file. */
         static final Extent FULL = new Extent(8, 600, 512, Integer.MAX_VALUE);
         /** A random sample; the system property damage.tries is its size. */
-        static final Extent SHORT = new Extent(1, 8, 6, Integer.getInteger("damage.tries", 120));
+        static final Extent SHORT = new Extent(1, 8, 6, Integer.getInteger("damage.tries", 60));
     }
 
     /**

@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -20,8 +21,12 @@ import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
 
 /** A damaged directory gives an error with a position, or exactly the pushed records. */
+@Tag("long-form")
 @Timeout(120)
 class DamageTest extends DamagedQueues {
+    /** Every so many bytes behind a header are damaged. */
+    private static final int STEP = 11 * Integer.getInteger("faults.step", 5);
+
     @ParameterizedTest
     @ValueSource(strings = {"clean", "killed"})
     void bytesOfEverySegment(String which) {
@@ -29,7 +34,7 @@ class DamageTest extends DamagedQueues {
         int found = 0;
         int tried = 0;
         for (Path segment : Directories.segments(whole)) {
-            for (int at = 0; at < SEGMENT; at += at < 64 ? 1 : 23) {
+            for (int at = 0; at < SEGMENT; at += at < 64 ? 1 : STEP) {
                 Path damaged = copy(whole);
                 Directories.flip(damaged.resolve(segment.getFileName()), at, 1 << at % 8);
                 tried++;

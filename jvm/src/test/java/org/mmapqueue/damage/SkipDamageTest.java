@@ -36,7 +36,7 @@ import org.mmapqueue.support.QuickDirectory;
 @Tag("long-form")
 class SkipDamageTest {
     /** Damaged queues; damage.rounds in the system properties sets another number. */
-    private static final int ROUNDS = Integer.getInteger("damage.rounds", 60);
+    private static final int ROUNDS = Integer.getInteger("damage.rounds", 20);
 
     private static final int SEGMENT = 4096;
     private static final int RECORDS = 150;

@@ -48,7 +48,7 @@ class ConsumerRaceTest {
     @Test
     void aKilledProcessBlocksNoOther() throws Exception {
         assertGood(
-                races(2).kills(Integer.getInteger("crash.rounds", 3) * 3), "killed", "opened by the writer's process");
+                races(2).kills(Integer.getInteger("crash.rounds", 2) * 3), "killed", "opened by the writer's process");
     }
 
     @Test

@@ -16,7 +16,7 @@ class VerifyRandomTest {
     @Test
     void noFalseAlarmAndNoOffsetThatMeansAnotherRecord() {
         VerifyRandom random = new VerifyRandom(temp);
-        for (long seed = 1; seed <= 60; seed++) {
+        for (long seed = 1; seed <= 30; seed++) {
             random.run(seed);
         }
         assertEquals(List.of(), random.faults, random::toString);

@@ -31,7 +31,7 @@ import org.mmapqueue.support.QuickDirectory;
 @Tag("long-form")
 @Timeout(600)
 class SinkPowerLossTest {
-    private static final int RUNS = Integer.getInteger("power.runs", 6);
+    private static final int RUNS = Integer.getInteger("power.runs", 3);
     private static final int EPOCHS = 6;
     private static final int TASKS = 2;
     private static final int ROWS = 5;
