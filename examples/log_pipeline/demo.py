@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -99,9 +100,17 @@ class Run:
         def open_rows() -> int:
             return max(unfinished(checkpoint) for checkpoint in checkpoints)
 
+        def stopped_within_a_batch() -> bool:
+            if open_rows() > 0:
+                self.process.signal_all(signal.SIGSTOP)
+                if open_rows() > 0:
+                    return True
+                self.process.signal_all(signal.SIGCONT)  # The batch has ended in between.
+            return False
+
         self.until(lambda: any(self.sample.sent.values()), "Spark is starting; the queue takes what comes")
         self._view.note("Spark has committed its first micro-batch")
-        self.until(lambda: open_rows() > 0, "waiting for a micro-batch that is not finished")
+        self.until(stopped_within_a_batch, "waiting for a micro-batch that is not finished")
         self.process.kill()
         self.mark("process killed")
         self._view.note(f"process killed in a micro-batch of {open_rows():,} records", "red")

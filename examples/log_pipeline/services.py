@@ -71,12 +71,17 @@ class Service:
         """Kills it and all that it has started with SIGKILL. Returns the moment before, in seconds since 1970."""
         moment = time.time()
         if self._process is not None:
-            for pid in [self._process.pid, *descendants(self._process.pid)]:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            self.signal_all(signal.SIGKILL)
             self._process.wait()
             self._process = None
         return moment
+
+    def signal_all(self, number: signal.Signals) -> None:
+        """Sends a signal to it and all that it has started."""
+        if self._process is not None:
+            for pid in [self._process.pid, *descendants(self._process.pid)]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
 
     def stop(self) -> None:
         """Asks it to end, as a service manager does."""

@@ -10,7 +10,7 @@ from conftest import Script
 pytest.importorskip("pyspark")
 
 EXECUTORS = """
-import json, sys
+import json, os, sys
 from pathlib import Path
 
 import mmapqueue
@@ -22,7 +22,7 @@ for key, value in {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": 
                    "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
                    "spark.executor.memory": "512m", "spark.sql.shuffle.partitions": "2",
                    "spark.task.maxFailures": "1", "spark.sql.warehouse.dir": root + "/warehouse",
-                   "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}.items():
+                   "spark.executor.extraJavaOptions": os.environ["SPARK_SUBMIT_OPTS"]}.items():
     builder.config(key, value)
 spark = mmapqueue.configure(builder).getOrCreate()
 records = {}

@@ -25,7 +25,7 @@ for key, value in {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": 
                    "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
                    "spark.executor.memory": "512m", "spark.sql.shuffle.partitions": "2",
                    "spark.task.maxFailures": "1", "spark.sql.warehouse.dir": root + "/warehouse",
-                   "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+                   "spark.executor.extraJavaOptions": os.environ["SPARK_SUBMIT_OPTS"],
                    "spark.plugins": "org.mmapqueue.spark.MmapQueuePlugin",
                    "spark.metrics.conf.executor.sink.csv.class": "org.apache.spark.metrics.sink.CsvSink",
                    "spark.metrics.conf.executor.sink.csv.directory": str(metrics),

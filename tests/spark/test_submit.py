@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import mmapqueue
+import spark_archive
 from conftest import eventually
 
 pyspark = pytest.importorskip("pyspark")
@@ -24,8 +25,13 @@ from .conftest import Fill  # noqa: E402
 BIN = Path(pyspark.__file__).parent / "bin"
 PAGE = Path(__file__).parents[2] / "docs" / "deployment" / "spark-submit.md"
 LOCAL = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+JVM_OPTIONS = spark_archive.options()
 #: What a small executor and a small driver need, so that two of them fit into one worker.
-SMALL_JVMS = ["--driver-memory", "512m", "--executor-memory", "512m", "--total-executor-cores", "1"]
+SMALL_JVMS = [
+    "--driver-memory", "512m", "--conf", f"spark.driver.extraJavaOptions={JVM_OPTIONS}",
+    "--executor-memory", "512m", "--conf", f"spark.executor.extraJavaOptions={JVM_OPTIONS}",
+    "--total-executor-cores", "1",
+]  # fmt: skip
 
 Run = Callable[..., str]
 
@@ -105,7 +111,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     url = f"spark://127.0.0.1:{port}"
-    options = {"SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false", "SPARK_DAEMON_MEMORY": "256m"}
+    options = {
+        "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": JVM_OPTIONS,
+    }
     started: list[subprocess.Popen[Any]] = []
 
     def start(name: str, *arguments: str) -> Path:
