@@ -364,6 +364,6 @@ class QueueModel(RuleBasedStateMachine):
 
 
 QueueModel.TestCase.settings = settings(
-    max_examples=150 if LONG else 50, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=150 if LONG else 25, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestQueueModel = pytest.mark.long_form(QueueModel.TestCase)
