@@ -40,15 +40,9 @@ final class DamagePolicy {
         resumed.clear();
     }
 
-    /** The highest known offset after damage that is at most {@code offset}; -1 for none. */
-    long floorOffset(long offset) {
-        Map.Entry<Long, Long> floor = resumed.floorEntry(offset);
-        return floor == null ? -1 : floor.getKey();
-    }
-
-    /** The position after which that record begins. */
-    long floorPosition(long offset) {
-        return resumed.floorEntry(offset).getValue();
+    /** The last known record after damage that is at or before {@code offset}: its offset and position; null for none. */
+    Map.Entry<Long, Long> floor(long offset) {
+        return resumed.floorEntry(offset);
     }
 
     /** Notes that all records before an offset are acked. */

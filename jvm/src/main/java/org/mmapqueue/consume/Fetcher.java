@@ -278,7 +278,7 @@ public final class Fetcher {
     /** Unpins all segments except that of the reading position. */
     void rest() {
         reader.forgetEnd(); // it may be of a record that was read but not popped
-        redelivery.rest();
+        redelivery.leave();
     }
 
     /** Unpins all segments. */
