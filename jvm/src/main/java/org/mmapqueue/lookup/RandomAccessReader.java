@@ -95,15 +95,10 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
     }
 
     /**
-     * Reads records without an allocation for each.
+     * As {@link #get(long, int, long)}, without an allocation for each record.
      *
-     * @param offset the first record's offset
-     * @param count the most records
-     * @param maxBytes the most payload bytes; a larger first record is read nevertheless
      * @param handler called with each record, in order, without the lock
      * @return the number of records, at least 1
-     * @throws OutOfRangeException if the first record is not retained or does not exist yet
-     * @throws CorruptException if the first record is damaged
      */
     public int get(long offset, int count, long maxBytes, MessageHandler handler) {
         return get(offset, count, maxBytes, false, handler);
@@ -142,7 +137,6 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
             }
             RecordBatch batch = spare.take();
             batch.begin(own, 0);
-            boolean read = false;
             try {
                 while (batch.count() < count && read(offset + batch.count(), batch, maxBytes, first)) {
                     reader.advance();
@@ -150,12 +144,10 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
                 if (first && batch.count() == 0) {
                     throw log.outOfRange(offset); // the segment is not published yet
                 }
-                read = true;
                 return batch;
-            } finally {
-                if (!read) {
-                    spare.put(batch);
-                }
+            } catch (Throwable e) {
+                spare.put(batch);
+                throw e;
             }
         });
     }
