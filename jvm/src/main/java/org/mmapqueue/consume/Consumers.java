@@ -4,6 +4,7 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -28,6 +29,7 @@ import org.mmapqueue.lookup.Log;
 import org.mmapqueue.lookup.RandomAccessReader;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.ConsumerPage;
+import org.mmapqueue.meta.InFlightDescriptor;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.registry.Registry;
 import org.mmapqueue.segment.Format;
@@ -93,17 +95,14 @@ public final class Consumers implements Closeable {
         check(name);
         mappedLimit.accept(open.size() + 1 + SEGMENTS_RESERVED);
         Closeable ownership = own(name);
-        boolean done = false;
         try {
             core = new ConsumerCore(
                     name, page(name, start, log), log, settings.delivery(), inFlightFile(name), ownership);
             open.put(name, core);
-            done = true;
             return core;
-        } finally {
-            if (!done) {
-                ownership.close();
-            }
+        } catch (Throwable e) {
+            ownership.close();
+            throw e;
         }
     }
 
@@ -137,7 +136,8 @@ public final class Consumers implements Closeable {
     }
 
     private InFlightFile inFlightFile(String name) {
-        return format.hasNamedConsumers() ? new InFlightFile(storage, registry.directory(), name, meta.fields()) : null;
+        Path path = registry.directory().resolve(name + InFlightDescriptor.SUFFIX);
+        return format.hasNamedConsumers() ? new InFlightFile(storage, path, meta.fields()) : null;
     }
 
     private ConsumerCursors page(String name, StartAt start, Log log) throws IOException {
@@ -343,15 +343,15 @@ public final class Consumers implements Closeable {
         return open.containsKey(Objects.requireNonNull(name, "consumer"));
     }
 
-    /** The consumers that this process owns. */
-    public List<ConsumerCore> owned() {
-        return new ArrayList<>(open.values());
+    /** The consumer of this name; null if this process does not own it. */
+    public ConsumerCore owned(String name) {
+        return open.get(name);
     }
 
     /** The damaged ranges that these consumers have skipped, by name. */
     public Map<String, List<DamagedRange>> damagedRanges() {
         Map<String, List<DamagedRange>> all = new TreeMap<>();
-        for (ConsumerCore each : owned()) {
+        for (ConsumerCore each : open.values()) {
             List<DamagedRange> ranges = each.damage().ranges();
             if (!ranges.isEmpty()) {
                 all.put(each.name(), ranges);

@@ -99,7 +99,7 @@ final class LogStartup {
         try {
             OffsetResolver.Resolved resolved = OffsetResolver.findEnd(reader, meta.writing(), meta.closedAt());
             end = new LogEnd(meta.writing(), resolved.offset(), resolved.lastTimestamp());
-            new LogEndCheck(storage, path, meta.fields().uuidLow(), swapper, reader).run(meta.writing());
+            new LogEndCheck(storage, path, reader).run(meta.writing());
         } finally {
             reader.leave();
         }

@@ -126,18 +126,15 @@ public final class QueueCore {
 
     /** Starts the threads. If one cannot be started, the queue is closed again. */
     QueueCore started() {
-        boolean done = false;
         try {
             if (writer != null) {
                 writer.start();
             }
             shipping.start();
-            done = true;
             return this;
-        } finally {
-            if (!done) {
-                close();
-            }
+        } catch (Throwable e) {
+            close();
+            throw e;
         }
     }
 
@@ -388,7 +385,8 @@ public final class QueueCore {
         shutdown.destroy();
     }
 
-    boolean isClosed() {
+    /** Whether the last handle has been closed. */
+    public boolean isClosed() {
         return shutdown.isClosed();
     }
 

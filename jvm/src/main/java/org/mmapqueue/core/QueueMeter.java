@@ -67,10 +67,8 @@ final class QueueMeter {
             samples.add(Sample.of(Metric.RECOVERY_TRUNCATED_BYTES, recovered.truncatedBytes()));
             samples.addAll(writer.meters().samples());
         }
-        Map<String, ConsumerCore> owned = new HashMap<>();
-        consumers.owned().forEach(each -> owned.put(each.name(), each));
         for (ConsumerStats each : ofConsumers) {
-            addConsumer(each, owned.get(each.name()), samples);
+            addConsumer(each, consumers.owned(each.name()), samples);
         }
         elsewhere
                 .keySet()

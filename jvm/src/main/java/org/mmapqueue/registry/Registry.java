@@ -202,7 +202,6 @@ public final class Registry implements Closeable {
     /** Creates a consumer. The caller holds the consumer's lock. */
     public ConsumerCursors create(String name, Target target) throws IOException {
         long position = target.position();
-        boolean done = false;
         try {
             ConsumerCursors made = make(name, position);
             while (!announced(position)) {
@@ -212,12 +211,10 @@ public final class Registry implements Closeable {
             }
             made.force();
             refresh();
-            done = true;
             return made;
-        } finally {
-            if (!done) {
-                undo(name);
-            }
+        } catch (Throwable e) {
+            undo(name);
+            throw e;
         }
     }
 
@@ -376,10 +373,8 @@ public final class Registry implements Closeable {
         pages.close();
     }
 
-    /**
-     * Throws when the directory of consumers is a symbolic link, since pages and locks must not be created elsewhere.
-     */
+    /** Throws when the directory of consumers is a symbolic link. */
     public void refuseLink() throws IOException {
-        pages.refuseLink();
+        ConsumerPages.refuseLink(directory);
     }
 }

@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
-import org.mmapqueue.append.Appender;
 import org.mmapqueue.io.Threads;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.swap.Swapper;
@@ -22,7 +21,7 @@ public final class Housekeeper implements AutoCloseable {
     private static final long PAUSE_NANOS = 100_000_000;
 
     private final Swapper swapper;
-    private final Appender.Ring ring;
+    private final RingSpace space;
     private final int ahead;
     private final int maxInMemSegments;
     private final long idleNanos;
@@ -53,7 +52,7 @@ public final class Housekeeper implements AutoCloseable {
     Housekeeper(
             String name,
             Swapper swapper,
-            Appender.Ring ring,
+            RingSpace space,
             Geometry geometry,
             int maxInMemSegments,
             long idleMillis,
@@ -62,7 +61,7 @@ public final class Housekeeper implements AutoCloseable {
             long ageMillis,
             Runnable dropAged) {
         this.swapper = swapper;
-        this.ring = ring;
+        this.space = space;
         this.maxInMemSegments = maxInMemSegments;
         this.idleNanos = TimeUnit.MILLISECONDS.toNanos(idleMillis);
         this.activity = activity;
@@ -183,12 +182,12 @@ public final class Housekeeper implements AutoCloseable {
             long tail = entered;
             // Set before the slots are checked, so that no ack during the check is missed.
             awaitsSpace = true;
-            boolean isShort = tail >= 0 && ring.freeAhead(tail);
+            boolean isShort = tail >= 0 && space.freeAhead(tail);
             // Segments that were filled but not mapped because of the limit are visited again, the others are not.
             long first = swapper.mapped() < maxInMemSegments ? tail + 1 : Math.max(tail, preallocatedTo) + 1;
             for (long id = first; id <= tail + ahead && !stopped; id++) {
                 // At most one generation ahead: the slot of the tail itself is never free.
-                if (tail < 0 || !ring.isFree(id)) {
+                if (tail < 0 || !space.isFree(id)) {
                     return;
                 }
                 swapper.preallocate(id);

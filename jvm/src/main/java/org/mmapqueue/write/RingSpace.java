@@ -167,7 +167,8 @@ final class RingSpace {
     }
 
     /**
-     * Fsyncs acks in time, so that at least a quarter of the ring stays free. For the background thread.
+     * Fsyncs acks in time, so that at least a quarter of the ring stays free. For the background thread, since it may
+     * take as long as a flush.
      *
      * @return whether less than a quarter is free because too few records are acked
      */

@@ -106,7 +106,7 @@ public final class Writer implements Closeable {
         this.housekeeper = new Housekeeper(
                 name + "-housekeeper",
                 swapper,
-                slots,
+                space,
                 geometry,
                 settings.maxInMemSegments(),
                 settings.gcOnIdleMillis(),
@@ -150,11 +150,6 @@ public final class Writer implements Closeable {
         @Override
         public boolean isFree(long segmentId) {
             return space.isFree(segmentId);
-        }
-
-        @Override
-        public boolean freeAhead(long segmentId) {
-            return space.freeAhead(segmentId);
         }
 
         @Override
