@@ -64,8 +64,7 @@ public final class QueueCore {
      * Assembles a queue from its open parts.
      *
      * @param producers the idempotent producers; null in version 1, and if another process writes
-     * @param tail the log end, or null if another process writes
-     * @param recovered what the recovery at this open cost
+     * @param recovered the log end, and what its recovery cost; null if another process writes
      */
     QueueCore(
             Path directory,
@@ -77,7 +76,6 @@ public final class QueueCore {
             Registry registry,
             Consumers consumers,
             Producers producers,
-            LogEnd tail,
             Recovered recovered)
             throws IOException {
         this.directory = directory;
@@ -89,13 +87,14 @@ public final class QueueCore {
         this.consumers = consumers;
         this.log = new Log(settings, meta, swapper, registry);
         this.deadLetters = new DeadLetters(settings, DeadLetterQueue::open);
+        LogEnd tail = recovered == null ? null : recovered.end();
         this.notEmpty = tail == null ? Signal.forProcesses(settings.waiting()) : Signal.forThreads(settings.waiting());
         this.notFull = Signal.forThreads(settings.waiting());
         this.writer = tail == null
                 ? null
                 : new Writer(
                         directory, settings, meta, ring, swapper, registry, producers, log, tail, notEmpty, notFull);
-        this.meter = new QueueMeter(registry, consumers, writer, tail, recovered);
+        this.meter = new QueueMeter(registry, consumers, writer, recovered);
         this.shutdown = new Shutdown(
                 directory, writer, consumers, deadLetters, log, lock, this::signalAll, producers, swapper, meta);
         this.shipping = new Shipping(this, registry);

@@ -21,7 +21,7 @@ public record DirectoryV1(Storage storage, Path path, ConfigValues config) {
     private static final int PAGE = 4096;
     private static final int LARGEST_SEGMENT = 1 << 30;
     private static final int MOST_SEGMENTS = 1 << 30;
-    private static final int CHUNK = 64 * 1024;
+    private static final int CHUNK = 256 * 1024;
     private static final int CAPACITY_AT = 72;
 
     /** The fixed facts of a queue, from its meta page and the lengths of its segments. */
@@ -121,19 +121,24 @@ public record DirectoryV1(Storage storage, Path path, ConfigValues config) {
         }
     }
 
-    // Index of the first byte that is not zero; -1 for none.
     private long firstByte(Path file) throws IOException {
-        ByteBuffer chunk = ByteBuffer.allocate(CHUNK);
-        ByteBuffer zeros = ByteBuffer.allocate(CHUNK);
         try (DataFile open = storage.open(file, Storage.Mode.READ)) {
-            for (long at = 0; ; at += CHUNK) {
-                int count = open.read(chunk.clear(), at);
-                int wrong =
-                        count <= 0 ? -1 : chunk.flip().mismatch(zeros.clear().limit(count));
-                if (count <= 0 || wrong >= 0) {
-                    return wrong < 0 ? -1 : at + wrong;
-                }
+            return firstByte(open, 0, Long.MAX_VALUE);
+        }
+    }
+
+    /** Index of the first byte that is not zero; -1 if none is before {@code to} or the end of the file. */
+    static long firstByte(DataFile file, long from, long to) throws IOException {
+        ByteBuffer chunk = ByteBuffer.allocateDirect(CHUNK);
+        ByteBuffer zeros = ByteBuffer.allocateDirect(CHUNK);
+        int count = CHUNK;
+        for (long at = from; at < to && count == CHUNK; at += CHUNK) {
+            count = file.read(chunk.clear().limit((int) Math.min(CHUNK, to - at)), at);
+            int wrong = chunk.flip().mismatch(zeros.clear().limit(count));
+            if (wrong >= 0) {
+                return at + wrong;
             }
         }
+        return -1;
     }
 }

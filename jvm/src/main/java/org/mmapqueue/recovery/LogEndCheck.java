@@ -26,7 +26,6 @@ import org.slf4j.LoggerFactory;
  */
 public record LogEndCheck(Storage storage, Path directory, LogReaderV2 reader) {
     private static final Logger LOG = LoggerFactory.getLogger(LogEndCheck.class);
-    private static final int CHUNK = 256 * 1024;
 
     /**
      * Checks the log end, and wipes the bytes after it.
@@ -38,7 +37,7 @@ public record LogEndCheck(Storage storage, Path directory, LogReaderV2 reader) {
         long id = geometry().segmentOfEnd(position);
         if (position > 0 && geometry().offsetOfEnd(position) < geometry().segmentSize()) {
             int from = geometry().offsetOfEnd(position);
-            int found = firstByte(id, from);
+            long found = firstByte(id, from);
             if (found >= 0) {
                 checkNoRecord(position);
                 wipe(id, from);
@@ -62,28 +61,18 @@ public record LogEndCheck(Storage storage, Path directory, LogReaderV2 reader) {
     }
 
     // Index of the first byte that is not zero; -1 for none.
-    private int firstByte(long id, int from) throws IOException {
-        ByteBuffer chunk = ByteBuffer.allocateDirect(CHUNK);
-        ByteBuffer zeros = ByteBuffer.allocateDirect(CHUNK);
+    private long firstByte(long id, int from) throws IOException {
+        int size = geometry().segmentSize();
         try (DataFile file = storage.open(path(id), Storage.Mode.READ)) {
-            int at = from;
-            while (at < geometry().segmentSize()) {
-                chunk.clear().limit(Math.min(CHUNK, geometry().segmentSize() - at));
-                int count = file.read(chunk, at);
-                if (count <= 0) {
-                    throw new CorruptException(
-                            path(id).toString(),
-                            at,
-                            "the segment file ends here, expected " + geometry().segmentSize() + " bytes");
-                }
-                int wrong = chunk.flip().mismatch(zeros.clear().limit(count));
-                if (wrong >= 0) {
-                    return at + wrong;
-                }
-                at += count;
+            long found = DirectoryV1.firstByte(file, from, size);
+            if (found < 0 && file.size() < size) {
+                throw new CorruptException(
+                        path(id).toString(),
+                        Math.max(from, file.size()),
+                        "the segment file ends here, expected " + size + " bytes");
             }
+            return found;
         }
-        return -1;
     }
 
     private void checkNoRecord(long position) throws IOException {
