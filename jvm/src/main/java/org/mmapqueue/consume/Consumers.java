@@ -77,12 +77,9 @@ public final class Consumers implements Closeable {
     /** The segments of all consumers' reading positions. */
     public long[] readingSegments() {
         // Includes consumers of other processes: a few segments mapped without use cost little.
-        List<Registry.Named> all = registry.all();
-        long[] ids = new long[all.size()];
-        for (int i = 0; i < ids.length; i++) {
-            ids[i] = settings.geometry().segmentOf(all.get(i).cursors().reading());
-        }
-        return ids;
+        return registry.all().stream()
+                .mapToLong(each -> settings.geometry().segmentOf(each.cursors().reading()))
+                .toArray();
     }
 
     /** Opens a consumer, which this process then owns; creates it if it does not exist. */
@@ -303,10 +300,8 @@ public final class Consumers implements Closeable {
     }
 
     private long commit(List<ConsumerCore> all, Log log, long end) {
-        long least = end;
-        for (ConsumerCore core : all) {
-            least = Math.min(least, core.committedOffset());
-        }
+        long least = Math.min(
+                end, all.stream().mapToLong(ConsumerCore::committedOffset).min().orElse(end));
         if (!format.hasSegmentHeaders()) {
             all.forEach(core -> commitByPops(core, end));
         } else {
@@ -362,11 +357,7 @@ public final class Consumers implements Closeable {
 
     /** The greatest read offset of the consumers that this process owns; 0 if it owns none. Takes no lock. */
     public long greatestReadOffset() {
-        long greatest = 0;
-        for (ConsumerCore each : open.values()) {
-            greatest = Math.max(greatest, each.readOffset());
-        }
-        return greatest;
+        return open.values().stream().mapToLong(ConsumerCore::readOffset).max().orElse(0);
     }
 
     /** Closes all consumers once their running calls have ended; later opens throw ClosedException. */

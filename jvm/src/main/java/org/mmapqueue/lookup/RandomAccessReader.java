@@ -67,12 +67,8 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
     }
 
     /**
-     * Reads records.
+     * As {@code RandomAccess.getMany}, with a limit of payload bytes.
      *
-     * @param offset the first record's offset
-     * @param count the most records
-     * @param maxBytes the most payload bytes; a larger first record is read nevertheless
-     * @return the records, in order, at least one; their attempts are 0
      * @throws OutOfRangeException if the first record is not retained or does not exist yet
      * @throws CorruptException if the first record is damaged
      */
@@ -94,12 +90,7 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
         return messages;
     }
 
-    /**
-     * As {@link #get(long, int, long)}, without an allocation for each record.
-     *
-     * @param handler called with each record, in order, without the lock
-     * @return the number of records, at least 1
-     */
+    /** As {@link #get(long, int, long)}, by a handler, which is called without the lock. */
     public int get(long offset, int count, long maxBytes, MessageHandler handler) {
         return get(offset, count, maxBytes, false, handler);
     }
@@ -153,11 +144,9 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
     }
 
     /**
-     * Finds the first record that was pushed at a time or later.
+     * As {@code RandomAccess.find}.
      *
      * @param micros the time, in µs since 1970
-     * @return the record's offset; empty if no such record exists
-     * @throws ConfigException if the queue stores no timestamps
      */
     public OptionalLong find(long micros) {
         OffsetPosition found = positionOfTime(micros);
@@ -259,11 +248,8 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
     }
 
     /**
-     * Estimates the size of a range in the log in bytes, headers included. Exact for records that begin a segment;
-     * within a segment all records are assumed to have the same size.
+     * As {@code RandomAccess.bytes}. Exact for records that begin a segment.
      *
-     * @param from the first record's offset
-     * @param to the offset after the last record
      * @throws OutOfRangeException if a record is not retained or does not exist yet
      */
     public long bytes(long from, long to) {
@@ -271,12 +257,8 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
     }
 
     /**
-     * Splits a range into parts of about the same size. Parts that are larger than a segment begin with one.
+     * As {@code RandomAccess.split}.
      *
-     * @param from the first record's offset
-     * @param to the offset after the last record
-     * @param bytes the size of a part, headers included, at least 1
-     * @return the offsets of the parts' first records, then {@code to}
      * @throws OutOfRangeException if a record is not retained or does not exist yet
      */
     public long[] split(long from, long to, long bytes) {

@@ -128,12 +128,7 @@ final class RingSpace {
     // Whether a consumer is before a position. registry.lowWatermark() cannot say, since it is never before the
     // reclaimed position.
     private boolean isBehind(long position) {
-        for (Registry.Named each : registry.all()) {
-            if (each.cursors().needed() < position) {
-                return true;
-            }
-        }
-        return false;
+        return registry.all().stream().anyMatch(each -> each.cursors().needed() < position);
     }
 
     private long refresh() throws IOException {
