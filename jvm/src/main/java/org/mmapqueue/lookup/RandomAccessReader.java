@@ -329,7 +329,9 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
         try {
             int tries = 1;
             while (true) {
-                checkOpen();
+                if (closed) {
+                    throw new ClosedException("the queue is closed");
+                }
                 log.look();
                 try {
                     return attempt.run();
@@ -360,11 +362,5 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
         }
         log.forgetAll();
         return tries + 1;
-    }
-
-    private void checkOpen() {
-        if (closed) {
-            throw new ClosedException("the queue is closed");
-        }
     }
 }

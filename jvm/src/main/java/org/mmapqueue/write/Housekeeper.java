@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
+import org.mmapqueue.append.Appender;
 import org.mmapqueue.io.Threads;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.swap.Swapper;
@@ -14,7 +15,7 @@ import org.slf4j.LoggerFactory;
  * The background thread that keeps slow work off the path of a push: it evicts segments when the limit is reached, and
  * preallocates the next segments. The writer itself does whatever this thread has not done in time.
  */
-public final class Housekeeper implements AutoCloseable {
+public final class Housekeeper implements Appender.Ring, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Housekeeper.class);
     private static final long BYTES_AHEAD = 16L << 20;
     /** The pause after an error, such as a moment without memory. */
@@ -79,8 +80,13 @@ public final class Housekeeper implements AutoCloseable {
         thread.start();
     }
 
-    /** Notes that the writer has rolled into this segment. */
-    void entered(long segmentId) {
+    @Override
+    public boolean isFree(long segmentId) {
+        return space.isFree(segmentId);
+    }
+
+    @Override
+    public void entered(long segmentId) {
         entered = segmentId;
         // Waking a thread costs more than preallocating a small segment, so it is woken when half of them are used
         // up.
