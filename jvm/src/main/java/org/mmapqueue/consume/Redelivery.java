@@ -2,7 +2,6 @@ package org.mmapqueue.consume;
 
 import java.io.IOException;
 import java.util.Comparator;
-import java.util.Map;
 import java.util.PriorityQueue;
 import java.util.Queue;
 import java.util.concurrent.TimeUnit;
@@ -150,11 +149,9 @@ final class Redelivery {
 
     // The last record with a known position that is at or before this one.
     private DamageSkip.Found floor(long offset) {
-        Map.Entry<Long, Long> resumed = damage.floor(offset);
-        long indexed = sparseIndex.floorOffset(offset);
-        return resumed != null && resumed.getKey() > indexed
-                ? new DamageSkip.Found(resumed.getKey(), resumed.getValue())
-                : new DamageSkip.Found(indexed, sparseIndex.floorPosition(offset));
+        DamageSkip.Found resumed = damage.floor(offset);
+        DamageSkip.Found indexed = sparseIndex.floor(offset);
+        return resumed != null && resumed.offset() > indexed.offset() ? resumed : indexed;
     }
 
     private CorruptException missing(long offset) {

@@ -116,7 +116,7 @@ public final class OpenQueues {
                 readOnly ? List.of(own, new Key(own.directory(), false)) : List.of(own),
                 own,
                 true,
-                () -> QueueCore.open(config));
+                () -> QueueCore.open(config, 0));
     }
 
     /** Opens a queue on another storage, for tests; shared and released as any other. Its threads do not run. */

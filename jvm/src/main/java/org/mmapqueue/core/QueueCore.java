@@ -106,12 +106,11 @@ public final class QueueCore {
         notFull.signalAll();
     }
 
-    /** Opens a queue and starts its threads. */
-    public static QueueCore open(ConfigValues config) {
-        return open(config, 0);
-    }
-
-    /** As {@link #open(ConfigValues)}, with a lower bound of the limit of mapped segments. */
+    /**
+     * Opens a queue and starts its threads.
+     *
+     * @param leastMapped lower bound of the limit of mapped segments, if the configuration does not set the limit
+     */
     static QueueCore open(ConfigValues config, int leastMapped) {
         return new QueueOpener(config, new DiskStorage(FileMode.of(config.text(ConfigKey.FILE_MODE))), leastMapped)
                 .open()
