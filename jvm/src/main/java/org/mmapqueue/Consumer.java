@@ -6,7 +6,6 @@ import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.consume.ConsumerCore;
-import org.mmapqueue.consume.Fetcher;
 import org.mmapqueue.core.QueueCore;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.EmptyException;
@@ -146,7 +145,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
         checkLimits(maxRecords, maxBytes);
         ConsumerCore core = core();
         int count = queue.poll(core, maxRecords, maxBytes, own, handler);
-        if (count == Fetcher.LIMIT) {
+        if (count == ConsumerCore.NOT_ALLOWED) {
             throw core.limit();
         }
         return count;
@@ -189,7 +188,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
                 return count;
             }
             if (deadline - System.nanoTime() <= 0) {
-                if (count == Fetcher.LIMIT) {
+                if (count == ConsumerCore.NOT_ALLOWED) {
                     throw core.limit();
                 }
                 return 0;

@@ -320,7 +320,7 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
         try {
             OpenQueues.destroy(open);
         } finally {
-            closed = OpenQueues.isClosed(open);
+            closed = open.isClosed();
             if (closed) {
                 closeAsync();
             }

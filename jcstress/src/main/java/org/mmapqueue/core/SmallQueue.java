@@ -80,8 +80,7 @@ final class SmallQueue {
                     registry,
                     consumers,
                     null,
-                    begin(swapper),
-                    Recovered.NOTHING);
+                    new Recovered(begin(swapper), 0, 0));
             consumer = new ConsumerCore("default", meta, core.log(), SMALL.delivery(), null, () -> {});
         } catch (IOException e) {
             throw new UncheckedIOException(e);

@@ -39,15 +39,6 @@ public abstract class Appender {
         /** Whether the slot of a future segment is free: no consumer needs the records that it holds. */
         boolean isFree(long segmentId);
 
-        /**
-         * Makes slots after the writer's segment free. Called by the background thread, since it may take as long as a
-         * flush.
-         *
-         * @return whether too few slots are free because they hold unacked records, so that the next ack may make some
-         *     free
-         */
-        boolean freeAhead(long segmentId);
-
         /** Notes that the writer has rolled into this segment. */
         void entered(long segmentId);
     }

@@ -41,7 +41,7 @@ public final class ArchiveAdmin {
     public static String describe(String location) {
         return onArchive(location, false, archive -> {
             List<String> lines = new ArrayList<>();
-            lines.add(line(KEY, archive.id(), archive.files().uri()));
+            lines.add(Bridge.line(KEY, archive.id(), archive.files().uri()));
             for (PartitionEntry each : archive.partitions()) {
                 lines.add(describe(archive, each));
             }
@@ -58,7 +58,7 @@ public final class ArchiveAdmin {
         long first = runs.firstOffset();
         long end = runs.endOffset();
         List<RunName> cover = runs.cover(first, end);
-        return line(
+        return Bridge.line(
                 "partition",
                 partition.id(),
                 partition.host(),
@@ -88,13 +88,7 @@ public final class ArchiveAdmin {
         Stream<Object> offsets = new TreeMap<>(consumer.offsets())
                 .entrySet().stream()
                         .flatMap((Map.Entry<Integer, Long> each) -> Stream.of(each.getKey(), each.getValue()));
-        return line(Stream.concat(fields, offsets).toArray());
-    }
-
-    private static String line(Object... fields) {
-        return String.join(
-                        Bridge.SEPARATOR, Stream.of(fields).map(String::valueOf).toList())
-                .replace('\n', ' ');
+        return Bridge.line(Stream.concat(fields, offsets).toArray());
     }
 
     /**

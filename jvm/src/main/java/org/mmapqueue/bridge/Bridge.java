@@ -8,6 +8,8 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.errors.MmapQueueException;
@@ -29,11 +31,7 @@ public final class Bridge {
 
     private Bridge() {}
 
-    /**
-     * Returns the version of the jar.
-     *
-     * @return the version in the jar's file name
-     */
+    /** {@return the version in the jar's file name} */
     public static String version() {
         try (InputStream resource = Bridge.class.getResourceAsStream(VERSION_RESOURCE)) {
             if (resource == null) {
@@ -63,6 +61,12 @@ public final class Bridge {
         QueueHandle handle = new QueueHandle(MmapQueue.open(QueueConfig.of(keys)), OPEN::remove);
         OPEN.add(handle);
         return handle;
+    }
+
+    /** A line of fields, separated by {@link #SEPARATOR}. */
+    static String line(Object... fields) {
+        String line = Stream.of(fields).map(String::valueOf).collect(Collectors.joining(SEPARATOR));
+        return line.replace('\n', ' ');
     }
 
     private static void closeAll() {

@@ -49,9 +49,9 @@ final class ChunkPusher {
             for (int i = 0; i < first; i++) {
                 start += lengths[i];
             }
-            int pushed = pushRange(start, first, lengths.length - first);
+            int pushed = pushRange(start, first, lengths.length - first, Duration.ZERO);
             if (pushed == 0 && failure instanceof FullException && waitMillis > 0) {
-                pushed = waitForOne(start, first, waitMillis);
+                pushed = pushRange(start, first, 1, Duration.ofMillis(waitMillis));
             }
             if (pushed == 0 && !(failure instanceof FullException)) {
                 throw failure;
@@ -69,9 +69,9 @@ final class ChunkPusher {
      * Returns the number of pushed records; if it is less than {@code count}, {@link #failure} is that of the next
      * record.
      */
-    private int pushRange(int start, int first, int count) {
+    private int pushRange(int start, int first, int count, Duration wait) {
         try {
-            queue.pushBatch(range(start, first, count), Duration.ZERO);
+            queue.pushBatch(range(start, first, count), wait);
             return count;
         } catch (FullException | TooLargeException e) {
             if (count == 1) {
@@ -86,7 +86,7 @@ final class ChunkPusher {
             return 0;
         }
         int half = count / 2;
-        int pushed = pushRange(start, first, half);
+        int pushed = pushRange(start, first, half, wait);
         if (pushed < half) {
             return pushed;
         }
@@ -94,24 +94,12 @@ final class ChunkPusher {
         for (int i = first; i < first + half; i++) {
             middle += lengths[i];
         }
-        return half + pushRange(middle, first + half, count - half);
+        return half + pushRange(middle, first + half, count - half, wait);
     }
 
     private Records range(int start, int first, int count) {
         int[] part = count == lengths.length ? lengths : Arrays.copyOfRange(lengths, first, first + count);
         return Records.packed(List.of(payload.slice(start, Arrays.stream(part).sum())), part);
-    }
-
-    private int waitForOne(int start, int first, int waitMillis) {
-        try {
-            queue.pushBatch(range(start, first, 1), Duration.ofMillis(waitMillis));
-            return 1;
-        } catch (InterruptedException e) {
-            failure = interrupted(e);
-            return 0;
-        } catch (FullException e) {
-            return 0;
-        }
     }
 
     /** The exception for an interrupted push, which must not be reported as lack of room. */

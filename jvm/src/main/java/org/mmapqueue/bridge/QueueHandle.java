@@ -13,18 +13,18 @@ import org.mmapqueue.MmapQueue;
 import org.mmapqueue.ProducerStats;
 import org.mmapqueue.QueueStats;
 import org.mmapqueue.StartAt;
+import org.mmapqueue.archive.ShipStats;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.metrics.PrometheusText;
 
 /** An open queue for py4j, which refers to consumers by number. Thread-safe. */
-public final class QueueHandle extends ShippingCalls {
+public final class QueueHandle {
     private final MmapQueue queue;
     private final java.util.function.Consumer<QueueHandle> onClose;
     private final ConsumerNumbers consumers = new ConsumerNumbers();
 
     QueueHandle(MmapQueue queue, java.util.function.Consumer<QueueHandle> onClose) {
-        super(queue);
         this.queue = queue;
         this.onClose = onClose;
     }
@@ -64,20 +64,14 @@ public final class QueueHandle extends ShippingCalls {
         queue.deleteConsumer(name);
     }
 
-    /**
-     * Returns the names of all consumers.
-     *
-     * @return a line for each
-     */
+    /** {@return the names of all consumers, a line for each} */
     public String consumers() {
         return String.join("\n", queue.consumers());
     }
 
     /**
-     * Returns the statistics of all consumers.
-     *
-     * @return a line for each: the components of {@link ConsumerStats} as name=value, separated by spaces; the last one,
-     *     the label, may contain spaces
+     * {@return the statistics of all consumers, a line for each: the components of {@link ConsumerStats} as name=value,
+     * separated by spaces; the last one, the label, may contain spaces}
      */
     public String consumerStats() {
         return queue.consumerStats().stream()
@@ -201,49 +195,38 @@ public final class QueueHandle extends ShippingCalls {
     }
 
     /**
-     * Returns a consumer's lag.
+     * {@return the number of records from a consumer's committed offset to the log end}
      *
      * @param consumer the consumer's number
-     * @return the number of records from the committed offset to the log end
      */
     public long lag(int consumer) {
         return consumer(consumer).lag();
     }
 
     /**
-     * Returns the number of records that a consumer can pop.
+     * {@return the number of records that a consumer can pop, requeued ones included}
      *
      * @param consumer the consumer's number
-     * @return the number of records, requeued ones included
      */
     public long size(int consumer) {
         return consumer(consumer).size();
     }
 
     /**
-     * Returns the number of records that a consumer has popped, and neither acked nor requeued.
+     * {@return the number of records that a consumer has popped, and neither acked nor requeued}
      *
      * @param consumer the consumer's number
-     * @return the number of records
      */
     public long unacked(int consumer) {
         return consumer(consumer).unacked();
     }
 
-    /**
-     * Returns the log start.
-     *
-     * @return the offset of the oldest retained record; {@link #endOffset} when no record is retained
-     */
+    /** {@return the offset of the oldest retained record; {@link #endOffset} when no record is retained} */
     public long firstOffset() {
         return queue.firstOffset();
     }
 
-    /**
-     * Returns the log end.
-     *
-     * @return the offset of the next record
-     */
+    /** {@return the offset of the next record} */
     public long endOffset() {
         return queue.endOffset();
     }
@@ -285,48 +268,36 @@ public final class QueueHandle extends ShippingCalls {
     }
 
     /**
-     * Returns the damaged ranges that consumers have skipped.
-     *
-     * @return a line for each: the consumer's name, first and last offset, position, file and detail, separated by {@link
-     *     Bridge#SEPARATOR}
+     * {@return the damaged ranges that consumers have skipped, a line for each: the consumer's name, first and last
+     * offset, position, file and detail, separated by {@link Bridge#SEPARATOR}}
      */
     public String damagedRanges() {
         return StatsText.of(queue.damagedRanges());
     }
 
-    /**
-     * Returns whether the ring has no room for a record of max_event_size.
-     *
-     * @return 1 for true, 0 for false, as {@link MmapQueue#isFull}
-     */
+    /** {@return 1 if the ring has no room for a record of max_event_size, otherwise 0} */
     public int full() {
         return queue.isFull() ? 1 : 0;
     }
 
     /**
-     * Returns the last sequence number of an idempotent producer.
+     * {@return the last sequence number of an idempotent producer; {@link Status#EMPTY} for an unknown one}
      *
      * @param producer the producer's name
-     * @return the sequence number, or {@link Status#EMPTY} for an unknown producer
      * @throws MmapQueueException as {@link MmapQueue#lastSequence} does
      */
     public long lastSequence(String producer) {
         return queue.lastSequence(producer).orElse(Status.EMPTY);
     }
 
-    /**
-     * Returns the names of all idempotent producers.
-     *
-     * @return a line for each
-     */
+    /** {@return the names of all idempotent producers, a line for each} */
     public String producers() {
         return String.join("\n", queue.producers());
     }
 
     /**
-     * Returns the last batches of all idempotent producers.
-     *
-     * @return a line for each: the components of {@link ProducerStats} as name=value, separated by spaces
+     * {@return the last batches of all idempotent producers, a line for each: the components of {@link ProducerStats} as
+     * name=value, separated by spaces}
      */
     public String producerStats() {
         return queue.producerStats().stream()
@@ -349,20 +320,12 @@ public final class QueueHandle extends ShippingCalls {
         queue.flush();
     }
 
-    /**
-     * Describes what retains the ring.
-     *
-     * @return {@link QueueStats#heldBy}
-     */
+    /** {@return what retains the ring, as {@link QueueStats#heldBy}} */
     public String heldBy() {
         return queue.stats().heldBy();
     }
 
-    /**
-     * Returns the statistics of the queue.
-     *
-     * @return the components of {@link QueueStats} as lines of name=value
-     */
+    /** {@return the components of {@link QueueStats} as lines of name=value} */
     public String stats() {
         return StatsText.of(queue.stats(), "\n");
     }
@@ -372,16 +335,35 @@ public final class QueueHandle extends ShippingCalls {
         return PrometheusText.of(queue.config().queueDir(), queue.metrics());
     }
 
-    /**
-     * Returns the configuration in effect.
-     *
-     * @return alternating keys and values, joined by NUL characters
-     */
+    /** {@return the configuration in effect: alternating keys and values, joined by NUL characters} */
     public String config() {
         Map<String, String> values = queue.config().asMap();
         return values.entrySet().stream()
                 .map(entry -> entry.getKey() + Bridge.SEPARATOR + entry.getValue())
                 .collect(Collectors.joining(Bridge.SEPARATOR));
+    }
+
+    /** {@return the offset after the last durable record} */
+    public long durableOffset() {
+        return queue.durableOffset();
+    }
+
+    /**
+     * Waits until the archive has a record and all records before it.
+     *
+     * @param offset the record's offset
+     * @param millis the longest wait, in ms
+     * @return 1 if the archive has them, 0 after the wait
+     * @throws MmapQueueException as {@link MmapQueue#awaitShipped} does
+     * @throws InterruptedException if the thread is interrupted
+     */
+    public int awaitShipped(long offset, int millis) throws InterruptedException {
+        return queue.awaitShipped(offset, Duration.ofMillis(millis)) ? 1 : 0;
+    }
+
+    /** {@return the components of {@link ShipStats} as lines of name=value; empty if this process does not ship} */
+    public String shipStats() {
+        return queue.shipStats().map(stats -> StatsText.of(stats, "\n")).orElse("");
     }
 
     /** Closes this handle, and wakes the calls that wait through it. Idempotent. */

@@ -91,18 +91,14 @@ final class RecordWriter implements MessageHandler {
 
     private void writeColumns() {
         int at = SharedBufferLayout.aligned(SharedBufferLayout.PAYLOAD + bytes);
-        memory.position(at);
-        memory.asIntBuffer().put(positions, 0, count + 1);
+        memory.position(at).asIntBuffer().put(positions, 0, count + 1);
         at = SharedBufferLayout.aligned(at + (count + 1) * Integer.BYTES);
-        memory.position(at);
-        memory.asLongBuffer().put(timestamps, 0, count);
+        memory.position(at).asLongBuffer().put(timestamps, 0, count);
         at += count * Long.BYTES;
-        memory.position(at);
-        memory.asLongBuffer().put(offsets, 0, count);
+        memory.position(at).asLongBuffer().put(offsets, 0, count);
         at += count * Long.BYTES;
         if ((flags & SharedBufferLayout.MIXED_ATTEMPTS) != 0) {
-            memory.position(at);
-            memory.asIntBuffer().put(attempts, 0, count);
+            memory.position(at).asIntBuffer().put(attempts, 0, count);
         }
         memory.position(0);
     }

@@ -3,6 +3,7 @@ package org.mmapqueue.bridge;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;
+import java.util.function.LongSupplier;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.Records;
 import org.mmapqueue.errors.ClosedException;
@@ -36,20 +37,12 @@ public final class SharedBuffer {
         this.loaded = new LoadedRecords(queue, this.memory);
     }
 
-    /**
-     * The most payload in one call.
-     *
-     * @return a number of bytes
-     */
+    /** {@return the most bytes of payload in one call} */
     public int payloadLimit() {
         return SharedBufferLayout.payloadLimit(memory.capacity());
     }
 
-    /**
-     * The most records in one call.
-     *
-     * @return a number of records
-     */
+    /** {@return the most records in one call} */
     public int recordLimit() {
         return SharedBufferLayout.recordLimit(memory.capacity());
     }
@@ -66,11 +59,10 @@ public final class SharedBuffer {
      *     thread is interrupted
      */
     public synchronized long push(int call, int length, int waitMillis, int sync) {
-        if (call == lastCall) {
-            return lastAnswer;
-        }
-        loaded.setOne(length);
-        return answered(call, loaded.push(waitMillis, sync != 0));
+        return once(call, () -> {
+            loaded.setOne(length);
+            return loaded.push(waitMillis, sync != 0);
+        });
     }
 
     /**
@@ -86,13 +78,12 @@ public final class SharedBuffer {
      *     when the thread is interrupted
      */
     public synchronized long pushMany(int call, int bytes, int count, int from, int waitMillis) {
-        if (call == lastCall) {
-            return lastAnswer;
-        }
-        int[] packed = new int[count];
-        LoadedRecords.column(memory, bytes).get(packed);
-        ByteBuffer records = memory.slice(SharedBufferLayout.PAYLOAD, bytes);
-        return answered(call, new ChunkPusher(queue, records, packed).push(from, waitMillis));
+        return once(call, () -> {
+            int[] packed = new int[count];
+            LoadedRecords.column(memory, bytes).get(packed);
+            ByteBuffer records = memory.slice(SharedBufferLayout.PAYLOAD, bytes);
+            return new ChunkPusher(queue, records, packed).push(from, waitMillis);
+        });
     }
 
     /**
@@ -109,14 +100,13 @@ public final class SharedBuffer {
      * @throws MmapQueueException as {@link MmapQueue#pushBatch(java.util.List)} does, and when the thread is interrupted
      */
     public synchronized long pushBatch(int call, int bytes, int count, int from, int waitMillis, int sync) {
-        if (call == lastCall) {
-            return lastAnswer;
-        }
-        if (from == 0) {
-            loaded.clear();
-            loaded.add(bytes, count);
-        }
-        return answered(call, loaded.pushFrom(from, waitMillis, sync != 0));
+        return once(call, () -> {
+            if (from == 0) {
+                loaded.clear();
+                loaded.add(bytes, count);
+            }
+            return loaded.pushFrom(from, waitMillis, sync != 0);
+        });
     }
 
     /**
@@ -130,15 +120,14 @@ public final class SharedBuffer {
      * @throws TooLargeException when all parts together exceed a quarter of this JVM's heap
      */
     public synchronized long load(int call, int begin, int bytes, int count) {
-        if (call == lastCall) {
-            return lastAnswer;
-        }
-        if (begin != 0) {
-            loaded.clear();
-        }
-        loaded.checkHeap(bytes);
-        loaded.add(bytes, count);
-        return answered(call, 0);
+        return once(call, () -> {
+            if (begin != 0) {
+                loaded.clear();
+            }
+            loaded.checkHeap(bytes);
+            loaded.add(bytes, count);
+            return 0;
+        });
     }
 
     /**
@@ -152,10 +141,7 @@ public final class SharedBuffer {
      *     the thread is interrupted
      */
     public synchronized long pushLoaded(int call, int waitMillis, int sync) {
-        if (call == lastCall) {
-            return lastAnswer;
-        }
-        return pushed(call, loaded.push(waitMillis, sync != 0));
+        return once(call, () -> clearIfPushed(loaded.push(waitMillis, sync != 0)));
     }
 
     /**
@@ -172,17 +158,14 @@ public final class SharedBuffer {
      *     when the thread is interrupted
      */
     public synchronized long pushLoadedOnce(int call, int waitMillis, int sync, String producer, long sequence) {
-        if (call == lastCall) {
-            return lastAnswer;
-        }
-        return pushed(call, loaded.pushOnce(producer, sequence, waitMillis, sync != 0));
+        return once(call, () -> clearIfPushed(loaded.pushOnce(producer, sequence, waitMillis, sync != 0)));
     }
 
-    private long pushed(int call, long answer) {
+    private long clearIfPushed(long answer) {
         if (answer >= 0 || answer == Status.DONE) {
             loaded.clear();
         }
-        return answered(call, answer);
+        return answer;
     }
 
     /**
@@ -198,9 +181,10 @@ public final class SharedBuffer {
      *     thread is interrupted
      */
     public synchronized long pop(int call, int consumer, int maxRecords, int maxBytes, int waitMillis) {
-        if (call == lastCall) {
-            return lastAnswer;
-        }
+        return once(call, () -> pop(consumer, maxRecords, maxBytes, waitMillis));
+    }
+
+    private long pop(int consumer, int maxRecords, int maxBytes, int waitMillis) {
         writer.begin();
         try {
             handle.consumer(consumer)
@@ -210,7 +194,7 @@ public final class SharedBuffer {
                             Duration.ofMillis(waitMillis),
                             writer);
         } catch (ClosedException e) {
-            return answered(call, Status.CLOSED);
+            return Status.CLOSED;
         } catch (InterruptedException e) {
             throw new MmapQueueException("the pop was interrupted in the JVM, before anything was popped", e);
         } catch (MmapQueueException | OutOfMemoryError e) {
@@ -219,7 +203,7 @@ public final class SharedBuffer {
                 throw e;
             }
         }
-        return answered(call, writer.end());
+        return writer.end();
     }
 
     /**
@@ -237,17 +221,16 @@ public final class SharedBuffer {
      */
     public synchronized long ackAndPop(
             int call, int consumer, long upTo, int maxRecords, int maxBytes, int waitMillis) {
-        if (call == lastCall) {
-            return lastAnswer;
-        }
-        try {
-            handle.consumer(consumer).ack(upTo);
-        } catch (ClosedException e) {
-            return answered(call, Status.CLOSED);
-        } catch (OutOfRangeException e) {
-            // The record is redelivered.
-        }
-        return pop(call, consumer, maxRecords, maxBytes, waitMillis);
+        return once(call, () -> {
+            try {
+                handle.consumer(consumer).ack(upTo);
+            } catch (ClosedException e) {
+                return Status.CLOSED;
+            } catch (OutOfRangeException e) {
+                // The record is redelivered.
+            }
+            return pop(consumer, maxRecords, maxBytes, waitMillis);
+        });
     }
 
     /**
@@ -341,9 +324,11 @@ public final class SharedBuffer {
         return bytes;
     }
 
-    private long answered(int call, long answer) {
-        lastCall = call;
-        lastAnswer = answer;
-        return answer;
+    private long once(int call, LongSupplier work) {
+        if (call != lastCall) {
+            lastAnswer = work.getAsLong();
+            lastCall = call;
+        }
+        return lastAnswer;
     }
 }

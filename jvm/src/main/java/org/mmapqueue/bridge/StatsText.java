@@ -44,15 +44,8 @@ final class StatsText {
     }
 
     private static String of(String consumer, DamagedRange range) {
-        String line = String.join(
-                Bridge.SEPARATOR,
-                consumer,
-                Long.toString(range.firstOffset()),
-                Long.toString(range.lastOffset()),
-                Long.toString(range.position()),
-                range.file(),
-                range.detail());
-        return line.replace('\n', ' ');
+        return Bridge.line(
+                consumer, range.firstOffset(), range.lastOffset(), range.position(), range.file(), range.detail());
     }
 
     private static String text(Object value) {

@@ -147,7 +147,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         Message[] one = {null};
         MessageHandler keep = (offset, timestamp, data, start, length, attempts) ->
                 one[0] = new Message(offset, timestamp, data, attempts);
-        if (poll(1, Long.MAX_VALUE, true, keep) == Fetcher.LIMIT) {
+        if (poll(1, Long.MAX_VALUE, true, keep) == NOT_ALLOWED) {
             throw limit();
         }
         return one[0];
@@ -165,7 +165,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
      * called without the lock. If it throws, the records that it did not get are released.
      *
      * @param own whether each record is in an array of its own, which the handler may keep
-     * @return the number of records, or {@link Fetcher#LIMIT}
+     * @return the number of records; {@link #NOT_ALLOWED} if there is a record, but max_unacked allows no more
      */
     public int poll(int maxRecords, long maxBytes, boolean own, MessageHandler handler) {
         return deliver(0, maxRecords, maxBytes, own, handler);

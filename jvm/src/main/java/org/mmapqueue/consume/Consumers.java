@@ -4,6 +4,7 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -28,6 +29,7 @@ import org.mmapqueue.lookup.Log;
 import org.mmapqueue.lookup.RandomAccessReader;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.ConsumerPage;
+import org.mmapqueue.meta.InFlightDescriptor;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.registry.Registry;
 import org.mmapqueue.segment.Format;
@@ -75,12 +77,9 @@ public final class Consumers implements Closeable {
     /** The segments of all consumers' reading positions. */
     public long[] readingSegments() {
         // Includes consumers of other processes: a few segments mapped without use cost little.
-        List<Registry.Named> all = registry.all();
-        long[] ids = new long[all.size()];
-        for (int i = 0; i < ids.length; i++) {
-            ids[i] = settings.geometry().segmentOf(all.get(i).cursors().reading());
-        }
-        return ids;
+        return registry.all().stream()
+                .mapToLong(each -> settings.geometry().segmentOf(each.cursors().reading()))
+                .toArray();
     }
 
     /** Opens a consumer, which this process then owns; creates it if it does not exist. */
@@ -93,17 +92,14 @@ public final class Consumers implements Closeable {
         check(name);
         mappedLimit.accept(open.size() + 1 + SEGMENTS_RESERVED);
         Closeable ownership = own(name);
-        boolean done = false;
         try {
             core = new ConsumerCore(
                     name, page(name, start, log), log, settings.delivery(), inFlightFile(name), ownership);
             open.put(name, core);
-            done = true;
             return core;
-        } finally {
-            if (!done) {
-                ownership.close();
-            }
+        } catch (Throwable e) {
+            ownership.close();
+            throw e;
         }
     }
 
@@ -137,7 +133,8 @@ public final class Consumers implements Closeable {
     }
 
     private InFlightFile inFlightFile(String name) {
-        return format.hasNamedConsumers() ? new InFlightFile(storage, registry.directory(), name, meta.fields()) : null;
+        Path path = registry.directory().resolve(name + InFlightDescriptor.SUFFIX);
+        return format.hasNamedConsumers() ? new InFlightFile(storage, path, meta.fields()) : null;
     }
 
     private ConsumerCursors page(String name, StartAt start, Log log) throws IOException {
@@ -303,10 +300,8 @@ public final class Consumers implements Closeable {
     }
 
     private long commit(List<ConsumerCore> all, Log log, long end) {
-        long least = end;
-        for (ConsumerCore core : all) {
-            least = Math.min(least, core.committedOffset());
-        }
+        long least = Math.min(
+                end, all.stream().mapToLong(ConsumerCore::committedOffset).min().orElse(end));
         if (!format.hasSegmentHeaders()) {
             all.forEach(core -> commitByPops(core, end));
         } else {
@@ -343,15 +338,15 @@ public final class Consumers implements Closeable {
         return open.containsKey(Objects.requireNonNull(name, "consumer"));
     }
 
-    /** The consumers that this process owns. */
-    public List<ConsumerCore> owned() {
-        return new ArrayList<>(open.values());
+    /** The consumer of this name; null if this process does not own it. */
+    public ConsumerCore owned(String name) {
+        return open.get(name);
     }
 
     /** The damaged ranges that these consumers have skipped, by name. */
     public Map<String, List<DamagedRange>> damagedRanges() {
         Map<String, List<DamagedRange>> all = new TreeMap<>();
-        for (ConsumerCore each : owned()) {
+        for (ConsumerCore each : open.values()) {
             List<DamagedRange> ranges = each.damage().ranges();
             if (!ranges.isEmpty()) {
                 all.put(each.name(), ranges);
@@ -362,11 +357,7 @@ public final class Consumers implements Closeable {
 
     /** The greatest read offset of the consumers that this process owns; 0 if it owns none. Takes no lock. */
     public long greatestReadOffset() {
-        long greatest = 0;
-        for (ConsumerCore each : open.values()) {
-            greatest = Math.max(greatest, each.readOffset());
-        }
-        return greatest;
+        return open.values().stream().mapToLong(ConsumerCore::readOffset).max().orElse(0);
     }
 
     /** Closes all consumers once their running calls have ended; later opens throw ClosedException. */

@@ -17,11 +17,8 @@ final class DamagePolicy {
     private final DamageSkip skip;
     private final ConsumerCursors cursors;
     private final SkippedDamage skipped;
-    /**
-     * Offset and position of the first record after each damaged range, because no walk over the log crosses the
-     * damage.
-     */
-    private final TreeMap<Long, Long> resumed = new TreeMap<>();
+    /** The first record after each damaged range, by offset, because no walk over the log crosses the damage. */
+    private final TreeMap<Long, DamageSkip.Found> resumed = new TreeMap<>();
 
     /** @param skip null to throw */
     DamagePolicy(DamageSkip skip, ConsumerCursors cursors, SkippedDamage skipped) {
@@ -40,15 +37,10 @@ final class DamagePolicy {
         resumed.clear();
     }
 
-    /** The highest known offset after damage that is at most {@code offset}; -1 for none. */
-    long floorOffset(long offset) {
-        Map.Entry<Long, Long> floor = resumed.floorEntry(offset);
-        return floor == null ? -1 : floor.getKey();
-    }
-
-    /** The position after which that record begins. */
-    long floorPosition(long offset) {
-        return resumed.floorEntry(offset).getValue();
+    /** The last known record after damage that is at or before {@code offset}; null for none. */
+    DamageSkip.Found floor(long offset) {
+        Map.Entry<Long, DamageSkip.Found> floor = resumed.floorEntry(offset);
+        return floor == null ? null : floor.getValue();
     }
 
     /** Notes that all records before an offset are acked. */
@@ -73,7 +65,7 @@ final class DamagePolicy {
         }
         checkSkips(failure); // again: the search read segments that may have been dropped since
         skipped.add(failure, number, found.offset());
-        resumed.put(found.offset(), found.position());
+        resumed.put(found.offset(), found);
         return found;
     }
 
@@ -95,7 +87,7 @@ final class DamagePolicy {
             if (!reader.next() || reader.isLost() || !reader.skipChecked(0)) {
                 return false;
             }
-            resumed.put(offset, found.position());
+            resumed.put(offset, found);
             return true;
         } catch (CorruptException e) {
             return false;
@@ -116,7 +108,7 @@ final class DamagePolicy {
         if (found.offset() != offset) {
             throw failure;
         }
-        resumed.put(offset, found.position());
+        resumed.put(offset, found);
         return found.position();
     }
 

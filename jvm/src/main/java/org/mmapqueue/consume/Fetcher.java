@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.util.concurrent.atomic.AtomicLong;
 import org.mmapqueue.Message;
 import org.mmapqueue.errors.CorruptException;
-import org.mmapqueue.log.BatchSource;
 import org.mmapqueue.log.DamageSkip;
 import org.mmapqueue.log.LogReader;
 import org.mmapqueue.log.RecordBatch;
@@ -17,10 +16,7 @@ import org.slf4j.LoggerFactory;
  * Fetches records for a consumer: requeued records that are due, then new ones. Not thread-safe, except {@link
  * #readOffset}: the consumer's lock guards it.
  */
-public final class Fetcher {
-    /** Returned by a poll if there is a record, but max_unacked allows no more. */
-    public static final int LIMIT = BatchSource.NOT_ALLOWED;
-
+final class Fetcher {
     private static final Logger LOG = LoggerFactory.getLogger(Fetcher.class);
 
     private final LogReader reader;
@@ -278,7 +274,7 @@ public final class Fetcher {
     /** Unpins all segments except that of the reading position. */
     void rest() {
         reader.forgetEnd(); // it may be of a record that was read but not popped
-        redelivery.rest();
+        redelivery.leave();
     }
 
     /** Unpins all segments. */

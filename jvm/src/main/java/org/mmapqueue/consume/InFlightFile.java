@@ -3,7 +3,6 @@ package org.mmapqueue.consume;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
@@ -11,6 +10,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Listing;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.InFlightDescriptor;
 import org.mmapqueue.meta.MetaFields;
@@ -21,16 +21,7 @@ import org.mmapqueue.meta.MetaFields;
  * must not be read. Recovery deletes files with records beyond the log end, because those offsets are assigned to new
  * records.
  */
-public final class InFlightFile {
-    private final Storage storage;
-    private final Path path;
-    private final MetaFields queue;
-
-    InFlightFile(Storage storage, Path consumersDirectory, String name, MetaFields queue) {
-        this.storage = storage;
-        this.path = consumersDirectory.resolve(name + InFlightDescriptor.SUFFIX);
-        this.queue = queue;
-    }
+public record InFlightFile(Storage storage, Path path, MetaFields queue) {
 
     /**
      * Writes the window, and what is saved about the records after it; does nothing if both are empty.
@@ -109,20 +100,13 @@ public final class InFlightFile {
         if (!Files.isDirectory(consumersDirectory, LinkOption.NOFOLLOW_LINKS)) {
             return;
         }
-        try (DirectoryStream<Path> files =
-                Files.newDirectoryStream(consumersDirectory, "*" + InFlightDescriptor.SUFFIX)) {
-            for (Path each : files) {
-                String name = each.getFileName().toString();
-                InFlightFile file = new InFlightFile(
-                        storage,
-                        consumersDirectory,
-                        name.substring(0, name.length() - InFlightDescriptor.SUFFIX.length()),
-                        queue);
-                ByteBuffer image = file.read();
-                // A damaged file is ignored anyway; another process may be writing it.
-                if (image != null && file.isWhole(image) && image.getLong(InFlightDescriptor.READING) > end) {
-                    file.delete();
-                }
+        for (Path each :
+                Listing.of(consumersDirectory, InFlightDescriptor.SUFFIX).values()) {
+            InFlightFile file = new InFlightFile(storage, each, queue);
+            ByteBuffer image = file.read();
+            // A damaged file is ignored anyway; another process may be writing it.
+            if (image != null && file.isWhole(image) && image.getLong(InFlightDescriptor.READING) > end) {
+                file.delete();
             }
         }
     }

@@ -1,22 +1,33 @@
 package org.mmapqueue.consume;
 
+import java.util.LinkedList;
+import java.util.ListIterator;
+
 /**
  * Visibility deadlines of in-flight records, in pop order. A run covers records that were popped at about the same time
  * with the same number of attempts. Not thread-safe: the consumer's lock guards it.
  */
+@SuppressWarnings("JdkObsolete") // runs are split, also in the middle of the list
 final class Leases {
     /** Records that are popped within timeout / this share one run. */
     private static final int PARTS = 64;
 
-    private static final int FIRST_LENGTH = 16;
+    private static final class Run {
+        final long end;
+        final int attempts;
+        long from;
+        long to;
+
+        Run(long end, int attempts, long from, long to) {
+            this.end = end;
+            this.attempts = attempts;
+            this.from = from;
+            this.to = to;
+        }
+    }
 
     private final long timeout;
-    private long[] ends = new long[FIRST_LENGTH];
-    private long[] from = new long[FIRST_LENGTH];
-    private long[] to = new long[FIRST_LENGTH];
-    private int[] attempts = new int[FIRST_LENGTH];
-    private int head;
-    private int size;
+    private final LinkedList<Run> runs = new LinkedList<>();
 
     /**
      * Starts without leases.
@@ -32,12 +43,11 @@ final class Leases {
     }
 
     boolean isEmpty() {
-        return size == 0;
+        return runs.isEmpty();
     }
 
     void clear() {
-        head = 0;
-        size = 0;
+        runs.clear();
     }
 
     /** Starts the lease of a record that was popped for the {@code times}th time. */
@@ -46,23 +56,16 @@ final class Leases {
             return;
         }
         long slack = timeout / PARTS;
-        int last = at(size - 1);
+        Run last = runs.peekLast();
         // A run's deadline is slightly after the deadline of its first record, and not before that of its last one.
-        if (size > 0
-                && offset == to[last] + 1
-                && times == attempts[last]
-                && now - (ends[last] - timeout - slack) <= slack) {
-            to[last] = offset;
-            return;
+        if (last != null
+                && offset == last.to + 1
+                && times == last.attempts
+                && now - (last.end - timeout - slack) <= slack) {
+            last.to = offset;
+        } else {
+            runs.add(new Run(now + timeout + slack, times, offset, offset));
         }
-        if (size == ends.length) {
-            grow();
-        }
-        int next = at(size++);
-        ends[next] = now + timeout + slack;
-        from[next] = offset;
-        to[next] = offset;
-        attempts[next] = times;
     }
 
     /**
@@ -70,84 +73,44 @@ final class Leases {
      * the newest run. An empty run may remain: its {@link #from} is above its {@link #to}.
      */
     void cancel(long offset, int times) {
-        for (int index = size - 1; index >= 0; index--) {
-            int run = at(index);
-            if (attempts[run] == times && offset >= from[run] && offset <= to[run]) {
-                if (offset == to[run]) {
-                    to[run]--;
-                } else if (offset == from[run]) {
-                    from[run]++;
+        ListIterator<Run> newest = runs.listIterator(runs.size());
+        while (newest.hasPrevious()) {
+            Run run = newest.previous();
+            if (run.attempts == times && offset >= run.from && offset <= run.to) {
+                if (offset == run.to) {
+                    run.to--;
+                } else if (offset == run.from) {
+                    run.from++;
                 } else {
-                    split(index, offset);
+                    // Splits the run into the records before the offset and those after it; both keep the deadline.
+                    newest.next();
+                    newest.add(new Run(run.end, times, offset + 1, run.to));
+                    run.to = offset - 1;
                 }
                 return;
             }
         }
     }
 
-    // Splits a run into the records before the offset and those after it; both keep the deadline.
-    private void split(int index, long offset) {
-        if (size == ends.length) {
-            grow();
-        }
-        for (int above = size++; above > index; above--) {
-            copy(at(above - 1), at(above));
-        }
-        to[at(index)] = offset - 1;
-        from[at(index + 1)] = offset + 1;
-    }
-
-    private void copy(int source, int target) {
-        ends[target] = ends[source];
-        from[target] = from[source];
-        to[target] = to[source];
-        attempts[target] = attempts[source];
-    }
-
     /** The deadline of the first run. */
     long end() {
-        return ends[head];
+        return runs.getFirst().end;
     }
 
     long from() {
-        return from[head];
+        return runs.getFirst().from;
     }
 
     long to() {
-        return to[head];
+        return runs.getFirst().to;
     }
 
     int attempts() {
-        return attempts[head];
+        return runs.getFirst().attempts;
     }
 
     /** Removes the first run. */
     void remove() {
-        head = at(1);
-        size--;
-    }
-
-    private int at(int index) {
-        return head + index & ends.length - 1;
-    }
-
-    private void grow() {
-        ends = grown(ends);
-        from = grown(from);
-        to = grown(to);
-        int[] times = new int[size * 2];
-        for (int i = 0; i < size; i++) {
-            times[i] = attempts[head + i & size - 1];
-        }
-        attempts = times;
-        head = 0;
-    }
-
-    private long[] grown(long[] old) {
-        long[] more = new long[size * 2];
-        for (int i = 0; i < size; i++) {
-            more[i] = old[head + i & size - 1];
-        }
-        return more;
+        runs.removeFirst();
     }
 }

@@ -1,6 +1,9 @@
 package org.mmapqueue.consume;
 
 import java.io.IOException;
+import java.util.Comparator;
+import java.util.PriorityQueue;
+import java.util.Queue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import org.mmapqueue.Message;
@@ -19,14 +22,18 @@ final class Redelivery {
 
     private static final long NEVER = Long.MAX_VALUE;
 
+    /** A requeued record, and the time in ms at which it is due; 0 for at once. */
+    private record Delayed(long due, long offset) {}
+
     private final Window window;
     private final SparseIndex sparseIndex;
     private final LogReader reader;
     private final DamagePolicy damage;
     private final int maxAttempts;
     private final Leases leases;
-    private final DelayQueue requeued = new DelayQueue();
-    private final DelayQueue deadLetters = new DelayQueue();
+    private final Queue<Delayed> delayQueue =
+            new PriorityQueue<>(Comparator.comparingLong(Delayed::due).thenComparingLong(Delayed::offset));
+    private final Queue<Long> deadLetters = new PriorityQueue<>();
     private final LongSupplier clock;
     private volatile boolean hasDeadLetters;
 
@@ -54,7 +61,7 @@ final class Redelivery {
 
     void reset() {
         leases.clear();
-        requeued.clear();
+        delayQueue.clear();
         deadLetters.clear();
         hasDeadLetters = false;
     }
@@ -71,29 +78,29 @@ final class Redelivery {
 
     /** Whether the delay queue may hold records, due or delayed. */
     boolean hasRequeued() {
-        return !requeued.isEmpty();
+        return !delayQueue.isEmpty();
     }
 
     /** The offset of the requeued record that is due; -1 for none. */
     long due() {
-        while (!requeued.isEmpty()) {
-            long offset = requeued.offset();
-            if (window.state(offset) == Window.REQUEUED && offset < window.next()) {
-                return requeued.time() == 0 || requeued.time() <= now() ? offset : -1;
+        while (!delayQueue.isEmpty()) {
+            Delayed next = delayQueue.peek();
+            if (window.state(next.offset) == Window.REQUEUED && next.offset < window.next()) {
+                return next.due == 0 || next.due <= now() ? next.offset : -1;
             }
-            requeued.remove(); // it was acked since
+            delayQueue.remove(); // it was acked since
         }
         return -1;
     }
 
     /** Time in ms until the next redelivery at the earliest; Long.MAX_VALUE if none is expected. */
     long quietMillis() {
-        long next = NEVER;
         if (due() >= 0 || hasExpired()) {
             return 0;
         }
-        if (!requeued.isEmpty()) {
-            next = requeued.time();
+        long next = NEVER;
+        if (!delayQueue.isEmpty()) {
+            next = delayQueue.peek().due;
         }
         if (!leases.isEmpty()) {
             next = Math.min(next, leases.end());
@@ -142,11 +149,9 @@ final class Redelivery {
 
     // The last record with a known position that is at or before this one.
     private DamageSkip.Found floor(long offset) {
-        long resumed = damage.floorOffset(offset);
-        long indexed = sparseIndex.floorOffset(offset);
-        return resumed > indexed
-                ? new DamageSkip.Found(resumed, damage.floorPosition(offset))
-                : new DamageSkip.Found(indexed, sparseIndex.floorPosition(offset));
+        DamageSkip.Found resumed = damage.floor(offset);
+        DamageSkip.Found indexed = sparseIndex.floor(offset);
+        return resumed != null && resumed.offset() > indexed.offset() ? resumed : indexed;
     }
 
     private CorruptException missing(long offset) {
@@ -184,7 +189,7 @@ final class Redelivery {
     /** Notes that the record that was due has been popped. */
     void popped(long offset) {
         int before = window.attempts(offset);
-        requeued.remove();
+        delayQueue.remove();
         window.redelivered(offset);
         if (window.attempts(offset) == before) {
             leases.cancel(offset, before); // at the highest count, attempts no longer distinguish deliveries
@@ -202,11 +207,6 @@ final class Redelivery {
     /** Whether max_attempts allows no attempt beyond these. */
     boolean isSpent(int attempts) {
         return attempts >= maxAttempts;
-    }
-
-    /** Unpins the segment of the second reader, which holds none between calls. */
-    void rest() {
-        reader.leave();
     }
 
     /** Whether a lease has ended. */
@@ -238,7 +238,7 @@ final class Redelivery {
             return true;
         }
         window.mark(offset, Window.REQUEUED);
-        requeued.add(delayMillis == 0 ? 0 : now() + delayMillis, offset);
+        delayQueue.add(new Delayed(delayMillis == 0 ? 0 : now() + delayMillis, offset));
         return false;
     }
 
@@ -247,7 +247,7 @@ final class Redelivery {
         if (window.state(offset) == Window.IN_FLIGHT) {
             leases.cancel(offset, window.attempts(offset)); // the next delivery will have the same number of attempts
             window.released(offset);
-            requeued.add(0, offset);
+            delayQueue.add(new Delayed(0, offset));
         }
     }
 
@@ -260,7 +260,7 @@ final class Redelivery {
 
     /** Adds a record marked {@link Window#DEAD} to those for the dead-letter queue. */
     void deadLetter(long offset) {
-        deadLetters.add(0, offset);
+        deadLetters.add(offset);
         hasDeadLetters = true;
     }
 
@@ -285,8 +285,7 @@ final class Redelivery {
      */
     Message nextDeadLetter() throws IOException {
         while (!deadLetters.isEmpty()) {
-            long offset = deadLetters.offset();
-            deadLetters.remove();
+            long offset = deadLetters.remove();
             if (!isDead(offset)) {
                 continue;
             }
@@ -312,7 +311,7 @@ final class Redelivery {
         boolean isDead = isDead(offset);
         if (isDead) {
             window.mark(offset, Window.REQUEUED);
-            requeued.add(now() + RETRY_MILLIS, offset);
+            delayQueue.add(new Delayed(now() + RETRY_MILLIS, offset));
         }
         return isDead;
     }
@@ -322,6 +321,7 @@ final class Redelivery {
         return window.contains(offset) && window.state(offset) == Window.DEAD;
     }
 
+    /** Unpins the segment of the second reader, which holds none between calls. */
     void leave() {
         reader.leave();
     }

@@ -1,6 +1,7 @@
 package org.mmapqueue.consume;
 
-import java.util.Arrays;
+import java.util.ArrayDeque;
+import java.util.Deque;
 
 /**
  * Attempts and acks from before the queue was closed, of records that are still to be popped. Queries must have
@@ -10,26 +11,22 @@ final class SavedInFlight {
     /** Returned by {@link #times} for an acked record. */
     static final int ACKED = -1;
 
-    private long[] ends = new long[4];
-    private int[] times = new int[4];
-    private int size;
-    private int at;
+    /** Consecutive records with the same attempts, up to an offset. */
+    private record Run(long end, int times) {}
+
+    /** The runs that are not passed yet. */
+    private final Deque<Run> runs = new ArrayDeque<>();
+
     private long position;
 
     /** Removes all runs. */
     void clear() {
-        size = 0;
-        at = 0;
+        runs.clear();
     }
 
     /** Adds a run after the last one; the first run begins with record {@code first}. */
     void add(long first, int records, int popped) {
-        if (size == ends.length) {
-            ends = Arrays.copyOf(ends, 2 * size);
-            times = Arrays.copyOf(times, 2 * size);
-        }
-        ends[size] = end(first) + records;
-        times[size++] = popped;
+        runs.add(new Run(end(first) + records, popped));
     }
 
     /** Sets the position after the last record. */
@@ -42,9 +39,9 @@ final class SavedInFlight {
         return position;
     }
 
-    /** The offset after the last run; {@code first} if no run exists. */
+    /** The offset after the last run; {@code first} if no run is left. */
     long end(long first) {
-        return size == 0 ? first : ends[size - 1];
+        return isOver() ? first : runs.getLast().end;
     }
 
     /**
@@ -53,25 +50,25 @@ final class SavedInFlight {
     long acked(long offset) {
         long acked = 0;
         long from = offset;
-        for (int run = at; run < size; run++) {
-            if (times[run] == ACKED) {
-                acked += Math.max(0, ends[run] - from);
+        for (Run run : runs) {
+            if (run.times == ACKED) {
+                acked += Math.max(0, run.end - from);
             }
-            from = Math.max(from, ends[run]);
+            from = Math.max(from, run.end);
         }
         return acked;
     }
 
     /** Whether the last run was passed. */
     boolean isOver() {
-        return at == size;
+        return runs.isEmpty();
     }
 
     /** The attempts of a record, or {@link #ACKED}; offsets must not decrease. */
     int times(long offset) {
-        while (at < size && ends[at] <= offset) {
-            at++;
+        while (!isOver() && runs.getFirst().end <= offset) {
+            runs.removeFirst();
         }
-        return at < size ? times[at] : 0;
+        return isOver() ? 0 : runs.getFirst().times;
     }
 }

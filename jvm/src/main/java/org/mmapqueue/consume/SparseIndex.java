@@ -1,5 +1,7 @@
 package org.mmapqueue.consume;
 
+import org.mmapqueue.log.DamageSkip;
+
 /**
  * A sparse index of in-flight records, offset → position: an entry after every 16 records, or after 64 KiB. When it is
  * full, every other entry is dropped and both distances double, so it takes less than 1 MiB. Not thread-safe: the
@@ -62,19 +64,15 @@ final class SparseIndex {
         duePosition = position + bytes;
     }
 
-    /** The offset of the last entry at or before {@code offset}. */
-    long floorOffset(long offset) {
-        return offsets[at(floor(offset))];
-    }
-
-    /** The position of the last entry at or before {@code offset}. */
-    long floorPosition(long offset) {
-        return positions[at(floor(offset))];
+    /** The last entry at or before {@code offset}. */
+    DamageSkip.Found floor(long offset) {
+        int entry = at(indexOf(offset));
+        return new DamageSkip.Found(offsets[entry], positions[entry]);
     }
 
     /** Notes that all records before {@code offset} are acked; that record begins after {@code position}. */
     void acked(long offset, long position) {
-        int floor = floor(offset);
+        int floor = indexOf(offset);
         head = at(floor);
         size -= floor;
         offsets[head] = offset;
@@ -84,7 +82,8 @@ final class SparseIndex {
         }
     }
 
-    private int floor(long offset) {
+    // Index of the last entry at or before an offset.
+    private int indexOf(long offset) {
         int low = 0;
         int high = size - 1;
         while (low < high) {

@@ -17,11 +17,9 @@ record CursorOrderCheck(Path path, MetaPage meta, Registry registry, Geometry ge
      * @throws CorruptException when a cursor contradicts another one
      */
     void run() {
-        String file = path.resolve(MetaPage.FILE_NAME).toString();
         long writing = meta.writing();
         if (writing < 0 || meta.watermark() < 0 || meta.watermark() > writing) {
-            throw new CorruptException(
-                    file,
+            throw corrupt(
                     576,
                     "watermark is " + meta.watermark() + " and writing is " + writing
                             + ", expected 0 <= watermark <= writing");
@@ -31,15 +29,13 @@ record CursorOrderCheck(Path path, MetaPage meta, Registry registry, Geometry ge
         if (meta.reclaimed() < 0
                 || meta.reclaimed() % geometry.segmentSize() != 0
                 || meta.reclaimed() > writing + geometry.segmentSize()) {
-            throw new CorruptException(
-                    file,
+            throw corrupt(
                     832,
                     "reclaimed is " + meta.reclaimed() + " and writing is " + writing + ", expected a multiple of "
                             + geometry.segmentSize() + ", 0 <= reclaimed <= writing");
         }
         if (meta.clean() && !meta.isMirrored()) {
-            throw new CorruptException(
-                    file,
+            throw corrupt(
                     512,
                     "writing is " + writing + " and watermark is " + meta.watermark()
                             + ", but the table that was written when the queue was closed has other values");
@@ -48,28 +44,28 @@ record CursorOrderCheck(Path path, MetaPage meta, Registry registry, Geometry ge
             checkConsumer(each.name(), each.cursors(), writing);
         }
         if (meta.heldFrom() < 0 || meta.clean() && meta.heldFrom() > writing) {
-            throw new CorruptException(
-                    file,
+            throw corrupt(
                     912,
                     "held from is " + meta.heldFrom() + " and writing is " + writing + ", expected 0 or more"
                             + (meta.clean() ? ", and not ahead of writing" : ""));
         }
         // Not after a kill: a consumer may have read a record before the writer could store the writing position.
         if (meta.clean() && meta.hasDefault() && (meta.committed() > meta.reading() || meta.reading() > writing)) {
-            throw new CorruptException(
-                    file,
+            throw corrupt(
                     704,
                     "committed is " + meta.committed() + ", reading is " + meta.reading() + " and writing is " + writing
                             + ", expected committed <= reading <= writing");
         }
         long held = geometry.segmentOfEnd(writing) - geometry.segmentOf(registry.lowWatermark());
         if (held >= geometry.capacity()) {
-            throw new CorruptException(
-                    file,
+            throw corrupt(
                     512,
-                    "writing is " + held + " segments ahead of committed, but the ring" + " has "
-                            + geometry.capacity());
+                    "writing is " + held + " segments ahead of committed, but the ring has " + geometry.capacity());
         }
+    }
+
+    private CorruptException corrupt(int at, String what) {
+        return new CorruptException(path.resolve(MetaPage.FILE_NAME).toString(), at, what);
     }
 
     private void checkConsumer(String name, ConsumerCursors cursors, long writing) {

@@ -1,5 +1,6 @@
 package org.mmapqueue.core;
 
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.mmapqueue.config.ConfigValues;
 import org.mmapqueue.consume.DeadLetters;
 import org.mmapqueue.errors.ClosedException;
@@ -7,7 +8,7 @@ import org.mmapqueue.errors.ClosedException;
 /** A dead-letter queue that this process has open, through a handle of its own. Safe for any number of threads. */
 final class DeadLetterQueue implements DeadLetters.Target {
     private final QueueCore core;
-    private volatile boolean closed;
+    private final AtomicBoolean closed = new AtomicBoolean();
 
     private DeadLetterQueue(QueueCore core) {
         this.core = core;
@@ -19,7 +20,7 @@ final class DeadLetterQueue implements DeadLetters.Target {
 
     @Override
     public void push(byte[] data) {
-        if (closed) {
+        if (closed.get()) {
             throw new ClosedException("this handle of the queue is closed");
         }
         core.writer().push(data, 0, data.length);
@@ -28,12 +29,8 @@ final class DeadLetterQueue implements DeadLetters.Target {
 
     @Override
     public void close() {
-        synchronized (this) {
-            if (closed) {
-                return;
-            }
-            closed = true;
+        if (!closed.getAndSet(true)) {
+            OpenQueues.release(core);
         }
-        OpenQueues.release(core);
     }
 }

@@ -25,69 +25,48 @@ import org.mmapqueue.swap.Swapper;
 /**
  * Finds the log end of a queue that is opened to write, in numbered passes; a queue that was not closed is recovered.
  * The caller holds the lock of the queue. Used once, by one thread.
+ *
+ * @param producers the pages of idempotent producers; null in version 1
  */
-final class LogStartup {
-    private final Storage storage;
-    private final ConfigValues config;
-    private final Path path;
-    private final Settings settings;
-    private final SegmentRing ring;
-    private final Swapper swapper;
-    private final MetaPage meta;
-    private final Registry registry;
-    private final Producers producers;
-    private Recovered recovered = Recovered.NOTHING;
-
-    /** @param producers the pages of idempotent producers; null in version 1 */
-    LogStartup(
-            Storage storage,
-            ConfigValues config,
-            Settings settings,
-            SegmentRing ring,
-            Swapper swapper,
-            MetaPage meta,
-            Registry registry,
-            Producers producers) {
-        this.storage = storage;
-        this.config = config;
-        this.path = config.queueDir();
-        this.settings = settings;
-        this.ring = ring;
-        this.swapper = swapper;
-        this.meta = meta;
-        this.registry = registry;
-        this.producers = producers;
-    }
+record LogStartup(
+        Storage storage,
+        ConfigValues config,
+        Settings settings,
+        SegmentRing ring,
+        Swapper swapper,
+        MetaPage meta,
+        Registry registry,
+        Producers producers) {
 
     /**
      * Runs all passes.
      *
-     * @return the log end, from which the next record is appended
+     * @return the log end, from which the next record is appended, and what its recovery cost
      * @throws org.mmapqueue.errors.CorruptException when cursors contradict each other, or the log is damaged
      */
-    LogEnd run() throws IOException {
+    Recovered run() throws IOException {
         if (settings.geometry().format() == Format.V1) {
-            return version1();
+            return new Recovered(version1(), 0, 0);
         }
         // First pass: checks the cursors against each other.
-        new CursorOrderCheck(path, meta, registry, settings.geometry()).run();
+        new CursorOrderCheck(path(), meta, registry, settings.geometry()).run();
         // Second pass: finds the log end, from the clean close or by recovery.
-        LogEnd end = meta.clean() ? afterClose() : afterCrash();
+        Recovered found = meta.clean() ? new Recovered(afterClose(), 0, 0) : afterCrash();
         // Third pass: drops sequences of producers that have an end offset beyond the log end.
-        producers.start(end.nextOffset());
+        producers.start(found.end().nextOffset());
         // Fourth pass: stores the settings that the directory keeps.
         store();
-        return end;
+        return found;
     }
 
-    /** What the recovery cost, after {@link #run}. */
-    Recovered recovered() {
-        return recovered;
+    private Path path() {
+        return config.queueDir();
     }
 
     private LogEnd version1() throws IOException {
-        LogEnd end = RecoveryV1.run(swapper, settings, meta, path);
-        new DirectoryV1(storage, path, config).deleteLonger(settings.geometry().segmentSize());
+        LogEnd end = RecoveryV1.run(swapper, settings, meta, path());
+        new DirectoryV1(storage, path(), config)
+                .deleteLonger(settings.geometry().segmentSize());
         meta.writing(end.position());
         meta.reading(meta.committed());
         return end;
@@ -99,7 +78,7 @@ final class LogStartup {
         try {
             OffsetResolver.Resolved resolved = OffsetResolver.findEnd(reader, meta.writing(), meta.closedAt());
             end = new LogEnd(meta.writing(), resolved.offset(), resolved.lastTimestamp());
-            new LogEndCheck(storage, path, meta.fields().uuidLow(), swapper, reader).run(meta.writing());
+            new LogEndCheck(storage, path(), reader).run(meta.writing());
         } finally {
             reader.leave();
         }
@@ -111,7 +90,7 @@ final class LogStartup {
         return end;
     }
 
-    private LogEnd afterCrash() throws IOException {
+    private Recovered afterCrash() throws IOException {
         long begin = System.nanoTime();
         producers.force(); // before recovery makes the records durable
         Recovery recovery = new Recovery(
@@ -120,9 +99,8 @@ final class LogStartup {
                 meta,
                 registry.cursors(),
                 end -> InFlightFile.deleteBeyond(end, storage, registry.directory(), meta.fields()));
-        LogEnd found = recovery.run();
-        recovered = new Recovered(System.nanoTime() - begin, recovery.truncatedBytes());
-        return found;
+        LogEnd end = recovery.run();
+        return new Recovered(end, System.nanoTime() - begin, recovery.truncatedBytes());
     }
 
     private void store() throws IOException {

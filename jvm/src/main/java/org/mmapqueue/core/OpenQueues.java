@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import org.mmapqueue.ConsumerStats;
@@ -67,8 +67,8 @@ public final class OpenQueues {
         private final Path deadLetters;
 
         private int handles;
-        /** Opened when the opening has ended, with or without success; replaced when the queue is being closed. */
-        private CountDownLatch changed = new CountDownLatch(1);
+        /** Complete when the opening has ended, with or without success; replaced when the queue is being closed. */
+        private CompletableFuture<Void> changed = new CompletableFuture<>();
 
         private volatile boolean closing;
 
@@ -116,7 +116,7 @@ public final class OpenQueues {
                 readOnly ? List.of(own, new Key(own.directory(), false)) : List.of(own),
                 own,
                 true,
-                () -> QueueCore.open(config));
+                () -> QueueCore.open(config, 0));
     }
 
     /** Opens a queue on another storage, for tests; shared and released as any other. Its threads do not run. */
@@ -145,7 +145,7 @@ public final class OpenQueues {
         String directory = config.text(ConfigKey.DEAD_LETTER_DIR);
         Path deadLetters = directory.isEmpty() ? null : Settings.Delivery.realPath(Path.of(directory));
         while (true) {
-            CountDownLatch changed = null;
+            CompletableFuture<Void> changed = null;
             Entry made = null;
             synchronized (TABLE) {
                 for (Key key : shareable) {
@@ -168,7 +168,7 @@ public final class OpenQueues {
             if (made != null) {
                 return open(opener, made);
             }
-            await(changed);
+            changed.join(); // not interruptible, since opening and closing always end
         }
     }
 
@@ -205,25 +205,9 @@ public final class OpenQueues {
                     entry.handles = 1;
                     LISTENERS.opened(core.directory(), entry);
                 }
-                entry.changed.countDown();
+                entry.changed.complete(null);
             }
             LISTENERS.tell();
-        }
-    }
-
-    // Waits uninterruptibly, since opening and closing always end; the interrupt stays pending.
-    private static void await(CountDownLatch changed) {
-        boolean interrupted = false;
-        while (true) {
-            try {
-                changed.await();
-                break;
-            } catch (InterruptedException e) {
-                interrupted = true;
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
         }
     }
 
@@ -240,11 +224,15 @@ public final class OpenQueues {
             if (entry.handles > 0) {
                 return;
             }
-            entry.closing = true;
-            entry.changed = new CountDownLatch(1);
-            LISTENERS.closed(core.directory(), entry);
+            beginClose(entry);
         }
         end(entry, core::close);
+    }
+
+    private static void beginClose(Entry entry) {
+        entry.closing = true;
+        entry.changed = new CompletableFuture<>();
+        LISTENERS.closed(entry.core.directory(), entry);
     }
 
     private static void end(Entry entry, Runnable close) {
@@ -253,7 +241,7 @@ public final class OpenQueues {
         } finally {
             synchronized (TABLE) {
                 TABLE.values().remove(entry);
-                entry.changed.countDown();
+                entry.changed.complete(null);
             }
             LISTENERS.tell();
         }
@@ -282,16 +270,9 @@ public final class OpenQueues {
                         self);
             }
             entry.handles = 0;
-            entry.closing = true;
-            entry.changed = new CountDownLatch(1);
-            LISTENERS.closed(core.directory(), entry);
+            beginClose(entry);
         }
         end(entry, core::destroy);
-    }
-
-    /** Whether the last handle of a queue has been closed. */
-    public static boolean isClosed(QueueCore core) {
-        return core.isClosed();
     }
 
     /** Adds a listener: reports to it the open queues, and from now on each open and close. */

@@ -64,8 +64,7 @@ public final class QueueCore {
      * Assembles a queue from its open parts.
      *
      * @param producers the idempotent producers; null in version 1, and if another process writes
-     * @param tail the log end, or null if another process writes
-     * @param recovered what the recovery at this open cost
+     * @param recovered the log end, and what its recovery cost; null if another process writes
      */
     QueueCore(
             Path directory,
@@ -77,7 +76,6 @@ public final class QueueCore {
             Registry registry,
             Consumers consumers,
             Producers producers,
-            LogEnd tail,
             Recovered recovered)
             throws IOException {
         this.directory = directory;
@@ -89,13 +87,14 @@ public final class QueueCore {
         this.consumers = consumers;
         this.log = new Log(settings, meta, swapper, registry);
         this.deadLetters = new DeadLetters(settings, DeadLetterQueue::open);
+        LogEnd tail = recovered == null ? null : recovered.end();
         this.notEmpty = tail == null ? Signal.forProcesses(settings.waiting()) : Signal.forThreads(settings.waiting());
         this.notFull = Signal.forThreads(settings.waiting());
         this.writer = tail == null
                 ? null
                 : new Writer(
                         directory, settings, meta, ring, swapper, registry, producers, log, tail, notEmpty, notFull);
-        this.meter = new QueueMeter(registry, consumers, writer, tail, recovered);
+        this.meter = new QueueMeter(registry, consumers, writer, recovered);
         this.shutdown = new Shutdown(
                 directory, writer, consumers, deadLetters, log, lock, this::signalAll, producers, swapper, meta);
         this.shipping = new Shipping(this, registry);
@@ -107,12 +106,11 @@ public final class QueueCore {
         notFull.signalAll();
     }
 
-    /** Opens a queue and starts its threads. */
-    public static QueueCore open(ConfigValues config) {
-        return open(config, 0);
-    }
-
-    /** As {@link #open(ConfigValues)}, with a lower bound of the limit of mapped segments. */
+    /**
+     * Opens a queue and starts its threads.
+     *
+     * @param leastMapped lower bound of the limit of mapped segments, if the configuration does not set the limit
+     */
     static QueueCore open(ConfigValues config, int leastMapped) {
         return new QueueOpener(config, new DiskStorage(FileMode.of(config.text(ConfigKey.FILE_MODE))), leastMapped)
                 .open()
@@ -126,18 +124,15 @@ public final class QueueCore {
 
     /** Starts the threads. If one cannot be started, the queue is closed again. */
     QueueCore started() {
-        boolean done = false;
         try {
             if (writer != null) {
                 writer.start();
             }
             shipping.start();
-            done = true;
             return this;
-        } finally {
-            if (!done) {
-                close();
-            }
+        } catch (Throwable e) {
+            close();
+            throw e;
         }
     }
 
@@ -388,7 +383,8 @@ public final class QueueCore {
         shutdown.destroy();
     }
 
-    boolean isClosed() {
+    /** Whether the last handle has been closed. */
+    public boolean isClosed() {
         return shutdown.isClosed();
     }
 

@@ -10,7 +10,6 @@ import org.mmapqueue.QueueStats;
 import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.consume.ConsumerMeters;
 import org.mmapqueue.consume.Consumers;
-import org.mmapqueue.log.LogEnd;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.metrics.Metric;
 import org.mmapqueue.metrics.Progress;
@@ -47,14 +46,16 @@ final class QueueMeter {
      * Starts at 0.
      *
      * @param writer null if another process writes
-     * @param end the log end at the open; null if another process writes
+     * @param recovered the log end at the open, and what its recovery cost; null if another process writes
      */
-    QueueMeter(Registry registry, Consumers consumers, Writer writer, LogEnd end, Recovered recovered) {
+    QueueMeter(Registry registry, Consumers consumers, Writer writer, Recovered recovered) {
         this.registry = registry;
         this.consumers = consumers;
         this.writer = writer;
         this.recovered = recovered;
-        this.pushed = end == null ? null : new Progress(end.nextOffset(), end.position());
+        this.pushed = recovered == null
+                ? null
+                : new Progress(recovered.end().nextOffset(), recovered.end().position());
     }
 
     /** The present values of all metrics. */
@@ -67,10 +68,8 @@ final class QueueMeter {
             samples.add(Sample.of(Metric.RECOVERY_TRUNCATED_BYTES, recovered.truncatedBytes()));
             samples.addAll(writer.meters().samples());
         }
-        Map<String, ConsumerCore> owned = new HashMap<>();
-        consumers.owned().forEach(each -> owned.put(each.name(), each));
         for (ConsumerStats each : ofConsumers) {
-            addConsumer(each, owned.get(each.name()), samples);
+            addConsumer(each, consumers.owned(each.name()), samples);
         }
         elsewhere
                 .keySet()

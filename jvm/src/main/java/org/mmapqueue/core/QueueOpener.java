@@ -14,7 +14,6 @@ import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.FileMode;
 import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.Storage;
-import org.mmapqueue.log.LogEnd;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.recovery.QueueDirectory;
@@ -122,9 +121,8 @@ final class QueueOpener {
             producers = new Producers(storage, path, found);
         }
         LogStartup startup = new LogStartup(storage, config, settings, ring, swapper, meta, registry, producers);
-        LogEnd end = settings.readOnly() ? null : startup.run();
-        return new QueueCore(
-                path, settings, lock, meta, ring, swapper, registry, consumers, producers, end, startup.recovered());
+        Recovered recovered = settings.readOnly() ? null : startup.run();
+        return new QueueCore(path, settings, lock, meta, ring, swapper, registry, consumers, producers, recovered);
     }
 
     // Only the writer completes or undoes an interrupted resize; the queue of the directory is known only after that.

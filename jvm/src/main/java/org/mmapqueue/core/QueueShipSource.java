@@ -1,5 +1,6 @@
 package org.mmapqueue.core;
 
+import java.nio.file.Path;
 import java.util.UUID;
 import java.util.function.LongConsumer;
 import java.util.function.LongSupplier;
@@ -11,44 +12,30 @@ import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.lookup.Log;
 import org.mmapqueue.lookup.StoredReader;
 
-/** An open queue as the source of its shipper. One thread at a time, except for {@link #committedOffset}. */
-final class QueueShipSource implements ShipSource {
+/**
+ * An open queue as the source of its shipper. One thread at a time, except for {@link #committedOffset}.
+ *
+ * @param end the log end
+ * @param onAck acks the records before an offset
+ * @param consumer the shipper's consumer
+ */
+record QueueShipSource(
+        UUID queueId,
+        int localPartition,
+        Log log,
+        StoredReader reader,
+        LongSupplier end,
+        LongConsumer onAck,
+        ConsumerCore consumer)
+        implements ShipSource {
     /** Names of partition directories, as Spark's sink creates them. */
     private static final Pattern PARTITION = Pattern.compile("p=(0|[1-9][0-9]{0,8})");
 
-    private final UUID id;
-    private final int partition;
-    private final Log log;
-    private final LongSupplier end;
-    private final LongConsumer ack;
-    private final ConsumerCore consumer;
-    private final StoredReader reader;
-
-    /**
-     * @param directoryName the last part of the queue's directory
-     * @param end the log end
-     * @param ack acks the records before an offset
-     * @param consumer the shipper's consumer
-     */
-    QueueShipSource(UUID id, String directoryName, Log log, LongSupplier end, LongConsumer ack, ConsumerCore consumer) {
-        Matcher name = PARTITION.matcher(directoryName);
-        this.id = id;
-        this.partition = name.matches() ? Integer.parseInt(name.group(1)) : 0;
-        this.log = log;
-        this.end = end;
-        this.ack = ack;
-        this.consumer = consumer;
-        this.reader = log.storedReader();
-    }
-
-    @Override
-    public UUID queueId() {
-        return id;
-    }
-
-    @Override
-    public int localPartition() {
-        return partition;
+    /** The number of a partition; 0 for a queue that is none. */
+    static int partitionOf(Path directory) {
+        Matcher name =
+                PARTITION.matcher(directory.toAbsolutePath().getFileName().toString());
+        return name.matches() ? Integer.parseInt(name.group(1)) : 0;
     }
 
     @Override
@@ -73,6 +60,6 @@ final class QueueShipSource implements ShipSource {
 
     @Override
     public void ack(long before) {
-        ack.accept(before);
+        onAck.accept(before);
     }
 }

@@ -1,12 +1,11 @@
 package org.mmapqueue.core;
 
+import org.mmapqueue.log.LogEnd;
+
 /**
- * What the recovery at an open cost.
+ * The log end that an open has found, and what the recovery cost.
  *
  * @param nanos duration of the recovery; 0 without a recovery
  * @param truncatedBytes bytes after the last intact record that were cut off
  */
-record Recovered(long nanos, long truncatedBytes) {
-    /** For an open after a clean close. */
-    static final Recovered NOTHING = new Recovered(0, 0);
-}
+record Recovered(LogEnd end, long nanos, long truncatedBytes) {}

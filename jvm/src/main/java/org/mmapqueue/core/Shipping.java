@@ -66,8 +66,9 @@ public final class Shipping {
         ConsumerCore consumer = core.consumer(CONSUMER, StartAt.EARLIEST);
         QueueShipSource source = new QueueShipSource(
                 core.id(),
-                core.directory().toAbsolutePath().getFileName().toString(),
+                QueueShipSource.partitionOf(core.directory()),
                 core.log(),
+                core.log().storedReader(),
                 core::endOffset,
                 before -> {
                     consumer.commit(core.log().locate(StartAt.offset(before)), registry);

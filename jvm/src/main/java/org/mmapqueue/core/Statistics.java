@@ -24,33 +24,18 @@ import org.mmapqueue.segment.RecordDescriptor;
 import org.mmapqueue.swap.Swapper;
 import org.mmapqueue.write.Writer;
 
-/** The progress of a queue and of its consumers at one moment. */
-final class Statistics {
+/**
+ * The progress of a queue and of its consumers at one moment.
+ *
+ * @param writer null if another process writes
+ */
+record Statistics(Log log, long endOffset, Registry registry, Consumers consumers, Writer writer) {
     private static final int META_BYTES = 4096;
-    private final Log log;
-    private final long endOffset;
-    private final Registry registry;
-    private final Consumers consumers;
-    private final Writer writer;
-
-    /** @param writer null if another process writes */
-    Statistics(Log log, long endOffset, Registry registry, Consumers consumers, Writer writer) {
-        this.writer = writer;
-        this.log = log;
-        this.endOffset = endOffset;
-        this.registry = registry;
-        this.consumers = consumers;
-    }
 
     List<ConsumerStats> ofConsumers() {
-        List<ConsumerCore> owned = consumers.owned();
         List<ConsumerStats> all = new ArrayList<>();
         for (Registry.Named each : registry.all()) {
-            ConsumerCore core = owned.stream()
-                    .filter(one -> one.name().equals(each.name()))
-                    .findFirst()
-                    .orElse(null);
-            ConsumerStats stats = of(each, core);
+            ConsumerStats stats = of(each, consumers.owned(each.name()));
             // Otherwise another process has deleted the consumer.
             if (each.cursors().needed() != Long.MAX_VALUE) {
                 all.add(stats);
@@ -64,11 +49,8 @@ final class Statistics {
         if (cursors == null || cursors.needed() == Long.MAX_VALUE) {
             return OptionalLong.empty();
         }
-        return OptionalLong.of(consumers.owned().stream()
-                .filter(each -> each.name().equals(name))
-                .findFirst()
-                .map(ConsumerCore::committedOffset)
-                .orElseGet(() -> offsetAt(cursors)));
+        ConsumerCore core = consumers.owned(name);
+        return OptionalLong.of(core != null ? core.committedOffset() : offsetAt(cursors));
     }
 
     private ConsumerStats of(Registry.Named consumer, ConsumerCore core) {

@@ -358,7 +358,7 @@ public final class LogReaderV2 extends LogReader {
     }
 
     /** The lower half of the queue's UUID. */
-    long uuidLow() {
+    public long uuidLow() {
         return fields.uuidLow();
     }
 

@@ -13,20 +13,7 @@ import org.mmapqueue.swap.Swapper;
  * With retention, acked segments are retained until they are too old, the log from them on is too large, or the writer
  * needs their slot. Records that may be lost because they were never fsynced are not retained.
  */
-final class LogStart {
-    private final Geometry geometry;
-    private final MetaPage meta;
-    private final Swapper swapper;
-    private final Registry registry;
-    private final InstantSource clock;
-
-    LogStart(Geometry geometry, MetaPage meta, Swapper swapper, Registry registry, InstantSource clock) {
-        this.geometry = geometry;
-        this.meta = meta;
-        this.swapper = swapper;
-        this.registry = registry;
-        this.clock = clock;
-    }
+record LogStart(Geometry geometry, MetaPage meta, Swapper swapper, Registry registry, InstantSource clock) {
 
     /** The log start: the end of a record, or the start of a segment. */
     long head() throws IOException {

@@ -1,7 +1,10 @@
 package org.mmapqueue.lookup;
 
 import java.io.IOException;
+import java.util.function.LongConsumer;
+import java.util.function.ToLongFunction;
 import org.mmapqueue.log.LogReaderV2;
+import org.mmapqueue.lookup.SegmentBases.Base;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
 
@@ -21,7 +24,7 @@ import org.mmapqueue.segment.Segment;
 final class OffsetSearch {
     private final LogReaderV2 reader;
     private final Geometry geometry;
-    private final SegmentBases.Retained retained;
+    private final LongConsumer checkRetained;
     private final SegmentBases bases;
     private final SegmentIndexes indexes = new SegmentIndexes();
 
@@ -37,12 +40,16 @@ final class OffsetSearch {
     /** The newest timestamp up to and including the record that {@link #look} has found. */
     private long timestampAfter;
 
-    /** A search with empty indexes. */
-    OffsetSearch(LogReaderV2 reader, SegmentBases.Retained retained) {
+    /**
+     * A search with empty indexes.
+     *
+     * @param checkRetained throws CorruptException if a segment may be overwritten; called after the loads from it
+     */
+    OffsetSearch(LogReaderV2 reader, LongConsumer checkRetained) {
         this.reader = reader;
         this.geometry = reader.geometry();
-        this.retained = retained;
-        this.bases = new SegmentBases(reader, retained);
+        this.checkRetained = checkRetained;
+        this.bases = new SegmentBases(reader, checkRetained);
     }
 
     /** The id of the segment that was read last. */
@@ -69,7 +76,7 @@ final class OffsetSearch {
     /** The offset of the first record that starts in this segment or after it. */
     long baseIndex(long id) throws IOException {
         segment = id;
-        return bases.index(id);
+        return bases.get(id).index();
     }
 
     /**
@@ -78,7 +85,7 @@ final class OffsetSearch {
      * @return low - 1 if the record starts before low
      */
     long segmentOfNumber(long wanted, long low, long high) throws IOException {
-        return last(bases::index, wanted, low, high);
+        return last(Base::index, wanted, low, high);
     }
 
     /**
@@ -88,18 +95,14 @@ final class OffsetSearch {
      * @return low - 1 if the record starts before low
      */
     long segmentOfTime(long micros, long low, long high) throws IOException {
-        return last(bases::timestamp, micros - 1, low, high);
-    }
-
-    private interface Key {
-        long of(long id) throws IOException;
+        return last(Base::timestamp, micros - 1, low, high);
     }
 
     // The last segment with a key of at most this; keys do not decrease. Probes the ids with the most trailing zero
     // bits, which are the same for most bounds, so that their keys are in the cache.
-    private long last(Key key, long most, long low, long high) throws IOException {
+    private long last(ToLongFunction<Base> key, long most, long low, long high) throws IOException {
         segment = low;
-        if (key.of(low) > most) {
+        if (key.applyAsLong(bases.get(low)) > most) {
             return low - 1;
         }
         long from = low;
@@ -107,7 +110,7 @@ final class OffsetSearch {
         while (from < to) {
             long middle = to & -Long.highestOneBit(from ^ to);
             segment = middle;
-            if (key.of(middle) <= most) {
+            if (key.applyAsLong(bases.get(middle)) <= most) {
                 from = middle;
             } else {
                 to = middle - 1;
@@ -133,7 +136,7 @@ final class OffsetSearch {
         if (!found) {
             checkCount();
         }
-        retained.check(id);
+        checkRetained.accept(id);
         return found;
     }
 
@@ -162,7 +165,7 @@ final class OffsetSearch {
         } else {
             checkCount();
         }
-        retained.check(id);
+        checkRetained.accept(id);
         return found;
     }
 
@@ -195,7 +198,7 @@ final class OffsetSearch {
         }
         boolean found = reader.segmentId() == id && reader.segmentOffset() == offset;
         long reached = reader.position();
-        retained.check(id);
+        checkRetained.accept(id);
         if (!found) {
             reader.moveTo(geometry.position(id, offset));
             throw reader.corrupt(offset, "no record ends here: the records of the segment lead to position " + reached);
@@ -213,7 +216,7 @@ final class OffsetSearch {
             int first = header.firstRecord();
             index = new SegmentIndex(
                     id, header.baseIndex(), header.baseTimestamp(), first == 0 ? reader.segmentSize() : first);
-            retained.check(id);
+            checkRetained.accept(id);
             indexes.put(index);
         }
     }
@@ -267,7 +270,7 @@ final class OffsetSearch {
         if (!isThrough || !hasNextSegment()) {
             return;
         }
-        long next = bases.index(index.id + 1);
+        long next = bases.get(index.id + 1).index();
         if (next != number) {
             reader.moveTo(geometry.position(index.id, lastOffset));
             throw reader.corrupt(

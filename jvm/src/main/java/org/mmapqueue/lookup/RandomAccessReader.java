@@ -67,12 +67,8 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
     }
 
     /**
-     * Reads records.
+     * As {@code RandomAccess.getMany}, with a limit of payload bytes.
      *
-     * @param offset the first record's offset
-     * @param count the most records
-     * @param maxBytes the most payload bytes; a larger first record is read nevertheless
-     * @return the records, in order, at least one; their attempts are 0
      * @throws OutOfRangeException if the first record is not retained or does not exist yet
      * @throws CorruptException if the first record is damaged
      */
@@ -94,17 +90,7 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
         return messages;
     }
 
-    /**
-     * Reads records without an allocation for each.
-     *
-     * @param offset the first record's offset
-     * @param count the most records
-     * @param maxBytes the most payload bytes; a larger first record is read nevertheless
-     * @param handler called with each record, in order, without the lock
-     * @return the number of records, at least 1
-     * @throws OutOfRangeException if the first record is not retained or does not exist yet
-     * @throws CorruptException if the first record is damaged
-     */
+    /** As {@link #get(long, int, long)}, by a handler, which is called without the lock. */
     public int get(long offset, int count, long maxBytes, MessageHandler handler) {
         return get(offset, count, maxBytes, false, handler);
     }
@@ -142,7 +128,6 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
             }
             RecordBatch batch = spare.take();
             batch.begin(own, 0);
-            boolean read = false;
             try {
                 while (batch.count() < count && read(offset + batch.count(), batch, maxBytes, first)) {
                     reader.advance();
@@ -150,22 +135,18 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
                 if (first && batch.count() == 0) {
                     throw log.outOfRange(offset); // the segment is not published yet
                 }
-                read = true;
                 return batch;
-            } finally {
-                if (!read) {
-                    spare.put(batch);
-                }
+            } catch (Throwable e) {
+                spare.put(batch);
+                throw e;
             }
         });
     }
 
     /**
-     * Finds the first record that was pushed at a time or later.
+     * As {@code RandomAccess.find}.
      *
      * @param micros the time, in µs since 1970
-     * @return the record's offset; empty if no such record exists
-     * @throws ConfigException if the queue stores no timestamps
      */
     public OptionalLong find(long micros) {
         OffsetPosition found = positionOfTime(micros);
@@ -267,11 +248,8 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
     }
 
     /**
-     * Estimates the size of a range in the log in bytes, headers included. Exact for records that begin a segment;
-     * within a segment all records are assumed to have the same size.
+     * As {@code RandomAccess.bytes}. Exact for records that begin a segment.
      *
-     * @param from the first record's offset
-     * @param to the offset after the last record
      * @throws OutOfRangeException if a record is not retained or does not exist yet
      */
     public long bytes(long from, long to) {
@@ -279,12 +257,8 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
     }
 
     /**
-     * Splits a range into parts of about the same size. Parts that are larger than a segment begin with one.
+     * As {@code RandomAccess.split}.
      *
-     * @param from the first record's offset
-     * @param to the offset after the last record
-     * @param bytes the size of a part, headers included, at least 1
-     * @return the offsets of the parts' first records, then {@code to}
      * @throws OutOfRangeException if a record is not retained or does not exist yet
      */
     public long[] split(long from, long to, long bytes) {
@@ -355,7 +329,9 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
         try {
             int tries = 1;
             while (true) {
-                checkOpen();
+                if (closed) {
+                    throw new ClosedException("the queue is closed");
+                }
                 log.look();
                 try {
                     return attempt.run();
@@ -386,11 +362,5 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
         }
         log.forgetAll();
         return tries + 1;
-    }
-
-    private void checkOpen() {
-        if (closed) {
-            throw new ClosedException("the queue is closed");
-        }
     }
 }

@@ -110,13 +110,9 @@ public final class RangeReader extends BatchSource implements Closeable {
     }
 
     /**
-     * Reads records.
+     * As {@code RecordReader.read}.
      *
-     * @param maxRecords the most records, at least 1
-     * @param maxBytes the most payload bytes, at least 1; a larger first record is read nevertheless
      * @param own whether each record is in an array of its own
-     * @param handler called with each record, in order, with attempts of 0
-     * @return the number of records; 0 at the end of the range, or if the next one has not been pushed yet
      */
     public int read(int maxRecords, long maxBytes, boolean own, MessageHandler handler) {
         if (maxRecords < 1 || maxBytes < 1) {

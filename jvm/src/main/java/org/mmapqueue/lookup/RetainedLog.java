@@ -186,7 +186,7 @@ final class RetainedLog {
         return low + (long) ((double) (position - beginOf(id)) / (endOf(id) - beginOf(id)) * records);
     }
 
-    /** Bounds of parts of a range; see {@link RandomAccessReader#split}. */
+    /** As {@code RandomAccess.split}. */
     long[] split(long from, long to, long bytes) throws IOException {
         LongStream.Builder bounds = LongStream.builder().add(from);
         long last = from;

@@ -2,13 +2,14 @@ package org.mmapqueue.recovery;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Collection;
 import org.mmapqueue.config.ConfigKey;
 import org.mmapqueue.config.ConfigValues;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Listing;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaPage;
@@ -16,22 +17,12 @@ import org.mmapqueue.meta.MetaPageV1;
 import org.mmapqueue.segment.Geometry;
 
 /** Derives the fixed facts of a directory of version 1, which its meta page does not store. */
-public final class DirectoryV1 {
+public record DirectoryV1(Storage storage, Path path, ConfigValues config) {
     private static final int PAGE = 4096;
     private static final int LARGEST_SEGMENT = 1 << 30;
     private static final int MOST_SEGMENTS = 1 << 30;
-    private static final int CHUNK = 64 * 1024;
+    private static final int CHUNK = 256 * 1024;
     private static final int CAPACITY_AT = 72;
-
-    private final Storage storage;
-    private final Path path;
-    private final ConfigValues config;
-
-    public DirectoryV1(Storage storage, Path path, ConfigValues config) {
-        this.storage = storage;
-        this.path = path;
-        this.config = config;
-    }
 
     /** The fixed facts of a queue, from its meta page and the lengths of its segments. */
     MetaFields fields(ByteBuffer head) throws IOException {
@@ -54,6 +45,10 @@ public final class DirectoryV1 {
                 0);
     }
 
+    private Collection<Path> segments() throws IOException {
+        return Listing.of(path, Geometry.FILE_SUFFIX).values();
+    }
+
     private Path meta() {
         return path.resolve(MetaPage.FILE_NAME);
     }
@@ -64,13 +59,11 @@ public final class DirectoryV1 {
     private int segmentSize(boolean isUnused) throws IOException {
         long size = -1;
         Path largest = null;
-        try (DirectoryStream<Path> files = Files.newDirectoryStream(path, "*" + Geometry.FILE_SUFFIX)) {
-            for (Path file : files) {
-                long found = Files.size(file);
-                if (found > size) {
-                    size = found;
-                    largest = file;
-                }
+        for (Path file : segments()) {
+            long found = Files.size(file);
+            if (found > size) {
+                size = found;
+                largest = file;
             }
         }
         int configured = (int) config.number(ConfigKey.SEGMENT_SIZE);
@@ -93,10 +86,8 @@ public final class DirectoryV1 {
      */
     public void deleteLonger(int segmentSize) throws IOException {
         boolean any = false;
-        try (DirectoryStream<Path> files = Files.newDirectoryStream(path, "*" + Geometry.FILE_SUFFIX)) {
-            for (Path file : files) {
-                any |= Files.size(file) > segmentSize && storage.delete(file);
-            }
+        for (Path file : segments()) {
+            any |= Files.size(file) > segmentSize && storage.delete(file);
         }
         if (any) {
             storage.syncDirectory(path);
@@ -110,19 +101,16 @@ public final class DirectoryV1 {
      * @param what the fault of the meta page
      */
     void checkNew(String what) throws IOException {
-        try (DirectoryStream<Path> files = Files.newDirectoryStream(path, "*" + Geometry.FILE_SUFFIX)) {
-            for (Path file : files) {
-                long at = firstByte(file);
-                if (at >= 0) {
-                    throw new CorruptException(
-                            meta().toString(),
-                            0,
-                            what + ", and " + file.getFileName() + " is not"
-                                    + " empty, from its byte " + at
-                                    + " on. In version 2, repair rebuilds the meta page. In version 1 the segments do"
-                                    + " not suffice: Satellite creates a new queue and overwrites them; to do the same,"
-                                    + " delete them");
-                }
+        for (Path file : segments()) {
+            long at = firstByte(file);
+            if (at >= 0) {
+                throw new CorruptException(
+                        meta().toString(),
+                        0,
+                        what + ", and " + file.getFileName() + " is not empty, from its byte " + at
+                                + " on. In version 2, repair rebuilds the meta page. In version 1 the segments do not"
+                                + " suffice: Satellite creates a new queue and overwrites them; to do the same, delete"
+                                + " them");
             }
         }
         if (!config.text(ConfigKey.FORMAT_VERSION).equals("1")) {
@@ -133,19 +121,24 @@ public final class DirectoryV1 {
         }
     }
 
-    // Index of the first byte that is not zero; -1 for none.
     private long firstByte(Path file) throws IOException {
-        ByteBuffer chunk = ByteBuffer.allocate(CHUNK);
-        ByteBuffer zeros = ByteBuffer.allocate(CHUNK);
         try (DataFile open = storage.open(file, Storage.Mode.READ)) {
-            for (long at = 0; ; at += CHUNK) {
-                int count = open.read(chunk.clear(), at);
-                int wrong =
-                        count <= 0 ? -1 : chunk.flip().mismatch(zeros.clear().limit(count));
-                if (count <= 0 || wrong >= 0) {
-                    return wrong < 0 ? -1 : at + wrong;
-                }
+            return firstByte(open, 0, Long.MAX_VALUE);
+        }
+    }
+
+    /** Index of the first byte that is not zero; -1 if none is before {@code to} or the end of the file. */
+    static long firstByte(DataFile file, long from, long to) throws IOException {
+        ByteBuffer chunk = ByteBuffer.allocateDirect(CHUNK);
+        ByteBuffer zeros = ByteBuffer.allocateDirect(CHUNK);
+        int count = CHUNK;
+        for (long at = from; at < to && count == CHUNK; at += CHUNK) {
+            count = file.read(chunk.clear().limit((int) Math.min(CHUNK, to - at)), at);
+            int wrong = chunk.flip().mismatch(zeros.clear().limit(count));
+            if (wrong >= 0) {
+                return at + wrong;
             }
         }
+        return -1;
     }
 }

@@ -20,32 +20,12 @@ import org.slf4j.LoggerFactory;
  * Checks that a closed log ends where its meta page says, and that zeros follow up to the segment's end: the appender
  * does not zero-fill, and a reader takes other bytes for a record. After a loss of power other bytes may follow, which
  * were never fsynced; they are wiped. An intact record there shows that the meta page is older than the segments: the
- * open fails.
+ * open fails. For a queue that is not open for writing yet.
+ *
+ * @param reader a reader without a published position; the check moves its position, and leaves nothing pinned
  */
-public final class LogEndCheck {
+public record LogEndCheck(Storage storage, Path directory, LogReaderV2 reader) {
     private static final Logger LOG = LoggerFactory.getLogger(LogEndCheck.class);
-    private static final int CHUNK = 256 * 1024;
-
-    private final Storage storage;
-    private final Path directory;
-    private final Geometry geometry;
-    private final long uuidLow;
-    private final Swapper swapper;
-    private final LogReaderV2 reader;
-
-    /**
-     * Makes the check for a queue that is not open for writing yet.
-     *
-     * @param reader a reader without a published position; the check moves its position, and leaves nothing pinned
-     */
-    public LogEndCheck(Storage storage, Path directory, long uuidLow, Swapper swapper, LogReaderV2 reader) {
-        this.storage = storage;
-        this.directory = directory;
-        this.geometry = reader.geometry();
-        this.uuidLow = uuidLow;
-        this.swapper = swapper;
-        this.reader = reader;
-    }
 
     /**
      * Checks the log end, and wipes the bytes after it.
@@ -54,10 +34,10 @@ public final class LogEndCheck {
      * @throws CorruptException when an intact record begins there
      */
     public void run(long position) throws IOException {
-        long id = geometry.segmentOfEnd(position);
-        if (position > 0 && geometry.offsetOfEnd(position) < geometry.segmentSize()) {
-            int from = geometry.offsetOfEnd(position);
-            int found = firstByte(id, from);
+        long id = geometry().segmentOfEnd(position);
+        if (position > 0 && geometry().offsetOfEnd(position) < geometry().segmentSize()) {
+            int from = geometry().offsetOfEnd(position);
+            long found = firstByte(id, from);
             if (found >= 0) {
                 checkNoRecord(position);
                 wipe(id, from);
@@ -72,33 +52,27 @@ public final class LogEndCheck {
         }
     }
 
+    private Geometry geometry() {
+        return reader.geometry();
+    }
+
     private Path path(long id) {
-        return directory.resolve(geometry.fileName(id));
+        return directory.resolve(geometry().fileName(id));
     }
 
     // Index of the first byte that is not zero; -1 for none.
-    private int firstByte(long id, int from) throws IOException {
-        ByteBuffer chunk = ByteBuffer.allocateDirect(CHUNK);
-        ByteBuffer zeros = ByteBuffer.allocateDirect(CHUNK);
+    private long firstByte(long id, int from) throws IOException {
+        int size = geometry().segmentSize();
         try (DataFile file = storage.open(path(id), Storage.Mode.READ)) {
-            int at = from;
-            while (at < geometry.segmentSize()) {
-                chunk.clear().limit(Math.min(CHUNK, geometry.segmentSize() - at));
-                int count = file.read(chunk, at);
-                if (count <= 0) {
-                    throw new CorruptException(
-                            path(id).toString(),
-                            at,
-                            "the segment file ends here, expected " + geometry.segmentSize() + " bytes");
-                }
-                int wrong = chunk.flip().mismatch(zeros.clear().limit(count));
-                if (wrong >= 0) {
-                    return at + wrong;
-                }
-                at += count;
+            long found = DirectoryV1.firstByte(file, from, size);
+            if (found < 0 && file.size() < size) {
+                throw new CorruptException(
+                        path(id).toString(),
+                        Math.max(from, file.size()),
+                        "the segment file ends here, expected " + size + " bytes");
             }
+            return found;
         }
-        return -1;
     }
 
     private void checkNoRecord(long position) throws IOException {
@@ -114,19 +88,20 @@ public final class LogEndCheck {
             reader.leave();
         }
         throw new CorruptException(
-                path(geometry.segmentOfEnd(position)).toString(),
-                geometry.offsetOfEnd(position),
+                path(geometry().segmentOfEnd(position)).toString(),
+                geometry().offsetOfEnd(position),
                 "found a record, expected the end of the log before it: meta.dat is older than the segments");
     }
 
     private void wipe(long id, int from) throws IOException {
+        Swapper swapper = reader.swapper();
         Segment segment = swapper.pin(id);
         try {
-            segment.zero(from, geometry.segmentSize());
+            segment.zero(from, geometry().segmentSize());
         } finally {
             swapper.unpin(segment);
         }
-        swapper.force(id, from, geometry.segmentSize());
+        swapper.force(id, from, geometry().segmentSize());
     }
 
     // Throws if the next segment holds a record. A segment that an earlier recovery has cut off has a lower epoch
@@ -135,7 +110,7 @@ public final class LogEndCheck {
         ByteBuffer head = look(id);
         SegmentHeader header = SegmentHeader.decode(head);
         if (SegmentHeader.check(head) == null
-                && header.check(uuidLow, id, geometry.segmentSize()) == null
+                && header.check(reader.uuidLow(), id, geometry().segmentSize()) == null
                 && header.epoch() >= epoch
                 && head.getLong(SegmentHeader.LENGTH) != 0) {
             throw new CorruptException(

@@ -2,13 +2,13 @@ package org.mmapqueue.recovery;
 
 import java.io.IOException;
 import java.nio.file.DirectoryNotEmptyException;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.regex.Pattern;
+import org.mmapqueue.io.Listing;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaPage;
@@ -47,17 +47,11 @@ public final class QueueFiles {
     }
 
     private static void deleteMatching(Storage storage, Path directory, Pattern names) throws IOException {
-        List<Path> found = new ArrayList<>();
-        try (DirectoryStream<Path> files = Files.newDirectoryStream(directory)) {
-            for (Path file : files) {
-                if (names.matcher(file.getFileName().toString()).matches()
-                        && !Files.isDirectory(file, LinkOption.NOFOLLOW_LINKS)) {
-                    found.add(file);
-                }
+        for (Map.Entry<String, Path> each : Listing.of(directory, "").entrySet()) {
+            if (names.matcher(each.getKey()).matches()
+                    && !Files.isDirectory(each.getValue(), LinkOption.NOFOLLOW_LINKS)) {
+                storage.delete(each.getValue());
             }
-        }
-        for (Path file : found) {
-            storage.delete(file);
         }
     }
 

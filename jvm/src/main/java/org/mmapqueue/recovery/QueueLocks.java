@@ -6,9 +6,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.stream.Stream;
+import java.util.Map;
 import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.FileMode;
+import org.mmapqueue.io.Listing;
 import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.meta.ConsumerPage;
 
@@ -24,12 +25,12 @@ public final class QueueLocks {
      * @throws org.mmapqueue.errors.LockedException if a process writes the queue
      */
     public static Closeable writer(Path directory) throws IOException {
-        List<Closeable> held = new ArrayList<>();
+        return Files.exists(directory.resolve(QueueDirectory.LOCK_FILE)) ? own(directory) : () -> {};
+    }
+
+    private static Closeable own(Path directory) throws IOException {
         Path lock = directory.resolve(QueueDirectory.LOCK_FILE);
-        if (Files.exists(lock)) {
-            held.add(ProcessLock.acquire(lock, "the queue in " + directory, FileMode.PRIVATE));
-        }
-        return closing(held);
+        return ProcessLock.acquire(lock, "the queue in " + directory, FileMode.PRIVATE);
     }
 
     /**
@@ -39,29 +40,16 @@ public final class QueueLocks {
      */
     public static Closeable all(Path directory) throws IOException {
         List<Closeable> held = new ArrayList<>();
-        boolean done = false;
         try {
-            held.add(ProcessLock.acquire(
-                    directory.resolve(QueueDirectory.LOCK_FILE), "the queue in " + directory, FileMode.PRIVATE));
-            Path consumers = directory.resolve(ConsumerPage.DIRECTORY);
-            if (Files.isDirectory(consumers)) {
-                try (Stream<Path> files = Files.list(consumers)) {
-                    for (Path each : files.filter(file -> file.toString().endsWith(LOCK_SUFFIX))
-                            .toList()) {
-                        String name = each.getFileName().toString();
-                        held.add(ProcessLock.acquire(
-                                each,
-                                "consumer " + name.substring(0, name.length() - LOCK_SUFFIX.length()),
-                                FileMode.PRIVATE));
-                    }
-                }
+            held.add(own(directory));
+            Map<String, Path> consumers = Listing.of(directory.resolve(ConsumerPage.DIRECTORY), LOCK_SUFFIX);
+            for (Map.Entry<String, Path> each : consumers.entrySet()) {
+                held.add(ProcessLock.acquire(each.getValue(), "consumer " + each.getKey(), FileMode.PRIVATE));
             }
-            done = true;
             return closing(held);
-        } finally {
-            if (!done) {
-                closing(held).close();
-            }
+        } catch (Throwable e) {
+            closing(held).close();
+            throw e;
         }
     }
 

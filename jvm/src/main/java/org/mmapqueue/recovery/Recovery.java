@@ -144,10 +144,8 @@ public final class Recovery {
     }
 
     private long lowWatermark() {
-        long lowWatermark = Long.MAX_VALUE;
-        for (ConsumerCursors consumer : consumers) {
-            lowWatermark = Math.min(lowWatermark, consumer.needed());
-        }
+        long lowWatermark =
+                consumers.stream().mapToLong(ConsumerCursors::needed).min().orElse(Long.MAX_VALUE);
         // A consumer before the reclaimed position was being created or moved back when its process died.
         return Math.max(lowWatermark, meta.reclaimed());
     }

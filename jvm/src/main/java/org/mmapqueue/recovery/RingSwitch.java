@@ -1,14 +1,14 @@
 package org.mmapqueue.recovery;
 
 import java.io.IOException;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
-import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import org.mmapqueue.io.Listing;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaFields;
@@ -91,15 +91,15 @@ public final class RingSwitch {
             storage.delete(queue.resolve(MetaPage.FILE_NAME));
             storage.syncDirectory(queue);
             Set<String> ring = ring(MetaImage.read(storage, ready));
-            for (Path each : files(queue, "*" + Geometry.FILE_SUFFIX)) {
+            for (Path each : files(queue, Geometry.FILE_SUFFIX)) {
                 if (!ring.contains(each.getFileName().toString())) {
                     storage.delete(each);
                 }
             }
-            moveAll(storage, ready, queue, "*" + Geometry.FILE_SUFFIX);
+            moveAll(storage, ready, queue, Geometry.FILE_SUFFIX);
             Path consumers = queue.resolve(ConsumerPage.DIRECTORY);
             storage.createDirectories(consumers);
-            moveAll(storage, ready.resolve(ConsumerPage.DIRECTORY), consumers, "*");
+            moveAll(storage, ready.resolve(ConsumerPage.DIRECTORY), consumers, "");
             storage.syncDirectory(consumers);
             storage.syncDirectory(queue);
             storage.rename(meta, queue.resolve(MetaPage.FILE_NAME));
@@ -121,14 +121,14 @@ public final class RingSwitch {
         return names;
     }
 
-    private static void moveAll(Storage storage, Path from, Path to, String glob) throws IOException {
-        for (Path each : files(from, glob)) {
+    private static void moveAll(Storage storage, Path from, Path to, String suffix) throws IOException {
+        for (Path each : files(from, suffix)) {
             storage.rename(each, to.resolve(each.getFileName()));
         }
     }
 
     private static void delete(Storage storage, Path directory) throws IOException {
-        for (Path each : files(directory, "*")) {
+        for (Path each : files(directory, "")) {
             if (Files.isDirectory(each, LinkOption.NOFOLLOW_LINKS)) {
                 delete(storage, each);
             } else {
@@ -138,13 +138,9 @@ public final class RingSwitch {
         storage.delete(directory);
     }
 
-    private static List<Path> files(Path directory, String glob) throws IOException {
-        List<Path> found = new ArrayList<>();
-        if (Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)) {
-            try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, glob)) {
-                files.forEach(found::add);
-            }
-        }
-        return found;
+    private static Collection<Path> files(Path directory, String suffix) throws IOException {
+        return Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)
+                ? Listing.of(directory, suffix).values()
+                : List.of();
     }
 }

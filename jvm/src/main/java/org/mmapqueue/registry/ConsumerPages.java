@@ -2,15 +2,14 @@ package org.mmapqueue.registry;
 
 import java.io.Closeable;
 import java.io.IOException;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeSet;
 import org.mmapqueue.io.Closing;
+import org.mmapqueue.io.Listing;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaPage;
@@ -35,17 +34,8 @@ final class ConsumerPages implements Closeable {
 
     /** The names of all pages in the directory, in alphabetical order. */
     Set<String> stored() throws IOException {
-        TreeSet<String> names = new TreeSet<>();
-        refuseLink();
-        if (Files.isDirectory(directory)) {
-            try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, "*" + ConsumerPage.SUFFIX)) {
-                for (Path file : files) {
-                    String name = file.getFileName().toString();
-                    names.add(name.substring(0, name.length() - ConsumerPage.SUFFIX.length()));
-                }
-            }
-        }
-        return names;
+        refuseLink(directory);
+        return Listing.of(directory, ConsumerPage.SUFFIX).keySet();
     }
 
     /**
@@ -80,8 +70,8 @@ final class ConsumerPages implements Closeable {
         }
     }
 
-    /** Throws when the directory is a symbolic link. Any thread. */
-    void refuseLink() throws IOException {
+    /** Throws when a directory of pages is a symbolic link, since pages and locks must not be created elsewhere. */
+    static void refuseLink(Path directory) throws IOException {
         if (Files.isSymbolicLink(directory)) {
             throw new IOException(directory + " is a symbolic link; expected a directory, or nothing");
         }

@@ -8,20 +8,10 @@ import org.mmapqueue.meta.MetaPage;
  * The cursors that retain records while the queue has no consumer: all records from the low watermark of the last
  * consumer, or from record 0 in a new queue. Once a consumer exists they retain nothing. Safe for any number of
  * threads.
+ *
+ * @param isAlone returns whether the queue has no consumer
  */
-public final class NoConsumer implements ConsumerCursors {
-    private final MetaPage meta;
-    private final BooleanSupplier isAlone;
-
-    /**
-     * Makes the cursors of one queue.
-     *
-     * @param isAlone whether the queue has no consumer
-     */
-    NoConsumer(MetaPage meta, BooleanSupplier isAlone) {
-        this.meta = meta;
-        this.isAlone = isAlone;
-    }
+public record NoConsumer(MetaPage meta, BooleanSupplier isAlone) implements ConsumerCursors {
 
     @Override
     public long committed() {

@@ -1,18 +1,17 @@
 package org.mmapqueue.registry;
 
 import java.io.IOException;
-import java.nio.file.DirectoryStream;
-import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.function.LongSupplier;
 import org.mmapqueue.ProducerStats;
 import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.io.Listing;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.ProducerPage;
@@ -34,30 +33,17 @@ final class ProducerFiles {
     static List<ProducerStats> read(Storage storage, Path queueDirectory, MetaFields queue, LongSupplier nextOffset)
             throws IOException {
         List<ProducerStats> found = new ArrayList<>();
-        Path directory = queueDirectory.resolve(ProducerPage.DIRECTORY);
-        if (!Files.isDirectory(directory)) {
-            return found;
-        }
-        try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, "*" + ProducerPage.SUFFIX)) {
-            for (Path file : files) {
-                try {
-                    found.add(statsOf(file, lastBatch(storage, file, queue, nextOffset)));
-                } catch (NoSuchFileException e) {
-                    // The producer was deleted since.
-                }
+        Map<String, Path> files = Listing.of(queueDirectory.resolve(ProducerPage.DIRECTORY), ProducerPage.SUFFIX);
+        for (Map.Entry<String, Path> each : files.entrySet()) {
+            try {
+                ProducerPage.LastBatch last = lastBatch(storage, each.getValue(), queue, nextOffset);
+                Instant createdAt = Instant.EPOCH.plus(last.createdAtMicros(), ChronoUnit.MICROS);
+                found.add(new ProducerStats(each.getKey(), last.sequence(), last.end(), createdAt));
+            } catch (NoSuchFileException e) {
+                // The producer was deleted since.
             }
         }
-        found.sort(Comparator.comparing(ProducerStats::name));
         return found;
-    }
-
-    private static ProducerStats statsOf(Path file, ProducerPage.LastBatch last) {
-        String fileName = file.getFileName().toString();
-        return new ProducerStats(
-                fileName.substring(0, fileName.length() - ProducerPage.SUFFIX.length()),
-                last.sequence(),
-                last.end(),
-                Instant.EPOCH.plus(last.createdAtMicros(), ChronoUnit.MICROS));
     }
 
     // Retries: a slot is stored in several steps.

@@ -2,7 +2,6 @@ package org.mmapqueue.registry;
 
 import java.io.Closeable;
 import java.io.IOException;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
@@ -16,11 +15,13 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.Consumer;
 import org.mmapqueue.BatchDigest;
 import org.mmapqueue.config.Names;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.flush.Flusher;
 import org.mmapqueue.io.Closing;
+import org.mmapqueue.io.Listing;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.ProducerPage;
@@ -52,40 +53,29 @@ public final class Producers implements Closeable {
         this.storage = storage;
         this.directory = queueDirectory.resolve(ProducerPage.DIRECTORY);
         this.queue = queue;
-        boolean done = false;
+        ConsumerPages.refuseLink(directory);
         try {
-            refuseLink();
             load();
-            done = true;
-        } finally {
-            if (!done) {
-                close();
-            }
+        } catch (Throwable e) {
+            close();
+            throw e;
         }
     }
 
     private void load() throws IOException {
-        if (Files.isDirectory(directory)) {
-            try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, "*" + ProducerPage.SUFFIX)) {
-                for (Path file : files) {
-                    String fileName = file.getFileName().toString();
-                    String name = fileName.substring(0, fileName.length() - ProducerPage.SUFFIX.length());
-                    ProducerPage page = ProducerPage.open(storage, file, queue);
-                    if (pages.size() < MOST_OPEN) {
-                        pages.put(name, page);
-                    } else {
-                        page.close();
-                        parked.add(name);
-                    }
-                }
+        for (String name : Listing.of(directory, ProducerPage.SUFFIX).keySet()) {
+            ProducerPage page = open(name);
+            if (pages.size() < MOST_OPEN) {
+                pages.put(name, page);
+            } else {
+                page.close();
+                parked.add(name);
             }
         }
     }
 
-    private void refuseLink() throws IOException {
-        if (Files.isSymbolicLink(directory)) {
-            throw new IOException(directory + " is a symbolic link; expected a directory, or nothing");
-        }
+    private ProducerPage open(String name) throws IOException {
+        return ProducerPage.open(storage, file(name), queue);
     }
 
     /**
@@ -95,24 +85,25 @@ public final class Producers implements Closeable {
         if (!pages.isEmpty()) {
             storage.syncDirectory(directory); // the process that created a page may have died before its fsync
         }
-        for (ProducerPage page : pages.values()) {
-            page.force();
-        }
-        for (String name : parked) {
-            try (ProducerPage page = ProducerPage.open(storage, file(name), queue)) {
-                page.force();
-            }
-        }
+        onEachPage((name, page) -> page.force());
     }
 
     /** Removes the batches that are not in the log, which ends before {@code nextOffset}. */
     public synchronized void start(long nextOffset) throws IOException {
-        for (String name : pages.keySet()) {
-            start(name, pages.get(name), nextOffset);
+        onEachPage((name, page) -> start(name, page, nextOffset));
+    }
+
+    private interface PageWork {
+        void run(String name, ProducerPage page) throws IOException;
+    }
+
+    private void onEachPage(PageWork work) throws IOException {
+        for (Map.Entry<String, ProducerPage> each : pages.entrySet()) {
+            work.run(each.getKey(), each.getValue());
         }
         for (String name : parked) {
-            try (ProducerPage page = ProducerPage.open(storage, file(name), queue)) {
-                start(name, page, nextOffset);
+            try (ProducerPage page = open(name)) {
+                work.run(name, page);
             }
         }
     }
@@ -151,17 +142,12 @@ public final class Producers implements Closeable {
         return List.copyOf(all);
     }
 
-    /** The writer's operations that are needed before a page may be closed or deleted. */
-    public interface Host {
-        /** Ensures that no later append uses a page. */
-        void retire(ProducerPage page);
-
-        /** Runs {@code work} while no flush is running. */
-        void exclusively(Flusher.Syncing work) throws IOException;
-
-        /** Fsyncs all that has been pushed, and the pages. */
-        void flush();
-    }
+    /**
+     * The parts of the writer that are needed before a page may be closed or deleted.
+     *
+     * @param retire ensures that no later append uses a page
+     */
+    public record Host(Consumer<ProducerPage> retire, Flusher flusher) {}
 
     /** The highest sequence of a producer that is in the queue; empty for none. */
     public OptionalLong last(String name, Host host) throws IOException {
@@ -200,7 +186,7 @@ public final class Producers implements Closeable {
             return page;
         }
         makeRoom(host);
-        refuseLink();
+        ConsumerPages.refuseLink(directory);
         if (!Files.isDirectory(directory)) {
             storage.createDirectories(directory);
         }
@@ -222,7 +208,7 @@ public final class Producers implements Closeable {
     }
 
     private ProducerPage opened(String name) throws IOException {
-        ProducerPage page = ProducerPage.open(storage, file(name), queue);
+        ProducerPage page = open(name);
         TreeMap<String, ProducerPage> next = new TreeMap<>(pages);
         next.put(name, page);
         pages = next;
@@ -234,7 +220,7 @@ public final class Producers implements Closeable {
     private void makeRoom(Host host) throws IOException {
         for (int round = 0; pages.size() >= MOST_OPEN && round < 2; round++) {
             if (round > 0) {
-                host.flush();
+                host.flusher.flush();
             }
             List<String> oldestFirst = new ArrayList<>(pages.keySet());
             Map<String, Long> ends = new HashMap<>();
@@ -249,21 +235,26 @@ public final class Producers implements Closeable {
     }
 
     private boolean park(String name, ProducerPage page, Host host) throws IOException {
-        host.retire(page);
+        withdraw(name, page, host, () -> {
+            if (page.isIdle()) { // a batch may have been pushed before the page was retired
+                parked.add(name);
+                remove(name);
+                page.close();
+            }
+        });
+        return !pages.containsKey(name);
+    }
+
+    // Runs the work while no append and no flush uses the page. A page that the work has not removed stays in use.
+    private void withdraw(String name, ProducerPage page, Host host, Flusher.Syncing work) throws IOException {
+        host.retire.accept(page);
         try {
-            host.exclusively(() -> {
-                if (page.isIdle()) { // a batch may have been pushed before the page was retired
-                    parked.add(name);
-                    remove(name);
-                    page.close();
-                }
-            });
+            host.flusher.exclusively(work);
         } finally {
             if (pages.get(name) == page) {
                 page.keep();
             }
         }
-        return !pages.containsKey(name);
     }
 
     private void remove(String name) {
@@ -279,14 +270,7 @@ public final class Producers implements Closeable {
         if (page == null) {
             throw new ConfigException("producer", name, "one of " + names());
         }
-        host.retire(page);
-        try {
-            host.exclusively(() -> delete(name, page));
-        } finally {
-            if (pages.get(name) == page) {
-                page.keep();
-            }
-        }
+        withdraw(name, page, host, () -> delete(name, page));
     }
 
     private void delete(String name, ProducerPage page) throws IOException {

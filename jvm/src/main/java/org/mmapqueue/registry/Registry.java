@@ -44,11 +44,6 @@ public final class Registry implements Closeable {
     private static final int ROUNDS_TO_ASK = 1_000;
     private static final int MOST_ROUNDS = 200_000;
 
-    /** Supplies the target position of a consumer; called again if the writer has reclaimed that position. */
-    public interface Target {
-        long position();
-    }
-
     /** A consumer with its name. */
     public record Named(String name, ConsumerCursors cursors) {}
 
@@ -199,25 +194,26 @@ public final class Registry implements Closeable {
         return Math.max(lowWatermark == Long.MAX_VALUE ? meta.heldFrom() : lowWatermark, reclaimed);
     }
 
-    /** Creates a consumer. The caller holds the consumer's lock. */
-    public ConsumerCursors create(String name, Target target) throws IOException {
-        long position = target.position();
-        boolean done = false;
+    /**
+     * Creates a consumer. The caller holds the consumer's lock.
+     *
+     * @param target the position; called again if the writer has reclaimed that position
+     */
+    public ConsumerCursors create(String name, LongSupplier target) throws IOException {
+        long position = target.getAsLong();
         try {
             ConsumerCursors made = make(name, position);
             while (!announced(position)) {
-                position = target.position();
+                position = target.getAsLong();
                 made.reading(position);
                 made.committed(position);
             }
             made.force();
             refresh();
-            done = true;
             return made;
-        } finally {
-            if (!done) {
-                undo(name);
-            }
+        } catch (Throwable e) {
+            undo(name);
+            throw e;
         }
     }
 
@@ -228,7 +224,7 @@ public final class Registry implements Closeable {
      * @param oldest the target for a consumer that was never announced, if its position has been reclaimed
      * @return null if no consumer has this name
      */
-    public ConsumerCursors takeUp(String name, Target oldest) throws IOException {
+    public ConsumerCursors takeUp(String name, LongSupplier oldest) throws IOException {
         look();
         ConsumerCursors there = find(name);
         if (there != null && there != meta) {
@@ -236,7 +232,7 @@ public final class Registry implements Closeable {
         }
         while (there != null && !announced(there.needed())) {
             if (there.needed() < meta.reclaimed()) {
-                long position = oldest.position();
+                long position = oldest.getAsLong();
                 if (position < meta.reclaimed()) {
                     throw new CorruptException(
                             directory.resolveSibling(MetaPage.FILE_NAME).toString(),
@@ -376,10 +372,8 @@ public final class Registry implements Closeable {
         pages.close();
     }
 
-    /**
-     * Throws when the directory of consumers is a symbolic link, since pages and locks must not be created elsewhere.
-     */
+    /** Throws when the directory of consumers is a symbolic link. */
     public void refuseLink() throws IOException {
-        pages.refuseLink();
+        ConsumerPages.refuseLink(directory);
     }
 }

@@ -12,25 +12,11 @@ import org.mmapqueue.swap.Swapper;
  * them any more. Files that a crash leaves are deleted by the next gc, or reused. A reader in another process keeps the
  * disk space of a mapped file until it unmaps the file.
  */
-final class Gc {
-    private final Geometry geometry;
-    private final SegmentRing ring;
-    private final MetaPage meta;
-    private final Swapper swapper;
-    private final RingSpace space;
-    private final Flusher flusher;
-
-    Gc(SegmentRing ring, MetaPage meta, Swapper swapper, RingSpace space, Flusher flusher) {
-        this.geometry = ring.geometry();
-        this.ring = ring;
-        this.meta = meta;
-        this.swapper = swapper;
-        this.space = space;
-        this.flusher = flusher;
-    }
+record Gc(SegmentRing ring, MetaPage meta, Swapper swapper, RingSpace space, Flusher flusher) {
 
     /** Deletes the files before the head; returns the bytes of disk space that were released. */
     long run(long head) throws IOException {
+        Geometry geometry = ring.geometry();
         if (!space.reclaim(geometry.segmentOf(head) - 1)) {
             // Segments before the head can go, except one that ends at the head: the next record's offset may need
             // it.

@@ -15,14 +15,14 @@ import org.slf4j.LoggerFactory;
  * The background thread that keeps slow work off the path of a push: it evicts segments when the limit is reached, and
  * preallocates the next segments. The writer itself does whatever this thread has not done in time.
  */
-public final class Housekeeper implements AutoCloseable {
+public final class Housekeeper implements Appender.Ring, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Housekeeper.class);
     private static final long BYTES_AHEAD = 16L << 20;
     /** The pause after an error, such as a moment without memory. */
     private static final long PAUSE_NANOS = 100_000_000;
 
     private final Swapper swapper;
-    private final Appender.Ring ring;
+    private final RingSpace space;
     private final int ahead;
     private final int maxInMemSegments;
     private final long idleNanos;
@@ -53,7 +53,7 @@ public final class Housekeeper implements AutoCloseable {
     Housekeeper(
             String name,
             Swapper swapper,
-            Appender.Ring ring,
+            RingSpace space,
             Geometry geometry,
             int maxInMemSegments,
             long idleMillis,
@@ -62,7 +62,7 @@ public final class Housekeeper implements AutoCloseable {
             long ageMillis,
             Runnable dropAged) {
         this.swapper = swapper;
-        this.ring = ring;
+        this.space = space;
         this.maxInMemSegments = maxInMemSegments;
         this.idleNanos = TimeUnit.MILLISECONDS.toNanos(idleMillis);
         this.activity = activity;
@@ -80,8 +80,13 @@ public final class Housekeeper implements AutoCloseable {
         thread.start();
     }
 
-    /** Notes that the writer has rolled into this segment. */
-    void entered(long segmentId) {
+    @Override
+    public boolean isFree(long segmentId) {
+        return space.isFree(segmentId);
+    }
+
+    @Override
+    public void entered(long segmentId) {
         entered = segmentId;
         // Waking a thread costs more than preallocating a small segment, so it is woken when half of them are used
         // up.
@@ -183,12 +188,12 @@ public final class Housekeeper implements AutoCloseable {
             long tail = entered;
             // Set before the slots are checked, so that no ack during the check is missed.
             awaitsSpace = true;
-            boolean isShort = tail >= 0 && ring.freeAhead(tail);
+            boolean isShort = tail >= 0 && space.freeAhead(tail);
             // Segments that were filled but not mapped because of the limit are visited again, the others are not.
             long first = swapper.mapped() < maxInMemSegments ? tail + 1 : Math.max(tail, preallocatedTo) + 1;
             for (long id = first; id <= tail + ahead && !stopped; id++) {
                 // At most one generation ahead: the slot of the tail itself is never free.
-                if (tail < 0 || !ring.isFree(id)) {
+                if (tail < 0 || !space.isFree(id)) {
                     return;
                 }
                 swapper.preallocate(id);

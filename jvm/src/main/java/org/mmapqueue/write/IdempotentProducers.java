@@ -29,7 +29,7 @@ public final class IdempotentProducers {
     private final Appender appender;
     private final Flusher flusher;
     private final Producers pages;
-    private final Producers.Host host = new PagesHost();
+    private final Producers.Host host;
 
     /** @param pages null in version 1 */
     IdempotentProducers(
@@ -40,23 +40,7 @@ public final class IdempotentProducers {
         this.appender = appender;
         this.flusher = flusher;
         this.pages = pages;
-    }
-
-    private final class PagesHost implements Producers.Host {
-        @Override
-        public void retire(ProducerPage page) {
-            appender.retire(page);
-        }
-
-        @Override
-        public void exclusively(Flusher.Syncing work) throws IOException {
-            flusher.exclusively(work);
-        }
-
-        @Override
-        public void flush() {
-            flusher.flush();
-        }
+        this.host = new Producers.Host(appender::retire, flusher);
     }
 
     /**

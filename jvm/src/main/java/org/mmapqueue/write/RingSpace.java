@@ -128,12 +128,7 @@ final class RingSpace {
     // Whether a consumer is before a position. registry.lowWatermark() cannot say, since it is never before the
     // reclaimed position.
     private boolean isBehind(long position) {
-        for (Registry.Named each : registry.all()) {
-            if (each.cursors().needed() < position) {
-                return true;
-            }
-        }
-        return false;
+        return registry.all().stream().anyMatch(each -> each.cursors().needed() < position);
     }
 
     private long refresh() throws IOException {
@@ -167,7 +162,8 @@ final class RingSpace {
     }
 
     /**
-     * Fsyncs acks in time, so that at least a quarter of the ring stays free. For the background thread.
+     * Fsyncs acks in time, so that at least a quarter of the ring stays free. For the background thread, since it may
+     * take as long as a flush.
      *
      * @return whether less than a quarter is free because too few records are acked
      */

@@ -102,11 +102,10 @@ public final class Writer implements Closeable {
             notEmpty.signalAll(); // a consumer that waits for room in its window throws DroppedException
             spaceMayBeFree();
         });
-        Slots slots = new Slots();
         this.housekeeper = new Housekeeper(
                 name + "-housekeeper",
                 swapper,
-                slots,
+                space,
                 geometry,
                 settings.maxInMemSegments(),
                 settings.gcOnIdleMillis(),
@@ -115,8 +114,8 @@ public final class Writer implements Closeable {
                 ageLimit.periodMillis(),
                 ageLimit);
         this.appender = geometry.format() == Format.V1
-                ? new AppenderV1(meta, swapper, flusher, slots, settings)
-                : new AppenderV2(meta, swapper, flusher, slots, settings, tail.lastTimestamp());
+                ? new AppenderV1(meta, swapper, flusher, housekeeper, settings)
+                : new AppenderV2(meta, swapper, flusher, housekeeper, settings, tail.lastTimestamp());
         appender.start(tail.position(), tail.nextOffset());
         this.producers = new IdempotentProducers(directory, meta, this, appender, flusher, producers);
         flushAt = tail.nextOffset() + settings.flushCeilingNum() - 1;
@@ -143,23 +142,6 @@ public final class Writer implements Closeable {
         if (meta.retainMillis() != retention.millis() || meta.retainBytes() != retention.bytes()) {
             meta.retain(retention.millis(), retention.bytes());
             meta.force(); // recovery must know whether acked records are retained
-        }
-    }
-
-    private final class Slots implements Appender.Ring {
-        @Override
-        public boolean isFree(long segmentId) {
-            return space.isFree(segmentId);
-        }
-
-        @Override
-        public boolean freeAhead(long segmentId) {
-            return space.freeAhead(segmentId);
-        }
-
-        @Override
-        public void entered(long segmentId) {
-            housekeeper.entered(segmentId);
         }
     }
 

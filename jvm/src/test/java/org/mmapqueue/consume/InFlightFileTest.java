@@ -32,7 +32,7 @@ class InFlightFileTest {
     @BeforeEach
     void setUp() {
         path = temp.resolve("one.inflight");
-        file = new InFlightFile(DiskStorage.INSTANCE, temp, "one", QUEUE);
+        file = new InFlightFile(DiskStorage.INSTANCE, path, QUEUE);
     }
 
     private static Window window(long first, int... attempts) {
@@ -117,7 +117,7 @@ class InFlightFileTest {
 
     @Test
     void aFileWithRecordsPastTheLogEndIsDeleted() throws IOException {
-        InFlightFile other = new InFlightFile(DiskStorage.INSTANCE, temp, "other", QUEUE);
+        InFlightFile other = new InFlightFile(DiskStorage.INSTANCE, temp.resolve("other.inflight"), QUEUE);
         write(file, window(50, 1, 2), new SavedInFlight(), COMMITTED, READING);
         write(other, window(50, 1), new SavedInFlight(), COMMITTED, READING - 16);
         deleteBeyond(READING - 16);
@@ -143,7 +143,7 @@ class InFlightFileTest {
         assertFalse(Files.exists(path));
         write(file, window(50, 1), new SavedInFlight(), COMMITTED, READING);
         MetaFields other = new MetaFields(2, 8, 4096, 1, 3, true, 1000, 0, 1);
-        new InFlightFile(DiskStorage.INSTANCE, temp, "one", other).take(COMMITTED, 50, found);
+        new InFlightFile(DiskStorage.INSTANCE, path, other).take(COMMITTED, 50, found);
         assertEquals(50, found.end(50));
     }
 

@@ -96,6 +96,24 @@ class RedeliveryTest {
     }
 
     @Test
+    void theEarliestIsDueFirstThenTheLowestOffset() {
+        Redelivery redelivery = redelivery(0);
+        for (int i = 0; i < 4; i++) {
+            pop(redelivery);
+        }
+        redelivery.requeue(3, 0);
+        redelivery.requeue(2, 50);
+        redelivery.requeue(0, 50);
+        redelivery.requeue(1, 0);
+        now += 50;
+        for (long expected : new long[] {1, 3, 0, 2}) {
+            assertEquals(expected, redelivery.due());
+            redelivery.popped(expected);
+        }
+        assertEquals(-1, redelivery.due());
+    }
+
+    @Test
     void aRecordWithoutADelayIsDueAtOnce() {
         Redelivery redelivery = redelivery(0);
         pop(redelivery);

@@ -13,10 +13,10 @@ class SparseIndexTest {
     }
 
     private static void assertFloor(SparseIndex inFlight, long offset, long farthest) {
-        long floor = inFlight.floorOffset(offset);
+        long floor = inFlight.floor(offset).offset();
         assertTrue(floor <= offset, "floor " + floor + " of " + offset);
         assertTrue(offset - floor <= farthest, "floor " + floor + " of " + offset + " is far off");
-        assertEquals(position(floor), inFlight.floorPosition(offset));
+        assertEquals(position(floor), inFlight.floor(offset).position());
     }
 
     @Test
@@ -82,14 +82,14 @@ class SparseIndexTest {
             inFlight.popped(next, position(next));
         }
         inFlight.acked(100, position(100));
-        assertEquals(100, inFlight.floorOffset(100));
-        assertEquals(position(100), inFlight.floorPosition(100));
+        assertEquals(100, inFlight.floor(100).offset());
+        assertEquals(position(100), inFlight.floor(100).position());
         for (long next = 101; next <= 200; next++) {
             inFlight.popped(next, position(next));
         }
         assertFloor(inFlight, 150, 16);
         inFlight.reset(5, position(5));
-        assertEquals(5, inFlight.floorOffset(9));
+        assertEquals(5, inFlight.floor(9).offset());
     }
 
     @Test
