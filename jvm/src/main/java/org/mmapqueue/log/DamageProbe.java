@@ -88,7 +88,7 @@ final class DamageProbe {
         long in = reader.epoch();
         long stamp = 0;
         if ((flags & RecordDescriptor.PAD) != 0) {
-            in = LogReaderV2.padEpoch(reader.epoch(), flags);
+            in = RecordDescriptor.padEpoch(reader.epoch(), flags);
         } else if ((flags & RecordDescriptor.CONTROL) == 0) {
             int bytes = RecordDescriptor.length(flags);
             if (bytes > fields.maxEventSize()) {

@@ -3,6 +3,7 @@ package org.mmapqueue.segment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.zip.CRC32C;
+import org.mmapqueue.io.Mapped;
 import org.mmapqueue.io.Mismatch;
 
 /**
@@ -57,7 +58,7 @@ public record SegmentHeader(long uuidLow, long id, long epoch, long baseIndex, l
         if (uuidLow != queueUuidLow) {
             return new Mismatch(
                     SegmentDescriptor.UUID_LOW,
-                    "a segment of queue …" + Long.toHexString(uuidLow),
+                    "a segment of another queue, …" + Long.toHexString(uuidLow),
                     "one of queue …" + Long.toHexString(queueUuidLow));
         }
         if (id != segmentId) {
@@ -79,12 +80,7 @@ public record SegmentHeader(long uuidLow, long id, long epoch, long baseIndex, l
 
     /** Whether the header is all zeros: the file was only preallocated, or the header was wiped. */
     public static boolean isEmpty(ByteBuffer bytes) {
-        for (int at = 0; at < LENGTH; at += Long.BYTES) {
-            if (bytes.getLong(at) != 0) {
-                return false;
-            }
-        }
-        return true;
+        return Mapped.isZero(bytes, 0, LENGTH);
     }
 
     /** The header as it is stored. */

@@ -15,11 +15,11 @@ import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.RecordChecksum;
 import org.mmapqueue.segment.SegmentHeader;
 import org.mmapqueue.tool.scan.Hole;
 import org.mmapqueue.tool.scan.Probe;
 import org.mmapqueue.tool.scan.RebuiltHeader;
-import org.mmapqueue.tool.scan.RecordScan;
 import org.mmapqueue.tool.scan.WalkResult;
 import org.mmapqueue.tool.verify.Inventory;
 import org.mmapqueue.tool.verify.Survey;
@@ -52,10 +52,10 @@ final class Repair {
             throw new MmapQueueException("the queue in " + survey.directory + " cannot be repaired: two headers"
                     + " with valid checksums contradict each other on the offset of a record; verify reports them");
         }
-        RecordScan scan = new RecordScan(survey.slots, survey.facts);
+        RecordChecksum checksum = new RecordChecksum(survey.facts.uuidHigh(), survey.facts.uuidLow());
         List<Filling> fillings = new ArrayList<>();
         for (Hole hole : walk.holes) {
-            Filling filling = new Filling(geometry, hole, scan);
+            Filling filling = new Filling(geometry, hole, checksum);
             filling.run();
             fillings.add(filling);
         }
