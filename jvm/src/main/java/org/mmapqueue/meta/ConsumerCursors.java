@@ -31,10 +31,14 @@ public interface ConsumerCursors {
     }
 
     /** Drops everything before a position; {@code first} is the offset of the first dropped record. */
-    void drop(long position, long first);
+    default void drop(long position, long first) {
+        throw new UnsupportedOperationException("this consumer drops nothing");
+    }
 
     /** Acknowledges a drop; returns false when another drop has followed, which is not acknowledged yet. */
-    boolean noteDrop(long position);
+    default boolean noteDrop(long position) {
+        throw new UnsupportedOperationException("this consumer drops nothing");
+    }
 
     /** The consumer needs no record before this position; Long.MAX_VALUE once it is deleted. */
     default long needed() {
