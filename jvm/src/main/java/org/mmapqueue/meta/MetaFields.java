@@ -30,6 +30,18 @@ public record MetaFields(
                 version, capacity, segmentSize, uuidHigh, uuidLow, timestamps, maxEventSize, createdAtMicros, next);
     }
 
+    /** Returns the same facts with another upper half of the UUID. */
+    public MetaFields withUuidHigh(long half) {
+        return new MetaFields(
+                version, capacity, segmentSize, half, uuidLow, timestamps, maxEventSize, createdAtMicros, epoch);
+    }
+
+    /** Returns the same facts with another ring. */
+    public MetaFields withRing(int segments, int size) {
+        return new MetaFields(
+                version, segments, size, uuidHigh, uuidLow, timestamps, maxEventSize, createdAtMicros, epoch);
+    }
+
     /** Returns the same facts with other settings for later records. */
     public MetaFields withSettings(boolean stamps, int maxEvent) {
         return new MetaFields(

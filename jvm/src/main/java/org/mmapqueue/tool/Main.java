@@ -116,12 +116,7 @@ public final class Main {
         boolean inPlace = left.remove("--in-place");
         boolean yes = left.remove("--yes");
         boolean resetClock = left.remove("--reset-clock");
-        int to = left.indexOf("--to");
-        String target = to >= 0 && to + 1 < left.size() ? left.get(to + 1) : null;
-        if (target != null) {
-            left.remove(to + 1);
-            left.remove(to);
-        }
+        String target = option(left, "--to");
         if (left.size() != 1 || left.get(0).startsWith("-") || inPlace == (target != null) || yes && !inPlace) {
             err.print(HELP);
             return USAGE;

@@ -52,11 +52,9 @@ public final class Copier {
                 throw new MmapQueueException("the target " + target + " must not be inside of the queue in " + source);
             }
             Closeable locks = QueueLocks.all(source);
-            try {
+            try (locks) {
                 Verifier.checkTarget(target);
                 return write(storageLike(source), source, target, size, true, progress);
-            } finally {
-                locks.close();
             }
         } catch (IOException e) {
             throw new MmapQueueException("the queue in " + source + " could not be copied to " + target + ": " + e, e);
@@ -83,12 +81,10 @@ public final class Copier {
         }
         try {
             Closeable locks = QueueLocks.all(directory);
-            try {
+            try (locks) {
                 RingSwitch.recover(DiskStorage.INSTANCE, directory);
                 Verifier.check(directory);
                 return resize(storageLike(directory), directory, size, progress);
-            } finally {
-                locks.close();
             }
         } catch (IOException e) {
             throw new MmapQueueException("the queue in " + directory + " could not be resized: " + e, e);
@@ -115,8 +111,7 @@ public final class Copier {
     private static CopyReport write(
             Storage storage, Path source, Path target, RingSize size, boolean withProducers, Progress progress)
             throws IOException {
-        Path meta = source.resolve(MetaPage.FILE_NAME);
-        if (Verifier.isVersion1(Files.exists(meta) ? MetaImage.read(storage, source) : null)) {
+        if (Verifier.isVersion1(MetaImage.readIfThere(storage, source))) {
             throw new MmapQueueException("the queue in " + source + " is of format version 1, which stores no offsets:"
                     + " it can be neither copied nor resized. Nothing was changed. Push its records into a new queue");
         }

@@ -224,9 +224,7 @@ public final class LogWalk {
             epoch(next.epoch());
             offset = next.offset();
             if (slot.header() == null) {
-                RebuiltHeader rebuilt = new RebuiltHeader(slot.id(), epoch, offset, 0);
-                found.headers.add(rebuilt);
-                numbers.whenKnown(rebuilt);
+                add(new RebuiltHeader(slot.id(), epoch, offset, 0));
             } else {
                 anchor(slot.header());
             }
@@ -308,9 +306,12 @@ public final class LogWalk {
                     : new Mismatch(32, "epoch " + entered.header().epoch(), "at least " + epoch);
             found.corrupt(entered.path(), wrong);
         }
-        RebuiltHeader rebuilt = new RebuiltHeader(entered.id(), epoch, first, newest);
-        found.headers.add(rebuilt);
-        numbers.whenKnown(rebuilt);
+        add(new RebuiltHeader(entered.id(), epoch, first, newest));
+    }
+
+    private void add(RebuiltHeader header) {
+        found.headers.add(header);
+        numbers.whenKnown(number -> header.baseIndex = number);
     }
 
     private void anchor(SegmentHeader header) throws IOException {

@@ -2,7 +2,6 @@ package org.mmapqueue.tool.verify;
 
 import java.io.Closeable;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -73,7 +72,7 @@ public final class Survey implements Closeable {
         this.directory = directory;
         this.inventory = new Inventory(storage, directory);
         Path metaFile = directory.resolve(MetaPage.FILE_NAME);
-        MetaImage stored = Files.exists(metaFile) ? MetaImage.read(storage, directory) : null;
+        MetaImage stored = MetaImage.readIfThere(storage, directory);
         Mismatch fault = stored == null ? new Mismatch(0, "no file", "the meta page") : stored.check();
         if (fault == null && inventory.isForeign(stored.fields().uuidLow())) {
             fault = new Mismatch(
@@ -130,6 +129,10 @@ public final class Survey implements Closeable {
         findings.add(Finding.of(Finding.Kind.CORRUPT, file, at, detail));
     }
 
+    void orphaned(Path file, long at, String detail) {
+        findings.add(Finding.of(Finding.Kind.ORPHANED, file, at, detail));
+    }
+
     private boolean isSound(long position) {
         return position >= 0 && position % Long.BYTES == 0;
     }
@@ -170,8 +173,7 @@ public final class Survey implements Closeable {
                 corrupt(file, fault.at(), fault.toString());
                 damagedPages.add(name);
             } else if (page.isDeleted()) {
-                findings.add(Finding.of(
-                        Finding.Kind.ORPHANED, file, ConsumerImage.Word.COMMITTED.at(), "a consumer that was deleted"));
+                orphaned(file, ConsumerImage.Word.COMMITTED.at(), "a consumer that was deleted");
                 continue;
             }
             pages.put(name, page);
@@ -185,7 +187,7 @@ public final class Survey implements Closeable {
 
     private WalkRange range() {
         long size = facts.segmentSize();
-        long highest = highestId();
+        long highest = ids().max().orElse(-1);
         long last = highest;
         long begin = Math.max(0, highest) * size;
         if (!rebuilt) {
@@ -218,19 +220,10 @@ public final class Survey implements Closeable {
     // Whether a segment with a damaged header may be the next one of the log.
     private boolean mayContinue(long id) {
         Inventory.SegmentFile file = inventory.segments.get(geometry.slotOf(id));
-        return file != null && file.header() == null && !file.isEmpty() && file.slot() == geometry.slotOf(id);
+        return file != null && file.header() == null && !file.isEmpty();
     }
 
-    /** The highest id of the segments that may be part of the log. */
-    private long highestId() {
-        return ids().max().orElse(-1);
-    }
-
-    private long lowestId() {
-        return ids().min().orElse(0);
-    }
-
-    // The ids in valid headers. An id with positions beyond 64 bits is damage.
+    // The ids of the segments that may be part of the log. An id with positions beyond 64 bits is damage.
     private LongStream ids() {
         return inventory.segments.values().stream()
                 .filter(each -> each.header() != null
@@ -271,7 +264,7 @@ public final class Survey implements Closeable {
         first = Math.max(first, oldest);
         if (last - first > inventory.segments.size() + MOST_MISSING) {
             // This many files are never missing: the cursors are wrong.
-            first = Math.max(first, lowestId());
+            first = Math.max(first, ids().min().orElse(0));
             first = Math.max(first, last - inventory.segments.size() - MOST_MISSING);
         }
         while (first < most && !isThere(first)) {
