@@ -209,19 +209,9 @@ public record Settings(
             throw new ConfigException("timestamps", "true", "false in format version 1, which stores none");
         }
         Retention retention = new Retention(config.number(ConfigKey.RETAIN_MS), config.number(ConfigKey.RETAIN_BYTES));
-        if (retention.millis > 0 && !timestamps) {
-            throw new ConfigException(
-                    "retain_ms",
-                    Long.toString(retention.millis),
-                    "0, or timestamps = true: without them the age of a record is unknown");
-        }
+        checkAge(ConfigKey.RETAIN_MS, retention.millis, timestamps);
         long maxAgeMillis = config.number(ConfigKey.MAX_AGE);
-        if (maxAgeMillis > 0 && !timestamps) {
-            throw new ConfigException(
-                    "max_age",
-                    Long.toString(maxAgeMillis),
-                    "0, or timestamps = true: without them the age of a record is not known");
-        }
+        checkAge(ConfigKey.MAX_AGE, maxAgeMillis, timestamps);
         if (!format.hasSegmentHeaders() && config.text(ConfigKey.ON_DAMAGE).equals("skip")) {
             throw new ConfigException(
                     "on_damage", "skip", "error in format version 1, which has no checksums to find damage by");
@@ -258,6 +248,15 @@ public record Settings(
                 WaitStrategy.valueOf(config.text(ConfigKey.WAIT_STRATEGY).toUpperCase(Locale.ROOT)),
                 config.text(ConfigKey.FILE_MODE),
                 Archiving.of(config, format));
+    }
+
+    private static void checkAge(ConfigKey key, long millis, boolean timestamps) {
+        if (millis > 0 && !timestamps) {
+            throw new ConfigException(
+                    key.keyName(),
+                    Long.toString(millis),
+                    "0, or timestamps = true: without them the age of a record is not known");
+        }
     }
 
     private static void checkSame(ConfigValues config, ConfigKey key, long found) {

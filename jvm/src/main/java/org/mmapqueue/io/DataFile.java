@@ -46,7 +46,4 @@ public interface DataFile extends Closeable {
 
     /** Fsyncs all stores into a part of a mapping of this file. */
     void force(MappedByteBuffer mapping, int from, int length) throws IOException;
-
-    @Override
-    void close() throws IOException;
 }

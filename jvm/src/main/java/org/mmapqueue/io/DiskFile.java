@@ -24,7 +24,7 @@ import java.util.Set;
  */
 final class DiskFile implements DataFile {
     private static final ByteBuffer ZEROS =
-            ByteBuffer.allocateDirect(FillBlock.MOST).asReadOnlyBuffer();
+            ByteBuffer.allocateDirect(Storage.LARGEST_BLOCK).asReadOnlyBuffer();
 
     private final Path path;
     private final boolean writable;

@@ -15,10 +15,9 @@ final class Evictor {
     private final boolean writable;
     private final SlotTable slots;
     private final Unmapper unmapper;
-    private final Scopes scopes;
     private final ReentrantLock lock;
     private final Condition changed;
-    private EvictionPolicy evictionPolicy;
+    private final EvictionPolicy evictionPolicy;
 
     /**
      * Makes an evictor.
@@ -36,15 +35,9 @@ final class Evictor {
         this.writable = writable;
         this.slots = slots;
         this.unmapper = unmapper;
-        this.scopes = scopes;
         this.lock = lock;
         this.changed = changed;
-        limitChanged();
-    }
-
-    /** Notes that the limit of the table was raised. */
-    void limitChanged() {
-        evictionPolicy = new EvictionPolicy(slots.max(), slots::keyOf, scopes);
+        this.evictionPolicy = new EvictionPolicy(slots, scopes);
     }
 
     /** Maps a slot that has a file; evicts others first when the limit is reached. */

@@ -238,7 +238,6 @@ public final class Swapper implements SegmentSyncer, Closeable {
         try {
             if (segments > slots.max()) {
                 slots.raiseMax(segments);
-                evictor.limitChanged();
                 changed.signalAll();
             }
         } finally {

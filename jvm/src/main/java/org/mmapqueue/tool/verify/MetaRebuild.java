@@ -11,6 +11,7 @@ import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ConsumerImage;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaImage;
+import org.mmapqueue.meta.MetaImage.Word;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.meta.PageIdentity;
 import org.mmapqueue.segment.Format;
@@ -219,7 +220,7 @@ final class MetaRebuild {
 
     // Takes cursors as hints: the walk finds the log end, and moves consumers to the ends of records.
     private void cursors(MetaImage image, boolean live, int size, long highest) {
-        for (MetaImage.Word word : MetaImage.Word.values()) {
+        for (Word word : Word.values()) {
             long position = -1;
             if (live) {
                 position = stored.get(word);
@@ -227,7 +228,7 @@ final class MetaRebuild {
                 position = stored.inTable(word, size);
             }
             boolean sound = position >= 0 && position % Long.BYTES == 0 && position <= (highest + 1) * size;
-            image.put(word, sound && word != MetaImage.Word.DROPPED_FIRST ? position : 0, size);
+            image.put(word, sound && word != Word.DROPPED_FIRST ? position : 0, size);
         }
     }
 }

@@ -14,6 +14,7 @@ import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ConsumerImage;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaImage;
+import org.mmapqueue.meta.MetaImage.Word;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
@@ -94,9 +95,9 @@ public final class Survey implements Closeable {
         clean = meta.clean() && !rebuilt;
         readPages(storage);
         producers = new ProducerPages(storage, this);
-        endIsKnown = clean && isSound(writing()) && isMirrored(MetaImage.Word.WRITING);
-        watermark = new Probe(meta.get(MetaImage.Word.WATERMARK));
-        long held = meta.get(MetaImage.Word.HELD_FROM);
+        endIsKnown = clean && isSound(writing()) && isMirrored(Word.WRITING);
+        watermark = new Probe(meta.get(Word.WATERMARK));
+        long held = meta.get(Word.HELD_FROM);
         heldFrom = probes.isEmpty() && held > reclaimed() ? new Probe(held) : null;
         CursorCheck cursors = new CursorCheck(this, metaFile);
         cursors.checkOrder();
@@ -117,7 +118,7 @@ public final class Survey implements Closeable {
     }
 
     long writing() {
-        return meta.get(MetaImage.Word.WRITING);
+        return meta.get(Word.WRITING);
     }
 
     /** Whether the next open has nothing to recover. */
@@ -139,18 +140,18 @@ public final class Survey implements Closeable {
 
     /** The reclaimed position; 0 if the stored one is impossible. */
     long reclaimed() {
-        return isReclaimedSound() ? meta.get(MetaImage.Word.RECLAIMED) : 0;
+        return isReclaimedSound() ? meta.get(Word.RECLAIMED) : 0;
     }
 
     // Whether the reclaimed position is possible. Writing may trail the published records by one.
     boolean isReclaimedSound() {
-        long reclaimed = meta.get(MetaImage.Word.RECLAIMED);
+        long reclaimed = meta.get(Word.RECLAIMED);
         return reclaimed >= 0
                 && reclaimed % facts.segmentSize() == 0
                 && (rebuilt || reclaimed - facts.segmentSize() <= writing());
     }
 
-    boolean isMirrored(MetaImage.Word word) {
+    boolean isMirrored(Word word) {
         return meta.inTable(word, facts.segmentSize()) == meta.get(word);
     }
 
@@ -158,9 +159,7 @@ public final class Survey implements Closeable {
 
     private void readPages(Storage storage) throws IOException {
         if (meta.hasDefault()) {
-            probes.put(
-                    Inventory.DEFAULT,
-                    new Probe(Math.max(meta.get(MetaImage.Word.COMMITTED), meta.get(MetaImage.Word.DROPPED))));
+            probes.put(Inventory.DEFAULT, new Probe(Math.max(meta.get(Word.COMMITTED), meta.get(Word.DROPPED))));
         }
         for (String name : inventory.consumers) {
             Path file = inventory.page(name);
@@ -239,7 +238,7 @@ public final class Survey implements Closeable {
                 .mapToLong(each -> each.getValue().position)
                 .filter(each -> each >= 0)
                 .min()
-                .orElse(Math.max(meta.get(MetaImage.Word.HELD_FROM), reclaimed()));
+                .orElse(Math.max(meta.get(Word.HELD_FROM), reclaimed()));
     }
 
     // As in recovery: a consumer before the reclaimed position was being created or moved back, and does not count.
@@ -249,7 +248,7 @@ public final class Survey implements Closeable {
 
     // The first segment that is known to be durable.
     private long firstIntact() {
-        long intact = meta.get(MetaImage.Word.INTACT);
+        long intact = meta.get(Word.INTACT);
         long size = facts.segmentSize();
         return isSound(intact) && intact <= writing() ? (intact + size - 1) / size : 0;
     }
