@@ -120,12 +120,8 @@ public final class Flusher implements Closeable {
         while (state.failure() != null || !done.getAsBoolean()) {
             StackRoom.ensure();
             state.check();
-            group.run(this::syncRecords);
+            group.run(() -> locked(syncer::syncRecords));
         }
-    }
-
-    private void syncRecords() {
-        locked(syncer::syncRecords);
     }
 
     /**

@@ -216,9 +216,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
         return preallocator.discard(number, firstNeeded);
     }
 
-    /**
-     * Makes new and deleted segment files durable. After a failure no later fsync can be trusted.
-     */
+    /** Makes new and deleted segment files durable. After a failure no later fsync can be trusted. */
     public void syncEntries() throws IOException {
         syncer.syncEntries();
     }
