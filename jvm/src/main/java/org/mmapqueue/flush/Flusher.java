@@ -77,7 +77,6 @@ public final class Flusher implements Closeable {
         this.thread.setDaemon(true);
     }
 
-    /** Starts the thread. */
     public void start() {
         thread.start();
     }
@@ -342,7 +341,6 @@ public final class Flusher implements Closeable {
     /** A step that may fsync. */
     @FunctionalInterface
     public interface Syncing {
-        /** Runs the step. */
         void run() throws IOException;
     }
 

@@ -12,7 +12,6 @@ import java.nio.file.Path;
  */
 public interface DataFile extends Closeable {
 
-    /** The path of the file. */
     Path path();
 
     /** Its length in bytes. */

@@ -30,7 +30,6 @@ public final class Mapping {
         return MAPPER.map(channel, mode, size);
     }
 
-    /** The mapped bytes. */
     public MappedByteBuffer bytes() {
         return bytes;
     }

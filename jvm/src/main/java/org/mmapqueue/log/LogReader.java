@@ -58,7 +58,6 @@ public abstract class LogReader {
         offset = to;
     }
 
-    /** The swapper of the segments. */
     public final Swapper swapper() {
         return swapper;
     }
@@ -67,7 +66,6 @@ public abstract class LogReader {
         return geometry;
     }
 
-    /** Bytes of a segment. */
     public final int segmentSize() {
         return segmentSize;
     }

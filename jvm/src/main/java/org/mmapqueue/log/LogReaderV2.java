@@ -337,7 +337,6 @@ public final class LogReaderV2 extends LogReader {
         return epoch;
     }
 
-    /** The lower half of the queue's UUID. */
     long uuidLow() {
         return fields.uuidLow();
     }

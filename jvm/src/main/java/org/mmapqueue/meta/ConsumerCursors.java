@@ -11,13 +11,11 @@ public interface ConsumerCursors {
     /** Everything before this position is acked. */
     long committed();
 
-    /** Moves the committed position. */
     void committed(long position);
 
     /** Everything before this position has been popped. */
     long reading();
 
-    /** Moves the reading position. */
     void reading(long position);
 
     /** Everything before this position was dropped because the consumer lagged too far; 0 for none. */

@@ -24,13 +24,11 @@ public record MetaFields(
         long createdAtMicros,
         long epoch) {
 
-    /** Returns the same facts with another epoch. */
     public MetaFields withEpoch(long next) {
         return new MetaFields(
                 version, capacity, segmentSize, uuidHigh, uuidLow, timestamps, maxEventSize, createdAtMicros, next);
     }
 
-    /** Returns the same facts with another upper half of the UUID. */
     public MetaFields withUuidHigh(long half) {
         return new MetaFields(
                 version, capacity, segmentSize, half, uuidLow, timestamps, maxEventSize, createdAtMicros, epoch);

@@ -19,7 +19,7 @@ import org.mmapqueue.io.Storage;
 public final class MetaImage {
     /** Bytes of the file in version 1; Satellite truncates a page of version 2 to this length. */
     public static final int TABLE_LENGTH = MetaDescriptor.V1_LENGTH;
-    /** Bytes of the file. */
+
     public static final int LENGTH = MetaDescriptor.LENGTH;
 
     /** Segments are as large as one or several pages. */
@@ -37,7 +37,6 @@ public final class MetaImage {
         this.fileLength = fileLength;
     }
 
-    /** A word of the page. */
     public enum Word {
         /** The log end: the end of the last published record. */
         WRITING(MetaDescriptor.WRITING, MetaDescriptor.TABLE_WRITING),
@@ -79,7 +78,6 @@ public final class MetaImage {
         }
     }
 
-    /** Reads the file. */
     public static MetaImage read(Storage storage, Path directory) throws IOException {
         try (DataFile file = storage.open(directory.resolve(MetaPage.FILE_NAME), Storage.Mode.READ)) {
             return read(file);
@@ -106,7 +104,6 @@ public final class MetaImage {
         return image;
     }
 
-    /** The file's length. */
     public long fileLength() {
         return fileLength;
     }
@@ -222,7 +219,6 @@ public final class MetaImage {
         return (int) crc.getValue();
     }
 
-    /** Returns a cursor. */
     public long get(Word word) {
         return bytes.getLong(word.at);
     }
@@ -272,12 +268,10 @@ public final class MetaImage {
         return crc.getValue();
     }
 
-    /** Whether the default consumer exists. */
     public boolean hasDefault() {
         return bytes.getLong(MetaDescriptor.DEFAULT_DELETED) != MetaDescriptor.DELETED;
     }
 
-    /** Sets whether the default consumer exists. */
     public void hasDefault(boolean there) {
         bytes.putLong(MetaDescriptor.DEFAULT_DELETED, there ? 0 : MetaDescriptor.DELETED);
     }

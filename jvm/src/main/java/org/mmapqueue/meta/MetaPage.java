@@ -31,13 +31,11 @@ public interface MetaPage extends ConsumerCursors, Closeable {
     /** The recovery point: everything before this position is durable. */
     long watermark();
 
-    /** Moves the recovery point. */
     void watermark(long position);
 
     /** The writer may overwrite everything before this position at any time. */
     long reclaimed();
 
-    /** Moves the reclaimed position. */
     void reclaimed(long position);
 
     /**
@@ -81,12 +79,10 @@ public interface MetaPage extends ConsumerCursors, Closeable {
         throw new UnsupportedOperationException("version 1 always has a consumer");
     }
 
-    /** Whether the default consumer exists. */
     default boolean hasDefault() {
         return true;
     }
 
-    /** Sets whether the default consumer exists. */
     default void hasDefault(boolean exists) {
         throw new UnsupportedOperationException("version 1 has the default consumer alone");
     }
@@ -106,7 +102,6 @@ public interface MetaPage extends ConsumerCursors, Closeable {
         return retainMillis() > 0 || retainBytes() > 0;
     }
 
-    /** Sets the retention. */
     default void retain(long millis, long bytes) {}
 
     /** Refreshes the readable table from the live cursors. */

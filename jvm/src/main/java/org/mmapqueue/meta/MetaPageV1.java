@@ -37,7 +37,6 @@ public final class MetaPageV1 implements MetaPage {
         this.reading = load(MetaDescriptor.TABLE_READING);
     }
 
-    /** Creates the page of a new, empty queue. */
     public static void create(Storage storage, Path directory, int capacity) throws IOException {
         ByteBuffer image = ByteBuffer.allocate(MetaDescriptor.V1_LENGTH).order(ByteOrder.LITTLE_ENDIAN);
         image.putLong(MetaDescriptor.VERSION, 1);

@@ -22,7 +22,6 @@ public record Geometry(Format format, int segmentSize, int capacity) {
         return segmentSize - dataStart();
     }
 
-    /** The ring slot of a segment. */
     public int slotOf(long id) {
         return (int) (id % capacity);
     }
@@ -74,11 +73,9 @@ public record Geometry(Format format, int segmentSize, int capacity) {
         return 1 + maxEventSize / segmentSize;
     }
 
-    /** The file name of a segment. */
     public String fileName(long id) {
         return slotOf(id) + FILE_SUFFIX;
     }
 
-    /** The suffix of the file names. */
     public static final String FILE_SUFFIX = "_segment.dat";
 }

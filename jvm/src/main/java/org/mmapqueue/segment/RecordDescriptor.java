@@ -28,7 +28,7 @@ package org.mmapqueue.segment;
 public final class RecordDescriptor {
     /** Bytes of the header; records start at multiples of it. */
     public static final int HEADER = 8;
-    /** Bits of the length. */
+
     private static final int LENGTH_BITS = 27;
     /** The largest payload in bytes. */
     public static final int MAX_LENGTH = (1 << LENGTH_BITS) - 1;
@@ -40,12 +40,11 @@ public final class RecordDescriptor {
     public static final int TIMESTAMPED = 1 << 29;
     /** Flag: the rest of the segment is unused. */
     public static final int PAD = 1 << 30;
-    /** Flag: reserved. */
+
     public static final int RESERVED = 1 << 31;
 
     private RecordDescriptor() {}
 
-    /** The header word. */
     public static long header(int lengthAndFlags, int checksum) {
         return (long) checksum << 32 | lengthAndFlags & 0xFFFF_FFFFL;
     }

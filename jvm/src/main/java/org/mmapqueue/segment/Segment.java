@@ -23,7 +23,6 @@ public final class Segment {
         this.bytes = mapping;
     }
 
-    /** The segment's id. */
     public long id() {
         return id;
     }
@@ -60,7 +59,6 @@ public final class Segment {
         }
     }
 
-    /** Copies bytes into the segment. */
     public void put(int offset, byte[] source, int from, int length) {
         bytes.put(offset, source, from, length);
     }
@@ -70,7 +68,6 @@ public final class Segment {
         bytes.put(offset, source, from, length);
     }
 
-    /** Copies bytes out of the segment. */
     public void get(int offset, byte[] target, int to, int length) {
         bytes.get(offset, target, to, length);
     }

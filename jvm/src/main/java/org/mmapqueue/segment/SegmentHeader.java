@@ -17,7 +17,6 @@ import org.mmapqueue.io.Mismatch;
  * @param firstRecord the byte at which the first record starts; 0 when none starts in the segment
  */
 public record SegmentHeader(long uuidLow, long id, long epoch, long baseIndex, long baseTimestamp, int firstRecord) {
-    /** Bytes of a header. */
     public static final int LENGTH = SegmentDescriptor.LENGTH;
 
     private static final int VERSION_2 = 2;
@@ -83,7 +82,6 @@ public record SegmentHeader(long uuidLow, long id, long epoch, long baseIndex, l
         return Mapped.isZero(bytes, 0, LENGTH);
     }
 
-    /** The header as it is stored. */
     public ByteBuffer encode() {
         ByteBuffer bytes = ByteBuffer.allocate(LENGTH).order(ByteOrder.LITTLE_ENDIAN);
         bytes.putLong(SegmentDescriptor.MAGIC, SegmentDescriptor.MAGIC_VALUE);

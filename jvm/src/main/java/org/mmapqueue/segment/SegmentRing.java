@@ -17,7 +17,6 @@ public final class SegmentRing {
     private final Geometry geometry;
     private final FillBlocks blocks;
 
-    /** The ring in a directory. */
     public SegmentRing(Storage storage, Path directory, Geometry geometry) {
         this.storage = storage;
         this.directory = directory;
@@ -25,7 +24,6 @@ public final class SegmentRing {
         this.blocks = new FillBlocks(Math.min(storage.blockSize(geometry.segmentSize()), geometry.segmentSize()));
     }
 
-    /** The ring's arithmetic. */
     public Geometry geometry() {
         return geometry;
     }
@@ -35,7 +33,6 @@ public final class SegmentRing {
         return blocks;
     }
 
-    /** The path of a segment's file. */
     public Path path(long id) {
         return directory.resolve(geometry.fileName(id));
     }

@@ -65,7 +65,6 @@ final class SlotTable {
         return slot == null ? add(id) : slot;
     }
 
-    /** Adds the slot of a segment. */
     Slot add(long id) {
         Slot slot = new Slot(keyOf(id), ring.slotFile(id));
         slots.put(slot.key, slot);
@@ -104,7 +103,6 @@ final class SlotTable {
         return max;
     }
 
-    /** Raises the limit. */
     void raiseMax(int segments) {
         max = segments;
         noteLimit();
@@ -172,7 +170,6 @@ final class SlotTable {
         }
     }
 
-    /** Releases a pin. */
     void unpin(Slot slot) {
         slot.pins--;
         if (slot.pins == 0) {

@@ -121,12 +121,10 @@ public final class Swapper implements SegmentSyncer, Closeable {
         unmapper.sweep();
     }
 
-    /** The file of a segment. */
     public Path path(long id) {
         return ring.path(id);
     }
 
-    /** The files of the ring. */
     public SegmentRing ring() {
         return ring;
     }

@@ -77,7 +77,6 @@ final class RingWriter implements Closeable {
         return geometry.position(firstId, 0);
     }
 
-    /** Whether a segment was begun. */
     boolean hasSegment() {
         return id >= firstId;
     }

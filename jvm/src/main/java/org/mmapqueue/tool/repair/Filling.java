@@ -15,7 +15,6 @@ import org.mmapqueue.tool.scan.Hole;
  * and consumers their positions.
  */
 final class Filling {
-    /** A word to be stored. */
     record Word(long id, int offset, long value) {}
 
     /** The byte at which the first record of a segment starts, and the record's offset; 0 for none. */
@@ -35,7 +34,6 @@ final class Filling {
         this.checksum = checksum;
     }
 
-    /** Computes the tombstones. */
     void run() {
         if (hole.from == geometry.dataStart()) {
             firsts.put(hole.fromId, new First(hole.from, hole.first));

@@ -16,7 +16,6 @@ import java.util.Locale;
 public record Finding(
         Kind kind, String file, long position, String detail, long firstLost, long lastLost, boolean exact) {
 
-    /** The kind of a finding. */
     public enum Kind {
         /** An unclean shutdown, which the next open recovers. No damage. */
         TORN,

@@ -56,7 +56,6 @@ public final class LogWalk {
         this.numbers = new Numbering(0, geometry, found);
     }
 
-    /** Walks the log. */
     public WalkResult run() throws IOException {
         boolean more = !isEmpty();
         if (more) {

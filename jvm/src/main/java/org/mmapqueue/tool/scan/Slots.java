@@ -34,7 +34,6 @@ public final class Slots implements Closeable {
         return geometry;
     }
 
-    /** The file of a segment. */
     public Slot get(long id) throws IOException {
         for (Slot each : open) {
             if (each.id() == id) {

@@ -55,7 +55,6 @@ public final class InFlightCheck {
         return records;
     }
 
-    /** Reads a whole file. */
     static ByteBuffer read(Storage storage, Path path) throws IOException {
         try (DataFile file = storage.open(path, Storage.Mode.READ)) {
             ByteBuffer bytes = ByteBuffer.allocate((int) file.size()).order(ByteOrder.LITTLE_ENDIAN);

@@ -29,7 +29,6 @@ public final class ProducerPages {
         }
     }
 
-    /** The files of damaged pages. */
     public List<Path> damaged() {
         return damaged;
     }

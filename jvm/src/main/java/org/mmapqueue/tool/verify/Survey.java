@@ -62,13 +62,11 @@ public final class Survey implements Closeable {
     public final Probe heldFrom;
 
     public final Slots slots;
-    /** The result of the walk. */
     public final WalkResult walk;
 
     private final boolean clean;
     final boolean endIsKnown;
 
-    /** Reads the directory. */
     public Survey(Storage storage, Path directory, Progress progress) throws IOException {
         this.directory = directory;
         this.inventory = new Inventory(storage, directory);
