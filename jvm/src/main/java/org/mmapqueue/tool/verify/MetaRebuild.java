@@ -13,7 +13,7 @@ import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.meta.MetaImage.Word;
 import org.mmapqueue.meta.MetaPage;
-import org.mmapqueue.meta.PageIdentity;
+import org.mmapqueue.meta.PageHeader;
 import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.RecordDescriptor;
@@ -151,7 +151,7 @@ final class MetaRebuild {
             }
         }
         for (Path page : inventory.producers) {
-            OptionalLong high = PageIdentity.uuidHigh(storage, page, facts.uuidLow());
+            OptionalLong high = PageHeader.uuidHigh(storage, page, facts.uuidLow());
             if (high.isPresent()) {
                 return facts.withUuidHigh(high.getAsLong());
             }
