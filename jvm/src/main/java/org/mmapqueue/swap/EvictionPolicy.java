@@ -7,14 +7,7 @@ import java.util.function.LongPredicate;
  * read scope [reading − max, reading − 1] of each reader, upwards; then the written scope [writing − max, writing − 1],
  * downwards. The segments that the writer and the readers use are left out. Immutable.
  */
-final class EvictionPolicy {
-    private final SlotTable slots;
-    private final Scopes scopes;
-
-    EvictionPolicy(SlotTable slots, Scopes scopes) {
-        this.slots = slots;
-        this.scopes = scopes;
-    }
+record EvictionPolicy(SlotTable slots, Scopes scopes) {
 
     /** Number of segments that may be mapped after an eviction, before the next one. */
     int wantedFree() {

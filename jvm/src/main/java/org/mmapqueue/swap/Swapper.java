@@ -54,8 +54,8 @@ public final class Swapper implements SegmentSyncer, Closeable {
         this.writable = writable;
         this.slots = new SlotTable(ring, !writable, max, changed, unmapper);
         this.syncer = new SlotSyncer(ring, slots, lock, changed);
-        this.evictor = new Evictor(writable, slots, unmapper, scopes, lock, changed);
-        this.preallocator = new Preallocator(ring, writable, slots, syncer, unmapper, lock, changed);
+        this.evictor = new Evictor(writable, slots, unmapper, new EvictionPolicy(slots, scopes), lock, changed);
+        this.preallocator = new Preallocator(ring, writable, slots, syncer, unmapper, new FilledFiles(), lock, changed);
     }
 
     /**

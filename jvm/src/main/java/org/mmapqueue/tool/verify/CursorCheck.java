@@ -6,14 +6,7 @@ import org.mmapqueue.meta.MetaImage.Word;
 import org.mmapqueue.tool.scan.Probe;
 
 /** Checks the cursors of the meta page and of consumers, against each other and against the log. Not thread-safe. */
-final class CursorCheck {
-    private final Survey survey;
-    private final Path metaFile;
-
-    CursorCheck(Survey survey, Path metaFile) {
-        this.survey = survey;
-        this.metaFile = metaFile;
-    }
+record CursorCheck(Survey survey, Path metaFile) {
 
     /** Checks the order of the cursors, before the walk. */
     void checkOrder() {

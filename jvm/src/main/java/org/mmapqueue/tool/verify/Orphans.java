@@ -6,12 +6,7 @@ import java.util.TreeMap;
 import org.mmapqueue.segment.SegmentHeader;
 
 /** Reports files that no queue uses. */
-final class Orphans {
-    private final Survey survey;
-
-    Orphans(Survey survey) {
-        this.survey = survey;
-    }
+record Orphans(Survey survey) {
 
     void run() {
         Map<String, String> odd = new TreeMap<>();
