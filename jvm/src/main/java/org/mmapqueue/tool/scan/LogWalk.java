@@ -46,7 +46,7 @@ public final class LogWalk {
         this.range = range;
         this.geometry = slots.geometry();
         this.scan = new RecordScan(slots, range.facts());
-        this.resync = new Resync(slots, range, scan);
+        this.resync = new Resync(slots, range, geometry, scan);
         this.probes = new Probes(probes);
         this.progress = progress;
         this.knownEnd = range.end();
