@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.IntSupplier;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.StackRoom;
@@ -261,29 +262,23 @@ public final class Swapper implements SegmentSyncer, Closeable {
 
     /** Number of mapped segments that hold, or have held, records. */
     public int live() {
-        StackRoom.lock(lock);
-        try {
-            return slots.live();
-        } finally {
-            lock.unlock();
-        }
+        return figure(slots::live);
     }
 
     /** Number of all mapped segments, including preallocated ones. */
     public int mapped() {
-        StackRoom.lock(lock);
-        try {
-            return slots.mapped();
-        } finally {
-            lock.unlock();
-        }
+        return figure(slots::mapped);
     }
 
     /** The highest number of segments that were mapped at once since the queue was opened. */
     public int peak() {
+        return figure(slots::peak);
+    }
+
+    private int figure(IntSupplier ofSlots) {
         StackRoom.lock(lock);
         try {
-            return slots.peak();
+            return ofSlots.getAsInt();
         } finally {
             lock.unlock();
         }
