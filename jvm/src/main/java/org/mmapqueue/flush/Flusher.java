@@ -54,7 +54,6 @@ public final class Flusher implements Closeable {
     /**
      * A flusher that is not running yet.
      *
-     * @param name the thread's name
      * @param blocks chooses the block size of new files by the amount of each fsync
      * @param consumers returns the cursors of all consumers that exist at the call, and of what is retained without a
      *     consumer
@@ -207,11 +206,7 @@ public final class Flusher implements Closeable {
         }
     }
 
-    /**
-     * Poisons the writer: each later push and flush throws PoisonedException. The first cause stays.
-     *
-     * @param cause the failure
-     */
+    /** Poisons the writer: each later push and flush throws PoisonedException. The first cause stays. */
     public void poison(Throwable cause) {
         state.poison(cause);
     }

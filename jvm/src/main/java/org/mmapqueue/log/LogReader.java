@@ -132,7 +132,6 @@ public abstract class LogReader {
     /**
      * Copies the payload of the record that {@link #next} has found, and verifies its checksum.
      *
-     * @param target gets the payload
      * @param start index in the target of the first byte
      */
     public abstract void read(byte[] target, int start) throws IOException;

@@ -32,7 +32,6 @@ public final class LogReaderV2 extends LogReader {
     /**
      * A reader at position 0.
      *
-     * @param fields the queue's fixed facts
      * @param published everything before this position is published; Long.MAX_VALUE when the log end is to be found
      */
     public LogReaderV2(Swapper swapper, Geometry geometry, MetaFields fields, LongSupplier published) {

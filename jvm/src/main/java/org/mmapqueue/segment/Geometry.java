@@ -6,7 +6,6 @@ package org.mmapqueue.segment;
  * <p>A position that is a multiple of the size is the end of the segment before it: the next segment may not exist yet.
  * {@link #segmentOfEnd} and {@link #offsetOfEnd} read a position in this sense.
  *
- * @param format the format of the directory
  * @param segmentSize bytes of each segment
  * @param capacity segments in the ring
  */

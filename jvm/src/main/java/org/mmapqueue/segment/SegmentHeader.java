@@ -10,7 +10,6 @@ import org.mmapqueue.io.Mismatch;
  * The header of a segment of version 2 as a value, for code that reads files without mapping them.
  *
  * @param uuidLow the queue's UUID, lower half
- * @param id the segment's id
  * @param epoch in which the header was written
  * @param baseIndex the offset of the first record that starts in the segment, or of the next record if none does
  * @param baseTimestamp lower bound of the timestamps of records that start in the segment, in µs since 1970

@@ -30,7 +30,6 @@ final class SlotTable {
      * @param byId whether slots are by segment id, instead of by ring slot
      * @param max the most segments that may be mapped at once
      * @param changed signalled when a slot's {@code filling} has ended or its last pin was released
-     * @param unmapper unmaps released mappings
      */
     SlotTable(SegmentRing ring, boolean byId, int max, Condition changed, Unmapper unmapper) {
         this.ring = ring;

@@ -33,7 +33,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
     private final SegmentRing ring;
     private final boolean writable;
     private final ReentrantLock lock = new ReentrantLock();
-    /** A slot was filled or lost its last pin, or a mapping was unmapped. */
+    /** A slot was filled, fsynced in part or lost its last pin, or a mapping was unmapped. */
     private final Condition changed = lock.newCondition();
 
     private final Unmapper unmapper = new Unmapper(lock, changed);
@@ -45,10 +45,8 @@ public final class Swapper implements SegmentSyncer, Closeable {
     /**
      * A swapper with nothing mapped.
      *
-     * @param ring the segment files
      * @param max the most segments that may be mapped at once, at least 4
      * @param writable whether segments are mapped to be written
-     * @param scopes the segments of writer and readers
      */
     public Swapper(SegmentRing ring, int max, boolean writable, Scopes scopes) {
         this.ring = ring;

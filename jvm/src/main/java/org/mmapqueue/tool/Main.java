@@ -55,11 +55,7 @@ public final class Main {
         this.console = console;
     }
 
-    /**
-     * Runs a command, and ends the process with its exit status.
-     *
-     * @param arguments the command line
-     */
+    /** Runs a command, and ends the process with its exit status. */
     public static void main(String[] arguments) {
         PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
         PrintStream err = new PrintStream(System.err, true, StandardCharsets.UTF_8);
@@ -69,7 +65,6 @@ public final class Main {
     /**
      * Runs a command without a terminal: it does not ask for confirmation, and shows no progress.
      *
-     * @param arguments the command line
      * @param out receives the report
      * @param err receives errors
      * @return the exit status

@@ -33,7 +33,6 @@ public final class Repairer {
     /**
      * Makes a repaired copy of a queue. The queue itself is not changed.
      *
-     * @param directory the queue's directory
      * @param target the directory of the copy; it must be empty or not exist
      * @param resetClock whether to set timestamps that are ahead of this machine's clock to now, in the copy
      * @param progress receives the progress of reading, in bytes of segments
@@ -58,7 +57,6 @@ public final class Repairer {
     /**
      * Repairs a queue in place. Overwritten bytes are lost.
      *
-     * @param directory the queue's directory
      * @param resetClock whether to set timestamps that are ahead of this machine's clock to now
      * @param progress receives the progress of reading, in bytes of segments
      * @return the report: changes and lost records

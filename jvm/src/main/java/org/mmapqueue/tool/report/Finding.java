@@ -5,7 +5,6 @@ import java.util.Locale;
 /**
  * An irregularity in a queue directory. Immutable.
  *
- * @param kind the kind
  * @param file the path of the file
  * @param position the position in the file, in bytes
  * @param detail the value found there, and the expected one

@@ -30,9 +30,7 @@ public final class Verifier {
     /**
      * Verifies a directory that no process writes.
      *
-     * @param directory the queue's directory
      * @param progress receives the progress, in bytes of segments
-     * @return the report
      * @throws org.mmapqueue.errors.LockedException when a process writes the queue; carries the process's pid
      * @throws MmapQueueException when the directory has no queue, or it cannot be read
      */
