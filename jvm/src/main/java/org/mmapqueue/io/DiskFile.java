@@ -45,15 +45,12 @@ final class DiskFile implements DataFile {
                     StandardOpenOption.CREATE_NEW,
                     LinkOption.NOFOLLOW_LINKS);
             FileChannel made = FileChannel.open(path, options, fileMode.ofNewFile());
-            boolean done = false;
             try {
                 fileMode.setOnFile(path);
-                done = true;
                 return made;
-            } finally {
-                if (!done) {
-                    made.close();
-                }
+            } catch (IOException | RuntimeException | Error e) {
+                made.close();
+                throw e;
             }
         } catch (FileAlreadyExistsException e) {
             return openChannel(); // keeps the permissions of an existing file

@@ -72,14 +72,11 @@ final class SlotSyncer {
     /** As {@link Swapper#syncEntries}. */
     void syncEntries() throws IOException {
         newFiles = false;
-        boolean done = false;
         try {
             ring.syncEntries();
-            done = true;
-        } finally {
-            if (!done) {
-                newFiles = true;
-            }
+        } catch (IOException | RuntimeException | Error e) {
+            newFiles = true;
+            throw e;
         }
     }
 

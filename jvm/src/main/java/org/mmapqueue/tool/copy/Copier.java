@@ -88,15 +88,12 @@ public final class Copier {
     /** Resizes a queue that the caller has locked. */
     static CopyReport resize(Storage storage, Path directory, RingSize size, Progress progress) throws IOException {
         Path copy = RingSwitch.copyOf(directory);
-        boolean isWritten = false;
         CopyReport report;
         try {
             report = write(storage, directory, copy, size, false, progress);
-            isWritten = true;
-        } finally {
-            if (!isWritten) {
-                RingSwitch.recover(storage, directory);
-            }
+        } catch (IOException | RuntimeException | Error e) {
+            RingSwitch.recover(storage, directory);
+            throw e;
         }
         RingSwitch.run(storage, directory);
         return report.at(directory);

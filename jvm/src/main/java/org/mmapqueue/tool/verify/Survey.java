@@ -100,14 +100,11 @@ public final class Survey implements Closeable {
         CursorCheck cursors = new CursorCheck(this, metaFile);
         cursors.checkOrder();
         slots = new Slots(storage, directory, geometry, facts.uuidLow());
-        boolean done = false;
         try {
             walk = new LogWalk(slots, range(), sorted(), progress).run();
-            done = true;
-        } finally {
-            if (!done) {
-                slots.close();
-            }
+        } catch (IOException | RuntimeException | Error e) {
+            slots.close();
+            throw e;
         }
         findings.addAll(walk.findings);
         cursors.checkPositions();
