@@ -74,7 +74,9 @@ final class AsyncPusher {
 
     // Returns null if the thread will complete the future.
     private synchronized @Nullable Completion append(Push push) {
-        checkOpen();
+        if (stopped) {
+            throw new ClosedException("this handle of the queue is closed");
+        }
         long offset = waiting.isEmpty() ? writer.offer(push.data, 0, push.data.length) : NONE;
         if (offset == NONE) {
             await(push);
@@ -86,12 +88,6 @@ final class AsyncPusher {
         start();
         notifyAll();
         return null;
-    }
-
-    private void checkOpen() {
-        if (stopped) {
-            throw new ClosedException("this handle of the queue is closed");
-        }
     }
 
     private void await(Push push) {

@@ -6,21 +6,9 @@ import java.util.List;
 import java.util.Objects;
 
 /** Payloads in the heap. Appending them calls no code of the caller. */
-final class HeapRecords implements Records {
+record HeapRecords(byte[][] arrays, int[] starts, int[] lengths, int count) implements Records {
     /** Bytes of the blocks that hold fetched payloads; a larger payload has a block of its own. */
     private static final int BLOCK = 1 << 20;
-
-    private final byte[][] arrays;
-    private final int[] starts;
-    private final int[] lengths;
-    private final int count;
-
-    private HeapRecords(byte[][] arrays, int[] starts, int[] lengths, int count) {
-        this.arrays = arrays;
-        this.starts = starts;
-        this.lengths = lengths;
-        this.count = count;
-    }
 
     /** Makes a batch with one array for each payload. */
     static HeapRecords of(List<byte[]> payloads) {
@@ -105,11 +93,6 @@ final class HeapRecords implements Records {
         } else {
             buffer.get(batch.from(i), block, to, length);
         }
-    }
-
-    @Override
-    public int count() {
-        return count;
     }
 
     @Override

@@ -245,9 +245,8 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
     }
 
     /**
-     * Returns the queue's identity, which is generated with the queue and never changes.
+     * {@return the queue's identity, which is generated with the queue and never changes}
      *
-     * @return the identity
      * @throws org.mmapqueue.errors.ConfigException in format version 1, which has none
      */
     public UUID id() {

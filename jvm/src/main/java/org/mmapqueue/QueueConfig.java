@@ -72,20 +72,12 @@ public final class QueueConfig {
         return defaults;
     }
 
-    /**
-     * Returns queue_dir.
-     *
-     * @return the directory
-     */
+    /** {@return the directory of the queue, queue_dir} */
     public Path queueDir() {
         return values.queueDir();
     }
 
-    /**
-     * The keys that are set, with their values in normal form.
-     *
-     * @return keys as in docs/reference/configuration.md, queue_dir included
-     */
+    /** {@return the keys that are set, queue_dir included, with their values in normal form} */
     public Map<String, String> asMap() {
         return values.asMap();
     }
@@ -377,11 +369,7 @@ public final class QueueConfig {
             return set(ConfigKey.FILE_MODE, octal);
         }
 
-        /**
-         * The configuration.
-         *
-         * @return an immutable configuration
-         */
+        /** {@return an immutable configuration with the keys that were set} */
         public QueueConfig build() {
             return new QueueConfig(values);
         }

@@ -14,25 +14,13 @@ public interface QueueListener {
 
     /** The figures of an open queue. Safe for any number of threads. */
     interface Figures {
-        /**
-         * Returns the queue's state.
-         *
-         * @return the state; empty once the queue is closed
-         */
+        /** {@return the queue's state; empty once the queue is closed} */
         Optional<QueueStats> stats();
 
-        /**
-         * Returns the progress of the queue's consumers.
-         *
-         * @return the progress; empty once the queue is closed
-         */
+        /** {@return the progress of the queue's consumers; empty once the queue is closed} */
         Optional<List<ConsumerStats>> consumerStats();
 
-        /**
-         * Returns the queue's metrics.
-         *
-         * @return as {@link MmapQueue#metrics}; empty once the queue is closed
-         */
+        /** {@return the queue's metrics, as {@link MmapQueue#metrics}; empty once the queue is closed} */
         Optional<List<Sample>> metrics();
     }
 

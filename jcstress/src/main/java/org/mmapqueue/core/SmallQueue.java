@@ -128,7 +128,8 @@ final class SmallQueue {
                 0,
                 SETTINGS.waiting(),
                 SETTINGS.fileMode(),
-                SETTINGS.archiving());
+                SETTINGS.archiving(),
+                SETTINGS.given());
     }
 
     private static byte[] emptyMeta() {

@@ -46,15 +46,12 @@ public final class BigArrayImpl implements IBigArray {
     public BigArrayImpl(String arrayDir, String arrayName, int pageSize) throws IOException {
         this.pageSize = pageSize;
         this.queue = Store.open(arrayDir, arrayName, pageSize);
-        boolean done = false;
         try {
             this.tail = Store.io(() -> queue.consumer(TAIL, StartAt.EARLIEST));
             this.base = tail.label().map(Long::parseLong).orElse(0L);
-            done = true;
-        } finally {
-            if (!done) {
-                queue.close();
-            }
+        } catch (IOException | RuntimeException | Error e) {
+            queue.close();
+            throw e;
         }
     }
 

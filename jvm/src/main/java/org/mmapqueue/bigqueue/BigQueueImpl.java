@@ -47,14 +47,11 @@ public final class BigQueueImpl implements IBigQueue {
      */
     public BigQueueImpl(String queueDir, String queueName, int pageSize) throws IOException {
         queue = Store.open(queueDir, queueName, pageSize);
-        boolean done = false;
         try {
             front = Store.io(() -> queue.consumer("default", StartAt.EARLIEST));
-            done = true;
-        } finally {
-            if (!done) {
-                queue.close();
-            }
+        } catch (IOException | RuntimeException | Error e) {
+            queue.close();
+            throw e;
         }
     }
 

@@ -19,20 +19,18 @@ public interface IBigArray extends Closeable {
     long append(byte[] data) throws IOException;
 
     /**
-     * Returns an item.
+     * {@return the item at an index}
      *
      * @param index the item's index
-     * @return the item
      * @throws IOException if it cannot be read
      * @throws IndexOutOfBoundsException if no item has this index
      */
     byte[] get(long index) throws IOException;
 
     /**
-     * Returns when an item was appended.
+     * {@return when an item was appended, in ms since 1970}
      *
      * @param index the item's index
-     * @return the time, ms since 1970
      * @throws IOException if it cannot be read
      * @throws IndexOutOfBoundsException if no item has this index
      */
@@ -93,9 +91,8 @@ public interface IBigArray extends Closeable {
     long findClosestIndex(long timestamp) throws IOException;
 
     /**
-     * Returns the size of the files that hold items.
+     * {@return the size of the files that hold items, in bytes}
      *
-     * @return the size in bytes
      * @throws IOException if it fails
      */
     long getBackFileSize() throws IOException;
@@ -109,10 +106,9 @@ public interface IBigArray extends Closeable {
     void limitBackFileSize(long sizeLimit) throws IOException;
 
     /**
-     * Returns the length of an item.
+     * {@return the length of an item, in bytes}
      *
      * @param index the item's index
-     * @return the length in bytes
      * @throws IOException if it cannot be read
      * @throws IndexOutOfBoundsException if no item has this index
      */

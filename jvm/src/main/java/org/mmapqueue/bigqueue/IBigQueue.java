@@ -42,18 +42,13 @@ public interface IBigQueue extends Closeable {
     void removeAll() throws IOException;
 
     /**
-     * Returns the first item without removing it.
+     * {@return the first item, which is not removed; null if the queue is empty}
      *
-     * @return the item; null if the queue is empty
      * @throws IOException if it cannot be read
      */
     byte @Nullable [] peek() throws IOException;
 
-    /**
-     * Returns the first item, without removing it, as soon as one exists; see {@link #dequeueAsync}.
-     *
-     * @return a future of the item
-     */
+    /** {@return a future of the first item, which is not removed; otherwise as {@link #dequeueAsync}} */
     CompletableFuture<byte[]> peekAsync();
 
     /**

@@ -17,10 +17,9 @@ public interface IFanOutQueue extends Closeable {
     long LATEST = -2;
 
     /**
-     * Returns whether a reader has dequeued all items.
+     * {@return whether a reader has dequeued all items}
      *
      * @param fanoutId the reader's name: 1 to 100 letters, digits, '_', '-' or '.'
-     * @return whether no item is left
      * @throws IOException if it fails
      */
     boolean isEmpty(String fanoutId) throws IOException;
@@ -47,67 +46,60 @@ public interface IFanOutQueue extends Closeable {
     byte @Nullable [] dequeue(String fanoutId) throws IOException;
 
     /**
-     * Returns the item at a reader's front.
+     * {@return the item at a reader's front; null if none is left}
      *
      * @param fanoutId the reader's name
-     * @return the item; null if none is left
      * @throws IOException if it cannot be read
      */
     byte @Nullable [] peek(String fanoutId) throws IOException;
 
     /**
-     * Returns the length of the item at a reader's front.
+     * {@return the length of the item at a reader's front, in bytes; -1 if no item is left}
      *
      * @param fanoutId the reader's name
-     * @return the length in bytes; -1 if no item is left
      * @throws IOException if it cannot be read
      */
     int peekLength(String fanoutId) throws IOException;
 
     /**
-     * Returns when the item at a reader's front was appended.
+     * {@return when the item at a reader's front was appended, in ms since 1970; -1 if no item is left}
      *
      * @param fanoutId the reader's name
-     * @return the time, ms since 1970; -1 if no item is left
      * @throws IOException if it cannot be read
      */
     long peekTimestamp(String fanoutId) throws IOException;
 
     /**
-     * Returns an item.
+     * {@return the item at an index}
      *
      * @param index the item's index
-     * @return the item
      * @throws IOException if it cannot be read
      * @throws IndexOutOfBoundsException if no item has this index
      */
     byte[] get(long index) throws IOException;
 
     /**
-     * Returns the length of an item.
+     * {@return the length of an item, in bytes}
      *
      * @param index the item's index
-     * @return the length in bytes
      * @throws IOException if it cannot be read
      * @throws IndexOutOfBoundsException if no item has this index
      */
     int getLength(long index) throws IOException;
 
     /**
-     * Returns when an item was appended.
+     * {@return when an item was appended, in ms since 1970}
      *
      * @param index the item's index
-     * @return the time, ms since 1970
      * @throws IOException if it cannot be read
      * @throws IndexOutOfBoundsException if no item has this index
      */
     long getTimestamp(long index) throws IOException;
 
     /**
-     * Returns how many items are left for a reader.
+     * {@return the number of items that are left for a reader}
      *
      * @param fanoutId the reader's name
-     * @return the number of items
      * @throws IOException if it fails
      */
     long size(String fanoutId) throws IOException;
@@ -135,9 +127,8 @@ public interface IFanOutQueue extends Closeable {
     void limitBackFileSize(long sizeLimit) throws IOException;
 
     /**
-     * Returns the size of the files that hold items.
+     * {@return the size of the files that hold items, in bytes}
      *
-     * @return the size in bytes
      * @throws IOException if it fails
      */
     long getBackFileSize() throws IOException;
@@ -172,10 +163,9 @@ public interface IFanOutQueue extends Closeable {
     long getFrontIndex();
 
     /**
-     * Returns the index of the item at a reader's front.
+     * {@return the index of the item at a reader's front; the rear index if no item is left}
      *
      * @param fanoutId the reader's name
-     * @return the index; the rear index if no item is left
      * @throws IOException if it fails
      */
     long getFrontIndex(String fanoutId) throws IOException;

@@ -61,7 +61,6 @@ public final class ConfigValues {
         return new ConfigValues(queueDir, Collections.unmodifiableMap(more));
     }
 
-    /** As {@link #with(ConfigKey, String)}. */
     public ConfigValues with(ConfigKey key, long value) {
         return with(key, Long.toString(value));
     }

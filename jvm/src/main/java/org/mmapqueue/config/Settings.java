@@ -30,6 +30,7 @@ import org.mmapqueue.segment.Geometry;
  * @param waiting how threads wait
  * @param fileMode permissions of new files, in octal digits
  * @param archiving where records are shipped to
+ * @param given the keys that were set
  */
 public record Settings(
         Geometry geometry,
@@ -47,7 +48,8 @@ public record Settings(
         long gcOnIdleMillis,
         WaitStrategy waiting,
         String fileMode,
-        Archiving archiving) {
+        Archiving archiving,
+        ConfigValues given) {
 
     /**
      * How a consumer treats records that are not acked, and damaged records.
@@ -129,7 +131,8 @@ public record Settings(
         private static final List<ConfigKey> DROPPING = List.of(ConfigKey.MAX_CONSUMER_LAG, ConfigKey.MAX_AGE);
 
         static Archiving of(ConfigValues config, Format format) {
-            boolean isOn = !config.text(ConfigKey.ARCHIVE_URI).isEmpty();
+            String uri = config.text(ConfigKey.ARCHIVE_URI);
+            boolean isOn = !uri.isEmpty();
             for (ConfigKey each : isOn ? DROPPING : OPTIONS) {
                 if (!config.text(each).equals(each.defaultText())) {
                     throw new ConfigException(
@@ -142,19 +145,13 @@ public record Settings(
                 }
             }
             if (isOn && !format.hasNamedConsumers()) {
-                throw new ConfigException(
-                        "archive_uri",
-                        config.text(ConfigKey.ARCHIVE_URI),
-                        "none in format version 1, which stores no offsets");
+                throw new ConfigException("archive_uri", uri, "none in format version 1, which stores no offsets");
             }
-            if (isOn && Locations.isIn(config.text(ConfigKey.ARCHIVE_URI), config.queueDir())) {
-                throw new ConfigException(
-                        "archive_uri",
-                        config.text(ConfigKey.ARCHIVE_URI),
-                        "a directory that neither is nor lies in the queue's");
+            if (isOn && Locations.isIn(uri, config.queueDir())) {
+                throw new ConfigException("archive_uri", uri, "a directory that neither is nor lies in the queue's");
             }
             return new Archiving(
-                    config.text(ConfigKey.ARCHIVE_URI),
+                    uri,
                     config.text(ConfigKey.ARCHIVE_HOST),
                     config.text(ConfigKey.ARCHIVE_CODEC),
                     config.number(ConfigKey.ARCHIVE_RETAIN),
@@ -209,19 +206,9 @@ public record Settings(
             throw new ConfigException("timestamps", "true", "false in format version 1, which stores none");
         }
         Retention retention = new Retention(config.number(ConfigKey.RETAIN_MS), config.number(ConfigKey.RETAIN_BYTES));
-        if (retention.millis > 0 && !timestamps) {
-            throw new ConfigException(
-                    "retain_ms",
-                    Long.toString(retention.millis),
-                    "0, or timestamps = true: without them the age of a record is unknown");
-        }
+        checkAge(ConfigKey.RETAIN_MS, retention.millis, timestamps);
         long maxAgeMillis = config.number(ConfigKey.MAX_AGE);
-        if (maxAgeMillis > 0 && !timestamps) {
-            throw new ConfigException(
-                    "max_age",
-                    Long.toString(maxAgeMillis),
-                    "0, or timestamps = true: without them the age of a record is not known");
-        }
+        checkAge(ConfigKey.MAX_AGE, maxAgeMillis, timestamps);
         if (!format.hasSegmentHeaders() && config.text(ConfigKey.ON_DAMAGE).equals("skip")) {
             throw new ConfigException(
                     "on_damage", "skip", "error in format version 1, which has no checksums to find damage by");
@@ -257,7 +244,17 @@ public record Settings(
                 config.number(ConfigKey.GC_ON_IDLE),
                 WaitStrategy.valueOf(config.text(ConfigKey.WAIT_STRATEGY).toUpperCase(Locale.ROOT)),
                 config.text(ConfigKey.FILE_MODE),
-                Archiving.of(config, format));
+                Archiving.of(config, format),
+                config);
+    }
+
+    private static void checkAge(ConfigKey key, long millis, boolean timestamps) {
+        if (millis > 0 && !timestamps) {
+            throw new ConfigException(
+                    key.keyName(),
+                    Long.toString(millis),
+                    "0, or timestamps = true: without them the age of a record is not known");
+        }
     }
 
     private static void checkSame(ConfigValues config, ConfigKey key, long found) {
@@ -279,37 +276,16 @@ public record Settings(
 
     /** The configuration with every key set. */
     public ConfigValues asConfig(Path queueDir) {
-        return ConfigValues.of(queueDir)
-                .with(ConfigKey.CAPACITY, (long) geometry.segmentSize() * geometry.capacity())
+        ConfigValues all = ConfigValues.of(queueDir);
+        for (ConfigKey key : ConfigKey.values()) {
+            all = all.with(key, given.text(key));
+        }
+        return all.with(ConfigKey.CAPACITY, (long) geometry.segmentSize() * geometry.capacity())
                 .with(ConfigKey.SEGMENT_SIZE, geometry.segmentSize())
                 .with(ConfigKey.MAX_IN_MEM_SEGMENTS, maxInMemSegments)
                 .with(ConfigKey.QUEUE_CAPACITY_SEGMENTS, geometry.capacity())
-                .with(ConfigKey.FLUSH_PERIOD, flushPeriodMillis)
-                .with(ConfigKey.FLUSH_CEILING_NUM, flushCeilingNum)
                 .with(ConfigKey.MAX_EVENT_SIZE, maxEventSize)
                 .with(ConfigKey.TIMESTAMPS, Boolean.toString(timestamps))
-                .with(ConfigKey.FORMAT_VERSION, geometry.format().version())
-                .with(ConfigKey.V1_RECOVER, v1RecoverWriting ? "writing" : "watermark")
-                .with(ConfigKey.READ_ONLY, Boolean.toString(readOnly))
-                .with(ConfigKey.MAX_UNACKED, delivery.maxUnacked)
-                .with(ConfigKey.VISIBILITY_TIMEOUT, delivery.visibilityMillis)
-                .with(ConfigKey.MAX_ATTEMPTS, delivery.maxAttempts)
-                .with(
-                        ConfigKey.DEAD_LETTER_DIR,
-                        delivery.deadLetterDir == null ? "" : delivery.deadLetterDir.toString())
-                .with(ConfigKey.MAX_CONSUMER_LAG, maxConsumerLag)
-                .with(ConfigKey.MAX_AGE, maxAgeMillis)
-                .with(ConfigKey.ON_DAMAGE, delivery.skipsDamage ? "skip" : "error")
-                .with(ConfigKey.RETAIN_MS, retention.millis)
-                .with(ConfigKey.RETAIN_BYTES, retention.bytes)
-                .with(ConfigKey.GC_ON_IDLE, gcOnIdleMillis)
-                .with(ConfigKey.WAIT_STRATEGY, waiting.name())
-                .with(ConfigKey.FILE_MODE, fileMode)
-                .with(ConfigKey.ARCHIVE_URI, archiving.uri)
-                .with(ConfigKey.ARCHIVE_HOST, archiving.host)
-                .with(ConfigKey.ARCHIVE_CODEC, archiving.codec)
-                .with(ConfigKey.ARCHIVE_RETAIN, archiving.retainMillis)
-                .with(ConfigKey.SHIP_PERIOD, archiving.periodMillis)
-                .with(ConfigKey.SHIP_BYTES, archiving.bytes);
+                .with(ConfigKey.FORMAT_VERSION, geometry.format().version());
     }
 }

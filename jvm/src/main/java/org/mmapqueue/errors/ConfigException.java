@@ -22,29 +22,17 @@ public final class ConfigException extends MmapQueueException {
         this.allowed = allowed;
     }
 
-    /**
-     * The key.
-     *
-     * @return the configuration key
-     */
+    /** {@return the configuration key} */
     public String key() {
         return key;
     }
 
-    /**
-     * The value.
-     *
-     * @return the invalid value
-     */
+    /** {@return the invalid value} */
     public String value() {
         return value;
     }
 
-    /**
-     * The range.
-     *
-     * @return what would be allowed
-     */
+    /** {@return what would be allowed} */
     public String allowed() {
         return allowed;
     }

@@ -22,29 +22,17 @@ public final class CorruptException extends MmapQueueException {
         this.detail = detail;
     }
 
-    /**
-     * The damaged file.
-     *
-     * @return its path
-     */
+    /** {@return the path of the damaged file} */
     public String file() {
         return file;
     }
 
-    /**
-     * The position of the damage.
-     *
-     * @return the byte in {@link #file()}
-     */
+    /** {@return the byte in {@link #file()} at which the damage is} */
     public long position() {
         return position;
     }
 
-    /**
-     * What was found there, and what was expected.
-     *
-     * @return the message without file and position
-     */
+    /** {@return what was found there, and what was expected: the message without file and position} */
     public String detail() {
         return detail;
     }

@@ -22,20 +22,12 @@ public final class DroppedException extends MmapQueueException {
         this.last = last;
     }
 
-    /**
-     * Where the gap begins.
-     *
-     * @return the offset of the first record that was dropped
-     */
+    /** {@return the offset of the first record that was dropped} */
     public long first() {
         return first;
     }
 
-    /**
-     * Where the gap ends.
-     *
-     * @return the offset of the last record that was dropped
-     */
+    /** {@return the offset of the last record that was dropped} */
     public long last() {
         return last;
     }

@@ -17,11 +17,7 @@ public final class LockedException extends MmapQueueException {
         this.pid = pid;
     }
 
-    /**
-     * The holder.
-     *
-     * @return the holder's process id, or -1 where it is not known
-     */
+    /** {@return the holder's process id, or -1 where it is not known} */
     public long pid() {
         return pid;
     }

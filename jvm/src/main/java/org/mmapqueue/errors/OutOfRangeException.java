@@ -24,29 +24,17 @@ public final class OutOfRangeException extends MmapQueueException {
         this.last = last;
     }
 
-    /**
-     * The requested offset.
-     *
-     * @return the requested offset
-     */
+    /** {@return the requested offset} */
     public long requested() {
         return requested;
     }
 
-    /**
-     * The first offset of the range.
-     *
-     * @return the first possible offset
-     */
+    /** {@return the first possible offset} */
     public long first() {
         return first;
     }
 
-    /**
-     * The last offset of the range.
-     *
-     * @return the last possible offset
-     */
+    /** {@return the last possible offset; below {@link #first} if none is possible} */
     public long last() {
         return last;
     }

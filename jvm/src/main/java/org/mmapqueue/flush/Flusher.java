@@ -54,7 +54,6 @@ public final class Flusher implements Closeable {
     /**
      * A flusher that is not running yet.
      *
-     * @param name the thread's name
      * @param blocks chooses the block size of new files by the amount of each fsync
      * @param consumers returns the cursors of all consumers that exist at the call, and of what is retained without a
      *     consumer
@@ -77,7 +76,6 @@ public final class Flusher implements Closeable {
         this.thread.setDaemon(true);
     }
 
-    /** Starts the thread. */
     public void start() {
         thread.start();
     }
@@ -120,12 +118,8 @@ public final class Flusher implements Closeable {
         while (state.failure() != null || !done.getAsBoolean()) {
             StackRoom.ensure();
             state.check();
-            group.run(this::syncRecords);
+            group.run(() -> locked(syncer::syncRecords));
         }
-    }
-
-    private void syncRecords() {
-        locked(syncer::syncRecords);
     }
 
     /**
@@ -212,11 +206,7 @@ public final class Flusher implements Closeable {
         }
     }
 
-    /**
-     * Poisons the writer: each later push and flush throws PoisonedException. The first cause stays.
-     *
-     * @param cause the failure
-     */
+    /** Poisons the writer: each later push and flush throws PoisonedException. The first cause stays. */
     public void poison(Throwable cause) {
         state.poison(cause);
     }
@@ -346,7 +336,6 @@ public final class Flusher implements Closeable {
     /** A step that may fsync. */
     @FunctionalInterface
     public interface Syncing {
-        /** Runs the step. */
         void run() throws IOException;
     }
 

@@ -12,15 +12,9 @@ import java.nio.channels.FileChannel;
  * Unmaps by {@code sun.misc.Unsafe.invokeCleaner}, of the module jdk.unsupported. The buffer is an ordinary one, which
  * the garbage collector could unmap, so an access costs no check. An access after the unmapping crashes the JVM.
  */
-final class CleanerMapper implements Mapper {
+record CleanerMapper(MethodHandle invokeCleaner) implements Mapper {
     /** The first release of the JDK that warns of the method on standard error. */
     static final int WARNED_SINCE = 24;
-
-    private final MethodHandle invokeCleaner;
-
-    private CleanerMapper(MethodHandle invokeCleaner) {
-        this.invokeCleaner = invokeCleaner;
-    }
 
     /** The mapper; null when this JDK does not have the method. */
     static Mapper find() {

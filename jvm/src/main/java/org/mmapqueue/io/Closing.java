@@ -7,9 +7,7 @@ import java.io.IOException;
 public final class Closing {
     private Closing() {}
 
-    /**
-     * Closes in the order given; skips nulls. Throws the first failure, also an Error, with the others suppressed.
-     */
+    /** Closes in the order given; skips nulls. Throws the first failure, also an Error, with the others suppressed. */
     public static void all(Closeable... things) throws IOException {
         Throwable failure = null;
         for (Closeable thing : things) {

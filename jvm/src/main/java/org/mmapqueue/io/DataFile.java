@@ -12,7 +12,6 @@ import java.nio.file.Path;
  */
 public interface DataFile extends Closeable {
 
-    /** The path of the file. */
     Path path();
 
     /** Its length in bytes. */
@@ -46,7 +45,4 @@ public interface DataFile extends Closeable {
 
     /** Fsyncs all stores into a part of a mapping of this file. */
     void force(MappedByteBuffer mapping, int from, int length) throws IOException;
-
-    @Override
-    void close() throws IOException;
 }

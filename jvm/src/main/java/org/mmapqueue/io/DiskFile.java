@@ -24,7 +24,7 @@ import java.util.Set;
  */
 final class DiskFile implements DataFile {
     private static final ByteBuffer ZEROS =
-            ByteBuffer.allocateDirect(FillBlock.MOST).asReadOnlyBuffer();
+            ByteBuffer.allocateDirect(Storage.LARGEST_BLOCK).asReadOnlyBuffer();
 
     private final Path path;
     private final boolean writable;
@@ -45,15 +45,12 @@ final class DiskFile implements DataFile {
                     StandardOpenOption.CREATE_NEW,
                     LinkOption.NOFOLLOW_LINKS);
             FileChannel made = FileChannel.open(path, options, fileMode.ofNewFile());
-            boolean done = false;
             try {
                 fileMode.setOnFile(path);
-                done = true;
                 return made;
-            } finally {
-                if (!done) {
-                    made.close();
-                }
+            } catch (IOException | RuntimeException | Error e) {
+                made.close();
+                throw e;
             }
         } catch (FileAlreadyExistsException e) {
             return openChannel(); // keeps the permissions of an existing file

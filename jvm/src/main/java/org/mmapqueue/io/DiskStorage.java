@@ -8,17 +8,14 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 
-/** The file system of this machine. Immutable; safe for any number of threads. */
-public final class DiskStorage implements Storage {
+/**
+ * The file system of this machine. Immutable; safe for any number of threads.
+ *
+ * @param fileMode permissions of new files
+ */
+public record DiskStorage(FileMode fileMode) implements Storage {
     /** Makes files that only their owner may read and write. */
     public static final DiskStorage INSTANCE = new DiskStorage(FileMode.PRIVATE);
-
-    private final FileMode fileMode;
-
-    /** A storage that creates files with this mode. */
-    public DiskStorage(FileMode fileMode) {
-        this.fileMode = fileMode;
-    }
 
     @Override
     public DataFile open(Path path, Mode mode) throws IOException {

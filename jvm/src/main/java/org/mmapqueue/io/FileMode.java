@@ -9,43 +9,37 @@ import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFileAttributeView;
 import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.util.EnumSet;
 import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
  * The permissions of new files of a queue. Existing files keep theirs. Does nothing in a file system without POSIX
  * permissions. Immutable.
  */
 public final class FileMode {
+    /** The rights of an octal digit. */
+    private static final String[] RIGHTS = {"---", "--x", "-w-", "-wx", "r--", "r-x", "rw-", "rwx"};
+
     /** The owner alone: 600. */
     public static final FileMode PRIVATE = FileMode.of("600");
 
     private static final boolean KNOWN =
             FileSystems.getDefault().supportedFileAttributeViews().contains("posix");
-    private static final int BITS = 9;
-
-    private final Set<PosixFilePermission> files = EnumSet.noneOf(PosixFilePermission.class);
-    private final Set<PosixFilePermission> directories = EnumSet.noneOf(PosixFilePermission.class);
-
+    private final Set<PosixFilePermission> files;
+    private final Set<PosixFilePermission> directories;
     private final boolean wider;
 
-    private FileMode(int bits) {
-        this.wider = (bits & 0077) != 0;
-        PosixFilePermission[] all = PosixFilePermission.values(); // in order: owner's read to others' execute
-        for (int i = 0; i < BITS; i++) {
-            if ((bits >> BITS - 1 - i & 1) != 0) {
-                files.add(all[i]);
-                directories.add(all[i]);
-                if (i % 3 == 0) {
-                    directories.add(all[i + 2]); // the right to read a directory includes the right to enter it
-                }
-            }
-        }
+    /** A mode as text, such as "rw-r-----". */
+    private FileMode(String rights) {
+        files = PosixFilePermissions.fromString(rights);
+        // The right to read a directory includes the right to enter it.
+        directories = PosixFilePermissions.fromString(rights.replaceAll("r(.).", "r$1x"));
+        wider = !rights.endsWith("------");
     }
 
     /** A mode in octal digits, such as "640". Directories get the execute bit where they get the read bit. */
     public static FileMode of(String octal) {
-        return new FileMode(Integer.parseInt(octal, 8));
+        return new FileMode(octal.chars().mapToObj(digit -> RIGHTS[digit - '0']).collect(Collectors.joining()));
     }
 
     /** The permissions of an existing file; {@link #PRIVATE} in a file system without permissions. */
@@ -53,12 +47,8 @@ public final class FileMode {
         if (!KNOWN) {
             return PRIVATE;
         }
-        Set<PosixFilePermission> found = Files.getPosixFilePermissions(file, LinkOption.NOFOLLOW_LINKS);
-        int bits = 0;
-        for (PosixFilePermission each : PosixFilePermission.values()) {
-            bits = bits << 1 | (found.contains(each) ? 1 : 0);
-        }
-        return new FileMode(bits);
+        return new FileMode(
+                PosixFilePermissions.toString(Files.getPosixFilePermissions(file, LinkOption.NOFOLLOW_LINKS)));
     }
 
     /** Attributes for creating a file: at most the owner's rights, until {@link #setOnFile} adds the others. */

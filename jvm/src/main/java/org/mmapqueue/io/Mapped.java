@@ -2,6 +2,7 @@ package org.mmapqueue.io;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
 /** Access to mapped memory: little-endian words with the memory order that a caller needs. */
@@ -21,4 +22,14 @@ public final class Mapped {
             .withInvokeExactBehavior();
 
     private Mapped() {}
+
+    /** Whether all bytes from a multiple of 8 up to another one are 0. */
+    public static boolean isZero(ByteBuffer bytes, int from, int to) {
+        for (int at = from; at < to; at += Long.BYTES) {
+            if (bytes.getLong(at) != 0) {
+                return false;
+            }
+        }
+        return true;
+    }
 }

@@ -4,8 +4,6 @@ package org.mmapqueue.io;
  * A difference between the bytes found in a file and those expected.
  *
  * @param at byte position in the file
- * @param found the value found
- * @param expected the value expected
  */
 public record Mismatch(long at, String found, String expected) {
 

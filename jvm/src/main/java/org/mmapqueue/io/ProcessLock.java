@@ -177,7 +177,6 @@ public final class ProcessLock implements Closeable {
         }
     }
 
-    /** The lock is held. */
     private static final class Held extends Exception {
         private static final long serialVersionUID = 1;
 
@@ -236,7 +235,6 @@ public final class ProcessLock implements Closeable {
         }
     }
 
-    /** Releases the lock. */
     @Override
     public void close() throws IOException {
         release(tokens, channel);

@@ -22,9 +22,18 @@ public interface Storage {
     /** Opens a file; does not follow a symbolic link in the last part of the path. */
     DataFile open(Path path, Mode mode) throws IOException;
 
-    /** The block size, in bytes, for zero-filling a file of this size such that mapping and fsync are fastest. */
+    /** Bytes of the largest block of zero-filling. */
+    int LARGEST_BLOCK = 2 << 20;
+
+    /**
+     * The block size, in bytes, for zero-filling a file of this size such that mapping and fsync are fastest.
+     *
+     * <p>The page cache makes folios as large as the writes, and one fault maps one folio. A folio of 2 MiB takes one
+     * page table entry, and an fsync write-protects one entry instead of 512. A folio that spans two page tables (2 MiB
+     * each) faults page by page instead, so large blocks are for files with mappings that the kernel aligns.
+     */
     default int blockSize(long size) {
-        return FillBlock.of(size);
+        return size < LARGEST_BLOCK ? 128 << 10 : LARGEST_BLOCK;
     }
 
     /** Creates a directory and its missing parents, and fsyncs their entries. */

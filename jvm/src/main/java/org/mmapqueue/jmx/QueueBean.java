@@ -32,7 +32,7 @@ import org.mmapqueue.metrics.Sample;
  * table of consumer and value; a histogram is a table of buckets, a sum and a count. An attribute is null if this
  * process does not know the value, and after the close. Safe for any number of threads.
  */
-final class QueueBean implements DynamicMBean {
+record QueueBean(QueueListener.Figures figures) implements DynamicMBean {
     private static final String VALUE = "value";
     private static final Map<String, OpenType<?>> TYPES = new LinkedHashMap<>();
     private static final MBeanInfo INFO;
@@ -57,12 +57,6 @@ final class QueueBean implements DynamicMBean {
                 new OpenMBeanConstructorInfo[0],
                 new OpenMBeanOperationInfo[0],
                 new MBeanNotificationInfo[0]);
-    }
-
-    private final QueueListener.Figures figures;
-
-    QueueBean(QueueListener.Figures figures) {
-        this.figures = figures;
     }
 
     private static OpenType<?> type(String name, String label, SimpleType<?> value) {

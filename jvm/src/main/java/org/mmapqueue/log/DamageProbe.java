@@ -13,26 +13,13 @@ import org.mmapqueue.segment.Segment;
  * Decides whether the length of a damaged record can be trusted. It can if no intact record begins inside the record,
  * and an intact record begins at its end, or the log ends there. Belongs to one reader of version 2; the reader's
  * position does not move. Not thread-safe: the reader's lock guards it.
+ *
+ * @param reader the reader that has found the record
+ * @param published everything before this position is published
  */
-final class DamageProbe {
+record DamageProbe(LogReaderV2 reader, MetaFields fields, LongSupplier published, RecordChecksum checksum) {
     /** The most bytes that one probe reads; takes some 0.1 s. */
     private static final int MOST_LOOKED_AT = 256 << 20;
-
-    private final LogReaderV2 reader;
-    private final MetaFields fields;
-    private final LongSupplier published;
-    private final RecordChecksum checksum;
-
-    /**
-     * @param reader the reader that has found the record
-     * @param published everything before this position is published
-     */
-    DamageProbe(LogReaderV2 reader, MetaFields fields, LongSupplier published, RecordChecksum checksum) {
-        this.reader = reader;
-        this.fields = fields;
-        this.published = published;
-        this.checksum = checksum;
-    }
 
     /**
      * Whether the length of the record that the reader has skipped, but not advanced past, can be trusted.
@@ -88,7 +75,7 @@ final class DamageProbe {
         long in = reader.epoch();
         long stamp = 0;
         if ((flags & RecordDescriptor.PAD) != 0) {
-            in = LogReaderV2.padEpoch(reader.epoch(), flags);
+            in = RecordDescriptor.padEpoch(reader.epoch(), flags);
         } else if ((flags & RecordDescriptor.CONTROL) == 0) {
             int bytes = RecordDescriptor.length(flags);
             if (bytes > fields.maxEventSize()) {

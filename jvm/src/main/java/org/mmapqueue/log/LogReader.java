@@ -16,20 +16,13 @@ public abstract class LogReader {
     final Geometry geometry;
     final int segmentSize;
 
-    /** The segment of the position, pinned; null when none is pinned. */
+    // The accessors say what these are.
     Segment segment;
-    /** The id of the segment of the position, pinned or not; -1 before the first. */
     long segmentId;
-    /** Byte of the position within the segment; the segment size at its end. */
     int offset;
-
-    /** Bytes of payload of the record that {@link #next} has found. */
     int length;
-    /** Timestamp of that record in µs, 0 for none. */
     long timestamp;
-    /** Whether that record is a tombstone, which has an offset but no payload. */
     boolean lost;
-    /** Whether the next record is of the same batch. */
     boolean batchContinues;
 
     /** The segment in which the record that was read last ends. */
@@ -65,7 +58,6 @@ public abstract class LogReader {
         offset = to;
     }
 
-    /** The swapper of the segments. */
     public final Swapper swapper() {
         return swapper;
     }
@@ -74,17 +66,16 @@ public abstract class LogReader {
         return geometry;
     }
 
-    /** Bytes of a segment. */
     public final int segmentSize() {
         return segmentSize;
     }
 
-    /** The segment of the position; null while none is pinned. */
+    /** The segment of the position, pinned; null while none is pinned. */
     public final Segment segment() {
         return segment;
     }
 
-    /** The id of that segment; -1 before the first. */
+    /** The id of the segment of the position, pinned or not; -1 before the first. */
     public final long segmentId() {
         return segmentId;
     }
@@ -141,7 +132,6 @@ public abstract class LogReader {
     /**
      * Copies the payload of the record that {@link #next} has found, and verifies its checksum.
      *
-     * @param target gets the payload
      * @param start index in the target of the first byte
      */
     public abstract void read(byte[] target, int start) throws IOException;

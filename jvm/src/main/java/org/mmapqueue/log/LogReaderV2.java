@@ -17,8 +17,6 @@ import org.mmapqueue.swap.Swapper;
  * published position has passed the end of this one.
  */
 public final class LogReaderV2 extends LogReader {
-    private static final int EPOCH_BITS = 27;
-
     private final LongSupplier published;
     private final RecordChecksum checksum;
     private final CRC32C payloadCrc = new CRC32C();
@@ -34,7 +32,6 @@ public final class LogReaderV2 extends LogReader {
     /**
      * A reader at position 0.
      *
-     * @param fields the queue's fixed facts
      * @param published everything before this position is published; Long.MAX_VALUE when the log end is to be found
      */
     public LogReaderV2(Swapper swapper, Geometry geometry, MetaFields fields, LongSupplier published) {
@@ -161,31 +158,15 @@ public final class LogReaderV2 extends LogReader {
         if ((header & RecordDescriptor.PAD) == 0 || (header & RecordDescriptor.RESERVED) != 0) {
             throw corrupt(
                     offset,
-                    "a record with flags 0x" + Integer.toHexString(header >>> EPOCH_BITS)
+                    "a record with flags 0x" + Integer.toHexString(RecordDescriptor.flags(header))
                             + ", which this version does not know");
         }
-        long padEpoch = padEpoch(epoch, header);
+        long padEpoch = RecordDescriptor.padEpoch(epoch, header);
         int found = checksum.finish(new CRC32C(), segmentId, padEpoch, offset, header, 0);
         if (found != expected || padEpoch > fields.epoch() && published.getAsLong() == Long.MAX_VALUE) {
             throw corrupt(offset, checksumFault(found));
         }
         offset = segmentSize;
-    }
-
-    /**
-     * The epoch of a pad. A recovery writes the low bits of its epoch into the pad's length field; the pad is valid
-     * only if that recovery completed.
-     */
-    static long padEpoch(long segmentEpoch, int lengthAndFlags) {
-        long low = RecordDescriptor.length(lengthAndFlags);
-        long mask = (1L << EPOCH_BITS) - 1;
-        return segmentEpoch + (low - segmentEpoch & mask);
-    }
-
-    /** The header of the pad that a recovery into {@code newEpoch} writes. */
-    public static long padHeader(RecordChecksum checksum, long segmentId, int offset, long newEpoch) {
-        int word = RecordDescriptor.PAD | RecordDescriptor.length((int) newEpoch);
-        return RecordDescriptor.header(word, checksum.finish(new CRC32C(), segmentId, newEpoch, offset, word, 0));
     }
 
     @Override
@@ -332,14 +313,12 @@ public final class LogReaderV2 extends LogReader {
     public void skip() throws IOException {
         int body = RecordDescriptor.bodyBytes(header);
         int start = offset + RecordDescriptor.HEADER;
-        int here = segmentSize - start;
-        if (body <= here) {
+        if (body <= segmentSize - start) {
             endsHere(start + body);
             return;
         }
-        int beyond = body - here;
-        int segments = (beyond + geometry.dataBytes() - 1) / geometry.dataBytes();
-        endsIn(null, segmentId + segments, geometry.dataStart() + beyond - (segments - 1) * geometry.dataBytes());
+        long end = geometry.after(position(), RecordDescriptor.HEADER + body);
+        endsIn(null, geometry.segmentOfEnd(end), geometry.offsetOfEnd(end));
     }
 
     // Returns the epoch of the segment of the position. Pins the segment if necessary, and checks its header once.

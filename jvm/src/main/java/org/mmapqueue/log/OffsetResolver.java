@@ -37,7 +37,6 @@ public final class OffsetResolver {
      * Resolves the log end. If the headers of the records lead to the offset that the writer stored at its close, only
      * the last record's payload is read.
      *
-     * @param end the log end
      * @param expected the stored offset of the next record, or -1 for none
      * @throws CorruptException as above, also when the records lead to another offset
      */

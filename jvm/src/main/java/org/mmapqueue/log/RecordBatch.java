@@ -62,7 +62,6 @@ public final class RecordBatch {
         return placement;
     }
 
-    /** Number of records in this batch. */
     public int count() {
         return count;
     }

@@ -33,8 +33,7 @@ public final class TruncatedFiles {
         if (fault.getCause() != null) {
             throw fault; // not a mapping's fault: a call could not be linked, mostly at the end of the stack
         }
-        Path first = ring.path(0);
-        Path directory = first.getParent();
+        Path directory = ring.directory();
         Geometry geometry = ring.geometry();
         CorruptException found = first(fault, directory, Geometry.FILE_SUFFIX, geometry.segmentSize());
         if (found == null) {

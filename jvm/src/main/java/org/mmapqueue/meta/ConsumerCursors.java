@@ -11,13 +11,11 @@ public interface ConsumerCursors {
     /** Everything before this position is acked. */
     long committed();
 
-    /** Moves the committed position. */
     void committed(long position);
 
     /** Everything before this position has been popped. */
     long reading();
 
-    /** Moves the reading position. */
     void reading(long position);
 
     /** Everything before this position was dropped because the consumer lagged too far; 0 for none. */
@@ -31,10 +29,14 @@ public interface ConsumerCursors {
     }
 
     /** Drops everything before a position; {@code first} is the offset of the first dropped record. */
-    void drop(long position, long first);
+    default void drop(long position, long first) {
+        throw new UnsupportedOperationException("this consumer drops nothing");
+    }
 
     /** Acknowledges a drop; returns false when another drop has followed, which is not acknowledged yet. */
-    boolean noteDrop(long position);
+    default boolean noteDrop(long position) {
+        throw new UnsupportedOperationException("this consumer drops nothing");
+    }
 
     /** The consumer needs no record before this position; Long.MAX_VALUE once it is deleted. */
     default long needed() {

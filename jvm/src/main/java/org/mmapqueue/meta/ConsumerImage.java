@@ -21,7 +21,6 @@ public final class ConsumerImage {
         this.fileLength = fileLength;
     }
 
-    /** A word of the page. */
     public enum Word {
         /** Everything before it is acked. */
         COMMITTED(ConsumerPage.COMMITTED),
@@ -36,13 +35,11 @@ public final class ConsumerImage {
             this.at = at;
         }
 
-        /** Byte position of the word in the file. */
         public int at() {
             return at;
         }
     }
 
-    /** Reads a page. */
     public static ConsumerImage read(Storage storage, Path path) throws IOException {
         ByteBuffer bytes = ByteBuffer.allocate(PageHeader.LENGTH).order(ByteOrder.LITTLE_ENDIAN);
         try (DataFile file = storage.open(path, Storage.Mode.READ)) {
@@ -78,22 +75,18 @@ public final class ConsumerImage {
                         "one of queue " + Long.toHexString(queue.uuidHigh()) + "…" + Long.toHexString(queue.uuidLow()));
     }
 
-    /** The queue's UUID, upper half. */
     public long uuidHigh() {
         return bytes.getLong(PageHeader.UUID_HIGH);
     }
 
-    /** The queue's UUID, lower half. */
     public long uuidLow() {
         return bytes.getLong(PageHeader.UUID_LOW);
     }
 
-    /** Returns a cursor. */
     public long get(Word word) {
         return bytes.getLong(word.at);
     }
 
-    /** Moves a cursor. */
     public void put(Word word, long position) {
         bytes.putLong(word.at, position);
     }

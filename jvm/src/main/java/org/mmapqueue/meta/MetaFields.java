@@ -24,10 +24,20 @@ public record MetaFields(
         long createdAtMicros,
         long epoch) {
 
-    /** Returns the same facts with another epoch. */
     public MetaFields withEpoch(long next) {
         return new MetaFields(
                 version, capacity, segmentSize, uuidHigh, uuidLow, timestamps, maxEventSize, createdAtMicros, next);
+    }
+
+    public MetaFields withUuidHigh(long half) {
+        return new MetaFields(
+                version, capacity, segmentSize, half, uuidLow, timestamps, maxEventSize, createdAtMicros, epoch);
+    }
+
+    /** Returns the same facts with another ring. */
+    public MetaFields withRing(int segments, int size) {
+        return new MetaFields(
+                version, segments, size, uuidHigh, uuidLow, timestamps, maxEventSize, createdAtMicros, epoch);
     }
 
     /** Returns the same facts with other settings for later records. */

@@ -3,7 +3,10 @@ package org.mmapqueue.meta;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Objects;
+import java.util.stream.Stream;
 import java.util.zip.CRC32C;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Mismatch;
@@ -16,12 +19,14 @@ import org.mmapqueue.io.Storage;
 public final class MetaImage {
     /** Bytes of the file in version 1; Satellite truncates a page of version 2 to this length. */
     public static final int TABLE_LENGTH = MetaDescriptor.V1_LENGTH;
-    /** Bytes of the file. */
+
     public static final int LENGTH = MetaDescriptor.LENGTH;
 
-    private static final int PAGE = 4096;
-    private static final int LARGEST_SEGMENT = 1 << 30;
-    private static final int MOST_SEGMENTS = 1 << 30;
+    /** Segments are as large as one or several pages. */
+    public static final int PAGE = 4096;
+
+    public static final int LARGEST_SEGMENT = 1 << 30;
+    public static final int MOST_SEGMENTS = 1 << 30;
     private static final int LARGEST_EVENT = (1 << 27) - 1;
 
     private final ByteBuffer bytes;
@@ -32,7 +37,6 @@ public final class MetaImage {
         this.fileLength = fileLength;
     }
 
-    /** A word of the page. */
     public enum Word {
         /** The log end: the end of the last published record. */
         WRITING(MetaDescriptor.WRITING, MetaDescriptor.TABLE_WRITING),
@@ -74,11 +78,15 @@ public final class MetaImage {
         }
     }
 
-    /** Reads the file. */
     public static MetaImage read(Storage storage, Path directory) throws IOException {
         try (DataFile file = storage.open(directory.resolve(MetaPage.FILE_NAME), Storage.Mode.READ)) {
             return read(file);
         }
+    }
+
+    /** Reads the file; null if it is missing. */
+    public static MetaImage readIfThere(Storage storage, Path directory) throws IOException {
+        return Files.exists(directory.resolve(MetaPage.FILE_NAME)) ? read(storage, directory) : null;
     }
 
     /** Reads an open file. */
@@ -96,7 +104,6 @@ public final class MetaImage {
         return image;
     }
 
-    /** The file's length. */
     public long fileLength() {
         return fileLength;
     }
@@ -155,30 +162,21 @@ public final class MetaImage {
             return new Mismatch(MetaDescriptor.CHECKSUM, "checksum " + Mismatch.hex(found), Mismatch.hex(checksum()));
         }
         long size = bytes.getLong(MetaDescriptor.SEGMENT_SIZE);
-        Mismatch uneven = size % PAGE == 0
-                ? null
-                : new Mismatch(MetaDescriptor.SEGMENT_SIZE, "segment size " + size, "a multiple of " + PAGE);
-        return checkRange(
-                MetaDescriptor.CAPACITY,
-                "capacity",
-                2,
-                MOST_SEGMENTS,
-                checkRange(
-                        MetaDescriptor.SEGMENT_SIZE,
-                        "segment size",
-                        PAGE,
-                        LARGEST_SEGMENT,
-                        checkRange(
-                                MetaDescriptor.MAX_EVENT_SIZE,
-                                "max event size",
-                                1,
-                                LARGEST_EVENT,
-                                checkRange(MetaDescriptor.EPOCH, "epoch", 1, Long.MAX_VALUE, uneven))));
+        Mismatch uneven = new Mismatch(MetaDescriptor.SEGMENT_SIZE, "segment size " + size, "a multiple of " + PAGE);
+        return Stream.of(
+                        checkRange(MetaDescriptor.CAPACITY, "capacity", 2, MOST_SEGMENTS),
+                        checkRange(MetaDescriptor.SEGMENT_SIZE, "segment size", PAGE, LARGEST_SEGMENT),
+                        checkRange(MetaDescriptor.MAX_EVENT_SIZE, "max event size", 1, LARGEST_EVENT),
+                        checkRange(MetaDescriptor.EPOCH, "epoch", 1, Long.MAX_VALUE),
+                        size % PAGE == 0 ? null : uneven)
+                .filter(Objects::nonNull)
+                .findFirst()
+                .orElse(null);
     }
 
-    private Mismatch checkRange(int at, String what, long low, long high, Mismatch other) {
+    private Mismatch checkRange(int at, String what, long low, long high) {
         long value = bytes.getLong(at);
-        return value >= low && value <= high ? other : new Mismatch(at, what + " " + value, low + ".." + high);
+        return value >= low && value <= high ? null : new Mismatch(at, what + " " + value, low + ".." + high);
     }
 
     /** The fixed facts; valid only if {@link #check} returns null. */
@@ -221,7 +219,6 @@ public final class MetaImage {
         return (int) crc.getValue();
     }
 
-    /** Returns a cursor. */
     public long get(Word word) {
         return bytes.getLong(word.at);
     }
@@ -271,12 +268,10 @@ public final class MetaImage {
         return crc.getValue();
     }
 
-    /** Whether the default consumer exists. */
     public boolean hasDefault() {
         return bytes.getLong(MetaDescriptor.DEFAULT_DELETED) != MetaDescriptor.DELETED;
     }
 
-    /** Sets whether the default consumer exists. */
     public void hasDefault(boolean there) {
         bytes.putLong(MetaDescriptor.DEFAULT_DELETED, there ? 0 : MetaDescriptor.DELETED);
     }

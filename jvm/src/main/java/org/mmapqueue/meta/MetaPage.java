@@ -6,6 +6,9 @@ import java.io.IOException;
 /**
  * The open meta page of a queue, which includes the default consumer's cursors. Reading is safe from any thread; only
  * the writing process moves the writing position and the recovery point.
+ *
+ * <p>The default methods are those of version 1, which does not store their values: one process has the queue open, with
+ * one consumer, and retains nothing.
  */
 public interface MetaPage extends ConsumerCursors, Closeable {
     /** The file's name in the queue directory. */
@@ -15,7 +18,9 @@ public interface MetaPage extends ConsumerCursors, Closeable {
     MetaFields fields();
 
     /** Replaces the stored facts atomically (same version, capacity, segment size and UUID), and fsyncs them. */
-    void fields(MetaFields next) throws IOException;
+    default void fields(MetaFields next) throws IOException {
+        throw new UnsupportedOperationException("version 1 stores no facts that could change");
+    }
 
     /** The log end: the end of the last published record. */
     long writing();
@@ -26,32 +31,34 @@ public interface MetaPage extends ConsumerCursors, Closeable {
     /** The recovery point: everything before this position is durable. */
     long watermark();
 
-    /** Moves the recovery point. */
     void watermark(long position);
 
     /** The writer may overwrite everything before this position at any time. */
     long reclaimed();
 
-    /** Moves the reclaimed position. */
     void reclaimed(long position);
 
     /**
      * The next reclaimed position, which the writer may still revert; equals the reclaimed position when none is
      * announced.
      */
-    long reclaiming();
+    default long reclaiming() {
+        return reclaimed();
+    }
 
     /** Announces the next reclaimed position. A full fence. */
-    void reclaiming(long position);
+    default void reclaiming(long position) {}
 
     /**
      * Everything between this position and the recovery point is durable. Records before it may be partly lost, so they
      * do not count as retained.
      */
-    long intact();
+    default long intact() {
+        return 0;
+    }
 
     /** Moves the position from which everything is durable. */
-    void intact(long position);
+    default void intact(long position) {}
 
     /** Number of times that a consumer was created, deleted or moved back, by any process. */
     long consumerChanges();
@@ -63,40 +70,51 @@ public interface MetaPage extends ConsumerCursors, Closeable {
      * Log start while no consumer exists: the committed position of the last deleted consumer. Not used while a
      * consumer exists.
      */
-    long heldFrom();
+    default long heldFrom() {
+        return 0;
+    }
 
     /** Sets the log start for the time without a consumer. */
-    void heldFrom(long position);
+    default void heldFrom(long position) {
+        throw new UnsupportedOperationException("version 1 always has a consumer");
+    }
 
-    /** Whether the default consumer exists. */
-    boolean hasDefault();
+    default boolean hasDefault() {
+        return true;
+    }
 
-    /** Sets whether the default consumer exists. */
-    void hasDefault(boolean exists);
+    default void hasDefault(boolean exists) {
+        throw new UnsupportedOperationException("version 1 has the default consumer alone");
+    }
 
     /** Age up to which acked records are retained, in ms; 0 for no limit by age. */
-    long retainMillis();
+    default long retainMillis() {
+        return 0;
+    }
 
     /** Bytes before the log end that are retained even when acked; 0 for no limit by size. */
-    long retainBytes();
+    default long retainBytes() {
+        return 0;
+    }
 
     /** Whether acked records are retained at all. */
     default boolean isRetaining() {
         return retainMillis() > 0 || retainBytes() > 0;
     }
 
-    /** Sets the retention. */
-    void retain(long millis, long bytes);
+    default void retain(long millis, long bytes) {}
 
     /** Refreshes the readable table from the live cursors. */
-    void mirror();
+    default void mirror() {}
 
     /** Whether the readable table agrees with the live writing position and recovery point. */
-    boolean isMirrored();
+    default boolean isMirrored() {
+        return true;
+    }
 
     /**
      * The offset of the next record, stored by the writer at its close; -1 when none is stored for this writing
-     * position. Version 1 does not store it.
+     * position.
      */
     default long closedAt() {
         return -1;

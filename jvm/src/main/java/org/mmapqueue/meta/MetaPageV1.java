@@ -37,7 +37,6 @@ public final class MetaPageV1 implements MetaPage {
         this.reading = load(MetaDescriptor.TABLE_READING);
     }
 
-    /** Creates the page of a new, empty queue. */
     public static void create(Storage storage, Path directory, int capacity) throws IOException {
         ByteBuffer image = ByteBuffer.allocate(MetaDescriptor.V1_LENGTH).order(ByteOrder.LITTLE_ENDIAN);
         image.putLong(MetaDescriptor.VERSION, 1);
@@ -62,12 +61,7 @@ public final class MetaPageV1 implements MetaPage {
 
     /** Whether no cursor has moved: nothing was ever pushed. */
     public static boolean isUnused(ByteBuffer head) {
-        for (int at = MetaDescriptor.TABLE_WRITING; at < MetaDescriptor.CAPACITY; at += Long.BYTES) {
-            if (head.getLong(at) != 0) {
-                return false;
-            }
-        }
-        return true;
+        return Mapped.isZero(head, MetaDescriptor.TABLE_WRITING, MetaDescriptor.CAPACITY);
     }
 
     /**
@@ -126,11 +120,6 @@ public final class MetaPageV1 implements MetaPage {
     }
 
     @Override
-    public void fields(MetaFields next) {
-        throw new UnsupportedOperationException("version 1 stores no facts that could change");
-    }
-
-    @Override
     public long writing() {
         return writing;
     }
@@ -174,17 +163,7 @@ public final class MetaPageV1 implements MetaPage {
         reading = position;
     }
 
-    // Version 1 does not store the following values: one process has the queue open, with one consumer.
-
-    @Override
-    public void drop(long position, long first) {
-        throw new UnsupportedOperationException("version 1 drops nothing");
-    }
-
-    @Override
-    public boolean noteDrop(long position) {
-        throw new UnsupportedOperationException("version 1 drops nothing");
-    }
+    // Version 1 stores neither of the following values.
 
     @Override
     public long reclaimed() {
@@ -197,26 +176,6 @@ public final class MetaPageV1 implements MetaPage {
     }
 
     @Override
-    public long reclaiming() {
-        return reclaimed;
-    }
-
-    @Override
-    public void reclaiming(long position) {
-        // No other process has the queue open.
-    }
-
-    @Override
-    public long intact() {
-        return 0;
-    }
-
-    @Override
-    public void intact(long position) {
-        // Nothing is retained in version 1.
-    }
-
-    @Override
     public long consumerChanges() {
         return changes.get();
     }
@@ -224,51 +183,6 @@ public final class MetaPageV1 implements MetaPage {
     @Override
     public void countConsumerChange() {
         changes.incrementAndGet();
-    }
-
-    @Override
-    public long heldFrom() {
-        return 0;
-    }
-
-    @Override
-    public void heldFrom(long position) {
-        throw new UnsupportedOperationException("version 1 always has a consumer");
-    }
-
-    @Override
-    public boolean hasDefault() {
-        return true;
-    }
-
-    @Override
-    public void hasDefault(boolean exists) {
-        throw new UnsupportedOperationException("version 1 has the default consumer alone");
-    }
-
-    @Override
-    public long retainMillis() {
-        return 0;
-    }
-
-    @Override
-    public long retainBytes() {
-        return 0;
-    }
-
-    @Override
-    public void retain(long millis, long bytes) {
-        // The configuration allows no retention.
-    }
-
-    @Override
-    public void mirror() {
-        // The table itself holds the cursors.
-    }
-
-    @Override
-    public boolean isMirrored() {
-        return true;
     }
 
     @Override

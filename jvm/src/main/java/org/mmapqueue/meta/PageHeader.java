@@ -4,12 +4,14 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
+import java.util.OptionalLong;
 import java.util.zip.CRC32C;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Storage;
 
 /** The header of a consumer's or producer's page: magic, the queue's UUID, time of creation, checksum. */
-final class PageHeader {
+public final class PageHeader {
     static final int LENGTH = 4096;
     static final int UUID_HIGH = 8;
     static final int UUID_LOW = 16;
@@ -51,6 +53,17 @@ final class PageHeader {
             throw new CorruptException(path.toString(), 0, "this is no " + kind + "'s page, or its header is damaged");
         }
         return image;
+    }
+
+    /** The upper half of the UUID in the header of a producer's page, if the header is valid and has this lower half. */
+    public static OptionalLong uuidHigh(Storage storage, Path producer, long uuidLow) throws IOException {
+        try (DataFile file = storage.open(producer, Storage.Mode.READ)) {
+            ByteBuffer image = read(file, producer, ProducerPage.MAGIC, "producer");
+            long high = image.getLong(UUID_HIGH);
+            return image.getLong(UUID_LOW) == uuidLow ? OptionalLong.of(high) : OptionalLong.empty();
+        } catch (CorruptException e) {
+            return OptionalLong.empty();
+        }
     }
 
     static int checksum(byte[] image) {

@@ -332,7 +332,6 @@ public final class ProducerPage implements Closeable {
         retired = false;
     }
 
-    /** Whether the page is retired. */
     public boolean isRetired() {
         return retired;
     }
@@ -378,7 +377,6 @@ public final class ProducerPage implements Closeable {
         syncing = NONE;
     }
 
-    /** Fsyncs the page. */
     public void force() throws IOException {
         file.force();
     }

@@ -1,5 +1,19 @@
 package org.mmapqueue.metrics;
 
+import static org.mmapqueue.metrics.Metric.Kind.COUNTER;
+import static org.mmapqueue.metrics.Metric.Kind.GAUGE;
+import static org.mmapqueue.metrics.Metric.Kind.HISTOGRAM;
+import static org.mmapqueue.metrics.Metric.KnownTo.ALL;
+import static org.mmapqueue.metrics.Metric.KnownTo.ALL_OF_CONSUMER;
+import static org.mmapqueue.metrics.Metric.KnownTo.OWNER;
+import static org.mmapqueue.metrics.Metric.KnownTo.WRITER;
+import static org.mmapqueue.metrics.Metric.KnownTo.WRITER_OF_CONSUMER;
+import static org.mmapqueue.metrics.Metric.Unit.BYTES;
+import static org.mmapqueue.metrics.Metric.Unit.COUNT;
+import static org.mmapqueue.metrics.Metric.Unit.RATIO;
+import static org.mmapqueue.metrics.Metric.Unit.RECORDS;
+import static org.mmapqueue.metrics.Metric.Unit.SECONDS;
+
 import java.util.stream.DoubleStream;
 
 /**
@@ -8,178 +22,123 @@ import java.util.stream.DoubleStream;
  */
 public enum Metric {
     /** Pushed records. */
-    PUSHED_RECORDS(Kind.COUNTER, Unit.RECORDS, KnownTo.ALL, "pushed_records_total", "Records pushed."),
+    PUSHED_RECORDS(COUNTER, RECORDS, ALL, "pushed_records_total", "Records pushed."),
     /** Pushed bytes. */
     PUSHED_BYTES(
-            Kind.COUNTER,
-            Unit.BYTES,
-            KnownTo.ALL,
+            COUNTER,
+            BYTES,
+            ALL,
             "pushed_bytes_total",
             "Bytes of the log that pushes have used, headers and padding included."),
     /** Retained records. */
-    RETAINED_RECORDS(
-            Kind.GAUGE, Unit.RECORDS, KnownTo.ALL, "retained_records", "Records from the log start to the log end."),
+    RETAINED_RECORDS(GAUGE, RECORDS, ALL, "retained_records", "Records from the log start to the log end."),
     /** Used bytes of the ring. */
     USED_BYTES(
-            Kind.GAUGE,
-            Unit.BYTES,
-            KnownTo.ALL,
+            GAUGE,
+            BYTES,
+            ALL,
             "used_bytes",
             "Bytes of the ring that no push may use, as some consumer has not acked them."),
     /** Bytes of the ring. */
-    CAPACITY_BYTES(Kind.GAUGE, Unit.BYTES, KnownTo.ALL, "capacity_bytes", "Bytes of the ring, headers included."),
+    CAPACITY_BYTES(GAUGE, BYTES, ALL, "capacity_bytes", "Bytes of the ring, headers included."),
     /** Used part of the ring. */
-    FILL(Kind.GAUGE, Unit.RATIO, KnownTo.ALL, "fill_ratio", "Used part of the ring, from 0 to 1."),
+    FILL(GAUGE, RATIO, ALL, "fill_ratio", "Used part of the ring, from 0 to 1."),
     /** Bytes that are not durable. */
-    UNSYNCED_BYTES(
-            Kind.GAUGE,
-            Unit.BYTES,
-            KnownTo.ALL,
-            "unsynced_bytes",
-            "Bytes of the log that are not known to be durable."),
+    UNSYNCED_BYTES(GAUGE, BYTES, ALL, "unsynced_bytes", "Bytes of the log that are not known to be durable."),
     /** Mapped bytes. */
     MAPPED_BYTES(
-            Kind.GAUGE,
-            Unit.BYTES,
-            KnownTo.ALL,
-            "mapped_bytes",
-            "Bytes of the queue that the reporting process has mapped into memory."),
+            GAUGE, BYTES, ALL, "mapped_bytes", "Bytes of the queue that the reporting process has mapped into memory."),
     /** The number of consumers. */
-    CONSUMERS(Kind.GAUGE, Unit.COUNT, KnownTo.ALL, "consumers", "Consumers of the queue, of any process."),
+    CONSUMERS(GAUGE, COUNT, ALL, "consumers", "Consumers of the queue, of any process."),
     /** Recoveries. */
-    RECOVERIES(
-            Kind.GAUGE,
-            Unit.COUNT,
-            KnownTo.ALL,
-            "recoveries",
-            "Recoveries after an unclean end since the queue was created."),
+    RECOVERIES(GAUGE, COUNT, ALL, "recoveries", "Recoveries after an unclean end since the queue was created."),
     /** The duration of the last open's recovery. */
     RECOVERY_SECONDS(
-            Kind.GAUGE,
-            Unit.SECONDS,
-            KnownTo.WRITER,
+            GAUGE,
+            SECONDS,
+            WRITER,
             "recovery_seconds",
             "Duration of the recovery when the queue was opened; 0 after a clean close."),
     /** Bytes cut off by the last open's recovery. */
     RECOVERY_TRUNCATED_BYTES(
-            Kind.GAUGE,
-            Unit.BYTES,
-            KnownTo.WRITER,
+            GAUGE,
+            BYTES,
+            WRITER,
             "recovery_truncated_bytes",
             "Bytes after the last whole record that this recovery has cut off."),
     /** Durations of fsyncs of records. */
-    FSYNC_SECONDS(
-            Kind.HISTOGRAM, Unit.SECONDS, KnownTo.WRITER, "fsync_seconds", "Durations of fsyncs of parts of segments."),
+    FSYNC_SECONDS(HISTOGRAM, SECONDS, WRITER, "fsync_seconds", "Durations of fsyncs of parts of segments."),
     /** Pushes that waited for room. */
-    ROOM_WAITS(
-            Kind.COUNTER,
-            Unit.COUNT,
-            KnownTo.WRITER,
-            "room_waits_total",
-            "Pushes that were stored after a wait for room."),
+    ROOM_WAITS(COUNTER, COUNT, WRITER, "room_waits_total", "Pushes that were stored after a wait for room."),
     /** Time that pushes waited for room. */
     ROOM_WAIT_SECONDS(
-            Kind.COUNTER,
-            Unit.SECONDS,
-            KnownTo.WRITER,
+            COUNTER,
+            SECONDS,
+            WRITER,
             "room_wait_seconds_total",
             "Time that pushes have waited for room, the sum of all threads."),
 
     /** Popped records. */
     POPPED_RECORDS(
-            Kind.COUNTER,
-            Unit.RECORDS,
-            KnownTo.ALL_OF_CONSUMER,
+            COUNTER,
+            RECORDS,
+            ALL_OF_CONSUMER,
             "popped_records_total",
             "Records popped for the first time: what the reading offset has passed."),
     /** Popped bytes. */
-    POPPED_BYTES(
-            Kind.COUNTER,
-            Unit.BYTES,
-            KnownTo.ALL_OF_CONSUMER,
-            "popped_bytes_total",
-            "Bytes of the log of these records."),
+    POPPED_BYTES(COUNTER, BYTES, ALL_OF_CONSUMER, "popped_bytes_total", "Bytes of the log of these records."),
     /** Acked records. */
     ACKED_RECORDS(
-            Kind.COUNTER,
-            Unit.RECORDS,
-            KnownTo.ALL_OF_CONSUMER,
+            COUNTER,
+            RECORDS,
+            ALL_OF_CONSUMER,
             "acked_records_total",
             "Records acked: what the committed offset has passed."),
     /** Acked bytes. */
-    ACKED_BYTES(
-            Kind.COUNTER,
-            Unit.BYTES,
-            KnownTo.ALL_OF_CONSUMER,
-            "acked_bytes_total",
-            "Bytes of the log of these records."),
+    ACKED_BYTES(COUNTER, BYTES, ALL_OF_CONSUMER, "acked_bytes_total", "Bytes of the log of these records."),
     /** Redelivered records. */
     REDELIVERED_RECORDS(
-            Kind.COUNTER,
-            Unit.RECORDS,
-            KnownTo.OWNER,
+            COUNTER,
+            RECORDS,
+            OWNER,
             "redelivered_records_total",
             "Deliveries of records that had been delivered before."),
     /** Redelivered bytes. */
-    REDELIVERED_BYTES(
-            Kind.COUNTER, Unit.BYTES, KnownTo.OWNER, "redelivered_bytes_total", "Payload bytes of these deliveries."),
+    REDELIVERED_BYTES(COUNTER, BYTES, OWNER, "redelivered_bytes_total", "Payload bytes of these deliveries."),
     /** Dead-lettered records. */
     DEAD_LETTERED_RECORDS(
-            Kind.COUNTER,
-            Unit.RECORDS,
-            KnownTo.OWNER,
-            "dead_lettered_records_total",
-            "Records moved to the dead-letter queue."),
+            COUNTER, RECORDS, OWNER, "dead_lettered_records_total", "Records moved to the dead-letter queue."),
     /** Dead-lettered bytes. */
-    DEAD_LETTERED_BYTES(
-            Kind.COUNTER, Unit.BYTES, KnownTo.OWNER, "dead_lettered_bytes_total", "Payload bytes of these records."),
+    DEAD_LETTERED_BYTES(COUNTER, BYTES, OWNER, "dead_lettered_bytes_total", "Payload bytes of these records."),
     /** Dropped records. */
     DROPPED_RECORDS(
-            Kind.COUNTER,
-            Unit.RECORDS,
-            KnownTo.WRITER_OF_CONSUMER,
+            COUNTER,
+            RECORDS,
+            WRITER_OF_CONSUMER,
             "dropped_records_total",
             "Records dropped for the consumer by max_consumer_lag or max_age."),
     /** Dropped bytes. */
-    DROPPED_BYTES(
-            Kind.COUNTER,
-            Unit.BYTES,
-            KnownTo.WRITER_OF_CONSUMER,
-            "dropped_bytes_total",
-            "Bytes of the log of these records."),
+    DROPPED_BYTES(COUNTER, BYTES, WRITER_OF_CONSUMER, "dropped_bytes_total", "Bytes of the log of these records."),
     /** Damaged records. */
     DAMAGED_RECORDS(
-            Kind.COUNTER,
-            Unit.RECORDS,
-            KnownTo.OWNER,
-            "damaged_records_total",
-            "Damaged records skipped by the consumer (on_damage)."),
+            COUNTER, RECORDS, OWNER, "damaged_records_total", "Damaged records skipped by the consumer (on_damage)."),
     /** Lag in records. */
-    LAG_RECORDS(
-            Kind.GAUGE,
-            Unit.RECORDS,
-            KnownTo.ALL_OF_CONSUMER,
-            "lag_records",
-            "Records from the committed offset to the log end."),
+    LAG_RECORDS(GAUGE, RECORDS, ALL_OF_CONSUMER, "lag_records", "Records from the committed offset to the log end."),
     /** Lag in bytes. */
     LAG_BYTES(
-            Kind.GAUGE,
-            Unit.BYTES,
-            KnownTo.ALL_OF_CONSUMER,
-            "lag_bytes",
-            "Bytes of the log from the committed position to the log end."),
+            GAUGE, BYTES, ALL_OF_CONSUMER, "lag_bytes", "Bytes of the log from the committed position to the log end."),
     /** The age of the oldest record that is not acked. */
     OLDEST_UNACKED_AGE(
-            Kind.GAUGE,
-            Unit.SECONDS,
-            KnownTo.ALL_OF_CONSUMER,
+            GAUGE,
+            SECONDS,
+            ALL_OF_CONSUMER,
             "oldest_unacked_age_seconds",
             "Age of the first record that is not acked; 0 without one, or without timestamps."),
     /** Records in flight. */
     IN_FLIGHT_RECORDS(
-            Kind.GAUGE,
-            Unit.RECORDS,
-            KnownTo.ALL_OF_CONSUMER,
+            GAUGE,
+            RECORDS,
+            ALL_OF_CONSUMER,
             "in_flight_records",
             "Records popped, and neither acked nor requeued, prefetched ones included.");
 
@@ -211,7 +170,7 @@ public enum Metric {
     }
 
     /** The processes that know a figure; in others it is absent. */
-    private enum KnownTo {
+    enum KnownTo {
         ALL,
         WRITER,
         ALL_OF_CONSUMER,

@@ -238,7 +238,7 @@ public final class Recovery {
             MetaFields fields = meta.fields();
             Segment segment = swapper.pin(id);
             RecordChecksum checksum = new RecordChecksum(fields.uuidHigh(), fields.uuidLow());
-            segment.publish(offset, LogReaderV2.padHeader(checksum, id, offset, epoch));
+            segment.publish(offset, checksum.padHeader(id, epoch, offset));
             swapper.unpin(segment);
         }
         for (long each = geometry.segmentOf(start); each <= id; each++) {

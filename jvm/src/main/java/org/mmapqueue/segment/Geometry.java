@@ -6,7 +6,6 @@ package org.mmapqueue.segment;
  * <p>A position that is a multiple of the size is the end of the segment before it: the next segment may not exist yet.
  * {@link #segmentOfEnd} and {@link #offsetOfEnd} read a position in this sense.
  *
- * @param format the format of the directory
  * @param segmentSize bytes of each segment
  * @param capacity segments in the ring
  */
@@ -22,7 +21,6 @@ public record Geometry(Format format, int segmentSize, int capacity) {
         return segmentSize - dataStart();
     }
 
-    /** The ring slot of a segment. */
     public int slotOf(long id) {
         return (int) (id % capacity);
     }
@@ -74,11 +72,9 @@ public record Geometry(Format format, int segmentSize, int capacity) {
         return 1 + maxEventSize / segmentSize;
     }
 
-    /** The file name of a segment. */
     public String fileName(long id) {
         return slotOf(id) + FILE_SUFFIX;
     }
 
-    /** The suffix of the file names. */
     public static final String FILE_SUFFIX = "_segment.dat";
 }

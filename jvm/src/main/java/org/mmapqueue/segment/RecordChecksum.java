@@ -51,4 +51,20 @@ public final class RecordChecksum {
         int value = (int) crc.getValue();
         return value == 0 ? 0xFFFF_FFFF : value;
     }
+
+    /** The header of a pad that is valid in this epoch. */
+    public long padHeader(long segmentId, long epoch, int offset) {
+        return headerWithoutPayload(
+                segmentId, epoch, offset, RecordDescriptor.PAD | RecordDescriptor.length((int) epoch));
+    }
+
+    /** The header of a tombstone that covers this number of bytes after it. */
+    public long tombstoneHeader(long segmentId, long epoch, int offset, int body) {
+        return headerWithoutPayload(segmentId, epoch, offset, RecordDescriptor.CONTROL | body);
+    }
+
+    private long headerWithoutPayload(long segmentId, long epoch, int offset, int lengthAndFlags) {
+        int checksum = finish(new CRC32C(), segmentId, epoch, offset, lengthAndFlags, 0);
+        return RecordDescriptor.header(lengthAndFlags, checksum);
+    }
 }

@@ -28,22 +28,23 @@ package org.mmapqueue.segment;
 public final class RecordDescriptor {
     /** Bytes of the header; records start at multiples of it. */
     public static final int HEADER = 8;
+
+    private static final int LENGTH_BITS = 27;
     /** The largest payload in bytes. */
-    public static final int MAX_LENGTH = (1 << 27) - 1;
+    public static final int MAX_LENGTH = (1 << LENGTH_BITS) - 1;
     /** Flag: the next record is of the same batch. */
-    public static final int BATCH = 1 << 27;
+    public static final int BATCH = 1 << LENGTH_BITS;
     /** Flag: not for consumers. */
     public static final int CONTROL = 1 << 28;
     /** Flag: a timestamp follows the header. */
     public static final int TIMESTAMPED = 1 << 29;
     /** Flag: the rest of the segment is unused. */
     public static final int PAD = 1 << 30;
-    /** Flag: reserved. */
+
     public static final int RESERVED = 1 << 31;
 
     private RecordDescriptor() {}
 
-    /** The header word. */
     public static long header(int lengthAndFlags, int checksum) {
         return (long) checksum << 32 | lengthAndFlags & 0xFFFF_FFFFL;
     }
@@ -56,6 +57,21 @@ public final class RecordDescriptor {
     /** The payload's length in bytes. */
     public static int length(int lengthAndFlags) {
         return lengthAndFlags & MAX_LENGTH;
+    }
+
+    /** The flags alone, for messages: B is the lowest bit. */
+    public static int flags(int lengthAndFlags) {
+        return lengthAndFlags >>> LENGTH_BITS;
+    }
+
+    /**
+     * The epoch of a pad. A recovery writes the low bits of its epoch into the pad's length; the pad is valid only if
+     * that recovery completed.
+     *
+     * @param segmentEpoch the epoch of the segment, which is not higher
+     */
+    public static long padEpoch(long segmentEpoch, int lengthAndFlags) {
+        return segmentEpoch + (length(lengthAndFlags) - segmentEpoch & MAX_LENGTH);
     }
 
     /** The upper half of a header word. */

@@ -1,10 +1,11 @@
 package org.mmapqueue.segment;
 
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.MappedByteBuffer;
 import java.nio.file.Path;
-import java.util.zip.CRC32C;
 import org.mmapqueue.io.Mapped;
+import org.mmapqueue.io.Mismatch;
 
 /**
  * One mapped segment in one generation of the ring. Access is safe from any thread while the segment is pinned; later
@@ -22,7 +23,6 @@ public final class Segment {
         this.bytes = mapping;
     }
 
-    /** The segment's id. */
     public long id() {
         return id;
     }
@@ -59,7 +59,6 @@ public final class Segment {
         }
     }
 
-    /** Copies bytes into the segment. */
     public void put(int offset, byte[] source, int from, int length) {
         bytes.put(offset, source, from, length);
     }
@@ -69,23 +68,14 @@ public final class Segment {
         bytes.put(offset, source, from, length);
     }
 
-    /** Copies bytes out of the segment. */
     public void get(int offset, byte[] target, int to, int length) {
         bytes.get(offset, target, to, length);
     }
 
     /** Writes the header of version 2, which must be complete before any record is published in this segment. */
     public void writeHeader(long uuidLow, long epoch, long baseIndex, long baseTimestamp, int firstRecord) {
-        Mapped.INT.set(bytes, SegmentDescriptor.VERSION, 2);
-        Mapped.INT.set(bytes, SegmentDescriptor.VERSION + 4, 0);
-        putLong(SegmentDescriptor.UUID_LOW, uuidLow);
-        putLong(SegmentDescriptor.ID, id);
-        putLong(SegmentDescriptor.EPOCH, epoch);
-        putLong(SegmentDescriptor.BASE_INDEX, baseIndex);
-        putLong(SegmentDescriptor.BASE_TIMESTAMP, baseTimestamp);
-        Mapped.INT.set(bytes, SegmentDescriptor.FIRST_RECORD, firstRecord);
-        putLong(SegmentDescriptor.MAGIC, SegmentDescriptor.MAGIC_VALUE);
-        Mapped.INT.set(bytes, SegmentDescriptor.CHECKSUM, headerChecksum());
+        SegmentHeader header = new SegmentHeader(uuidLow, id, epoch, baseIndex, baseTimestamp, firstRecord);
+        put(0, header.encode(), 0, SegmentHeader.LENGTH);
     }
 
     /** Wipes the header: the segment no longer belongs to the log. */
@@ -99,38 +89,14 @@ public final class Segment {
      * @return null when the header is that of this segment of the queue, else the value found and the value expected
      */
     public String headerFault(long uuidLow) {
-        if (getLong(SegmentDescriptor.MAGIC) != SegmentDescriptor.MAGIC_VALUE) {
-            return "segment magic is 0x" + Long.toHexString(getLong(SegmentDescriptor.MAGIC)) + ", expected 0x"
-                    + Long.toHexString(SegmentDescriptor.MAGIC_VALUE);
+        byte[] copy = new byte[SegmentHeader.LENGTH];
+        get(0, copy, 0, copy.length);
+        ByteBuffer header = ByteBuffer.wrap(copy).order(ByteOrder.LITTLE_ENDIAN);
+        Mismatch fault = SegmentHeader.check(header);
+        if (fault == null) {
+            fault = SegmentHeader.decode(header).check(uuidLow, id, bytes.limit());
         }
-        int found = (int) Mapped.INT.get(bytes, SegmentDescriptor.CHECKSUM);
-        if (found != headerChecksum()) {
-            return "checksum of the segment header is 0x" + Integer.toHexString(found) + ", expected 0x"
-                    + Integer.toHexString(headerChecksum());
-        }
-        if ((int) Mapped.INT.get(bytes, SegmentDescriptor.VERSION) != 2) {
-            return "segment version is " + (int) Mapped.INT.get(bytes, SegmentDescriptor.VERSION) + ", expected 2";
-        }
-        if (getLong(SegmentDescriptor.UUID_LOW) != uuidLow) {
-            return "the segment belongs to another queue";
-        }
-        if (getLong(SegmentDescriptor.ID) != id) {
-            return "segment id is " + getLong(SegmentDescriptor.ID) + ", expected " + id;
-        }
-        int first = firstRecord();
-        if (first != 0 && (first < SegmentDescriptor.LENGTH || first >= bytes.limit() || first % Long.BYTES != 0)) {
-            return "the first record is at " + first + ", expected 0 or a multiple of 8 in " + SegmentDescriptor.LENGTH
-                    + ".." + (bytes.limit() - Long.BYTES);
-        }
-        return null;
-    }
-
-    private int headerChecksum() {
-        byte[] header = new byte[SegmentDescriptor.CHECKSUM];
-        get(0, header, 0, header.length);
-        CRC32C crc = new CRC32C();
-        crc.update(header, 0, header.length);
-        return (int) crc.getValue();
+        return fault == null ? null : "segment header: " + fault;
     }
 
     /** The epoch in which the header was written. */

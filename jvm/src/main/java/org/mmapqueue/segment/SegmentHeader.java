@@ -3,20 +3,19 @@ package org.mmapqueue.segment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.zip.CRC32C;
+import org.mmapqueue.io.Mapped;
 import org.mmapqueue.io.Mismatch;
 
 /**
  * The header of a segment of version 2 as a value, for code that reads files without mapping them.
  *
  * @param uuidLow the queue's UUID, lower half
- * @param id the segment's id
  * @param epoch in which the header was written
  * @param baseIndex the offset of the first record that starts in the segment, or of the next record if none does
  * @param baseTimestamp lower bound of the timestamps of records that start in the segment, in µs since 1970
  * @param firstRecord the byte at which the first record starts; 0 when none starts in the segment
  */
 public record SegmentHeader(long uuidLow, long id, long epoch, long baseIndex, long baseTimestamp, int firstRecord) {
-    /** Bytes of a header. */
     public static final int LENGTH = SegmentDescriptor.LENGTH;
 
     private static final int VERSION_2 = 2;
@@ -57,7 +56,7 @@ public record SegmentHeader(long uuidLow, long id, long epoch, long baseIndex, l
         if (uuidLow != queueUuidLow) {
             return new Mismatch(
                     SegmentDescriptor.UUID_LOW,
-                    "a segment of queue …" + Long.toHexString(uuidLow),
+                    "a segment of another queue, …" + Long.toHexString(uuidLow),
                     "one of queue …" + Long.toHexString(queueUuidLow));
         }
         if (id != segmentId) {
@@ -79,15 +78,9 @@ public record SegmentHeader(long uuidLow, long id, long epoch, long baseIndex, l
 
     /** Whether the header is all zeros: the file was only preallocated, or the header was wiped. */
     public static boolean isEmpty(ByteBuffer bytes) {
-        for (int at = 0; at < LENGTH; at += Long.BYTES) {
-            if (bytes.getLong(at) != 0) {
-                return false;
-            }
-        }
-        return true;
+        return Mapped.isZero(bytes, 0, LENGTH);
     }
 
-    /** The header as it is stored. */
     public ByteBuffer encode() {
         ByteBuffer bytes = ByteBuffer.allocate(LENGTH).order(ByteOrder.LITTLE_ENDIAN);
         bytes.putLong(SegmentDescriptor.MAGIC, SegmentDescriptor.MAGIC_VALUE);

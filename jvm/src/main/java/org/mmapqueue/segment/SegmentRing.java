@@ -10,32 +10,22 @@ import java.util.List;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
 
-/** The segment files of one queue directory, found by id. Has no state; safe for any number of threads. */
-public final class SegmentRing {
-    private final Storage storage;
-    private final Path directory;
-    private final Geometry geometry;
-    private final FillBlocks blocks;
+/**
+ * The segment files of one queue directory, found by id. Safe for any number of threads.
+ *
+ * @param geometry the ring's arithmetic
+ * @param blocks chooses the block size of zero-filling
+ */
+public record SegmentRing(Storage storage, Path directory, Geometry geometry, FillBlocks blocks) {
 
-    /** The ring in a directory. */
     public SegmentRing(Storage storage, Path directory, Geometry geometry) {
-        this.storage = storage;
-        this.directory = directory;
-        this.geometry = geometry;
-        this.blocks = new FillBlocks(Math.min(storage.blockSize(geometry.segmentSize()), geometry.segmentSize()));
+        this(
+                storage,
+                directory,
+                geometry,
+                new FillBlocks(Math.min(storage.blockSize(geometry.segmentSize()), geometry.segmentSize())));
     }
 
-    /** The ring's arithmetic. */
-    public Geometry geometry() {
-        return geometry;
-    }
-
-    /** Chooses the block size of zero-filling. */
-    public FillBlocks blocks() {
-        return blocks;
-    }
-
-    /** The path of a segment's file. */
     public Path path(long id) {
         return directory.resolve(geometry.fileName(id));
     }

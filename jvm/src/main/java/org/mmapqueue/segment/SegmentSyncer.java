@@ -6,8 +6,6 @@ import java.io.IOException;
 @FunctionalInterface
 public interface SegmentSyncer {
 
-    /**
-     * Makes the bytes {@code from}..{@code to - 1} of a segment durable, whichever process stored them.
-     */
+    /** Makes the bytes {@code from}..{@code to - 1} of a segment durable, whichever process stored them. */
     void force(long id, int from, int to) throws IOException;
 }

@@ -36,7 +36,6 @@ public final class SlotFile {
         this.size = size;
     }
 
-    /** The path of the file. */
     public Path path() {
         return path;
     }
@@ -46,7 +45,6 @@ public final class SlotFile {
         return mapping == null ? null : mapping.bytes();
     }
 
-    /** Whether the file is mapped. */
     public boolean isMapped() {
         return mapping != null;
     }
@@ -171,7 +169,6 @@ public final class SlotFile {
     /** Fsyncs the bytes {@code from}..{@code to - 1} of a mapping. */
     @FunctionalInterface
     public interface Syncing {
-        /** Returns when the bytes are durable. */
         void force(int from, int to) throws IOException;
     }
 

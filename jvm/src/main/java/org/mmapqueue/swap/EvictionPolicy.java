@@ -1,34 +1,17 @@
 package org.mmapqueue.swap;
 
 import java.util.function.LongPredicate;
-import java.util.function.LongUnaryOperator;
 
 /**
  * Satellite's replacement policy: the order in which segments lose their mappings when the limit is reached. First the
  * read scope [reading − max, reading − 1] of each reader, upwards; then the written scope [writing − max, writing − 1],
  * downwards. The segments that the writer and the readers use are left out. Immutable.
  */
-final class EvictionPolicy {
-    private final int max;
-    private final LongUnaryOperator keys;
-    private final Scopes scopes;
-
-    /**
-     * The policy.
-     *
-     * @param max segments that may be mapped at once
-     * @param keys maps a segment id to the swapper's key; accepts negative ids, as before segment 0 of a ring comes
-     *     the last slot
-     */
-    EvictionPolicy(int max, LongUnaryOperator keys, Scopes scopes) {
-        this.max = max;
-        this.keys = keys;
-        this.scopes = scopes;
-    }
+record EvictionPolicy(SlotTable slots, Scopes scopes) {
 
     /** Number of segments that may be mapped after an eviction, before the next one. */
     int wantedFree() {
-        return Math.max(1, max / 2 - 1);
+        return Math.max(1, slots.max() / 2 - 1);
     }
 
     /**
@@ -39,6 +22,7 @@ final class EvictionPolicy {
     void offer(LongPredicate evict) {
         long writing = scopes.writing();
         long[] reading = scopes.reading();
+        int max = slots.max();
         for (long reader : reading) {
             for (long id = reader - max; id < reader; id++) {
                 if (offer(id, writing, reading, evict)) {
@@ -54,12 +38,12 @@ final class EvictionPolicy {
     }
 
     private boolean offer(long id, long writing, long[] reading, LongPredicate evict) {
-        long key = keys.applyAsLong(id);
-        if (key == keys.applyAsLong(writing)) {
+        long key = slots.keyOf(id);
+        if (key == slots.keyOf(writing)) {
             return false;
         }
         for (long reader : reading) {
-            if (key == keys.applyAsLong(reader)) {
+            if (key == slots.keyOf(reader)) {
                 return false;
             }
         }

@@ -9,43 +9,14 @@ import org.mmapqueue.errors.MmapQueueException;
  * Maps segments, and unmaps others when the limit is reached; {@link EvictionPolicy} chooses which. All methods need
  * the swapper's lock, which is released while mappings are unmapped.
  */
-final class Evictor {
+record Evictor(
+        boolean writable,
+        SlotTable slots,
+        Unmapper unmapper,
+        EvictionPolicy policy,
+        ReentrantLock lock,
+        Condition changed) {
     private static final long PIN_WAIT_NANOS = 10_000_000_000L;
-
-    private final boolean writable;
-    private final SlotTable slots;
-    private final Unmapper unmapper;
-    private final Scopes scopes;
-    private final ReentrantLock lock;
-    private final Condition changed;
-    private EvictionPolicy evictionPolicy;
-
-    /**
-     * Makes an evictor.
-     *
-     * @param lock the swapper's lock
-     * @param changed its condition: a slot was filled or lost its last pin, or a mapping was unmapped
-     */
-    Evictor(
-            boolean writable,
-            SlotTable slots,
-            Unmapper unmapper,
-            Scopes scopes,
-            ReentrantLock lock,
-            Condition changed) {
-        this.writable = writable;
-        this.slots = slots;
-        this.unmapper = unmapper;
-        this.scopes = scopes;
-        this.lock = lock;
-        this.changed = changed;
-        limitChanged();
-    }
-
-    /** Notes that the limit of the table was raised. */
-    void limitChanged() {
-        evictionPolicy = new EvictionPolicy(slots.max(), slots::keyOf, scopes);
-    }
 
     /** Maps a slot that has a file; evicts others first when the limit is reached. */
     void mapLive(Slot slot) throws IOException {
@@ -115,8 +86,8 @@ final class Evictor {
 
     /** Evicts segments without a pin, until the policy has enough. */
     void evict() {
-        int wanted = evictionPolicy.wantedFree();
-        evictionPolicy.offer(key -> {
+        int wanted = policy.wantedFree();
+        policy.offer(key -> {
             Slot slot = slots.at(key);
             if (slot != null) {
                 slots.release(slot);

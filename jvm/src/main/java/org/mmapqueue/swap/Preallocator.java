@@ -6,7 +6,6 @@ import java.util.Objects;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.mmapqueue.io.StackRoom;
-import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentRing;
 
 /**
@@ -14,44 +13,20 @@ import org.mmapqueue.segment.SegmentRing;
  * slots. While a file is filled, remapped or deleted, its slot's {@code filling} flag guards it instead of the lock.
  * Safe for any number of threads.
  */
-final class Preallocator {
+record Preallocator(
+        SegmentRing ring,
+        boolean writable,
+        SlotTable slots,
+        SlotSyncer syncer,
+        Unmapper unmapper,
+        FilledFiles filled,
+        ReentrantLock lock,
+        Condition changed) {
     /**
      * Segment size in bytes from which the pages are touched ahead; in smaller segments the writer's few faults cost
      * less.
      */
     private static final int TOUCHED_FROM = 2 << 20;
-
-    private final SegmentRing ring;
-    private final Geometry geometry;
-    private final boolean writable;
-    private final SlotTable slots;
-    private final SlotSyncer syncer;
-    private final Unmapper unmapper;
-    private final ReentrantLock lock;
-    private final Condition changed;
-    private final FilledFiles filled = new FilledFiles();
-
-    /**
-     * @param lock the swapper's
-     * @param changed its condition: a slot was filled or lost its last pin, or a mapping was unmapped
-     */
-    Preallocator(
-            SegmentRing ring,
-            boolean writable,
-            SlotTable slots,
-            SlotSyncer syncer,
-            Unmapper unmapper,
-            ReentrantLock lock,
-            Condition changed) {
-        this.ring = ring;
-        this.geometry = ring.geometry();
-        this.writable = writable;
-        this.slots = slots;
-        this.syncer = syncer;
-        this.unmapper = unmapper;
-        this.lock = lock;
-        this.changed = changed;
-    }
 
     /** As {@link Swapper#preallocate}. */
     void preallocate(long id) throws IOException {
@@ -59,10 +34,10 @@ final class Preallocator {
         boolean isFilled;
         boolean isNew;
         boolean isFound;
-        int number = geometry.slotOf(id);
+        int number = ring.geometry().slotOf(id);
         int blockSize = ring.blocks().next();
         if (filled.isOtherwise(number, blockSize)) {
-            discardIfPossible(number, id - geometry.capacity() + 1);
+            discardIfPossible(number, id - ring.geometry().capacity() + 1);
         }
         lock.lock();
         try {
@@ -83,7 +58,7 @@ final class Preallocator {
         boolean done = false;
         try {
             if (!isFilled) {
-                if (isFound && geometry.segmentSize() > ring.blocks().large()) {
+                if (isFound && ring.geometry().segmentSize() > ring.blocks().large()) {
                     syncLength(slot, number);
                 }
                 slot.file.fill(blockSize);
@@ -159,7 +134,7 @@ final class Preallocator {
                 countIfLost(slot);
             }
         }
-        if (geometry.segmentSize() >= TOUCHED_FROM) {
+        if (ring.geometry().segmentSize() >= TOUCHED_FROM) {
             slot.file.touch();
         }
     }
@@ -181,7 +156,7 @@ final class Preallocator {
         if (!writable) {
             throw new IllegalStateException("a process that only reads deletes no segment files");
         }
-        Objects.checkIndex(number, geometry.capacity());
+        Objects.checkIndex(number, ring.geometry().capacity());
         // Unmaps evicted mappings first: one of this file would keep its disk space.
         unmapper.sweep();
         Slot slot;
@@ -190,7 +165,8 @@ final class Preallocator {
         lock.lock();
         try {
             // Compares with the writer's segment as it is now, which may be later than the caller knows.
-            if (Math.floorMod(number - firstNeeded, (long) geometry.capacity()) <= slots.lastEntered() - firstNeeded) {
+            if (Math.floorMod(number - firstNeeded, (long) ring.geometry().capacity())
+                    <= slots.lastEntered() - firstNeeded) {
                 return 0;
             }
             if (syncer.isSyncingUnheld(number)) {

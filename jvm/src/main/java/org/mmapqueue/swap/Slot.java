@@ -3,9 +3,7 @@ package org.mmapqueue.swap;
 import org.mmapqueue.segment.Segment;
 import org.mmapqueue.segment.SlotFile;
 
-/**
- * One ring slot, or one segment in a process that only reads. The swapper's lock guards it.
- */
+/** One ring slot, or one segment in a process that only reads. The swapper's lock guards it. */
 final class Slot {
     static final long NONE = -1;
 

@@ -31,12 +31,6 @@ final class SlotSyncer {
     /** Directory entries of files may be unsynced, also those of an earlier process. */
     private volatile boolean newFiles = true;
 
-    /**
-     * Starts with nothing fsynced.
-     *
-     * @param lock guards the slots
-     * @param changed is signalled when a part has been fsynced
-     */
     SlotSyncer(SegmentRing ring, SlotTable slots, ReentrantLock lock, Condition changed) {
         this.ring = ring;
         this.slots = slots;
@@ -78,14 +72,11 @@ final class SlotSyncer {
     /** As {@link Swapper#syncEntries}. */
     void syncEntries() throws IOException {
         newFiles = false;
-        boolean done = false;
         try {
             ring.syncEntries();
-            done = true;
-        } finally {
-            if (!done) {
-                newFiles = true;
-            }
+        } catch (IOException | RuntimeException | Error e) {
+            newFiles = true;
+            throw e;
         }
     }
 

@@ -30,7 +30,6 @@ final class SlotTable {
      * @param byId whether slots are by segment id, instead of by ring slot
      * @param max the most segments that may be mapped at once
      * @param changed signalled when a slot's {@code filling} has ended or its last pin was released
-     * @param unmapper unmaps released mappings
      */
     SlotTable(SegmentRing ring, boolean byId, int max, Condition changed, Unmapper unmapper) {
         this.ring = ring;
@@ -65,7 +64,6 @@ final class SlotTable {
         return slot == null ? add(id) : slot;
     }
 
-    /** Adds the slot of a segment. */
     Slot add(long id) {
         Slot slot = new Slot(keyOf(id), ring.slotFile(id));
         slots.put(slot.key, slot);
@@ -104,7 +102,6 @@ final class SlotTable {
         return max;
     }
 
-    /** Raises the limit. */
     void raiseMax(int segments) {
         max = segments;
         noteLimit();
@@ -172,7 +169,6 @@ final class SlotTable {
         }
     }
 
-    /** Releases a pin. */
     void unpin(Slot slot) {
         slot.pins--;
         if (slot.pins == 0) {

@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.IntSupplier;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.StackRoom;
@@ -32,7 +33,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
     private final SegmentRing ring;
     private final boolean writable;
     private final ReentrantLock lock = new ReentrantLock();
-    /** A slot was filled or lost its last pin, or a mapping was unmapped. */
+    /** A slot was filled, fsynced in part or lost its last pin, or a mapping was unmapped. */
     private final Condition changed = lock.newCondition();
 
     private final Unmapper unmapper = new Unmapper(lock, changed);
@@ -44,18 +45,16 @@ public final class Swapper implements SegmentSyncer, Closeable {
     /**
      * A swapper with nothing mapped.
      *
-     * @param ring the segment files
      * @param max the most segments that may be mapped at once, at least 4
      * @param writable whether segments are mapped to be written
-     * @param scopes the segments of writer and readers
      */
     public Swapper(SegmentRing ring, int max, boolean writable, Scopes scopes) {
         this.ring = ring;
         this.writable = writable;
         this.slots = new SlotTable(ring, !writable, max, changed, unmapper);
         this.syncer = new SlotSyncer(ring, slots, lock, changed);
-        this.evictor = new Evictor(writable, slots, unmapper, scopes, lock, changed);
-        this.preallocator = new Preallocator(ring, writable, slots, syncer, unmapper, lock, changed);
+        this.evictor = new Evictor(writable, slots, unmapper, new EvictionPolicy(slots, scopes), lock, changed);
+        this.preallocator = new Preallocator(ring, writable, slots, syncer, unmapper, new FilledFiles(), lock, changed);
     }
 
     /**
@@ -121,12 +120,10 @@ public final class Swapper implements SegmentSyncer, Closeable {
         unmapper.sweep();
     }
 
-    /** The file of a segment. */
     public Path path(long id) {
         return ring.path(id);
     }
 
-    /** The files of the ring. */
     public SegmentRing ring() {
         return ring;
     }
@@ -216,9 +213,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
         return preallocator.discard(number, firstNeeded);
     }
 
-    /**
-     * Makes new and deleted segment files durable. After a failure no later fsync can be trusted.
-     */
+    /** Makes new and deleted segment files durable. After a failure no later fsync can be trusted. */
     public void syncEntries() throws IOException {
         syncer.syncEntries();
     }
@@ -238,7 +233,6 @@ public final class Swapper implements SegmentSyncer, Closeable {
         try {
             if (segments > slots.max()) {
                 slots.raiseMax(segments);
-                evictor.limitChanged();
                 changed.signalAll();
             }
         } finally {
@@ -266,29 +260,23 @@ public final class Swapper implements SegmentSyncer, Closeable {
 
     /** Number of mapped segments that hold, or have held, records. */
     public int live() {
-        StackRoom.lock(lock);
-        try {
-            return slots.live();
-        } finally {
-            lock.unlock();
-        }
+        return figure(slots::live);
     }
 
     /** Number of all mapped segments, including preallocated ones. */
     public int mapped() {
-        StackRoom.lock(lock);
-        try {
-            return slots.mapped();
-        } finally {
-            lock.unlock();
-        }
+        return figure(slots::mapped);
     }
 
     /** The highest number of segments that were mapped at once since the queue was opened. */
     public int peak() {
+        return figure(slots::peak);
+    }
+
+    private int figure(IntSupplier ofSlots) {
         StackRoom.lock(lock);
         try {
-            return slots.peak();
+            return ofSlots.getAsInt();
         } finally {
             lock.unlock();
         }

@@ -17,12 +17,6 @@ final class Unmapper implements Closeable {
     private final ArrayDeque<Closeable> waiting = new ArrayDeque<>();
     private int pending;
 
-    /**
-     * An unmapper without mappings.
-     *
-     * @param lock guards this object
-     * @param changed signalled when a mapping was unmapped
-     */
     Unmapper(ReentrantLock lock, Condition changed) {
         this.lock = lock;
         this.changed = changed;

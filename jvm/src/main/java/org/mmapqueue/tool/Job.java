@@ -45,12 +45,7 @@ public final class Job {
         total = newTotal;
     }
 
-    /**
-     * Starts {@link Verifier#verify}.
-     *
-     * @param directory the queue's directory
-     * @return the running job
-     */
+    /** Starts {@link Verifier#verify}. */
     public static Job verify(String directory) {
         return started("mmapqueue-verify", progress -> flat(Verifier.verify(Path.of(directory), progress)));
     }
@@ -58,10 +53,8 @@ public final class Job {
     /**
      * Starts {@link Repairer#repair} or {@link Repairer#repairInPlace}.
      *
-     * @param directory the queue's directory
      * @param target the directory of the copy; empty to repair in place
      * @param resetClock "true" to set timestamps that are ahead of the clock to now
-     * @return the running job
      */
     public static Job repair(String directory, String target, String resetClock) {
         Path path = Path.of(directory);
@@ -77,11 +70,9 @@ public final class Job {
     /**
      * Starts {@link Copier#copy}, or {@link Copier#resize} without a target.
      *
-     * @param directory the queue's directory
      * @param target the directory of the copy; empty to resize in place
      * @param capacity bytes of all segment files, in decimal digits; 0 for the queue's own
      * @param segmentSize bytes of a segment file, in decimal digits; 0 for the queue's own
-     * @return the running job
      */
     public static Job copy(String directory, String target, String capacity, String segmentSize) {
         RingSize size = new RingSize(Long.parseLong(capacity), Long.parseLong(segmentSize));
@@ -108,7 +99,6 @@ public final class Job {
      * Waits for the end of the job.
      *
      * @param millis the longest wait, in ms
-     * @return whether the job has ended
      */
     public boolean isOver(int millis) throws InterruptedException {
         try {

@@ -1,7 +1,6 @@
 package org.mmapqueue.tool;
 
 import java.io.Console;
-import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -56,11 +55,7 @@ public final class Main {
         this.console = console;
     }
 
-    /**
-     * Runs a command, and ends the process with its exit status.
-     *
-     * @param arguments the command line
-     */
+    /** Runs a command, and ends the process with its exit status. */
     public static void main(String[] arguments) {
         PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
         PrintStream err = new PrintStream(System.err, true, StandardCharsets.UTF_8);
@@ -70,7 +65,6 @@ public final class Main {
     /**
      * Runs a command without a terminal: it does not ask for confirmation, and shows no progress.
      *
-     * @param arguments the command line
      * @param out receives the report
      * @param err receives errors
      * @return the exit status
@@ -80,53 +74,53 @@ public final class Main {
     }
 
     private int run(List<String> arguments) {
-        List<String> words = new ArrayList<>(arguments);
-        if (words.contains("--help") || words.contains("-h")) {
+        if (arguments.contains("--help") || arguments.contains("-h")) {
             out.print(HELP);
             return WHOLE;
         }
+        List<String> words = new ArrayList<>(arguments);
+        String command = words.isEmpty() ? "" : words.remove(0);
         try {
-            if (words.size() == 2
-                    && words.get(0).equals("verify")
-                    && !words.get(1).startsWith("-")) {
-                return verify(Path.of(words.get(1)));
-            }
-            if (!words.isEmpty() && words.get(0).equals("repair")) {
-                return repair(words.subList(1, words.size()));
-            }
-            if (!words.isEmpty() && List.of("copy", "resize").contains(words.get(0))) {
-                return copy(words.get(0), new ArrayList<>(words.subList(1, words.size())));
-            }
-        } catch (MmapQueueException | IOException e) {
+            return switch (command) {
+                case "verify" -> verify(words);
+                case "repair" -> repair(words);
+                case "copy", "resize" -> copy(command, words);
+                default -> usage();
+            };
+        } catch (MmapQueueException e) {
             err.println("mmapqueue: " + e.getMessage());
             return DAMAGED;
         }
+    }
+
+    private int usage() {
         err.print(HELP);
         return USAGE;
     }
 
-    private int verify(Path directory) {
-        VerifyReport report = Verifier.verify(directory, bar());
+    // Whether words are the path of a queue alone.
+    private static boolean isPath(List<String> words) {
+        return words.size() == 1 && !words.get(0).startsWith("-");
+    }
+
+    private int verify(List<String> words) {
+        if (!isPath(words)) {
+            return usage();
+        }
+        VerifyReport report = Verifier.verify(Path.of(words.get(0)), bar());
         out.print(Text.of(report));
         return report.isWhole() ? WHOLE : DAMAGED;
     }
 
-    private int repair(List<String> words) throws IOException {
-        List<String> left = new ArrayList<>(words);
-        boolean inPlace = left.remove("--in-place");
-        boolean yes = left.remove("--yes");
-        boolean resetClock = left.remove("--reset-clock");
-        int to = left.indexOf("--to");
-        String target = to >= 0 && to + 1 < left.size() ? left.get(to + 1) : null;
-        if (target != null) {
-            left.remove(to + 1);
-            left.remove(to);
+    private int repair(List<String> words) {
+        boolean inPlace = words.remove("--in-place");
+        boolean yes = words.remove("--yes");
+        boolean resetClock = words.remove("--reset-clock");
+        String target = option(words, "--to");
+        if (!isPath(words) || inPlace == (target != null) || yes && !inPlace) {
+            return usage();
         }
-        if (left.size() != 1 || left.get(0).startsWith("-") || inPlace == (target != null) || yes && !inPlace) {
-            err.print(HELP);
-            return USAGE;
-        }
-        Path directory = Path.of(left.get(0));
+        Path directory = Path.of(words.get(0));
         if (inPlace && !yes && !confirmed(directory)) {
             err.println("mmapqueue: nothing was changed");
             return USAGE;
@@ -143,14 +137,12 @@ public final class Main {
         long capacity = size(option(words, "--capacity"));
         long segmentSize = size(option(words, "--segment-size"));
         boolean isCopy = command.equals("copy");
-        if (words.size() != 1
-                || words.get(0).startsWith("-")
+        if (!isPath(words)
                 || isCopy != (target != null)
                 || capacity < 0
                 || segmentSize < 0
                 || !isCopy && capacity == 0) {
-            err.print(HELP);
-            return USAGE;
+            return usage();
         }
         Path directory = Path.of(words.get(0));
         RingSize size = new RingSize(capacity, segmentSize);

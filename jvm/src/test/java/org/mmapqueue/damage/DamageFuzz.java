@@ -84,7 +84,7 @@ public final class DamageFuzz {
                 Files.write(at.resolve(each.getKey()), each.getValue());
             }
             allowed(() -> Verifier.verify(at, Progress.NONE));
-            boolean whole = (how & 2) != 0 && allowed(() -> Repairer.repair(at, repaired, Progress.NONE));
+            boolean whole = (how & 2) != 0 && allowed(() -> Repairer.repair(at, repaired, false, Progress.NONE));
             allowed(() -> use(whole ? repaired : at));
         } finally {
             for (Path each : List.of(at, repaired)) {

@@ -148,7 +148,7 @@ class DamagedPageTest extends DamagedQueues {
         Directories.overwrite(clean.resolve("meta.dat"), 0, earlier);
         CorruptException refused = assertRefused(clean, "_segment.dat");
         assertTrue(refused.getMessage().contains("meta.dat is older"), refused.getMessage());
-        Repairer.repairInPlace(clean, Progress.NONE);
+        Repairer.repairInPlace(clean, false, Progress.NONE);
         try (MmapQueue queue = MmapQueue.open(config(clean))) {
             assertEquals(RECORDS + 1, queue.endOffset());
             Payload.assertMessages(RECORDS, records(RECORDS, RECORDS + 1), List.of(queue.get(RECORDS)));
@@ -174,7 +174,7 @@ class DamagedPageTest extends DamagedQueues {
             Directories.overwrite(at.resolve("meta.dat"), 0, earlier);
             CorruptException refused = assertRefused(at, fill > 0 ? "1_segment.dat" : "0_segment.dat");
             assertTrue(refused.getMessage().contains("meta.dat is older"), refused.getMessage());
-            Repairer.repairInPlace(at, Progress.NONE);
+            Repairer.repairInPlace(at, false, Progress.NONE);
             try (MmapQueue queue = MmapQueue.open(config(at))) {
                 assertEquals(fill > 0 ? 2 : 1, queue.endOffset());
             }

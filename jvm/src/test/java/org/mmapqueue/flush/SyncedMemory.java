@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import org.mmapqueue.meta.ConsumerCursors;
@@ -23,6 +24,9 @@ import org.mmapqueue.segment.Geometry;
 final class SyncedMemory {
     /** Bytes of a block. */
     static final int BLOCK = 4096;
+
+    /** Methods that compute their value from others. */
+    private static final Set<String> COMPUTED = Set.of("needed", "isRetaining");
 
     final FillBlocks blocks = new FillBlocks(BLOCK);
     final List<String> calls = Collections.synchronizedList(new ArrayList<>());
@@ -76,7 +80,7 @@ final class SyncedMemory {
     private <T> T page(String name, Class<T> type) {
         Map<String, Object> words = new ConcurrentHashMap<>();
         InvocationHandler calls = (page, method, given) -> {
-            if (method.isDefault()) {
+            if (COMPUTED.contains(method.getName())) {
                 return InvocationHandler.invokeDefault(page, method, given);
             }
             if (given != null) {

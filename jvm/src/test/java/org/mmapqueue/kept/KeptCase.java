@@ -216,7 +216,7 @@ enum KeptCase {
         List<Integer> positions = RecordPositions.of(file);
         Directories.flip(file, positions.get(3) + 20, 1);
         Directories.flip(file, positions.get(6) + 20, 1);
-        Repairer.repair(made.path(), root.resolve("queue"), Progress.NONE);
+        Repairer.repair(made.path(), root.resolve("queue"), false, Progress.NONE);
     }
 
     private static void deadLetters(Path root, Path aside) {

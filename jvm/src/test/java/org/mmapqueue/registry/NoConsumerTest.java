@@ -167,7 +167,7 @@ class NoConsumerTest {
         long held = word(HELD_FROM);
         Directories.flip(directory.resolve("meta.dat"), 90, 1);
         Path target = temp.resolve("repaired");
-        Repairer.repair(directory, target, Progress.NONE);
+        Repairer.repair(directory, target, false, Progress.NONE);
         directory = target;
         assertTrue(verify().isWhole(), verify().findings().toString());
         assertEquals(held, word(HELD_FROM));
@@ -184,10 +184,10 @@ class NoConsumerTest {
             push(queue, 30);
         }
         Files.delete(directory.resolve("meta.dat"));
-        Repairer.repair(directory, temp.resolve("without"), Progress.NONE);
+        Repairer.repair(directory, temp.resolve("without"), false, Progress.NONE);
         Files.createDirectories(directory.resolve("consumers"));
         Files.createFile(directory.resolve("consumers/default.lock"));
-        Repairer.repair(directory, temp.resolve("with"), Progress.NONE);
+        Repairer.repair(directory, temp.resolve("with"), false, Progress.NONE);
         for (String each : List.of("without", "with")) {
             Path repaired = temp.resolve(each);
             try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(repaired).build())) {
@@ -211,7 +211,7 @@ class NoConsumerTest {
                         assertThrows(CorruptException.class, this::open).position());
             }
             Path target = temp.resolve("repaired" + wrong);
-            Repairer.repair(directory, target, Progress.NONE);
+            Repairer.repair(directory, target, false, Progress.NONE);
             assertTrue(Verifier.verify(target, Progress.NONE).isWhole());
         }
     }

@@ -115,7 +115,7 @@ class ClockResetTest {
     void withoutTheOptionTimestampsStay() throws IOException {
         setHalfAhead();
         Path target = temp.resolve("copy");
-        Repairer.repair(directory, target, Progress.NONE);
+        Repairer.repair(directory, target, false, Progress.NONE);
         try (MmapQueue queue = open(target)) {
             assertTrue(queue.get(COUNT - 1).timestampMicros() > now() + YEAR / 2);
         }

@@ -134,7 +134,7 @@ final class VerifyRandom {
                     each.name() + " at " + each.offset() + " of "
                             + made.committed().get(each.name()));
         }
-        RepairReport repaired = Repairer.repair(at, temp.resolve("repaired"), Progress.NONE);
+        RepairReport repaired = Repairer.repair(at, temp.resolve("repaired"), false, Progress.NONE);
         require(repaired.lost().isEmpty(), "lost by a repair of nothing: " + repaired.lost());
         long first;
         try (MmapQueue queue = MmapQueue.open(config(at))) {
@@ -159,7 +159,7 @@ final class VerifyRandom {
         damaged++;
         RepairReport report;
         try {
-            report = Repairer.repair(at, temp.resolve("repaired"), Progress.NONE);
+            report = Repairer.repair(at, temp.resolve("repaired"), false, Progress.NONE);
         } catch (MmapQueueException e) {
             refused.computeIfAbsent(
                             e.getMessage().replaceAll("/\\S*", "…").replaceAll("\\d+", "#"), why -> new ArrayList<>())

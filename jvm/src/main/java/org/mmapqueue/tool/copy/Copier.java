@@ -34,11 +34,8 @@ public final class Copier {
      * Copies a queue into another directory. The queue itself is not changed. Records that every consumer has acked are
      * copied if the queue has retention and the new ring has room for them.
      *
-     * @param source the queue's directory
      * @param target the directory of the copy, empty or not existing; it becomes a queue when the copy is complete
-     * @param size the geometry of the copy's ring
      * @param progress receives the progress, in bytes of segments
-     * @return the report
      * @throws org.mmapqueue.errors.LockedException if a process writes the queue, or owns one of its consumers
      * @throws org.mmapqueue.errors.ConfigException if the size is out of range, or too small for the records that are
      *     not acked
@@ -52,11 +49,9 @@ public final class Copier {
                 throw new MmapQueueException("the target " + target + " must not be inside of the queue in " + source);
             }
             Closeable locks = QueueLocks.all(source);
-            try {
+            try (locks) {
                 Verifier.checkTarget(target);
                 return write(storageLike(source), source, target, size, true, progress);
-            } finally {
-                locks.close();
             }
         } catch (IOException e) {
             throw new MmapQueueException("the queue in " + source + " could not be copied to " + target + ": " + e, e);
@@ -68,10 +63,7 @@ public final class Copier {
      * any moment, also a loss of power, leaves the old ring or the new one: the next open to write, or the next resize,
      * undoes or completes the switch.
      *
-     * @param directory the queue's directory
-     * @param size the geometry of the new ring
      * @param progress receives the progress, in bytes of segments
-     * @return the report
      * @throws org.mmapqueue.errors.LockedException if a process writes the queue, or owns one of its consumers
      * @throws org.mmapqueue.errors.ConfigException if the size is out of range, or too small for the records that are
      *     not acked; nothing was changed
@@ -83,12 +75,10 @@ public final class Copier {
         }
         try {
             Closeable locks = QueueLocks.all(directory);
-            try {
+            try (locks) {
                 RingSwitch.recover(DiskStorage.INSTANCE, directory);
                 Verifier.check(directory);
                 return resize(storageLike(directory), directory, size, progress);
-            } finally {
-                locks.close();
             }
         } catch (IOException e) {
             throw new MmapQueueException("the queue in " + directory + " could not be resized: " + e, e);
@@ -98,15 +88,12 @@ public final class Copier {
     /** Resizes a queue that the caller has locked. */
     static CopyReport resize(Storage storage, Path directory, RingSize size, Progress progress) throws IOException {
         Path copy = RingSwitch.copyOf(directory);
-        boolean isWritten = false;
         CopyReport report;
         try {
             report = write(storage, directory, copy, size, false, progress);
-            isWritten = true;
-        } finally {
-            if (!isWritten) {
-                RingSwitch.recover(storage, directory);
-            }
+        } catch (IOException | RuntimeException | Error e) {
+            RingSwitch.recover(storage, directory);
+            throw e;
         }
         RingSwitch.run(storage, directory);
         return report.at(directory);
@@ -115,8 +102,7 @@ public final class Copier {
     private static CopyReport write(
             Storage storage, Path source, Path target, RingSize size, boolean withProducers, Progress progress)
             throws IOException {
-        Path meta = source.resolve(MetaPage.FILE_NAME);
-        if (Verifier.isVersion1(Files.exists(meta) ? MetaImage.read(storage, source) : null)) {
+        if (Verifier.isVersion1(MetaImage.readIfThere(storage, source))) {
             throw new MmapQueueException("the queue in " + source + " is of format version 1, which stores no offsets:"
                     + " it can be neither copied nor resized. Nothing was changed. Push its records into a new queue");
         }

@@ -2,6 +2,7 @@ package org.mmapqueue.tool.copy;
 
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.segment.SegmentHeader;
 
 /**
@@ -11,9 +12,6 @@ import org.mmapqueue.segment.SegmentHeader;
  * @param segmentSize bytes of a segment file, rounded down to whole pages; 0 for the queue's own
  */
 public record RingSize(long capacity, long segmentSize) {
-    private static final int PAGE = 4096;
-    private static final long LARGEST_SEGMENT = 1 << 30;
-    private static final long MOST_SEGMENTS = 1 << 30;
     /** The most bytes of a record besides its payload: header, timestamp, padding. */
     private static final int LARGEST_FRAME = 23;
 
@@ -23,17 +21,18 @@ public record RingSize(long capacity, long segmentSize) {
      * @throws ConfigException if a value is out of range, or a record of max_event_size does not fit
      */
     MetaFields of(MetaFields facts) {
-        long size = segmentSize == 0 ? facts.segmentSize() : segmentSize - segmentSize % PAGE;
-        if (size < PAGE || size > LARGEST_SEGMENT) {
-            throw new ConfigException("segment_size", Long.toString(segmentSize), PAGE + ".." + LARGEST_SEGMENT);
+        long size = segmentSize == 0 ? facts.segmentSize() : segmentSize - segmentSize % MetaImage.PAGE;
+        if (size < MetaImage.PAGE || size > MetaImage.LARGEST_SEGMENT) {
+            throw new ConfigException(
+                    "segment_size", Long.toString(segmentSize), MetaImage.PAGE + ".." + MetaImage.LARGEST_SEGMENT);
         }
         long bytes = capacity == 0 ? (long) facts.capacity() * facts.segmentSize() : capacity;
         long segments = bytes / size + (bytes % size == 0 ? 0 : 1);
-        if (bytes < 0 || segments < 2 || segments > MOST_SEGMENTS) {
+        if (bytes < 0 || segments < 2 || segments > MetaImage.MOST_SEGMENTS) {
             throw new ConfigException(
                     "capacity",
                     Long.toString(bytes),
-                    2 * size + ".." + MOST_SEGMENTS * size + ", with segments of " + size + " bytes");
+                    2 * size + ".." + MetaImage.MOST_SEGMENTS * size + ", with segments of " + size + " bytes");
         }
         long data = size - SegmentHeader.LENGTH;
         long needed = (facts.maxEventSize() + LARGEST_FRAME + data - 1) / data + 1;
@@ -44,16 +43,7 @@ public record RingSize(long capacity, long segmentSize) {
                     "at least " + needed * size + ", since max_event_size of the queue is " + facts.maxEventSize()
                             + " and a record leaves one segment free");
         }
-        return new MetaFields(
-                facts.version(),
-                (int) segments,
-                (int) size,
-                facts.uuidHigh(),
-                facts.uuidLow(),
-                facts.timestamps(),
-                facts.maxEventSize(),
-                facts.createdAtMicros(),
-                facts.epoch());
+        return facts.withRing((int) segments, (int) size);
     }
 
     /** The most bytes of records that the ring of a queue holds. */

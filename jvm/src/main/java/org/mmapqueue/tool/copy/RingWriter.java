@@ -77,7 +77,6 @@ final class RingWriter implements Closeable {
         return geometry.position(firstId, 0);
     }
 
-    /** Whether a segment was begun. */
     boolean hasSegment() {
         return id >= firstId;
     }
@@ -112,9 +111,7 @@ final class RingWriter implements Closeable {
     /** Appends a tombstone of the least size. */
     void appendLost() throws IOException {
         begin();
-        crc.reset();
-        int header = RecordDescriptor.CONTROL;
-        putLong(RecordDescriptor.header(header, checksum.finish(crc, id, facts.epoch(), offset, header, 0)));
+        putLong(checksum.tombstoneHeader(id, facts.epoch(), offset, 0));
         number++;
     }
 
@@ -123,9 +120,7 @@ final class RingWriter implements Closeable {
      */
     void pad() throws IOException {
         begin();
-        crc.reset();
-        int header = RecordDescriptor.PAD | RecordDescriptor.length((int) facts.epoch());
-        putLong(RecordDescriptor.header(header, checksum.finish(crc, id, facts.epoch(), offset, header, 0)));
+        putLong(checksum.padHeader(id, facts.epoch(), offset));
         finish();
         offset = geometry.segmentSize();
     }

@@ -6,16 +6,15 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.RecordChecksum;
 import org.mmapqueue.segment.RecordDescriptor;
 import org.mmapqueue.tool.scan.Hole;
-import org.mmapqueue.tool.scan.RecordScan;
 
 /**
  * The tombstones that fill a hole, one for each lost record. Later records keep their positions, checksums and offsets,
  * and consumers their positions.
  */
 final class Filling {
-    /** A word to be stored. */
     record Word(long id, int offset, long value) {}
 
     /** The byte at which the first record of a segment starts, and the record's offset; 0 for none. */
@@ -27,15 +26,14 @@ final class Filling {
 
     private final Geometry geometry;
     private final Hole hole;
-    private final RecordScan scan;
+    private final RecordChecksum checksum;
 
-    Filling(Geometry geometry, Hole hole, RecordScan scan) {
+    Filling(Geometry geometry, Hole hole, RecordChecksum checksum) {
         this.geometry = geometry;
         this.hole = hole;
-        this.scan = scan;
+        this.checksum = checksum;
     }
 
-    /** Computes the tombstones. */
     void run() {
         if (hole.from == geometry.dataStart()) {
             firsts.put(hole.fromId, new First(hole.from, hole.first));
@@ -60,7 +58,7 @@ final class Filling {
             // Tombstones are as small as possible; the last ones cover the rest, up to the next anchor.
             long later = hole.lost - number - 1;
             int body = (int) Math.max(0, left - (Hole.LARGEST_BODY + 8L) * later - RecordDescriptor.HEADER);
-            words.add(new Word(id, offset, scan.lostHeader(id, offset, hole.epoch, body)));
+            words.add(new Word(id, offset, checksum.tombstoneHeader(id, hole.epoch, offset, body)));
             left -= RecordDescriptor.HEADER + body;
             int here = geometry.segmentSize() - offset - RecordDescriptor.HEADER;
             offset += RecordDescriptor.HEADER + Math.min(body, here);
@@ -82,6 +80,6 @@ final class Filling {
             throw new MmapQueueException(hole.file + ", byte " + hole.fault.at() + ": by the offsets before and after"
                     + " the damage no record is lost, but there are bytes between them");
         }
-        words.add(new Word(hole.fromId, hole.from, scan.padHeader(hole.fromId, hole.from, hole.epoch)));
+        words.add(new Word(hole.fromId, hole.from, checksum.padHeader(hole.fromId, hole.epoch, hole.from)));
     }
 }

@@ -14,12 +14,13 @@ import org.mmapqueue.meta.ConsumerImage;
 import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaImage;
+import org.mmapqueue.meta.MetaImage.Word;
 import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.RecordChecksum;
 import org.mmapqueue.segment.SegmentHeader;
 import org.mmapqueue.tool.scan.Hole;
 import org.mmapqueue.tool.scan.Probe;
 import org.mmapqueue.tool.scan.RebuiltHeader;
-import org.mmapqueue.tool.scan.RecordScan;
 import org.mmapqueue.tool.scan.WalkResult;
 import org.mmapqueue.tool.verify.Inventory;
 import org.mmapqueue.tool.verify.Survey;
@@ -52,10 +53,10 @@ final class Repair {
             throw new MmapQueueException("the queue in " + survey.directory + " cannot be repaired: two headers"
                     + " with valid checksums contradict each other on the offset of a record; verify reports them");
         }
-        RecordScan scan = new RecordScan(survey.slots, survey.facts);
+        RecordChecksum checksum = new RecordChecksum(survey.facts.uuidHigh(), survey.facts.uuidLow());
         List<Filling> fillings = new ArrayList<>();
         for (Hole hole : walk.holes) {
-            Filling filling = new Filling(geometry, hole, scan);
+            Filling filling = new Filling(geometry, hole, checksum);
             filling.run();
             fillings.add(filling);
         }
@@ -207,15 +208,15 @@ final class Repair {
             actions.add("rebuilt the meta page: capacity " + facts.capacity() + ", segments of " + size
                     + " bytes, max_event_size " + maxEvent + ", timestamps " + walk.timestamps);
         }
-        long writing = meta.get(MetaImage.Word.WRITING);
+        long writing = meta.get(Word.WRITING);
         if (survey.rebuilt || survey.isClean()) {
-            meta.put(MetaImage.Word.WRITING, walk.end, size);
-            meta.put(MetaImage.Word.WATERMARK, walk.end, size);
+            meta.put(Word.WRITING, walk.end, size);
+            meta.put(Word.WATERMARK, walk.end, size);
         } else {
             long watermark = survey.watermark();
-            meta.put(MetaImage.Word.WATERMARK, watermark, size);
+            meta.put(Word.WATERMARK, watermark, size);
             boolean sound = writing <= (lastId() + 1) * size;
-            meta.put(MetaImage.Word.WRITING, Math.max(sound ? writing : 0, Math.max(watermark, walk.end)), size);
+            meta.put(Word.WRITING, Math.max(sound ? writing : 0, Math.max(watermark, walk.end)), size);
         }
         meta.clean(survey.isClean());
         if (survey.isClean()) {
@@ -224,35 +225,32 @@ final class Repair {
         if (meta.hasDefault()) {
             long position = resumePosition(Inventory.DEFAULT, survey.rebuilt);
             if (position != survey.probes.get(Inventory.DEFAULT).position) {
-                meta.put(MetaImage.Word.DROPPED, 0, size);
-                meta.put(MetaImage.Word.COMMITTED, position, size);
+                meta.put(Word.DROPPED, 0, size);
+                meta.put(Word.COMMITTED, position, size);
                 moved(Inventory.DEFAULT, position);
             }
-            meta.put(MetaImage.Word.DROPPED, Math.max(0, meta.get(MetaImage.Word.DROPPED)), size);
-            long reading = meta.get(MetaImage.Word.READING);
-            boolean ordered = reading >= meta.get(MetaImage.Word.COMMITTED) && reading <= walk.end;
-            meta.put(
-                    MetaImage.Word.READING,
-                    ordered && !survey.rebuilt ? reading : meta.get(MetaImage.Word.COMMITTED),
-                    size);
+            meta.put(Word.DROPPED, Math.max(0, meta.get(Word.DROPPED)), size);
+            long reading = meta.get(Word.READING);
+            boolean ordered = reading >= meta.get(Word.COMMITTED) && reading <= walk.end;
+            meta.put(Word.READING, ordered && !survey.rebuilt ? reading : meta.get(Word.COMMITTED), size);
         }
         heldFrom(meta);
         long reclaimed = geometry.position(firstId(), 0);
-        meta.put(MetaImage.Word.RECLAIMED, reclaimed, size);
-        meta.put(MetaImage.Word.RECLAIMING, reclaimed, size);
-        meta.put(MetaImage.Word.INTACT, reclaimed, size); // All records were verified.
+        meta.put(Word.RECLAIMED, reclaimed, size);
+        meta.put(Word.RECLAIMING, reclaimed, size);
+        meta.put(Word.INTACT, reclaimed, size); // All records were verified.
         meta.write(storage, target);
     }
 
     // Sets the log start for the time without a consumer; 0 for the present log start.
     private void heldFrom(MetaImage meta) {
-        long stored = meta.get(MetaImage.Word.HELD_FROM);
+        long stored = meta.get(Word.HELD_FROM);
         long held = stored < 0 || stored > walk.end ? 0 : stored;
         if (survey.heldFrom != null && survey.heldFrom.isFound()) {
             held = survey.heldFrom.resumePosition;
         }
         if (held != stored) {
-            meta.put(MetaImage.Word.HELD_FROM, held, geometry.segmentSize());
+            meta.put(Word.HELD_FROM, held, geometry.segmentSize());
             actions.add("without a consumer, the log is retained from position " + held + " on");
         }
     }

@@ -2,7 +2,6 @@ package org.mmapqueue.tool.repair;
 
 import java.io.Closeable;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
@@ -14,7 +13,6 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.MetaImage;
-import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.recovery.QueueLocks;
 import org.mmapqueue.tool.report.Finding;
 import org.mmapqueue.tool.report.Progress;
@@ -35,38 +33,21 @@ public final class Repairer {
     /**
      * Makes a repaired copy of a queue. The queue itself is not changed.
      *
-     * @param directory the queue's directory
      * @param target the directory of the copy; it must be empty or not exist
+     * @param resetClock whether to set timestamps that are ahead of this machine's clock to now, in the copy
      * @param progress receives the progress of reading, in bytes of segments
      * @return the report: changes and lost records
      * @throws org.mmapqueue.errors.LockedException when a process writes the queue
      * @throws MmapQueueException when the directory has no queue, the queue is of version 1 or cannot be repaired, or the
      *     target is not empty; the target does not become a queue then
      */
-    public static RepairReport repair(Path directory, Path target, Progress progress) {
-        return repair(directory, target, false, progress);
-    }
-
-    /**
-     * Makes a repaired copy of a queue, as {@link #repair(Path, Path, Progress)}.
-     *
-     * @param directory the queue's directory
-     * @param target the directory of the copy; it must be empty or not exist
-     * @param resetClock whether to set timestamps that are ahead of this machine's clock to now, in the copy
-     * @param progress receives the progress of reading, in bytes of segments
-     * @return the report: changes and lost records
-     * @throws org.mmapqueue.errors.LockedException when a process writes the queue
-     * @throws MmapQueueException as the other overload
-     */
     public static RepairReport repair(Path directory, Path target, boolean resetClock, Progress progress) {
         Verifier.check(directory);
         try {
             Verifier.checkTarget(target);
             Closeable lock = QueueLocks.writer(directory);
-            try {
+            try (lock) {
                 return run(directory, target, resetClock, progress);
-            } finally {
-                lock.close();
             }
         } catch (IOException e) {
             throw failed(directory, e);
@@ -76,34 +57,18 @@ public final class Repairer {
     /**
      * Repairs a queue in place. Overwritten bytes are lost.
      *
-     * @param directory the queue's directory
+     * @param resetClock whether to set timestamps that are ahead of this machine's clock to now
      * @param progress receives the progress of reading, in bytes of segments
      * @return the report: changes and lost records
      * @throws org.mmapqueue.errors.LockedException when a process writes the queue, or owns one of its consumers
      * @throws MmapQueueException when the directory has no queue, or the queue is of version 1 or cannot be repaired
      */
-    public static RepairReport repairInPlace(Path directory, Progress progress) {
-        return repairInPlace(directory, false, progress);
-    }
-
-    /**
-     * Repairs a queue in place, as {@link #repairInPlace(Path, Progress)}.
-     *
-     * @param directory the queue's directory
-     * @param resetClock whether to set timestamps that are ahead of this machine's clock to now
-     * @param progress receives the progress of reading, in bytes of segments
-     * @return the report: changes and lost records
-     * @throws org.mmapqueue.errors.LockedException when a process writes the queue, or owns one of its consumers
-     * @throws MmapQueueException as the other overload
-     */
     public static RepairReport repairInPlace(Path directory, boolean resetClock, Progress progress) {
         Verifier.check(directory);
         try {
             Closeable lock = QueueLocks.all(directory);
-            try {
+            try (lock) {
                 return run(directory, directory, resetClock, progress);
-            } finally {
-                lock.close();
             }
         } catch (IOException e) {
             throw failed(directory, e);
@@ -116,8 +81,7 @@ public final class Repairer {
 
     private static RepairReport run(Path directory, Path target, boolean resetClock, Progress progress)
             throws IOException {
-        Path file = directory.resolve(MetaPage.FILE_NAME);
-        if (Verifier.isVersion1(Files.exists(file) ? MetaImage.read(STORAGE, directory) : null)) {
+        if (Verifier.isVersion1(MetaImage.readIfThere(STORAGE, directory))) {
             throw new MmapQueueException("the queue in " + directory + " is of format version 1, which has no checksums"
                     + " and no offsets, so damaged records cannot be detected. Nothing was changed. Open it, or read it"
                     + " with the program that wrote it, and push the good records into a new queue");

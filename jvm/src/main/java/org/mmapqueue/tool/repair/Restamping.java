@@ -30,7 +30,6 @@ final class Restamping {
     /**
      * Plans the changes, and makes none yet.
      *
-     * @param survey the survey of the queue
      * @param stamps maps an old timestamp to the new one, both in µs since 1970; must not decrease
      */
     Restamping(Storage storage, Survey survey, LongUnaryOperator stamps) {

@@ -10,15 +10,9 @@ import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
 
 /** Copies, creates, resizes and changes the files of a queue under repair, and fsyncs each. Has no state. */
-final class RingCopy {
+record RingCopy(Storage storage) {
     private static final int BLOCK = 1 << 20;
     private static final String ASIDE = ".new";
-
-    private final Storage storage;
-
-    RingCopy(Storage storage) {
-        this.storage = storage;
-    }
 
     /** Copies {@code size} bytes of a file, with zeros after its end. */
     void copy(Path from, Path to, long size) throws IOException {

@@ -5,7 +5,6 @@ import java.util.Locale;
 /**
  * An irregularity in a queue directory. Immutable.
  *
- * @param kind the kind
  * @param file the path of the file
  * @param position the position in the file, in bytes
  * @param detail the value found there, and the expected one
@@ -16,7 +15,6 @@ import java.util.Locale;
 public record Finding(
         Kind kind, String file, long position, String detail, long firstLost, long lastLost, boolean exact) {
 
-    /** The kind of a finding. */
     public enum Kind {
         /** An unclean shutdown, which the next open recovers. No damage. */
         TORN,

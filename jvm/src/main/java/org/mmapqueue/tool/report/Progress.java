@@ -3,7 +3,6 @@ package org.mmapqueue.tool.report;
 /** Receives the progress of a tool, in the thread that runs the tool. */
 @FunctionalInterface
 public interface Progress {
-    /** Ignores progress. */
     Progress NONE = (done, total) -> {};
 
     /**

@@ -46,7 +46,7 @@ public final class LogWalk {
         this.range = range;
         this.geometry = slots.geometry();
         this.scan = new RecordScan(slots, range.facts());
-        this.resync = new Resync(slots, range, scan);
+        this.resync = new Resync(slots, range, geometry, scan);
         this.probes = new Probes(probes);
         this.progress = progress;
         this.knownEnd = range.end();
@@ -56,7 +56,6 @@ public final class LogWalk {
         this.numbers = new Numbering(0, geometry, found);
     }
 
-    /** Walks the log. */
     public WalkResult run() throws IOException {
         boolean more = !isEmpty();
         if (more) {
@@ -224,9 +223,7 @@ public final class LogWalk {
             epoch(next.epoch());
             offset = next.offset();
             if (slot.header() == null) {
-                RebuiltHeader rebuilt = new RebuiltHeader(slot.id(), epoch, offset, 0);
-                found.headers.add(rebuilt);
-                numbers.whenKnown(rebuilt);
+                add(new RebuiltHeader(slot.id(), epoch, offset, 0));
             } else {
                 anchor(slot.header());
             }
@@ -308,9 +305,12 @@ public final class LogWalk {
                     : new Mismatch(32, "epoch " + entered.header().epoch(), "at least " + epoch);
             found.corrupt(entered.path(), wrong);
         }
-        RebuiltHeader rebuilt = new RebuiltHeader(entered.id(), epoch, first, newest);
-        found.headers.add(rebuilt);
-        numbers.whenKnown(rebuilt);
+        add(new RebuiltHeader(entered.id(), epoch, first, newest));
+    }
+
+    private void add(RebuiltHeader header) {
+        found.headers.add(header);
+        numbers.whenKnown(number -> header.baseIndex = number);
     }
 
     private void anchor(SegmentHeader header) throws IOException {

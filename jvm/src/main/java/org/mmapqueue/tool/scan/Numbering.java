@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.IntToLongFunction;
+import java.util.function.LongConsumer;
 import org.mmapqueue.segment.Geometry;
 
 /**
@@ -16,12 +17,7 @@ import org.mmapqueue.segment.Geometry;
  * refer to another record. Not thread-safe.
  */
 final class Numbering {
-    /** Receives an offset once it is known. */
-    interface Numbered {
-        void number(long number);
-    }
-
-    private record Waiting(long before, int holes, Numbered target) {}
+    private record Waiting(long before, int holes, LongConsumer target) {}
 
     /** A hole, and the counts before it: offsets since the anchor; intact records and their bytes since the start. */
     private record Counted(Hole hole, long before, long records, long bytes) {}
@@ -63,9 +59,9 @@ final class Numbering {
     }
 
     /** Passes the offset of the next record to a target, now or once it is known. */
-    void whenKnown(Numbered target) {
+    void whenKnown(LongConsumer target) {
         if (base >= 0 && holes.isEmpty()) {
-            target.number(base + count);
+            target.accept(base + count);
         } else {
             waiting.add(new Waiting(count, holes.size(), target));
         }
@@ -168,14 +164,17 @@ final class Numbering {
         if (open < all) {
             lost += counts.most(all) - counts.most(open);
             Counted first = holes.get(open);
-            giveUp(
+            long whole = found.records - first.records;
+            found.giveUp(whole, found.payloadBytes - first.bytes);
+            merge(
                     open,
                     all - 1,
                     geometry.segmentOfEnd(end),
                     geometry.offsetOfEnd(end),
                     first.before + base + counts.least(open),
                     lost - counts.least(open) + count - first.before,
-                    false);
+                    false,
+                    whole);
         }
         resolve(n -> n <= open ? counts.least(n) : counts.least(open) + counts.most(n) - counts.most(open));
         return base + count + lost;
@@ -198,13 +197,6 @@ final class Numbering {
             found.holes.add(first.hole);
             found.lost(first.hole, number, lost, exact, 0);
         }
-    }
-
-    private void giveUp(int from, int to, long toId, int toOffset, long number, long lost, boolean exact) {
-        Counted first = holes.get(from);
-        long records = found.records - first.records;
-        found.giveUp(records, found.payloadBytes - first.bytes);
-        merge(from, to, toId, toOffset, number, lost, exact, records);
     }
 
     // Makes one hole of a range, or one for each epoch: no tombstone spans two epochs.
@@ -241,7 +233,7 @@ final class Numbering {
 
     private void resolve(IntToLongFunction upTo) {
         for (Waiting each : waiting) {
-            each.target.number(base + each.before + upTo.applyAsLong(each.holes));
+            each.target.accept(base + each.before + upTo.applyAsLong(each.holes));
         }
         waiting.clear();
         holes.clear();

@@ -2,7 +2,6 @@ package org.mmapqueue.tool.scan;
 
 /** A cursor to locate in the log. */
 public final class Probe {
-    /** The stored position. */
     public final long position;
     /** The position at which the next record begins: the stored position, if a record ends there. */
     public long resumePosition = -1;

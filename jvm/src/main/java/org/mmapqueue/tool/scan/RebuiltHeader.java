@@ -1,7 +1,7 @@
 package org.mmapqueue.tool.scan;
 
 /** The rebuilt header of a segment. The offset of its first record may become known later. */
-public final class RebuiltHeader implements Numbering.Numbered {
+public final class RebuiltHeader {
     public final long id;
     public final long epoch;
     public final int first;
@@ -28,10 +28,5 @@ public final class RebuiltHeader implements Numbering.Numbered {
         RebuiltHeader later = new RebuiltHeader(id, epoch, offset, timestamp);
         later.baseIndex = number;
         return later;
-    }
-
-    @Override
-    public void number(long number) {
-        baseIndex = number;
     }
 }

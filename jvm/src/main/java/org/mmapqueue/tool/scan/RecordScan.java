@@ -14,7 +14,6 @@ import org.mmapqueue.segment.RecordDescriptor;
  * says. Not thread-safe.
  */
 public final class RecordScan {
-    private static final int EPOCH_BITS = 27;
     private static final int CHUNK = 64 * 1024;
 
     /** What was found at a position. */
@@ -83,7 +82,9 @@ public final class RecordScan {
         }
         int header = RecordDescriptor.lengthAndFlags(word);
         if ((header & RecordDescriptor.RESERVED) != 0) {
-            return bad(slot.path(), new Mismatch(offset, "flags " + Mismatch.hex(header >>> EPOCH_BITS), "no flag I"));
+            return bad(
+                    slot.path(),
+                    new Mismatch(offset, "flags " + Mismatch.hex(RecordDescriptor.flags(header)), "no flag I"));
         }
         if ((header & RecordDescriptor.PAD) != 0) {
             return pad(slot, offset, epoch, word);
@@ -107,16 +108,9 @@ public final class RecordScan {
 
     /** Computes where a record with a body of this length ends. */
     private void end(long id, int offset, int body) {
-        int here = geometry.segmentSize() - offset - RecordDescriptor.HEADER;
-        if (body <= here) {
-            endId = id;
-            endOffset = offset + RecordDescriptor.HEADER + body;
-            return;
-        }
-        int beyond = body - here;
-        int segments = (beyond + geometry.dataBytes() - 1) / geometry.dataBytes();
-        endId = id + segments;
-        endOffset = geometry.dataStart() + beyond - (segments - 1) * geometry.dataBytes();
+        long end = geometry.after(geometry.position(id, offset), RecordDescriptor.HEADER + body);
+        endId = geometry.segmentOfEnd(end);
+        endOffset = geometry.offsetOfEnd(end);
     }
 
     // Computes the checksum of the payload, and reads the timestamp.
@@ -181,9 +175,7 @@ public final class RecordScan {
     }
 
     private Kind pad(Slot slot, int offset, long epoch, long word) {
-        int header = RecordDescriptor.lengthAndFlags(word);
-        long low = RecordDescriptor.length(header);
-        padEpoch = epoch + (low - epoch & (1L << EPOCH_BITS) - 1);
+        padEpoch = RecordDescriptor.padEpoch(epoch, RecordDescriptor.lengthAndFlags(word));
         endId = slot.id();
         endOffset = geometry.segmentSize();
         crc.reset();
@@ -228,19 +220,5 @@ public final class RecordScan {
         length = RecordDescriptor.length(header);
         body(slot, offset, epoch, header);
         return RecordDescriptor.header(header, checksum.finish(crc, slot.id(), epoch, offset, header, stamp));
-    }
-
-    /** The header of a tombstone. */
-    public long lostHeader(long id, int offset, long epoch, int body) {
-        int word = RecordDescriptor.CONTROL | body;
-        crc.reset();
-        return RecordDescriptor.header(word, checksum.finish(crc, id, epoch, offset, word, 0));
-    }
-
-    /** The header of a pad, valid in the segment's own epoch. */
-    public long padHeader(long id, int offset, long epoch) {
-        int word = RecordDescriptor.PAD | RecordDescriptor.length((int) epoch);
-        crc.reset();
-        return RecordDescriptor.header(word, checksum.finish(crc, id, epoch, offset, word, 0));
     }
 }

@@ -10,24 +10,12 @@ import org.mmapqueue.segment.SegmentHeader;
  * Finds the next position after a fault at which the log is readable: an intact record, pad or segment header. Not
  * thread-safe.
  */
-final class Resync {
-    private final Slots slots;
-    private final WalkRange range;
-    private final Geometry geometry;
-    private final RecordScan scan;
-
+record Resync(Slots slots, WalkRange range, Geometry geometry, RecordScan scan) {
     /** A position at which a record begins or the log ends, and the epoch of its segment. */
     record LogPosition(long id, int offset, long epoch) {
         long position(Geometry geometry) {
             return geometry.position(id, offset == geometry.dataStart() ? 0 : offset);
         }
-    }
-
-    Resync(Slots slots, WalkRange range, RecordScan scan) {
-        this.slots = slots;
-        this.range = range;
-        this.geometry = slots.geometry();
-        this.scan = scan;
     }
 
     /**

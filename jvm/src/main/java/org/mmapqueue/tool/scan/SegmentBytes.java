@@ -26,7 +26,6 @@ public final class SegmentBytes implements Closeable {
         return window.getLong(inWindow(offset));
     }
 
-    /** Copies bytes out. */
     void get(int offset, byte[] target, int to, int length) throws IOException {
         int done = 0;
         while (done < length) {

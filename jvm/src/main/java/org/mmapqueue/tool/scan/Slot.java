@@ -8,8 +8,6 @@ import org.mmapqueue.segment.SegmentHeader;
 /**
  * The file of a segment, as it was found.
  *
- * @param id the segment's id
- * @param path the file
  * @param bytes the file's content; null if the file is missing
  * @param header the header; null if it is damaged, or of another queue or segment
  * @param fault the fault of the file's length or header; null for none

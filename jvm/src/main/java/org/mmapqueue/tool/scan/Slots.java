@@ -34,7 +34,6 @@ public final class Slots implements Closeable {
         return geometry;
     }
 
-    /** The file of a segment. */
     public Slot get(long id) throws IOException {
         for (Slot each : open) {
             if (each.id() == id) {
@@ -57,7 +56,6 @@ public final class Slots implements Closeable {
         } catch (NoSuchFileException e) {
             return new Slot(id, path, null, null, new Mismatch(0, "no file", "segment " + id), true);
         }
-        boolean done = false;
         try {
             SegmentBytes bytes = new SegmentBytes(file);
             ByteBuffer head = bytes.head(SegmentHeader.LENGTH);
@@ -73,12 +71,10 @@ public final class Slots implements Closeable {
                             Math.min(size, geometry.segmentSize()),
                             size + " bytes",
                             Integer.toString(geometry.segmentSize()));
-            done = true;
             return new Slot(id, path, bytes, wrong == null ? header : null, fault, SegmentHeader.isEmpty(head));
-        } finally {
-            if (!done) {
-                file.close();
-            }
+        } catch (IOException | RuntimeException | Error e) {
+            file.close();
+            throw e;
         }
     }
 

@@ -5,9 +5,6 @@ import org.mmapqueue.meta.MetaFields;
 /**
  * The part of a log to walk.
  *
- * @param facts the queue's fixed facts
- * @param firstId the first segment
- * @param lastId the last segment
  * @param begin a fault before this position is damage; a fault at or after it, if the end is unknown, is the log end
  * @param end the log end; Long.MAX_VALUE when unknown
  * @param endOffset the offset of the next record at the log end; -1 when unknown

@@ -6,10 +6,10 @@ import java.nio.ByteOrder;
 import java.nio.file.Path;
 import java.util.zip.CRC32C;
 import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Mapped;
 import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.InFlightDescriptor;
-import org.mmapqueue.tool.report.Finding;
 import org.mmapqueue.tool.scan.Probe;
 
 /** Checks and copies the files of records in flight. A damaged file is ignored: its records are redelivered. */
@@ -55,7 +55,7 @@ public final class InFlightCheck {
         return records;
     }
 
-    private static ByteBuffer read(Storage storage, Path path) throws IOException {
+    static ByteBuffer read(Storage storage, Path path) throws IOException {
         try (DataFile file = storage.open(path, Storage.Mode.READ)) {
             ByteBuffer bytes = ByteBuffer.allocate((int) file.size()).order(ByteOrder.LITTLE_ENDIAN);
             file.read(bytes, 0);
@@ -65,51 +65,48 @@ public final class InFlightCheck {
 
     void run() throws IOException {
         for (String name : survey.inventory.inFlight) {
-            Path file = survey.inventory.inFlight(name);
-            Probe probe = survey.probes.get(name);
-            if (probe == null) {
-                survey.findings.add(Finding.of(Finding.Kind.ORPHANED, file, 0, "no consumer " + name + " exists"));
-                survey.uselessInFlight.add(name);
-                continue;
-            }
-            Mismatch fault = check(file);
-            if (fault != null && isCutShort) {
-                // A close leaves such a file if the disk was full or its process died.
-                survey.findings.add(Finding.of(
-                        Finding.Kind.ORPHANED,
-                        file,
-                        fault.at(),
-                        "not written to its end: " + fault + "; its records are redelivered"));
-                survey.uselessInFlight.add(name);
-            } else if (fault != null) {
-                survey.corrupt(file, fault.at(), fault + "; its records are redelivered");
-                survey.uselessInFlight.add(name);
-            } else if (committed != probe.position) {
-                // After a crash an old file stays until its consumer is opened; the consumer has moved since it was
-                // written.
-                survey.findings.add(Finding.of(
-                        Finding.Kind.ORPHANED,
-                        file,
-                        InFlightDescriptor.COMMITTED,
-                        "of committed " + committed + ", and the consumer is at " + probe.position));
-                survey.uselessInFlight.add(name);
-            } else if (reading > survey.walk.end) {
-                survey.findings.add(Finding.of(
-                        Finding.Kind.ORPHANED,
-                        file,
-                        InFlightDescriptor.READING,
-                        "of records up to " + reading + ", and the log ends at " + survey.walk.end));
-                survey.uselessInFlight.add(name);
-            } else if (probe.isMisplaced()) {
+            if (!isUsable(name, survey.inventory.inFlight(name))) {
                 survey.uselessInFlight.add(name);
             }
         }
     }
 
+    // Whether a file is intact, and up to date. Adds a finding for one that is not.
+    private boolean isUsable(String name, Path file) throws IOException {
+        Probe probe = survey.probes.get(name);
+        if (probe == null) {
+            survey.orphaned(file, 0, "no consumer " + name + " exists");
+            return false;
+        }
+        Mismatch fault = check(file);
+        if (fault != null && isCutShort) {
+            // A close leaves such a file if the disk was full or its process died.
+            survey.orphaned(file, fault.at(), "not written to its end: " + fault + "; its records are redelivered");
+        } else if (fault != null) {
+            survey.corrupt(file, fault.at(), fault + "; its records are redelivered");
+        } else if (committed != probe.position) {
+            // After a crash an old file stays until its consumer is opened; the consumer has moved since it was
+            // written.
+            survey.orphaned(
+                    file,
+                    InFlightDescriptor.COMMITTED,
+                    "of committed " + committed + ", and the consumer is at " + probe.position);
+        } else if (reading > survey.walk.end) {
+            survey.orphaned(
+                    file,
+                    InFlightDescriptor.READING,
+                    "of records up to " + reading + ", and the log ends at " + survey.walk.end);
+        } else {
+            return !probe.isMisplaced();
+        }
+        return false;
+    }
+
     private Mismatch check(Path path) throws IOException {
         try (DataFile file = storage.open(path, Storage.Mode.READ)) {
             ByteBuffer head = ByteBuffer.allocate(InFlightDescriptor.RUNS).order(ByteOrder.LITTLE_ENDIAN);
-            isCutShort = file.read(head, 0) < InFlightDescriptor.RUNS || isEmpty(head);
+            isCutShort =
+                    file.read(head, 0) < InFlightDescriptor.RUNS || Mapped.isZero(head, 0, InFlightDescriptor.RUNS);
             if (file.size() < InFlightDescriptor.RUNS) {
                 return new Mismatch(file.size(), file.size() + " bytes", "at least " + InFlightDescriptor.RUNS);
             }
@@ -142,15 +139,6 @@ public final class InFlightCheck {
                             "checksum " + Mismatch.hex(head.getInt(InFlightDescriptor.CHECKSUM)),
                             Mismatch.hex(found));
         }
-    }
-
-    private static boolean isEmpty(ByteBuffer head) {
-        for (int at = 0; at < InFlightDescriptor.RUNS; at += Long.BYTES) {
-            if (head.getLong(at) != 0) {
-                return false;
-            }
-        }
-        return true;
     }
 
     private static int checksum(DataFile file, ByteBuffer head) throws IOException {

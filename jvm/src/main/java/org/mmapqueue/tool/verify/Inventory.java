@@ -17,22 +17,20 @@ import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.InFlightDescriptor;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.meta.ProducerPage;
+import org.mmapqueue.recovery.QueueDirectory;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentHeader;
 
 /** The files of a queue directory. */
 public final class Inventory {
-    /** The lock file of the writing process. */
-    public static final String LOCK = "lock";
     /** The suffix of consumers' lock files. */
-    public static final String LOCK_SUFFIX = ".lock";
+    private static final String LOCK_SUFFIX = ".lock";
     /** The name of the consumer that has its page in meta.dat. */
     public static final String DEFAULT = "default";
 
     /** A segment file. {@code header} is null if it is damaged or missing. */
     record SegmentFile(int slot, Path path, long length, SegmentHeader header, boolean isEmpty) {}
 
-    /** Segment files by slot. */
     final TreeMap<Integer, SegmentFile> segments = new TreeMap<>();
     /** The names of consumers with a page, and of those with a file of records in flight. */
     final TreeSet<String> consumers = new TreeSet<>();
@@ -58,7 +56,7 @@ public final class Inventory {
                 int slot = slot(name);
                 if (slot >= 0) {
                     segments.put(slot, look(storage, slot, file));
-                } else if (!name.equals(LOCK) && !name.equals(MetaPage.FILE_NAME)) {
+                } else if (!name.equals(QueueDirectory.LOCK_FILE) && !name.equals(MetaPage.FILE_NAME)) {
                     odd.add(file);
                 }
             }
@@ -125,7 +123,6 @@ public final class Inventory {
                 && whole.stream().noneMatch(each -> each.header().uuidLow() == uuidLow);
     }
 
-    /** The file of a consumer's page. */
     public Path page(String consumer) {
         return directory.resolve(ConsumerPage.DIRECTORY).resolve(consumer + ConsumerPage.SUFFIX);
     }

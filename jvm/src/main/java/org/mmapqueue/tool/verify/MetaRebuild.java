@@ -2,7 +2,6 @@ package org.mmapqueue.tool.verify;
 
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -12,10 +11,12 @@ import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ConsumerImage;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaImage;
+import org.mmapqueue.meta.MetaImage.Word;
 import org.mmapqueue.meta.MetaPage;
-import org.mmapqueue.meta.PageIdentity;
+import org.mmapqueue.meta.PageHeader;
 import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.RecordDescriptor;
 import org.mmapqueue.segment.SegmentHeader;
 import org.mmapqueue.tool.scan.RecordScan;
 import org.mmapqueue.tool.scan.Slot;
@@ -26,7 +27,6 @@ import org.mmapqueue.tool.scan.Slots;
  * and the checksums of records. A walk finds the log end and the largest record. For one use.
  */
 final class MetaRebuild {
-    private static final int PAGE = 4096;
     private static final int LIVE_WORDS = 976;
     private static final int SAMPLES = 64;
     private static final int SAMPLES_EACH = 16;
@@ -35,8 +35,6 @@ final class MetaRebuild {
 
     /** The default capacity, in bytes. */
     private static final long DEFAULT_CAPACITY = 512L << 20;
-
-    private static final int LARGEST_EVENT = (1 << 27) - 1;
 
     private final Storage storage;
     private final Inventory inventory;
@@ -70,7 +68,7 @@ final class MetaRebuild {
                 .filter(each -> each.header().uuidLow() == uuidLow)
                 .toList();
         long size = most(own.stream().map(Inventory.SegmentFile::length).toList());
-        if (size < PAGE || size % PAGE != 0 || size > 1 << 30) {
+        if (size < MetaImage.PAGE || size % MetaImage.PAGE != 0 || size > MetaImage.LARGEST_SEGMENT) {
             throw new CorruptException(
                     own.get(0).path().toString(),
                     size,
@@ -78,11 +76,11 @@ final class MetaRebuild {
         }
         int capacity = capacity(own, size);
         long epoch = own.stream().mapToLong(each -> each.header().epoch()).max().orElse(1);
-        long room = Math.min(LARGEST_EVENT, (capacity - 1L) * (size - SegmentHeader.LENGTH) - 23);
-        boolean live = stored != null && stored.fileLength() >= LIVE_WORDS;
+        long room = Math.min(RecordDescriptor.MAX_LENGTH, (capacity - 1L) * (size - SegmentHeader.LENGTH) - 23);
+        boolean live = hasAtLeast(LIVE_WORDS);
         long createdAt = live ? Math.max(0, stored.fields().createdAtMicros()) : 0;
         MetaFields facts = new MetaFields(2, capacity, (int) size, 0, uuidLow, false, (int) room, createdAt, epoch);
-        MetaImage image = MetaImage.of(withUuidHigh(file, facts, own));
+        MetaImage image = MetaImage.of(withUuid(file, facts, own));
         image.hasDefault(live ? stored.hasDefault() : inventory.hasDefaultLock);
         cursors(
                 image,
@@ -95,17 +93,26 @@ final class MetaRebuild {
     private static long most(List<Long> values) {
         Map<Long, Integer> counts = new HashMap<>();
         values.forEach(each -> counts.merge(each, 1, Integer::sum));
+        return mostFrequent(counts);
+    }
+
+    private static <T> T mostFrequent(Map<T, Integer> counts) {
         return counts.entrySet().stream()
-                .max(Map.Entry.comparingByValue(Comparator.naturalOrder()))
+                .max(Map.Entry.comparingByValue())
                 .orElseThrow()
                 .getKey();
+    }
+
+    // Whether the damaged page has this many bytes.
+    private boolean hasAtLeast(int length) {
+        return stored != null && stored.fileLength() >= length;
     }
 
     // ---- capacity
 
     private int capacity(List<Inventory.SegmentFile> own, long size) {
-        long inTable = stored == null || stored.fileLength() < MetaImage.TABLE_LENGTH ? 0 : stored.tableCapacity();
-        if (inTable >= 2 && inTable <= 1 << 30 && fits(own, inTable)) {
+        long inTable = hasAtLeast(MetaImage.TABLE_LENGTH) ? stored.tableCapacity() : 0;
+        if (inTable >= 2 && inTable <= MetaImage.MOST_SEGMENTS && fits(own, inTable)) {
             return (int) inTable;
         }
         int slots = Math.max(
@@ -136,36 +143,30 @@ final class MetaRebuild {
 
     // ---- UUID
 
-    private MetaFields withUuidHigh(Path file, MetaFields facts, List<Inventory.SegmentFile> own) throws IOException {
+    private MetaFields withUuid(Path file, MetaFields facts, List<Inventory.SegmentFile> own) throws IOException {
         for (String name : inventory.consumers) {
             ConsumerImage page = ConsumerImage.read(storage, inventory.page(name));
             if (page.check() == null && page.uuidLow() == facts.uuidLow()) {
-                return with(facts, page.uuidHigh()); // the page's checksum covers the UUID
+                return facts.withUuidHigh(page.uuidHigh()); // the page's checksum covers the UUID
             }
         }
         for (Path page : inventory.producers) {
-            OptionalLong high = PageIdentity.uuidHigh(storage, page, facts.uuidLow());
+            OptionalLong high = PageHeader.uuidHigh(storage, page, facts.uuidLow());
             if (high.isPresent()) {
-                return with(facts, high.getAsLong());
+                return facts.withUuidHigh(high.getAsLong());
             }
         }
-        boolean hasCandidate = stored != null && stored.fileLength() >= LIVE_WORDS;
-        Map<Integer, Integer> differences = new HashMap<>();
+        boolean hasCandidate = hasAtLeast(LIVE_WORDS);
         Geometry geometry = new Geometry(Format.V2, facts.segmentSize(), facts.capacity());
         try (Slots slots = new Slots(storage, inventory.directory, geometry, facts.uuidLow())) {
-            for (Inventory.SegmentFile each : own.subList(0, Math.min(own.size(), SAMPLES))) {
-                sample(slots, with(facts, UuidSolver.TRIED), each.header(), differences);
-            }
+            Map<Integer, Integer> differences = differences(slots, facts.withUuidHigh(UuidSolver.TRIED), own);
             if (differences.isEmpty()) {
                 // Without a record, nothing depends on the upper half.
-                return with(facts, hasCandidate ? stored.fields().uuidHigh() : UuidSolver.TRIED);
+                return facts.withUuidHigh(hasCandidate ? stored.fields().uuidHigh() : UuidSolver.TRIED);
             }
-            int difference = differences.entrySet().stream()
-                    .max(Map.Entry.comparingByValue())
-                    .orElseThrow()
-                    .getKey();
-            if (hasCandidate && solves(slots, with(facts, stored.fields().uuidHigh()), own)) {
-                return with(facts, stored.fields().uuidHigh());
+            int difference = mostFrequent(differences);
+            if (hasCandidate && solves(slots, facts.withUuidHigh(stored.fields().uuidHigh()), own)) {
+                return facts.withUuidHigh(stored.fields().uuidHigh());
             }
             // A single record proves nothing: even for a damaged one, some UUID makes the checksum right.
             if (differences.get(difference) == 1) {
@@ -175,24 +176,20 @@ final class MetaRebuild {
                         "the upper half of the queue's UUID is stored nowhere,"
                                 + " and no two records agree on what it was");
             }
-            return with(facts, UuidSolver.solve(difference));
+            return facts.withUuidHigh(UuidSolver.solve(difference));
         }
     }
 
-    private static MetaFields with(MetaFields facts, long uuidHigh) {
-        return new MetaFields(
-                2,
-                facts.capacity(),
-                facts.segmentSize(),
-                uuidHigh,
-                facts.uuidLow(),
-                facts.timestamps(),
-                facts.maxEventSize(),
-                facts.createdAtMicros(),
-                facts.epoch());
+    // Counts the differences between stored and computed checksums of the first records of some segments.
+    private static Map<Integer, Integer> differences(Slots slots, MetaFields facts, List<Inventory.SegmentFile> own)
+            throws IOException {
+        Map<Integer, Integer> differences = new HashMap<>();
+        for (Inventory.SegmentFile each : own.subList(0, Math.min(own.size(), SAMPLES))) {
+            sample(slots, facts, each.header(), differences);
+        }
+        return differences;
     }
 
-    // Collects the differences between stored and computed checksums of a segment's first records.
     private static void sample(Slots slots, MetaFields facts, SegmentHeader header, Map<Integer, Integer> differences)
             throws IOException {
         RecordScan scan = new RecordScan(slots, facts);
@@ -214,10 +211,7 @@ final class MetaRebuild {
     }
 
     private static boolean solves(Slots slots, MetaFields facts, List<Inventory.SegmentFile> own) throws IOException {
-        Map<Integer, Integer> left = new HashMap<>();
-        for (Inventory.SegmentFile each : own.subList(0, Math.min(own.size(), SAMPLES))) {
-            sample(slots, facts, each.header(), left);
-        }
+        Map<Integer, Integer> left = differences(slots, facts, own);
         int right = left.getOrDefault(0, 0);
         return right > 0 && left.values().stream().allMatch(each -> each <= right);
     }
@@ -226,15 +220,15 @@ final class MetaRebuild {
 
     // Takes cursors as hints: the walk finds the log end, and moves consumers to the ends of records.
     private void cursors(MetaImage image, boolean live, int size, long highest) {
-        for (MetaImage.Word word : MetaImage.Word.values()) {
+        for (Word word : Word.values()) {
             long position = -1;
             if (live) {
                 position = stored.get(word);
-            } else if (stored != null && stored.fileLength() >= MetaImage.TABLE_LENGTH) {
+            } else if (hasAtLeast(MetaImage.TABLE_LENGTH)) {
                 position = stored.inTable(word, size);
             }
             boolean sound = position >= 0 && position % Long.BYTES == 0 && position <= (highest + 1) * size;
-            image.put(word, sound && word != MetaImage.Word.DROPPED_FIRST ? position : 0, size);
+            image.put(word, sound && word != Word.DROPPED_FIRST ? position : 0, size);
         }
     }
 }

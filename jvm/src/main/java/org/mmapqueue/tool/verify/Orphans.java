@@ -1,17 +1,12 @@
 package org.mmapqueue.tool.verify;
 
+import java.nio.file.Path;
 import java.util.Map;
 import java.util.TreeMap;
 import org.mmapqueue.segment.SegmentHeader;
-import org.mmapqueue.tool.report.Finding;
 
 /** Reports files that no queue uses. */
-final class Orphans {
-    private final Survey survey;
-
-    Orphans(Survey survey) {
-        this.survey = survey;
-    }
+record Orphans(Survey survey) {
 
     void run() {
         Map<String, String> odd = new TreeMap<>();
@@ -35,7 +30,7 @@ final class Orphans {
                 odd.put(file.path().toString(), why);
             }
         }
-        odd.forEach((file, why) -> survey.findings.add(Finding.of(Finding.Kind.ORPHANED, file, 0, why)));
+        odd.forEach((file, why) -> survey.orphaned(Path.of(file), 0, why));
     }
 
     private boolean isUsed(Inventory.SegmentFile file, long first, long last) {

@@ -1,7 +1,6 @@
 package org.mmapqueue.tool.verify;
 
 import java.io.IOException;
-import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -30,7 +29,6 @@ public final class ProducerPages {
         }
     }
 
-    /** The files of damaged pages. */
     public List<Path> damaged() {
         return damaged;
     }
@@ -43,13 +41,8 @@ public final class ProducerPages {
         Path copies = queue.resolve(ProducerPage.DIRECTORY);
         storage.createDirectories(copies);
         for (Path page : whole) {
-            ByteBuffer bytes;
-            try (DataFile file = storage.open(page, Storage.Mode.READ)) {
-                bytes = ByteBuffer.allocate((int) file.size());
-                file.read(bytes, 0);
-            }
             try (DataFile file = storage.open(copies.resolve(page.getFileName()), Storage.Mode.CREATE)) {
-                file.write(bytes.rewind(), 0);
+                file.write(InFlightCheck.read(storage, page), 0);
                 file.force();
             }
         }

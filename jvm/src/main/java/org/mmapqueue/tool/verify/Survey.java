@@ -2,7 +2,6 @@ package org.mmapqueue.tool.verify;
 
 import java.io.Closeable;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -15,6 +14,7 @@ import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ConsumerImage;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaImage;
+import org.mmapqueue.meta.MetaImage.Word;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
@@ -62,18 +62,16 @@ public final class Survey implements Closeable {
     public final Probe heldFrom;
 
     public final Slots slots;
-    /** The result of the walk. */
     public final WalkResult walk;
 
     private final boolean clean;
     final boolean endIsKnown;
 
-    /** Reads the directory. */
     public Survey(Storage storage, Path directory, Progress progress) throws IOException {
         this.directory = directory;
         this.inventory = new Inventory(storage, directory);
         Path metaFile = directory.resolve(MetaPage.FILE_NAME);
-        MetaImage stored = Files.exists(metaFile) ? MetaImage.read(storage, directory) : null;
+        MetaImage stored = MetaImage.readIfThere(storage, directory);
         Mismatch fault = stored == null ? new Mismatch(0, "no file", "the meta page") : stored.check();
         if (fault == null && inventory.isForeign(stored.fields().uuidLow())) {
             fault = new Mismatch(
@@ -95,21 +93,18 @@ public final class Survey implements Closeable {
         clean = meta.clean() && !rebuilt;
         readPages(storage);
         producers = new ProducerPages(storage, this);
-        endIsKnown = clean && isSound(writing()) && isMirrored(MetaImage.Word.WRITING);
-        watermark = new Probe(meta.get(MetaImage.Word.WATERMARK));
-        long held = meta.get(MetaImage.Word.HELD_FROM);
+        endIsKnown = clean && isSound(writing()) && isMirrored(Word.WRITING);
+        watermark = new Probe(meta.get(Word.WATERMARK));
+        long held = meta.get(Word.HELD_FROM);
         heldFrom = probes.isEmpty() && held > reclaimed() ? new Probe(held) : null;
         CursorCheck cursors = new CursorCheck(this, metaFile);
         cursors.checkOrder();
         slots = new Slots(storage, directory, geometry, facts.uuidLow());
-        boolean done = false;
         try {
             walk = new LogWalk(slots, range(), sorted(), progress).run();
-            done = true;
-        } finally {
-            if (!done) {
-                slots.close();
-            }
+        } catch (IOException | RuntimeException | Error e) {
+            slots.close();
+            throw e;
         }
         findings.addAll(walk.findings);
         cursors.checkPositions();
@@ -118,7 +113,7 @@ public final class Survey implements Closeable {
     }
 
     long writing() {
-        return meta.get(MetaImage.Word.WRITING);
+        return meta.get(Word.WRITING);
     }
 
     /** Whether the next open has nothing to recover. */
@@ -130,24 +125,28 @@ public final class Survey implements Closeable {
         findings.add(Finding.of(Finding.Kind.CORRUPT, file, at, detail));
     }
 
+    void orphaned(Path file, long at, String detail) {
+        findings.add(Finding.of(Finding.Kind.ORPHANED, file, at, detail));
+    }
+
     private boolean isSound(long position) {
         return position >= 0 && position % Long.BYTES == 0;
     }
 
     /** The reclaimed position; 0 if the stored one is impossible. */
     long reclaimed() {
-        return isReclaimedSound() ? meta.get(MetaImage.Word.RECLAIMED) : 0;
+        return isReclaimedSound() ? meta.get(Word.RECLAIMED) : 0;
     }
 
     // Whether the reclaimed position is possible. Writing may trail the published records by one.
     boolean isReclaimedSound() {
-        long reclaimed = meta.get(MetaImage.Word.RECLAIMED);
+        long reclaimed = meta.get(Word.RECLAIMED);
         return reclaimed >= 0
                 && reclaimed % facts.segmentSize() == 0
                 && (rebuilt || reclaimed - facts.segmentSize() <= writing());
     }
 
-    boolean isMirrored(MetaImage.Word word) {
+    boolean isMirrored(Word word) {
         return meta.inTable(word, facts.segmentSize()) == meta.get(word);
     }
 
@@ -155,9 +154,7 @@ public final class Survey implements Closeable {
 
     private void readPages(Storage storage) throws IOException {
         if (meta.hasDefault()) {
-            probes.put(
-                    Inventory.DEFAULT,
-                    new Probe(Math.max(meta.get(MetaImage.Word.COMMITTED), meta.get(MetaImage.Word.DROPPED))));
+            probes.put(Inventory.DEFAULT, new Probe(Math.max(meta.get(Word.COMMITTED), meta.get(Word.DROPPED))));
         }
         for (String name : inventory.consumers) {
             Path file = inventory.page(name);
@@ -170,8 +167,7 @@ public final class Survey implements Closeable {
                 corrupt(file, fault.at(), fault.toString());
                 damagedPages.add(name);
             } else if (page.isDeleted()) {
-                findings.add(Finding.of(
-                        Finding.Kind.ORPHANED, file, ConsumerImage.Word.COMMITTED.at(), "a consumer that was deleted"));
+                orphaned(file, ConsumerImage.Word.COMMITTED.at(), "a consumer that was deleted");
                 continue;
             }
             pages.put(name, page);
@@ -185,7 +181,7 @@ public final class Survey implements Closeable {
 
     private WalkRange range() {
         long size = facts.segmentSize();
-        long highest = highestId();
+        long highest = ids().max().orElse(-1);
         long last = highest;
         long begin = Math.max(0, highest) * size;
         if (!rebuilt) {
@@ -218,19 +214,10 @@ public final class Survey implements Closeable {
     // Whether a segment with a damaged header may be the next one of the log.
     private boolean mayContinue(long id) {
         Inventory.SegmentFile file = inventory.segments.get(geometry.slotOf(id));
-        return file != null && file.header() == null && !file.isEmpty() && file.slot() == geometry.slotOf(id);
+        return file != null && file.header() == null && !file.isEmpty();
     }
 
-    /** The highest id of the segments that may be part of the log. */
-    private long highestId() {
-        return ids().max().orElse(-1);
-    }
-
-    private long lowestId() {
-        return ids().min().orElse(0);
-    }
-
-    // The ids in valid headers. An id with positions beyond 64 bits is damage.
+    // The ids of the segments that may be part of the log. An id with positions beyond 64 bits is damage.
     private LongStream ids() {
         return inventory.segments.values().stream()
                 .filter(each -> each.header() != null
@@ -246,7 +233,7 @@ public final class Survey implements Closeable {
                 .mapToLong(each -> each.getValue().position)
                 .filter(each -> each >= 0)
                 .min()
-                .orElse(Math.max(meta.get(MetaImage.Word.HELD_FROM), reclaimed()));
+                .orElse(Math.max(meta.get(Word.HELD_FROM), reclaimed()));
     }
 
     // As in recovery: a consumer before the reclaimed position was being created or moved back, and does not count.
@@ -256,7 +243,7 @@ public final class Survey implements Closeable {
 
     // The first segment that is known to be durable.
     private long firstIntact() {
-        long intact = meta.get(MetaImage.Word.INTACT);
+        long intact = meta.get(Word.INTACT);
         long size = facts.segmentSize();
         return isSound(intact) && intact <= writing() ? (intact + size - 1) / size : 0;
     }
@@ -271,7 +258,7 @@ public final class Survey implements Closeable {
         first = Math.max(first, oldest);
         if (last - first > inventory.segments.size() + MOST_MISSING) {
             // This many files are never missing: the cursors are wrong.
-            first = Math.max(first, lowestId());
+            first = Math.max(first, ids().min().orElse(0));
             first = Math.max(first, last - inventory.segments.size() - MOST_MISSING);
         }
         while (first < most && !isThere(first)) {

@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.MetaImage;
@@ -28,6 +27,7 @@ final class V1Check {
     private final Path directory;
     private final Inventory inventory;
     private final MetaImage meta;
+    private final Path metaFile;
     private final List<Finding> findings = new ArrayList<>();
     private long records;
     private long bytes;
@@ -37,10 +37,10 @@ final class V1Check {
         this.directory = directory;
         this.inventory = new Inventory(storage, directory);
         this.meta = meta;
+        this.metaFile = directory.resolve(MetaPage.FILE_NAME);
     }
 
     VerifyReport run(Progress progress) throws IOException {
-        String file = directory.resolve(MetaPage.FILE_NAME).toString();
         long capacity = meta.tableCapacity();
         long size = inventory.segments.values().stream()
                 .mapToLong(Inventory.SegmentFile::length)
@@ -52,21 +52,21 @@ final class V1Check {
         if (meta.isUnfinishedV1()) {
             findings.add(Finding.of(
                     Finding.Kind.TORN,
-                    file,
+                    metaFile,
                     0,
                     "a queue that was being created when its process ended;"
                             + " Satellite, or an open with format_version = 1, creates it again"));
         } else if (meta.fileLength() != MetaImage.TABLE_LENGTH) {
             corrupt(
-                    file,
+                    metaFile,
                     Math.min(meta.fileLength(), MetaImage.TABLE_LENGTH),
                     meta.fileLength() + " bytes",
                     MetaImage.TABLE_LENGTH + " for version 1");
         } else if (capacity < 1 || capacity > 1 << 30) {
-            corrupt(file, 72, "capacity " + Long.toUnsignedString(capacity), "1.." + (1 << 30));
+            corrupt(metaFile, 72, "capacity " + Long.toUnsignedString(capacity), "1.." + (1 << 30));
         } else if (committed < 0 || writing < 0 || held < 0 || held > capacity * size) {
             corrupt(
-                    file,
+                    metaFile,
                     8,
                     "writing " + writing + " and committed " + committed,
                     "committed <= writing, and at most " + capacity * size + " bytes between them");
@@ -91,58 +91,34 @@ final class V1Check {
         int size = geometry.segmentSize();
         long end = normal(writing, size);
         long at = normal(committed, size);
-        long fileId = -1;
-        SegmentBytes segment = null;
-        try {
-            while (at < end) {
-                long id = at / size;
-                if (id != fileId) {
-                    if (segment != null) {
-                        segment.close();
+        while (at < end) {
+            progress.at(at - committed, end - committed);
+            long id = at / size;
+            Path path = directory.resolve(geometry.fileName(id));
+            if (!inventory.segments.containsKey(geometry.slotOf(id))) {
+                corrupt(path, 0, "no file", "segment " + id);
+                return;
+            }
+            try (SegmentBytes segment = new SegmentBytes(storage.open(path, Storage.Mode.READ))) {
+                while (at < end && at / size == id) {
+                    long length = segment.getLong((int) (at % size));
+                    if (length < 0 || length > end - at) {
+                        corrupt(
+                                path,
+                                at % size,
+                                "a record of " + Long.toUnsignedString(length) + " bytes",
+                                "at most " + (end - at - LENGTH_BYTES) + ", up to writing");
+                        return;
                     }
-                    progress.at(at - committed, end - committed);
-                    fileId = id;
-                    segment = open(geometry, id);
+                    at = normal(at + LENGTH_BYTES + length, size);
+                    records++;
+                    bytes += length;
                 }
-                long length = segment == null ? -1 : segment.getLong((int) (at % size));
-                String path = directory.resolve(geometry.fileName(id)).toString();
-                if (segment == null) {
-                    corrupt(path, 0, "no file", "segment " + id);
-                    return;
-                }
-                if (length < 0 || length > end - at) {
-                    corrupt(
-                            path,
-                            at % size,
-                            "a record of " + Long.toUnsignedString(length) + " bytes",
-                            "at most " + (end - at - LENGTH_BYTES) + ", up to writing");
-                    return;
-                }
-                at = normal(at + LENGTH_BYTES + length, size);
-                records++;
-                bytes += length;
-            }
-            if (at != end) {
-                corrupt(
-                        directory.resolve(MetaPage.FILE_NAME).toString(),
-                        8,
-                        "writing " + writing,
-                        at + ", where the records lead");
-            }
-        } finally {
-            if (segment != null) {
-                segment.close();
             }
         }
-    }
-
-    private SegmentBytes open(Geometry geometry, long id) throws IOException {
-        Inventory.SegmentFile file = inventory.segments.get(geometry.slotOf(id));
-        if (file == null) {
-            return null;
+        if (at != end) {
+            corrupt(metaFile, 8, "writing " + writing, at + ", where the records lead");
         }
-        DataFile opened = storage.open(file.path(), Storage.Mode.READ);
-        return new SegmentBytes(opened);
     }
 
     // Moves a position in the last 1..7 bytes of a segment, into which no length fits, to the segment's end.
@@ -151,7 +127,7 @@ final class V1Check {
         return left < LENGTH_BYTES ? position + left : position;
     }
 
-    private void corrupt(String file, long at, String found, String expected) {
+    private void corrupt(Path file, long at, String found, String expected) {
         findings.add(Finding.of(Finding.Kind.CORRUPT, file, at, new Mismatch(at, found, expected).toString()));
     }
 }

@@ -15,6 +15,7 @@ import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.recovery.QueueLocks;
 import org.mmapqueue.recovery.RingSwitch;
+import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.tool.report.Finding;
 import org.mmapqueue.tool.report.Progress;
 import org.mmapqueue.tool.report.VerifyReport;
@@ -29,9 +30,7 @@ public final class Verifier {
     /**
      * Verifies a directory that no process writes.
      *
-     * @param directory the queue's directory
      * @param progress receives the progress, in bytes of segments
-     * @return the report
      * @throws org.mmapqueue.errors.LockedException when a process writes the queue; carries the process's pid
      * @throws MmapQueueException when the directory has no queue, or it cannot be read
      */
@@ -39,10 +38,8 @@ public final class Verifier {
         check(directory);
         try {
             Closeable lock = QueueLocks.writer(directory); // creates no lock file if none exists
-            try {
+            try (lock) {
                 return look(directory, progress);
-            } finally {
-                lock.close();
             }
         } catch (IOException e) {
             throw new MmapQueueException("the queue in " + directory + " could not be read: " + e, e);
@@ -51,8 +48,7 @@ public final class Verifier {
 
     private static VerifyReport look(Path directory, Progress progress) throws IOException {
         Storage storage = DiskStorage.INSTANCE;
-        boolean hasMeta = Files.exists(directory.resolve(MetaPage.FILE_NAME));
-        MetaImage meta = hasMeta ? MetaImage.read(storage, directory) : null;
+        MetaImage meta = MetaImage.readIfThere(storage, directory);
         if (isVersion1(meta) || meta != null && meta.isUnfinishedV1() && new Inventory(storage, directory).isEmpty()) {
             return new V1Check(storage, directory, meta).run(progress);
         }
@@ -91,7 +87,7 @@ public final class Verifier {
         }
         try (var files = Files.list(directory)) {
             boolean any = files.anyMatch(each -> each.getFileName().toString().equals(MetaPage.FILE_NAME)
-                    || each.getFileName().toString().endsWith("_segment.dat"));
+                    || each.getFileName().toString().endsWith(Geometry.FILE_SUFFIX));
             if (!any) {
                 throw new MmapQueueException(
                         "there is no queue in " + directory + ": neither " + MetaPage.FILE_NAME + " nor a segment",

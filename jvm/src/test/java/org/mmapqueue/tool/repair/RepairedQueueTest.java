@@ -61,7 +61,7 @@ class RepairedQueueTest {
                     random.nextBytes(noise);
                     Directories.overwrite(file, random.nextInt(Shape.SEGMENT - noise.length), noise);
                 }
-                RepairReport report = Repairer.repair(damaged, temp.resolve("repaired"), Progress.NONE);
+                RepairReport report = Repairer.repair(damaged, temp.resolve("repaired"), false, Progress.NONE);
                 check(made, report, temp.resolve("repaired"));
                 checked++;
                 Directories.delete(damaged);
@@ -88,7 +88,7 @@ class RepairedQueueTest {
                             64 + random.nextInt(Shape.SEGMENT - 64 - noise.length),
                             noise);
                 }
-                RepairReport report = Repairer.repair(damaged, temp.resolve("repaired"), Progress.NONE);
+                RepairReport report = Repairer.repair(damaged, temp.resolve("repaired"), false, Progress.NONE);
                 check(made, report, temp.resolve("repaired"));
                 Directories.delete(damaged);
                 Directories.delete(temp.resolve("repaired"));
@@ -104,7 +104,7 @@ class RepairedQueueTest {
         List<Integer> positions = RecordPositions.of(file);
         Directories.flip(file, positions.get(3) + 20, 1);
         Directories.flip(file, positions.get(6) + 20, 1);
-        RepairReport report = Repairer.repair(made.path(), temp.resolve("repaired"), Progress.NONE);
+        RepairReport report = Repairer.repair(made.path(), temp.resolve("repaired"), false, Progress.NONE);
         assertEquals(
                 List.of(3L, 6L), report.lost().stream().map(Finding::firstLost).toList());
         assertEquals(2, report.before().lost());
@@ -119,7 +119,7 @@ class RepairedQueueTest {
         List<Integer> positions = RecordPositions.of(file);
         Directories.overwrite(file, positions.get(2), new byte[positions.get(4) - positions.get(2)]);
         Directories.overwrite(file, positions.get(5), new byte[positions.get(7) - positions.get(5)]);
-        RepairReport report = Repairer.repair(made.path(), temp.resolve("repaired"), Progress.NONE);
+        RepairReport report = Repairer.repair(made.path(), temp.resolve("repaired"), false, Progress.NONE);
         Finding lost = report.lost().get(0);
         assertEquals(
                 List.of(2L, 6L, 1),
@@ -139,7 +139,7 @@ class RepairedQueueTest {
         Path file = made.path().resolve((end - 1) / Shape.SEGMENT + "_segment.dat");
         List<Integer> positions = RecordPositions.of(file);
         Directories.overwrite(file, positions.get(0), new byte[positions.get(2) - positions.get(0)]);
-        RepairReport report = Repairer.repair(made.path(), temp.resolve("repaired"), Progress.NONE);
+        RepairReport report = Repairer.repair(made.path(), temp.resolve("repaired"), false, Progress.NONE);
         assertEquals(1, report.lost().size());
         assertEquals(isClosed, report.lost().get(0).exact());
         assertEquals(isClosed, report.lost().get(0).lost() == 2, report.lost().toString());
@@ -157,11 +157,11 @@ class RepairedQueueTest {
         Directories.flip(at.resolve("0_segment.dat"), 100, 1);
         Directories.resize(at.resolve("meta.dat"), 80);
         RepairReport report =
-                Repairer.repair(Directories.copy(at, temp.resolve("a")), temp.resolve("b"), Progress.NONE);
+                Repairer.repair(Directories.copy(at, temp.resolve("a")), temp.resolve("b"), false, Progress.NONE);
         assertEquals(0, report.before().records());
         assertEquals(1, report.lost().size());
         Files.delete(at.resolve("consumers/named.dat"));
-        assertThrows(MmapQueueException.class, () -> Repairer.repair(at, temp.resolve("c"), Progress.NONE));
+        assertThrows(MmapQueueException.class, () -> Repairer.repair(at, temp.resolve("c"), false, Progress.NONE));
     }
 
     /** The first segment after a recovery is missing. Its last record continues in the next segment. */
@@ -182,7 +182,7 @@ class RepairedQueueTest {
         }
         first.close();
         Files.delete(at.resolve("1_segment.dat"));
-        RepairReport report = Repairer.repair(at, temp.resolve("repaired"), Progress.NONE);
+        RepairReport report = Repairer.repair(at, temp.resolve("repaired"), false, Progress.NONE);
         assertEquals(payloads.size(), report.before().endOffset());
         check(new Shape.Made(at, payloads, 0, Map.of()), report, temp.resolve("repaired"));
     }
@@ -195,7 +195,7 @@ class RepairedQueueTest {
         Path file = made.path().resolve((end - 1) / Shape.SEGMENT + "_segment.dat");
         Directories.flip(file, (int) (end % Shape.SEGMENT) - 9, 1);
         Directories.resize(made.path().resolve("meta.dat"), 80);
-        RepairReport report = Repairer.repair(made.path(), temp.resolve("repaired"), Progress.NONE);
+        RepairReport report = Repairer.repair(made.path(), temp.resolve("repaired"), false, Progress.NONE);
         assertEquals(made.payloads().size(), report.before().endOffset());
         check(made, report, temp.resolve("repaired"));
     }

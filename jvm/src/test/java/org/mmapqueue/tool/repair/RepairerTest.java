@@ -54,7 +54,7 @@ class RepairerTest {
     private RepairReport repair(Path damaged) {
         Map<String, String> before = Directories.fingerprint(damaged);
         Path target = temp.resolve("repaired-" + repaired++);
-        RepairReport report = Repairer.repair(damaged, target, Progress.NONE);
+        RepairReport report = Repairer.repair(damaged, target, false, Progress.NONE);
         assertEquals(before, Directories.fingerprint(damaged), "the original was changed");
         VerifyReport after = Verifier.verify(target, Progress.NONE);
         assertTrue(after.isWhole(), after.findings().toString());
@@ -221,7 +221,7 @@ class RepairerTest {
         Shape.Made made = make(Shape.CLEAN);
         Directories.flip(made.path().resolve("meta.dat"), 140, 1);
         Directories.flip(made.path().resolve("1_segment.dat"), 30, 1);
-        RepairReport report = Repairer.repairInPlace(made.path(), Progress.NONE);
+        RepairReport report = Repairer.repairInPlace(made.path(), false, Progress.NONE);
         assertEquals(made.path().toString(), report.path());
         assertFalse(report.before().isWhole());
         assertTrue(report.lost().isEmpty());
@@ -300,7 +300,7 @@ class RepairerTest {
         for (String producer : PRODUCERS) {
             assertRepeats(target, producer, false);
         }
-        Repairer.repairInPlace(path, Progress.NONE);
+        Repairer.repairInPlace(path, false, Progress.NONE);
         assertRepeats(path, "a", false);
     }
 
@@ -315,7 +315,7 @@ class RepairerTest {
         assertEquals(Finding.Kind.CORRUPT, found.kind());
         assertEquals(page.toString(), found.file());
         assertEquals(512, found.position());
-        RepairReport report = inPlace ? Repairer.repairInPlace(path, Progress.NONE) : repair(path);
+        RepairReport report = inPlace ? Repairer.repairInPlace(path, false, Progress.NONE) : repair(path);
         assertTrue(
                 report.actions().stream().anyMatch(each -> each.startsWith("left out " + page)),
                 report.actions().toString());
@@ -330,11 +330,13 @@ class RepairerTest {
         Shape.Made made = make(Shape.CLEAN);
         Path full = Files.createDirectory(temp.resolve("full"));
         Files.writeString(full.resolve("file"), "text");
-        assertThrows(MmapQueueException.class, () -> Repairer.repair(made.path(), full, Progress.NONE));
+        assertThrows(MmapQueueException.class, () -> Repairer.repair(made.path(), full, false, Progress.NONE));
         assertEquals("text", Files.readString(full.resolve("file")));
         try (MmapQueue queue = MmapQueue.open(Shape.Made.config(made.path(), true))) {
-            assertThrows(LockedException.class, () -> Repairer.repair(made.path(), temp.resolve("to"), Progress.NONE));
-            assertThrows(LockedException.class, () -> Repairer.repairInPlace(made.path(), Progress.NONE));
+            assertThrows(
+                    LockedException.class,
+                    () -> Repairer.repair(made.path(), temp.resolve("to"), false, Progress.NONE));
+            assertThrows(LockedException.class, () -> Repairer.repairInPlace(made.path(), false, Progress.NONE));
             assertEquals(made.payloads().size(), queue.endOffset());
         }
         assertFalse(Files.exists(temp.resolve("to")));
@@ -349,7 +351,7 @@ class RepairerTest {
         assertEquals(3, report.records());
         Map<String, String> before = Directories.fingerprint(sample);
         MmapQueueException refused =
-                assertThrows(MmapQueueException.class, () -> Repairer.repairInPlace(sample, Progress.NONE));
+                assertThrows(MmapQueueException.class, () -> Repairer.repairInPlace(sample, false, Progress.NONE));
         assertTrue(refused.getMessage().contains("version 1"), refused.getMessage());
         assertEquals(before, Directories.fingerprint(sample));
     }

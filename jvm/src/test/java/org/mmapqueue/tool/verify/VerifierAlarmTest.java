@@ -60,7 +60,8 @@ class VerifierAlarmTest {
         assertEquals(end, report.endOffset());
         assertEquals(report.endOffset() - report.firstOffset(), report.records());
         Path target = temp.resolve("repaired-" + end);
-        assertEquals(List.of(), Repairer.repair(at(), target, Progress.NONE).lost());
+        assertEquals(
+                List.of(), Repairer.repair(at(), target, false, Progress.NONE).lost());
         try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(target).build())) {
             assertEquals(end, queue.endOffset());
         }
