@@ -13,10 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-from py4j.java_gateway import GatewayParameters, JavaGateway, find_jar_path
+from py4j.java_gateway import GatewayParameters, find_jar_path
 
 from mmapqueue._jvm import finalizers, jars, lock_holders
 from mmapqueue._jvm.class_archive import ClassArchive
+from mmapqueue._jvm.gateway import Gateway
 from mmapqueue._values.errors import MmapQueueError
 
 _LOG = logging.getLogger("mmapqueue.jvm")
@@ -157,7 +158,7 @@ class _Jvm:
             raise MmapQueueError(f"{java} did not start a JVM: {said or 'it ended without output'}")
         # The JVM's output must be read: the JVM blocks once the pipe is full.
         self.readers = [_start_reader(self.process.stdout, _LOG.debug), _start_reader(self.process.stderr, _Log())]
-        self.gateway = JavaGateway(gateway_parameters=GatewayParameters(port=int(port), auth_token=token))
+        self.gateway = Gateway(gateway_parameters=GatewayParameters(port=int(port), auth_token=token))
         atexit.register(self.end, os.getpid())
 
     def end(self, pid: int) -> None:
