@@ -14,6 +14,7 @@ import org.mmapqueue.meta.ConsumerImage;
 import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaImage;
+import org.mmapqueue.recovery.IncompleteCopy;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentHeader;
 import org.mmapqueue.tool.scan.Hole;
@@ -65,6 +66,7 @@ final class Repair {
     /** Copies the files that are part of the queue. */
     void copy() throws IOException {
         storage.createDirectories(target.resolve(ConsumerPage.DIRECTORY));
+        IncompleteCopy.begin(storage, target);
         for (long id = firstId(); id <= lastId(); id++) {
             Path from = survey.directory.resolve(geometry.fileName(id));
             if (Files.exists(from)) {
@@ -124,6 +126,7 @@ final class Repair {
             actions.add("left out " + each + ", which is damaged: a batch that its producer repeats is stored again");
         }
         consumers();
+        IncompleteCopy.end(storage, target);
         meta();
         storage.syncDirectory(target);
     }
