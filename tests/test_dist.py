@@ -87,7 +87,8 @@ def test_the_wheel_carries_the_jars(wheel: zipfile.ZipFile) -> None:
         "mmapqueue/jars/mmapqueue", "mmapqueue/jars/slf4j-api", "mmapqueue/jars/slf4j-jdk14",
     }  # fmt: skip
     assert f"mmapqueue/jars/mmapqueue-{VERSION}.jar" in jars
-    assert all(name.startswith(("mmapqueue/", f"mmapqueue-{VERSION}.dist-info/")) for name in wheel.namelist())
+    own = ("mmapqueue/", "_mmapqueue_command.py", f"mmapqueue-{VERSION}.dist-info/")
+    assert all(name.startswith(own) for name in wheel.namelist())
     assert "mmapqueue/py.typed" in wheel.namelist()
 
 

@@ -11,6 +11,7 @@ import pytest
 import mmapqueue
 from command_line import CommandLine
 from conftest import Open, data
+from mmapqueue._cli import exchange
 
 RECORDS = [b'text \xc3\xa4 "quoted"\n', b"", b"\xff\xfe\x00", b"\x00\x1b[31m\x7f", b'{"json": 1}', b"x" * 5000]
 
@@ -42,6 +43,19 @@ def test_a_round_trip(
     }  # fmt: skip
     with open_queue(tmp_path / "second") as second:
         assert data(second.read_many(0, 100)) == RECORDS * 2
+
+
+@pytest.mark.parametrize("name", ["x.parquet", "x.jsonl"])
+def test_a_file_is_durable_before_it_has_its_name(
+    queue: mmapqueue.Queue, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / name
+    synced: list[tuple[Path, bool]] = []
+    monkeypatch.setattr(
+        os, "fsync", lambda number: synced.append((Path(f"/proc/self/fd/{number}").readlink(), file.exists()))
+    )
+    assert sum(exchange.write([queue.read_many(0, 100)], file)) == len(RECORDS)
+    assert synced == [(file.with_name(f".{name}.{os.getpid()}"), False), (tmp_path, True)]
 
 
 def test_json_lines(command_line: CommandLine, queue: mmapqueue.Queue) -> None:

@@ -1,6 +1,8 @@
 """The command line itself; tests/pipeline has the collector's commands."""
 
+import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import mmapqueue
+from command_line import HEED_CTRL_C
 from mmapqueue._cli.main import main
 from mmapqueue._jvm import jars
 
@@ -31,6 +34,25 @@ def test_the_command_is_installed() -> None:
     command = Path(sys.executable).with_name("mmapqueue")
     found = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
     assert found.stdout == f"mmapqueue {mmapqueue.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("module", "code"),
+    [
+        ("py4j", "os.kill(os.getpid(), signal.SIGINT)"),  # while the package is imported
+        ("sitecustomize", "atexit.register(os.kill, os.getpid(), signal.SIGINT)"),  # after the command
+    ],
+)
+def test_ctrl_c_before_and_after_a_command_shows_no_traceback(tmp_path: Path, module: str, code: str) -> None:
+    (tmp_path / f"{module}.py").write_text(f"import atexit, os, signal\n{code}\n")
+    command = Path(sys.executable).with_name("mmapqueue")
+    ended = subprocess.run(
+        [sys.executable, "-c", HEED_CTRL_C, command, "jar"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    assert (ended.returncode, ended.stderr) == (-signal.SIGINT, "")
 
 
 def test_the_command_tells_what_is_wrong(

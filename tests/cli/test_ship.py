@@ -55,8 +55,10 @@ def test_once_ships_what_is_durable(
     assert (ended.status, ended.err) == (0, "")
     assert ended.out == "shipped 100 records, 17K, in 1 files\n"
     assert payloads(archive) == records
-    ended = command_line.run("ship", closed, "--to", archive, "--once")
-    assert (ended.status, ended.out) == (0, "shipped 0 records, 0B, in 0 files\n")
+    ended = command_line.run("ship", closed, "--to", archive, "--once", "--json")
+    assert (ended.status, ended.err, json.loads(ended.out)) == (0, "", {"shipped": 0, "bytes": 0, "files": 0})
+    ended = command_line.run("ship", closed, "--to", archive, "--json")
+    assert (ended.status, "--json needs --once" in ended.err) == (2, True)
 
 
 def test_it_ships_beside_the_writer(command_line: CommandLine, open_queue: Open, archive: Path) -> None:

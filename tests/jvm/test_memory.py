@@ -226,3 +226,17 @@ def test_the_heap_of_what_is_no_queue(script: Script, tmp_path: Path) -> None:
         tmp_path,
     )
     assert int(out) == 1024
+
+
+@pytest.mark.parametrize("variable", ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"])
+def test_the_environment_may_choose_the_collector(script: Script, variable: str) -> None:
+    code = """
+        import sys, mmapqueue
+        from mmapqueue._jvm import standalone
+        with mmapqueue.Queue(sys.argv[1]):
+            beans = standalone.jvm().java.lang.management.ManagementFactory.getGarbageCollectorMXBeans()
+            print(*sorted(each.getName() for each in beans), sep=", ")
+    """
+    assert script.run(code, script.directory / "queue") == "Copy, MarkSweepCompact\n"
+    out = script.run(code, script.directory / "queue", **{variable: "-ea -XX:+UseParallelGC"})
+    assert out == "PS MarkSweep, PS Scavenge\n"

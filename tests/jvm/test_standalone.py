@@ -315,11 +315,15 @@ def test_when_it_is_killed_calls_say_so_and_the_next_queue_has_a_new_one(script:
         START
         + """
     import logging, signal
-    logging.disable()  # py4j logs the broken connection, with its traces
+    from concurrent.futures import ThreadPoolExecutor
+    logging.basicConfig(level=logging.WARNING)
     queue.push_many([b"one", b"two"])
-    queue.pop()
-    os.kill(jvm, signal.SIGKILL)
-    standalone._running.process.wait()
+    queue.pop_many(2)
+    with ThreadPoolExecutor() as threads:
+        waiting = [threads.submit(queue.pop) for _ in range(3)]
+        os.kill(jvm, signal.SIGKILL)
+        standalone._running.process.wait()
+    assert all(isinstance(each.exception(), mmapqueue.MmapQueueError) for each in waiting)
     for call in (lambda: queue.push(b"x"), queue.pop, queue.qsize, queue.flush, lambda: queue.push_many([b"x"]),
                  queue.pop_many, queue.close):
         try:

@@ -143,7 +143,7 @@ def test_what_cannot_be_pushed(any_queue: mmapqueue.Queue) -> None:
         any_queue.push_arrow(pa.table({"a": [b"x"], "b": [b"y"]}))
     with pytest.raises(ValueError, match="the columns are none"):
         any_queue.push_arrow(pa.table({}))
-    for wrong in (b"x", [b"x"], None, pa.array([b"x"])):
+    for wrong in (b"x", [b"x"], None, pa.array([b"x"]), pa.chunked_array([[b"x"]])):
         with pytest.raises(TypeError, match="push_arrow takes a RecordBatch"):
             any_queue.push_arrow(wrong)
 

@@ -177,6 +177,16 @@ def test_callbacks_run_in_the_producers_thread_or_at_once(open_queue: Open, capl
     assert "cannot wait for its own producer" in caplog.text
 
 
+def test_the_exception_of_a_callback_is_logged_when_it_runs_at_once(
+    open_queue: Open, caplog: pytest.LogCaptureFixture
+) -> None:
+    with open_queue().producer(linger=NEVER) as producer:
+        handle = producer.push(b"x")
+        producer.flush()
+        handle.add_done_callback(lambda done: 1 // done.result())
+    assert "ZeroDivisionError" in caplog.text
+
+
 def test_a_callback_that_exits_does_not_end_the_producer(open_queue: Open) -> None:
     with open_queue().producer(linger=NEVER) as producer:
         handles = [producer.push(b"x") for _ in range(3)]

@@ -1,5 +1,7 @@
 """Copy and resize."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -7,6 +9,7 @@ import pytest
 import mmapqueue
 from conftest import Open, data
 from mmapqueue._cli.main import main
+from mmapqueue._tools import jobs
 
 
 def test_a_copy_has_another_ring(closed: Path, records: list[bytes], tmp_path: Path, open_queue: Open) -> None:
@@ -73,3 +76,27 @@ def test_records_over_more_segments_than_are_open_at_once(open_queue: Open, tmp_
     for each in ("queue", "copy"):
         with open_queue(tmp_path / each) as queue:
             assert data(queue) == records
+
+
+@pytest.mark.parametrize("tool", ["verify", "repair", "copy", "resize"])
+def test_an_interrupted_tool_has_ended(
+    tool: str, open_queue: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An exception in the caller's thread, as Ctrl-C raises it: the JVM stops, and releases the queue."""
+    tools: dict[str, Callable[..., object]] = {
+        "verify": mmapqueue.verify,
+        "repair": partial(mmapqueue.repair, to=tmp_path / "copy"),
+        "copy": partial(mmapqueue.copy, target=tmp_path / "copy"),
+        "resize": partial(mmapqueue.resize, capacity="256m"),
+    }
+    with open_queue(capacity="128m", segment_size="1m", max_event_size="1m") as queue:
+        queue.push_many([b"x" * (1 << 19)] * 128)
+    monkeypatch.setattr(jobs, "_SLICE_MILLIS", 1)
+
+    def interrupt(*_: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tools[tool](tmp_path / "queue", progress=interrupt)
+    with open_queue(tmp_path / "queue") as queue:
+        assert queue.lag() == 128

@@ -9,7 +9,7 @@ import os
 import sys
 from base64 import b64decode
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
@@ -59,7 +59,7 @@ def format_of(file: str) -> Format:
 
 
 def write(batches: Iterable[list[AnyMessage]], file: Path | None) -> Iterator[int]:
-    """Writes records; yields the number of records that each step has written.
+    """Writes records; yields the number of records that each step has written. At the end, the file is durable.
 
     Args:
         batches: The records.
@@ -80,9 +80,20 @@ def write(batches: Iterable[list[AnyMessage]], file: Path | None) -> Iterator[in
         else:
             with partial.open("w", encoding="utf-8") as stream:
                 yield from _write_json(batches, stream)
+        _sync(partial)
         partial.replace(file)
+        with suppress(OSError):  # Some file systems do not fsync directories, and some directories are not readable.
+            _sync(file.parent)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
 
 
 def _write_json(batches: Iterable[list[AnyMessage]], stream: TextIO) -> Iterator[int]:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import mmapqueue
-from mmapqueue._cli.output import size_text
 from mmapqueue._cli.queues import existing, partition_number, queues_in
 from mmapqueue._tools.archives import take_over
 from mmapqueue._values.annotations import Self
@@ -136,11 +135,11 @@ class Shippers:
             _, queue = self._queues.popitem()
             queue.close()
 
-    def summary(self) -> str:
-        """A summary of the shipped records."""
+    def shipped(self) -> dict[str, int]:
+        """The numbers of shipped records, of their bytes, and of files."""
         found = [stats for queue in self._queues.values() if (stats := queue.ship_stats()) is not None]
-        records, size, runs = (sum(column) for column in zip(*(each[:3] for each in found), strict=True))
-        return f"shipped {records} records, {size_text(size)}, in {runs} files"
+        sums = map(sum, zip(*(each[:3] for each in found), strict=True))
+        return dict(zip(("shipped", "bytes", "files"), sums, strict=True))
 
     def __enter__(self) -> Self:
         return self

@@ -6,6 +6,7 @@ It ends with this process, even after a kill: it reads a pipe, and only this pro
 import atexit
 import logging
 import os
+import re
 import shutil
 import subprocess
 import threading
@@ -13,22 +14,26 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-from py4j.java_gateway import GatewayParameters, JavaGateway, find_jar_path
+from py4j.java_gateway import GatewayParameters, find_jar_path
 
 from mmapqueue._jvm import finalizers, jars, lock_holders
 from mmapqueue._jvm.class_archive import ClassArchive
+from mmapqueue._jvm.gateway import Gateway
 from mmapqueue._values.errors import MmapQueueError
 
 _LOG = logging.getLogger("mmapqueue.jvm")
 
 _OPTIONS = [
-    "-XX:+UseSerialGC",  # The smallest footprint; hardly any record stays in the heap.
     "-XX:-UsePerfData",
     "-Djava.awt.headless=true",
     f"-Djava.util.logging.config.file={Path(__file__).parent / 'logging.properties'}",
 ]
 #: Options for programs that end soon: code that runs once is not worth a better compiler.
 _QUICK_OPTIONS = ["-XX:TieredStopAtLevel=1", "-Dmmapqueue.jmx=false"]
+#: The garbage collector of the smallest footprint; hardly any record stays in the heap.
+_COLLECTOR = "-XX:+UseSerialGC"
+#: Variables with options of every JVM. One that finds two collectors does not start.
+_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 _EXIT_SECONDS = 10.0
 #: Python's levels by the names of java.util.logging.
 _LEVELS = {"SEVERE": logging.ERROR, "WARNING": logging.WARNING, "INFO": logging.INFO}
@@ -126,6 +131,7 @@ class _Jvm:
                         java,
                         f"-Xmx{_heap}m",
                         *_OPTIONS,
+                        *_collector(),
                         *quick,
                         f"{lock_holders.OWNER}{os.getpid()}",
                         "-cp",
@@ -157,7 +163,7 @@ class _Jvm:
             raise MmapQueueError(f"{java} did not start a JVM: {said or 'it ended without output'}")
         # The JVM's output must be read: the JVM blocks once the pipe is full.
         self.readers = [_start_reader(self.process.stdout, _LOG.debug), _start_reader(self.process.stderr, _Log())]
-        self.gateway = JavaGateway(gateway_parameters=GatewayParameters(port=int(port), auth_token=token))
+        self.gateway = Gateway(gateway_parameters=GatewayParameters(port=int(port), auth_token=token))
         atexit.register(self.end, os.getpid())
 
     def end(self, pid: int) -> None:
@@ -221,6 +227,11 @@ def _start_reader(stream: IO[str], sink: Callable[[str], None]) -> threading.Thr
     reader = threading.Thread(target=read, name="mmapqueue-jvm-output", daemon=True)
     reader.start()
     return reader
+
+
+def _collector() -> list[str]:
+    chosen = any(re.search(r"-XX:\+Use\w+GC\b", os.environ.get(name, "")) for name in _VARIABLES)
+    return [] if chosen else [_COLLECTOR]
 
 
 def _java() -> str:

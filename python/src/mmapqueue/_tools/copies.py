@@ -20,7 +20,8 @@ def copy(
 
     Records keep their offsets and timestamps; consumers their committed positions, records in flight and labels;
     idempotent producers their sequences; the copy has the identity of the queue. Records that every consumer has acked
-    are copied if the queue has retention and the new ring has room for them.
+    are copied if the queue has retention and the new ring has room for them. Ctrl-C, or an exception of `progress`,
+    ends it, and leaves an incomplete copy: delete that.
 
     Args:
         source: The queue's directory.
@@ -63,7 +64,8 @@ def resize(
     The disk needs room for both rings. After a kill or a loss of power at any moment, the queue has the old ring or the
     new one: the next open to write, or the next resize, deletes an incomplete copy, or completes the switch to a
     complete one. Close processes that read with read_only before: one without a consumer holds no lock, and would keep
-    the old ring.
+    the old ring. Ctrl-C, or an exception of `progress`, ends it, and deletes the incomplete copy. Once it switches, it
+    completes: the exception is raised then, after 10 s at the latest.
 
     Args:
         path: The queue's directory.

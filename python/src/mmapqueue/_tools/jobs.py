@@ -2,15 +2,20 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from mmapqueue._jvm import bridge, heap, names
 from mmapqueue._jvm.calls import Call
+from mmapqueue._jvm.signals import Shield
 from mmapqueue._tools.reports import ConsumerState, CopyReport, Finding, FindingKind, RepairReport, VerifyReport
 from mmapqueue._values.arguments import absolute
+from mmapqueue._values.errors import MmapQueueError
 
-#: The longest wait of one call in the JVM in seconds, and so the period of progress reports.
+#: The longest wait of one call in the JVM in ms, and so the period of progress reports.
 _SLICE_MILLIS = 100
+#: The number of waits for the end of a cancelled job.
+_CANCEL_SLICES = 100
 
 Progress = Callable[[int, int], object]
 
@@ -19,6 +24,7 @@ def verify(path: str | os.PathLike[str], *, spark: object = None, progress: Prog
     """Verifies a queue directory that no process writes. Changes nothing. Thread-safe.
 
     Reads the meta page, the consumers' pages, and each record with its checksum, from the log start to the log end.
+    Ctrl-C, or an exception of `progress`, ends it.
 
     Args:
         path: The queue's directory.
@@ -49,7 +55,8 @@ def repair(
     """Repairs a damaged queue, in a copy or in place, so that it can be opened, read and written. Thread-safe.
 
     Intact records keep their offsets. Consumers keep their positions; a consumer at a lost record resumes at the next
-    intact record.
+    intact record. Ctrl-C, or an exception of `progress`, ends it while it reads. Once it writes, it completes: the
+    exception is raised then, after 10 s at the latest.
 
     Args:
         path: The queue's directory.
@@ -77,18 +84,37 @@ def repair(
 
 
 def run(spark: object, tool: str, arguments: tuple[str, ...], progress: Progress | None) -> str:
-    """Runs a tool in the JVM, and returns its report lines. The first argument is the queue's directory."""
+    """Runs a tool in the JVM, and returns its report lines. The first argument is the queue's directory.
+
+    Ctrl-C, and any other exception of a signal handler or of `progress`, cancels the job.
+    """
     if spark is None:
         heap.reserve(arguments[0])
-    job: Any = Call(bridge.class_of(spark, names.JOB), tool, "s" * len(arguments))(*arguments)
-    is_over, done, total = Call(job, "isOver", "i"), Call(job, "done", ""), Call(job, "total", "")
-    while not is_over(_SLICE_MILLIS):
-        if progress is not None:
-            progress(int(done()), int(total()))
+    start = Call(bridge.class_of(spark, names.JOB), tool, "s" * len(arguments))
+    job: Any = None
+    try:
+        with Shield():
+            job = start.within(*arguments)
+        is_over, done, total = Call(job, "isOver", "i"), Call(job, "done", ""), Call(job, "total", "")
+        while not is_over(_SLICE_MILLIS):
+            if progress is not None:
+                progress(int(done()), int(total()))
+    except BaseException:
+        if job is not None:
+            _cancel(job)
+        raise
     answer = str(Call(job, "result", "")())
     if progress is not None:
         progress(int(total()), int(total()))
     return answer
+
+
+def _cancel(job: Any) -> None:
+    """Cancels a job, and waits some 10 s for its end: a repair or a resize that already changes files completes."""
+    with suppress(MmapQueueError):  # The JVM has ended.
+        Call(job, "cancel", "")()
+        is_over = Call(job, "isOver", "i")
+        any(is_over(_SLICE_MILLIS) for _ in range(_CANCEL_SLICES))
 
 
 class Answer:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from mmapqueue._cli.arguments import ClassPath, Directory, duration
+from mmapqueue._cli.output import print_object, size_text
 from mmapqueue._cli.shipping import Shippers
 from mmapqueue._cli.status import DONE
 from mmapqueue._cli.warnings import show_warnings
@@ -39,12 +40,15 @@ def ship(
     ] = False,
     classpath: ClassPath = None,
     once: Annotated[bool, typer.Option("--once", help="Ship what is durable now, and end.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="With --once: print JSON, one object.")] = False,
 ) -> int:
     """Ship durable records of a queue, or of a directory of partitions, into an archive that many hosts share.
 
     Runs beside the process that writes, until SIGTERM or Ctrl-C. The queue keeps records until the archive has them:
     while it is away, attempts are repeated.
     """
+    if as_json and not once:
+        raise typer.BadParameter("--json needs --once")
     archive = location("--to", to)
     archive_jars.add(archive, codec, classpath)
     # A number alone is seconds, as in all commands; that of a key would be milliseconds.
@@ -60,7 +64,13 @@ def ship(
     with Shippers(directory, options, takes_over=take_over) as shippers:
         if once:
             shippers.ship_all()
-            print(shippers.summary())
+            shipped = shippers.shipped()
+            if as_json:
+                print_object(shipped)
+            else:
+                print(
+                    f"shipped {shipped['shipped']} records, {size_text(shipped['bytes'])}, in {shipped['files']} files"
+                )
         else:
             signal.signal(signal.SIGTERM, lambda *_: stopped.set())
             print(f"ready: {', '.join(shippers.paths)} to {archive}", flush=True)

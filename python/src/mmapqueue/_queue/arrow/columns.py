@@ -67,14 +67,22 @@ def value_columns(data: object) -> Iterator[BinaryColumn]:
         arrays = [found.column(index)] if isinstance(data, pa.RecordBatch) else found.column(index).chunks
         yield from map(BinaryColumn, list(_non_null(arrays)))
     elif hasattr(data, "__arrow_c_stream__"):
-        reader = data if isinstance(data, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(data)
+        try:
+            reader = data if isinstance(data, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(data)
+        except pa.ArrowInvalid:  # A stream of values, without columns.
+            raise _wrong(data) from None
         index = _column_index(reader.schema)
         yield from map(BinaryColumn, _non_null(batch.column(index) for batch in reader))
     else:
-        raise TypeError(
-            "push_arrow takes a RecordBatch, a Table, or what exports an Arrow stream, such as a DataFrame, not "
-            f"{type(data).__name__}: for an iterable of bytes there is push_many"
-        )
+        raise _wrong(data)
+
+
+def _wrong(data: object) -> TypeError:
+    return TypeError(
+        "push_arrow takes a RecordBatch, a Table, or what exports an Arrow stream, such as a DataFrame, not "
+        f"{type(data).__name__}: for an array there is pyarrow.table({{'value': array}}), for an iterable of bytes "
+        "push_many"
+    )
 
 
 def _column_index(found: Any) -> int:

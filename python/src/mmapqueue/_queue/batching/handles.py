@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mmapqueue._values.durations import Duration
+
+_LOG = logging.getLogger("mmapqueue")
 
 
 class Completion(Protocol):
@@ -103,7 +106,7 @@ class PushHandle:
         """Calls a function with this handle when it is done; at once, in this thread, when it is done already.
 
         Otherwise the producer's thread calls it, between two batches: the function should return soon, and must not
-        wait for this producer. Its exceptions go to the logger "mmapqueue".
+        wait for this producer. In both cases, its exceptions go to the logger "mmapqueue".
 
         Args:
             call: The function.
@@ -115,7 +118,10 @@ class PushHandle:
             0
         """
         if not self._completion.add_callback(self, call):
-            call(self)
+            try:
+                call(self)
+            except Exception:
+                _LOG.exception("a done-callback of a producer has failed")
 
     def future(self) -> Future[int]:
         """A `concurrent.futures.Future` of the offset, for `concurrent.futures.wait` and `asyncio.wrap_future`.

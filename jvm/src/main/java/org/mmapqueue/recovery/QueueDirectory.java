@@ -138,6 +138,7 @@ public final class QueueDirectory {
                 }
             }
         }
+        IncompleteCopy.check(path);
         if (segment != null) {
             new DirectoryV1(storage, path, config)
                     .checkNew("the file is missing, but there are segments such as " + segment);

@@ -3,6 +3,7 @@ package org.mmapqueue.tool;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
@@ -27,12 +28,13 @@ public final class Job {
     private final FutureTask<String> task;
     private volatile long done;
     private volatile long total;
+    private volatile boolean isCancelled;
 
     private Job(Function<Progress, String> work) {
         task = new FutureTask<>(() -> work.apply(this::at));
     }
 
-    private static Job started(String name, Function<Progress, String> work) {
+    static Job started(String name, Function<Progress, String> work) {
         Job job = new Job(work);
         Thread thread = new Thread(job.task, name);
         thread.setDaemon(true);
@@ -41,6 +43,9 @@ public final class Job {
     }
 
     private void at(long newDone, long newTotal) {
+        if (isCancelled) {
+            throw new CancellationException();
+        }
         done = newDone;
         total = newTotal;
     }
@@ -93,6 +98,14 @@ public final class Job {
     /** Number of bytes to read; 0 while unknown. */
     public long total() {
         return total;
+    }
+
+    /**
+     * Makes the job fail at its next progress. A tool that replaces files of the queue has no progress any more, and runs
+     * to its end. {@link #isOver} waits for the end.
+     */
+    public void cancel() {
+        isCancelled = true;
     }
 
     /**

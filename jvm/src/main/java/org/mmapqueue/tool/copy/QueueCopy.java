@@ -11,6 +11,7 @@ import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.meta.MetaImage.Word;
+import org.mmapqueue.recovery.IncompleteCopy;
 import org.mmapqueue.segment.SegmentHeader;
 import org.mmapqueue.tool.report.CopyReport;
 import org.mmapqueue.tool.report.Progress;
@@ -65,6 +66,7 @@ final class QueueCopy {
         long oldest = survey.meta.isRetaining() ? Math.min(walk.firstNumber, needed) : needed;
         long excess = excess(oldest, needed);
         storage.createDirectories(target.resolve(ConsumerPage.DIRECTORY));
+        IncompleteCopy.begin(storage, target);
         notePositions(needed);
         try {
             writeRecords(oldest, needed, excess);
@@ -77,6 +79,7 @@ final class QueueCopy {
         if (withProducers) {
             survey.producers.copyTo(target);
         }
+        IncompleteCopy.end(storage, target);
         writeMeta(needed);
         return new CopyReport(
                 target.toString(),

@@ -15,6 +15,7 @@ import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.meta.MetaImage.Word;
+import org.mmapqueue.recovery.IncompleteCopy;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.RecordChecksum;
 import org.mmapqueue.segment.SegmentHeader;
@@ -66,6 +67,7 @@ final class Repair {
     /** Copies the files that are part of the queue. */
     void copy() throws IOException {
         storage.createDirectories(target.resolve(ConsumerPage.DIRECTORY));
+        IncompleteCopy.begin(storage, target);
         for (long id = firstId(); id <= lastId(); id++) {
             Path from = survey.directory.resolve(geometry.fileName(id));
             if (Files.exists(from)) {
@@ -125,6 +127,7 @@ final class Repair {
             actions.add("left out " + each + ", which is damaged: a batch that its producer repeats is stored again");
         }
         consumers();
+        IncompleteCopy.end(storage, target);
         meta();
         storage.syncDirectory(target);
     }

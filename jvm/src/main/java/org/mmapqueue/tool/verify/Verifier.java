@@ -13,6 +13,7 @@ import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.recovery.IncompleteCopy;
 import org.mmapqueue.recovery.QueueLocks;
 import org.mmapqueue.recovery.RingSwitch;
 import org.mmapqueue.segment.Geometry;
@@ -75,12 +76,13 @@ public final class Verifier {
         return meta != null && meta.version() == 1 && meta.fileLength() <= MetaImage.TABLE_LENGTH;
     }
 
-    /** Throws if the directory has no queue. */
+    /** Throws if the directory has no queue, or an incomplete copy of one. */
     public static void check(Path directory) {
         if (!Files.isDirectory(directory)) {
             throw new MmapQueueException(
                     "there is no directory " + directory, new NoSuchFileException(directory.toString()));
         }
+        IncompleteCopy.check(directory);
         if (RingSwitch.isCommitted(directory)) {
             throw new MmapQueueException("a resize of the queue in " + directory
                     + " was interrupted: open the queue to write, or resize it again, to complete it");

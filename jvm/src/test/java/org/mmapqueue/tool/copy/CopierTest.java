@@ -16,6 +16,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
@@ -30,8 +31,10 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.tool.Main;
 import org.mmapqueue.tool.QueueContent;
+import org.mmapqueue.tool.repair.Repairer;
 import org.mmapqueue.tool.report.CopyReport;
 import org.mmapqueue.tool.report.Progress;
+import org.mmapqueue.tool.verify.Verifier;
 
 /** Copies with another ring: what is kept, what fits, what throws. */
 class CopierTest {
@@ -99,6 +102,27 @@ class CopierTest {
                 MmapQueue.open(QueueConfig.builder(temp.resolve("copy")).build())) {
             assertEquals(100, copy.push(new byte[10]));
             assertEquals(100, copy.consumer().poll().offset());
+        }
+    }
+
+    /** Neither an open nor a repair makes a queue of it. */
+    @Test
+    void anInterruptedCopyIsNoDamagedQueue() {
+        fill(100, 0);
+        Path copy = temp.resolve("copy");
+        assertThrows(
+                IllegalStateException.class,
+                () -> Copier.copy(temp.resolve("queue"), copy, new RingSize(0, 0), (done, total) -> {
+                    if (Files.exists(copy.resolve("2_segment.dat"))) {
+                        throw new IllegalStateException("interrupted");
+                    }
+                }));
+        for (Executable use : List.<Executable>of(
+                () -> MmapQueue.open(QueueConfig.builder(copy).build()),
+                () -> Verifier.verify(copy, Progress.NONE),
+                () -> Repairer.repair(copy, temp.resolve("repaired"), Progress.NONE))) {
+            String message = assertThrows(MmapQueueException.class, use).getMessage();
+            assertTrue(message.endsWith("delete the directory, and copy the queue again"), message);
         }
     }
 
