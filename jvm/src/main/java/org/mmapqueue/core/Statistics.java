@@ -172,7 +172,7 @@ final class Statistics {
                 ? 0
                 : (int) (geometry.segmentOfEnd(writing) - geometry.segmentOf(lowWatermark) + 1);
         return new QueueStats(
-                log.firstOffset(),
+                log.firstKnownOffset(),
                 end.getAsLong(),
                 writing,
                 watermark,

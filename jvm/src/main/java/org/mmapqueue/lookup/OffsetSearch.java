@@ -1,6 +1,7 @@
 package org.mmapqueue.lookup;
 
 import java.io.IOException;
+import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.log.LogReaderV2;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
@@ -16,7 +17,7 @@ import org.mmapqueue.segment.Segment;
  *
  * <p>Segments are not pinned, and may be overwritten at any time. So a result counts only if the segment is still
  * retained after the search. If it is not, or if it is damaged, the call throws {@link
- * org.mmapqueue.errors.CorruptException}, and {@link #segment} returns the segment's id. Not thread-safe.
+ * CorruptException}, and {@link #segment} returns the segment's id. Not thread-safe.
  */
 final class OffsetSearch {
     private final LogReaderV2 reader;
@@ -98,22 +99,30 @@ final class OffsetSearch {
     // The last segment with a key of at most this; keys do not decrease. Probes the ids with the most trailing zero
     // bits, which are the same for most bounds, so that their keys are in the cache.
     private long last(Key key, long most, long low, long high) throws IOException {
-        segment = low;
-        if (key.of(low) > most) {
-            return low - 1;
-        }
         long from = low;
         long to = high;
         while (from < to) {
             long middle = to & -Long.highestOneBit(from ^ to);
-            segment = middle;
-            if (key.of(middle) <= most) {
+            if (firstKey(key, middle, to) <= most) {
                 from = middle;
             } else {
                 to = middle - 1;
             }
         }
-        return from;
+        segment = from;
+        return from > low || key.of(low) <= most ? from : low - 1;
+    }
+
+    // The key of a segment, or of the next one with an intact header: damage hides the records of one segment alone.
+    private long firstKey(Key key, long id, long high) throws IOException {
+        for (segment = id; segment <= high; segment++) {
+            try {
+                return key.of(segment);
+            } catch (CorruptException e) {
+                retained.check(segment);
+            }
+        }
+        return Long.MAX_VALUE;
     }
 
     /**
@@ -185,7 +194,7 @@ final class OffsetSearch {
      * Moves to a byte of this segment at which a record ends.
      *
      * @param offset the byte in the segment
-     * @throws org.mmapqueue.errors.CorruptException if the segment is damaged or overwritten, or no record ends there
+     * @throws CorruptException if the segment is damaged or overwritten, or no record ends there
      */
     void toOffset(long id, int offset) throws IOException {
         enter(id, geometry.position(id, offset));
