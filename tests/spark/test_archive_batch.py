@@ -205,6 +205,12 @@ def test_a_gap_is_an_error(ship: Fill, load: Load, archive_dir: Path) -> None:
             each.collect()
         assert runs[0].name in str(caught.value)
         assert runs[2].name in str(caught.value)
+    assert offsets(load(archive_dir, startingOffsets=20)) == list(range(20, 30))
+    assert offsets(load(archive_dir, endingOffsets=10)) == list(range(10))
+    with pytest.raises(QueryFailed, match=r"records 10 to 19 are missing between the runs"):
+        load(archive_dir, startingOffsets=12, endingOffsets=15).collect()
+    last = load(archive_dir, startingOffsets=20).agg(f.max("timestamp")).first()[0]
+    assert offsets(load(archive_dir).where(f.col("timestamp") >= last))[-1] == 29
 
 
 def test_no_archive(load: Load, tmp_path: Path, ship: Fill, archive_dir: Path) -> None:

@@ -84,3 +84,31 @@ def test_a_damaged_segment_header_is_skipped(
         load().where(timed).collect()
     streams.run(onDamage="skip", maxOffsetsPerTrigger=20)
     assert streams.batches.values() == left
+
+
+@pytest.mark.parametrize("start", ["log start", "time", "acked"])
+def test_a_stream_starts_after_a_damaged_segment_header(
+    start: str, fill: Fill, load: Load, queue_dir: Path, spark: SparkSession, tmp_path: Path
+) -> None:
+    """The damage hides the log start, or the record of the time; one of them is in the middle of a segment."""
+    fill([b"%d" % i * 20 for i in range(300)])
+    segment = 0
+    options = {}
+    with mmapqueue.Queue(queue_dir, spark=spark, **SMALL) as queue:
+        if start == "time":
+            options["startingTimestamp"] = queue.read_at(0).timestamp_micros // 1000
+        if start == "acked":
+            segment = 1
+            queue.create_consumer("other")
+            with queue.consumer("other") as other:
+                other.seek(100)
+    left = [row.offset for row in load(onDamage="skip", startingOffsets="earliest").collect()]
+    flip(queue_dir / f"{segment}_segment.dat", 40)
+    after = [row.offset for row in load(onDamage="skip", **options).collect()]
+    assert 0 < len(after) < len(left) <= 300
+    assert after == left[-len(after) :]
+    streams = Streams(spark, queue_dir, tmp_path / "checkpoint")
+    with pytest.raises(QueryFailed, match=rf"{segment}_segment\.dat"):
+        streams.run(**options)
+    streams.run(onDamage="skip", **options)
+    assert [offset for _, offset, _ in streams.batches.all()] == after

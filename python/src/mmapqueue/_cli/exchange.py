@@ -4,6 +4,7 @@ A file has the columns, or keys, offset, timestamp and value. In JSON, a value t
 """
 
 import binascii
+import errno
 import json
 import os
 import sys
@@ -73,6 +74,8 @@ def write(batches: Iterable[list[AnyMessage]], file: Path | None) -> Iterator[in
     if file is None:
         yield from _write_json(batches, sys.stdout)
         return
+    if not file.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(file.parent))
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         if format_of(file.name) is Format.PARQUET:

@@ -14,7 +14,7 @@ import org.mmapqueue.write.Writer;
 /**
  * The asynchronous pushes of a handle. The caller's thread appends a record if the ring has space and no other push
  * waits. One thread of the handle appends the waiting records in the order of the calls, and fsyncs once for all that
- * wait. It completes futures without holding a lock. Safe for any number of threads.
+ * wait. It completes futures without holding a lock. An Error fails all pushes that wait. Safe for any number of threads.
  */
 final class AsyncPusher {
     private static final long NONE = -1;
@@ -51,6 +51,8 @@ final class AsyncPusher {
 
     private boolean started;
     private volatile boolean stopped;
+    /** The pushes that the thread fsyncs; used by the thread alone. */
+    private List<Completion> syncing = List.of();
 
     AsyncPusher(Writer writer, String name) {
         this.writer = writer;
@@ -109,26 +111,13 @@ final class AsyncPusher {
     }
 
     private void run() {
-        while (true) {
-            Push next;
-            List<Completion> syncing;
-            synchronized (this) {
-                while (!stopped && waiting.isEmpty() && unsynced.isEmpty()) {
-                    awaitChange();
-                }
-                if (stopped) {
-                    return;
-                }
-                syncing = takeUnsynced();
-                next = waiting.peek();
-                working = true;
-            }
-            List<Completion> done = new ArrayList<>();
+        while (hasWork()) {
+            List<Completion> done = List.of();
+            Throwable failure = null;
             try {
-                done.addAll(synced(syncing));
-                if (next != null) {
-                    append(next, done);
-                }
+                done = work();
+            } catch (RuntimeException | Error e) { // mostly OutOfMemoryError
+                failure = e;
             } finally {
                 synchronized (this) {
                     working = false;
@@ -136,7 +125,51 @@ final class AsyncPusher {
                 }
             }
             done.forEach(Completion::run);
+            if (failure != null) {
+                failAll(failure);
+            }
+            syncing = List.of();
         }
+    }
+
+    // Waits for work; returns false once the handle is closed.
+    private synchronized boolean hasWork() {
+        while (!stopped && waiting.isEmpty() && unsynced.isEmpty()) {
+            awaitChange();
+        }
+        working = !stopped;
+        return working;
+    }
+
+    private List<Completion> work() {
+        Push next;
+        synchronized (this) {
+            syncing = takeUnsynced();
+            next = waiting.peek();
+        }
+        List<Completion> done = new ArrayList<>(syncing.size() + 1); // so that append allocates no room
+        done.addAll(synced(syncing));
+        if (next != null) {
+            append(next, done);
+        }
+        return done;
+    }
+
+    // Fails all pushes of the handle; their records may be in the log. The thread continues with later ones.
+    private void failAll(Throwable failure) {
+        syncing.forEach(each -> each.future.completeExceptionally(failure));
+        for (CompletableFuture<Long> next = takeAny(); next != null; next = takeAny()) {
+            next.completeExceptionally(failure);
+        }
+    }
+
+    private synchronized @Nullable CompletableFuture<Long> takeAny() {
+        Push next = waiting.poll();
+        if (next != null) {
+            waitingBytes -= next.data.length;
+            return next.future;
+        }
+        return unsynced.isEmpty() ? null : unsynced.remove(unsynced.size() - 1).future;
     }
 
     @SuppressWarnings("WaitNotInLoop") // the callers loop
@@ -183,15 +216,17 @@ final class AsyncPusher {
             return;
         }
         Completion completion = new Completion(push.future, offset, failure);
+        boolean syncs = push.sync && failure == null;
         synchronized (this) {
+            if (syncs) {
+                unsynced.add(completion); // first: if this runs out of memory, the push still waits, and fails
+            }
             waiting.remove();
             waitingBytes -= push.data.length;
-            if (push.sync && failure == null) {
-                unsynced.add(completion);
-                return;
-            }
         }
-        done.add(completion);
+        if (!syncs) {
+            done.add(completion);
+        }
     }
 
     /**

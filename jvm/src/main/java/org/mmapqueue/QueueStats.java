@@ -5,7 +5,7 @@ import java.util.Optional;
 /**
  * The state of a queue at one moment. Positions are absolute: segment id × segment size + offset in the segment.
  *
- * @param firstOffset the offset of the oldest record that is retained
+ * @param firstOffset the offset of the oldest record that is retained; the first later known one where damage hides it
  * @param endOffset the offset of the next record
  * @param writingPosition the end of the last record
  * @param watermarkPosition the recovery point: everything before it is durable

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.lang.reflect.Field;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -14,6 +15,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.AfterEach;
@@ -171,6 +173,38 @@ class PushAsyncTest {
         assertInstanceOf(ClosedException.class, failure(second));
         open();
         assertEquals(count, queue.endOffset());
+    }
+
+    /** A list in which the thread of the pushes runs out of memory once. */
+    private static final class NoMemory extends ArrayList<Object> {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        public Object[] toArray() {
+            throw new OutOfMemoryError("injected");
+        }
+    }
+
+    @Test
+    void anErrorOfTheThreadFailsWhatWaitsAndLaterPushesWork() throws Exception {
+        int count = fill();
+        Field unsynced = AsyncPusher.class.getDeclaredField("unsynced");
+        unsynced.setAccessible(true);
+        List<CompletableFuture<Long>> waiting = new ArrayList<>();
+        AsyncPusher pusher = queue.async();
+        synchronized (pusher) {
+            unsynced.set(pusher, new NoMemory());
+            for (int i = 0; i < 4; i++) {
+                waiting.add(queue.pushAsync(new byte[LENGTH / 4], i % 2 == 0));
+            }
+        }
+        for (CompletableFuture<Long> each : waiting) {
+            ExecutionException e = assertThrows(ExecutionException.class, () -> result(each));
+            assertInstanceOf(OutOfMemoryError.class, e.getCause());
+        }
+        Payload.drain(queue);
+        queue.consumer().ack(count - 1);
+        assertEquals(count, result(queue.pushAsync(new byte[1], true)));
     }
 
     @Test

@@ -24,7 +24,7 @@ import org.mmapqueue.errors.OutOfRangeException;
  * thread-safe; readers are independent of it.
  *
  * <p>All methods throw {@link org.mmapqueue.errors.ArchiveException} if the runs overlap without nesting or leave a
- * gap, {@link MmapQueueException} if the file system fails, and {@link UncheckedIOException} if a call of the file
+ * gap in the range, {@link MmapQueueException} if the file system fails, and {@link UncheckedIOException} if a call of the file
  * system is interrupted or times out.
  */
 public final class ArchivePartition {
@@ -94,6 +94,11 @@ public final class ArchivePartition {
      */
     public List<RunName> runs(long from, long to) {
         return listed(() -> list.cover(from, to));
+    }
+
+    /** All runs that are not nested in another one of their bucket, by first offset; gaps between them are no error. */
+    public List<RunName> longestRuns() {
+        return listed(list::longest);
     }
 
     /**

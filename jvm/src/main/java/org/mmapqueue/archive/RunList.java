@@ -149,7 +149,7 @@ public final class RunList {
      * @param from the first record's offset
      * @param to the offset after the last record
      * @return the runs that hold records of the range; none outside of {@link #firstOffset} to {@link #endOffset}
-     * @throws ArchiveException if runs overlap without nesting, or leave a gap
+     * @throws ArchiveException if runs overlap without nesting, or leave a gap in the range
      */
     public List<RunName> cover(long from, long to) throws IOException {
         try {
@@ -168,16 +168,19 @@ public final class RunList {
             return runs;
         }
         RunName last = null;
-        for (long number : buckets.subMap(bucketOfRunAt(low), true, RunName.bucketOf(high - 1), true)
-                .keySet()) {
+        for (long number : buckets.tailMap(bucketOfRunAt(low), true).keySet()) {
+            if (last != null && last.end() >= high) {
+                break;
+            }
             for (RunName run : bucket(number).cover()) {
                 if (last != null && run.end() <= last.end()) {
                     continue; // nested in a run of the previous bucket
                 }
-                if (last != null && run.first() != last.end()) {
-                    throw run.first() > last.end()
-                            ? gap(last, run)
-                            : RunNesting.conflict(last, run, "overlap, and neither is in the other");
+                if (last != null && run.first() < last.end()) {
+                    throw RunNesting.conflict(last, run, "overlap, and neither is in the other");
+                }
+                if (last != null && run.first() > Math.max(last.end(), low) && last.end() < high) {
+                    throw gap(last, run); // the range touches it
                 }
                 last = run;
                 if (run.first() < high && run.end() > low) {
@@ -230,6 +233,15 @@ public final class RunList {
         List<RunName> runs = new ArrayList<>();
         for (long number : buckets.keySet()) {
             runs.addAll(bucket(number).all());
+        }
+        return runs;
+    }
+
+    /** The runs that are not nested in another one of their bucket, by first offset; gaps between them are no error. */
+    public List<RunName> longest() throws IOException {
+        List<RunName> runs = new ArrayList<>();
+        for (long number : buckets.keySet()) {
+            runs.addAll(bucket(number).cover());
         }
         return runs;
     }

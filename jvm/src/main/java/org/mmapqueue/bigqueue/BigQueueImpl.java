@@ -160,6 +160,7 @@ public final class BigQueueImpl implements IBigQueue {
                 front.ackSingle(delivery.item.offset());
             } else if (delivery.item != null) {
                 front.release(new long[] {delivery.item.offset()});
+                complete(); // a future that was made since has found the queue without this item
             }
         }
     }

@@ -17,6 +17,8 @@ import org.mmapqueue.errors.TooLargeException;
 final class LoadedRecords {
     /** Records that are pushed together take at most this fraction of the heap. */
     private static final int HEAP_SHARE = 4;
+    /** The largest array that each JVM allocates. */
+    private static final int MOST_ARRAY = Integer.MAX_VALUE - 8;
 
     private final MmapQueue queue;
     private final ByteBuffer memory;
@@ -45,12 +47,16 @@ final class LoadedRecords {
      * heap.
      */
     void checkHeap(int moreBytes) {
-        long most = Runtime.getRuntime().maxMemory() / HEAP_SHARE;
+        long most = mostBytes();
         if ((long) bytes + moreBytes > most) {
             clear();
             throw new TooLargeException("records that are pushed together go through the heap of the JVM: at most "
                     + most + " bytes with this heap");
         }
+    }
+
+    private static long mostBytes() {
+        return Math.min(MOST_ARRAY, Runtime.getRuntime().maxMemory() / HEAP_SHARE);
     }
 
     /** Adds the buffer's records. */
@@ -73,7 +79,9 @@ final class LoadedRecords {
     private void copy(int more) {
         int needed = bytes + more;
         if (needed > payload.length) {
-            payload = Arrays.copyOf(payload, Math.max(needed, Math.min(2 * payload.length, memory.capacity())));
+            // Doubled, also beyond the buffer: the parts of a large record are copied a few times, not each by each.
+            long most = needed > memory.capacity() ? mostBytes() : memory.capacity();
+            payload = Arrays.copyOf(payload, (int) Math.max(needed, Math.min(2L * payload.length, most)));
         }
         memory.get(SharedBufferLayout.PAYLOAD, payload, bytes, more);
         bytes = needed;

@@ -282,12 +282,19 @@ public final class SharedBuffer {
      *
      * @param consumer the consumer's number
      * @param count the number of offsets
+     * @throws IllegalArgumentException if the buffer has no room for that many; none is acked
      * @throws MmapQueueException as {@link org.mmapqueue.Consumer#ackSingle(long[])} does; none is acked
      */
     public synchronized void ackMany(int consumer, int count) {
+        int most = (memory.capacity() - SharedBufferLayout.PAYLOAD) / Long.BYTES;
+        if (count < 0 || count > most) {
+            throw new IllegalArgumentException("count = " + count + "; expected 0 to " + most);
+        }
         long[] offsets = new long[count];
-        memory.position(SharedBufferLayout.PAYLOAD).asLongBuffer().get(offsets);
-        memory.position(0);
+        memory.slice(SharedBufferLayout.PAYLOAD, count * Long.BYTES)
+                .order(memory.order())
+                .asLongBuffer()
+                .get(offsets);
         handle.consumer(consumer).ackSingle(offsets);
     }
 

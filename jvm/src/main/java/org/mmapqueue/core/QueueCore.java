@@ -373,14 +373,12 @@ public final class QueueCore {
 
     /** Flushes and closes. Waits for running calls; waiting calls throw ClosedException. */
     public void close() {
-        shipping.close();
-        shutdown.close();
+        shipping.closeThen(shutdown::close);
     }
 
     /** Closes the queue, and deletes its files. */
     void destroy() {
-        shipping.close();
-        shutdown.destroy();
+        shipping.closeThen(shutdown::destroy);
     }
 
     /** Whether the last handle has been closed. */

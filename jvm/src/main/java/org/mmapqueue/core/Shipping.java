@@ -154,12 +154,23 @@ public final class Shipping {
         }
     }
 
-    /** Ships the remaining records, for at most some seconds, and ends. */
-    void close() {
+    /** Ships the remaining records, for at most some seconds, and ends; then closes the queue, also after a failure. */
+    void closeThen(Runnable queue) {
+        try {
+            close();
+        } finally {
+            queue.run();
+        }
+    }
+
+    private void close() {
         Shipper own = shipper;
         if (own != null) {
-            makeDurable();
-            own.close(MOST_AT_CLOSE);
+            try {
+                makeDurable();
+            } finally {
+                own.close(MOST_AT_CLOSE);
+            }
         }
     }
 }

@@ -154,7 +154,7 @@ record Statistics(Log log, long endOffset, Registry registry, Consumers consumer
                 ? 0
                 : (int) (geometry.segmentOfEnd(writing) - geometry.segmentOf(lowWatermark) + 1);
         return new QueueStats(
-                log.firstOffset(),
+                log.firstKnownOffset(),
                 end.getAsLong(),
                 writing,
                 watermark,

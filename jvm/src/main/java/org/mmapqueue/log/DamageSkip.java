@@ -93,10 +93,12 @@ public final class DamageSkip {
     /**
      * Finds a record by its offset, from the segment headers that are intact.
      *
-     * @param first the id of the first segment that is retained
+     * @param offset the record's offset; -1 for the first record with a known offset
+     * @param start the log start: the position after which the oldest retained record begins
      * @return the record, or, if it is lost, the first later one with a known offset; null if none is known yet
      */
-    public Found locate(long offset, long first) throws IOException {
+    public Found locate(long offset, long start) throws IOException {
+        long first = geometry.segmentOf(start);
         long last = geometry.segmentOfEnd(published.getAsLong());
         for (long id = last; id >= first; id--) {
             Found begin = begin(id);
@@ -106,7 +108,7 @@ public final class DamageSkip {
         }
         for (long id = first; id <= last; id++) {
             Found begin = begin(id);
-            if (begin != null) {
+            if (begin != null && begin.position() >= start) {
                 return begin;
             }
         }

@@ -160,6 +160,19 @@ public final class Log implements RandomAccessReader.Source, Closeable {
         return randomAccess == null ? 0 : randomAccess.firstOffset();
     }
 
+    /** As {@link #firstOffset}; where damage hides that offset, the first later one that is known. */
+    public long firstKnownOffset() throws IOException {
+        try {
+            return firstOffset();
+        } catch (CorruptException e) {
+            DamageSkip.Found found = damageSkip().locate(-1, randomAccess.start());
+            if (found == null) {
+                throw e;
+            }
+            return found.offset();
+        }
+    }
+
     /** The offset after the last record, read from the log, since another process may be the writer. */
     public long endOffset() {
         return randomAccess().endOffset();

@@ -3,6 +3,7 @@ package org.mmapqueue.lookup;
 import java.io.IOException;
 import java.util.function.LongConsumer;
 import java.util.function.ToLongFunction;
+import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.log.LogReaderV2;
 import org.mmapqueue.lookup.SegmentBases.Base;
 import org.mmapqueue.segment.Geometry;
@@ -19,7 +20,7 @@ import org.mmapqueue.segment.Segment;
  *
  * <p>Segments are not pinned, and may be overwritten at any time. So a result counts only if the segment is still
  * retained after the search. If it is not, or if it is damaged, the call throws {@link
- * org.mmapqueue.errors.CorruptException}, and {@link #segment} returns the segment's id. Not thread-safe.
+ * CorruptException}, and {@link #segment} returns the segment's id. Not thread-safe.
  */
 final class OffsetSearch {
     private final LogReaderV2 reader;
@@ -101,22 +102,30 @@ final class OffsetSearch {
     // The last segment with a key of at most this; keys do not decrease. Probes the ids with the most trailing zero
     // bits, which are the same for most bounds, so that their keys are in the cache.
     private long last(ToLongFunction<Base> key, long most, long low, long high) throws IOException {
-        segment = low;
-        if (key.applyAsLong(bases.get(low)) > most) {
-            return low - 1;
-        }
         long from = low;
         long to = high;
         while (from < to) {
             long middle = to & -Long.highestOneBit(from ^ to);
-            segment = middle;
-            if (key.applyAsLong(bases.get(middle)) <= most) {
+            if (firstKey(key, middle, to) <= most) {
                 from = middle;
             } else {
                 to = middle - 1;
             }
         }
-        return from;
+        segment = from;
+        return from > low || key.applyAsLong(bases.get(low)) <= most ? from : low - 1;
+    }
+
+    // The key of a segment, or of the next one with an intact header: damage hides the records of one segment alone.
+    private long firstKey(ToLongFunction<Base> key, long id, long high) throws IOException {
+        for (segment = id; segment <= high; segment++) {
+            try {
+                return key.applyAsLong(bases.get(segment));
+            } catch (CorruptException e) {
+                checkRetained.accept(segment);
+            }
+        }
+        return Long.MAX_VALUE;
     }
 
     /**
@@ -188,7 +197,7 @@ final class OffsetSearch {
      * Moves to a byte of this segment at which a record ends.
      *
      * @param offset the byte in the segment
-     * @throws org.mmapqueue.errors.CorruptException if the segment is damaged or overwritten, or no record ends there
+     * @throws CorruptException if the segment is damaged or overwritten, or no record ends there
      */
     void toOffset(long id, int offset) throws IOException {
         enter(id, geometry.position(id, offset));

@@ -218,9 +218,9 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
         return call(() -> log.numberUpTo(position));
     }
 
-    /** The id of the first segment that is not overwritten. */
-    long firstSegment() {
-        return call(() -> Math.max(0, log.startSegment()));
+    /** The log start: the position after which the oldest retained record begins. */
+    long start() {
+        return call(log::start);
     }
 
     /** The exception for a record that looks damaged: OutOfRangeException if it was overwritten while it was read. */

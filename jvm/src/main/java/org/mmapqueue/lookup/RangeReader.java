@@ -76,7 +76,7 @@ public final class RangeReader extends BatchSource implements Closeable {
         try {
             reader.moveTo(randomAccess.locate(offset).position());
         } catch (CorruptException e) {
-            DamageSkip.Found found = skip == null ? null : skip.locate(offset, randomAccess.firstSegment());
+            DamageSkip.Found found = skip == null ? null : skip.locate(offset, randomAccess.start());
             if (found == null) {
                 throw e;
             }
@@ -86,7 +86,11 @@ public final class RangeReader extends BatchSource implements Closeable {
     }
 
     private void skipTo(CorruptException damage, DamageSkip.Found found) {
-        randomAccess.checkRetained(offset); // throws if the record was overwritten, which looks like damage
+        try {
+            randomAccess.checkRetained(offset); // throws if the record was overwritten, which looks like damage
+        } catch (CorruptException e) {
+            // The same damage hides the offset of the log start.
+        }
         if (found.offset() > offset && offset < to) {
             skipped.add(damage, offset, Math.min(found.offset(), to));
         }

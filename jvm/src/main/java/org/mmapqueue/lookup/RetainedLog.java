@@ -51,6 +51,11 @@ final class RetainedLog {
         return search.number();
     }
 
+    /** The log start: the position after which the oldest retained record begins. */
+    long start() {
+        return head;
+    }
+
     /** The log end: the position after the last published record. */
     long end() {
         return end;

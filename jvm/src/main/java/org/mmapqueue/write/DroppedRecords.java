@@ -63,8 +63,8 @@ final class DroppedRecords {
         LogReaderV2 reader = new LogReaderV2(swapper, geometry, meta.fields(), meta::writing);
         try {
             boolean continues = cursors.dropped() > cursors.committed();
-            long from = offsetAt(reader, needed, writing);
             long next = offsetAt(reader, to, writing);
+            long from = Math.min(next, offsetAt(reader, needed, writing));
             cursors.drop(to, continues ? cursors.droppedFirst() : from);
             count(consumer.name()).add(next - from, to - needed);
             // Logs once until the consumer acknowledges the drop; until then it may lose one segment for each
@@ -83,17 +83,20 @@ final class DroppedRecords {
         }
     }
 
-    // The offset of the record at a position. Damage before it in the segment must not keep the writer from
-    // dropping.
+    // The offset of the record at a position. Damage in the segment must not keep the writer from dropping: if no
+    // offset
+    // there is known, the first later one is taken.
     private static long offsetAt(LogReaderV2 reader, long position, long writing) throws IOException {
         try {
             return OffsetResolver.find(reader, position, writing).offset();
         } catch (CorruptException e) {
-            long offset = new DamageSkip(reader, () -> writing).offsetAt(position);
-            if (offset < 0) {
+            DamageSkip skip = new DamageSkip(reader, () -> writing);
+            long offset = skip.offsetAt(position);
+            DamageSkip.Found later = offset < 0 ? skip.locate(-1, position) : null;
+            if (offset < 0 && later == null) {
                 throw e;
             }
-            return offset;
+            return later == null ? offset : later.offset();
         }
     }
 

@@ -164,7 +164,7 @@ class RunListTest {
     }
 
     @Property
-    void aRunThatIsMissingIsAGap(@ForAll long seed) {
+    void aRunThatIsMissingFailsTheRangesThatTouchIt(@ForAll long seed) throws IOException {
         Random random = new Random(seed);
         Model model = new Model(random);
         List<RunName> cover = model.cover(0, Long.MAX_VALUE);
@@ -175,10 +175,21 @@ class RunListTest {
         List.copyOf(model.runs).stream()
                 .filter(run -> run.first() >= gone.first() && run.end() <= gone.end())
                 .forEach(model::delete);
-        String message = failure(model);
-        assertTrue(message.contains("records " + gone.first() + " to " + (gone.end() - 1)), message);
-        assertTrue(message.contains(model.longest(gone.first() - 1).toString()), message);
-        assertTrue(message.contains(model.longest(gone.end()).toString()), message);
+        String before = model.longest(gone.first() - 1).toString();
+        String after = model.longest(gone.end()).toString();
+        RunList list = model.listed();
+        for (int i = 0; i < 20; i++) {
+            long from = model.first + random.nextInt(MOST);
+            long to = Math.min(model.end, from + 1 + random.nextInt(20));
+            if (to <= gone.first() || from >= gone.end()) {
+                assertEquals(model.cover(from, to), list.cover(from, to), "from " + from + " to " + to);
+            } else {
+                String message = assertThrows(ArchiveException.class, () -> list.cover(from, to))
+                        .getMessage();
+                assertTrue(message.contains("records " + gone.first() + " to " + (gone.end() - 1)), message);
+                assertTrue(message.contains(before) && message.contains(after), message);
+            }
+        }
     }
 
     @Property

@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.lang.reflect.Field;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -322,6 +323,29 @@ class BigQueueTest {
         enqueue("test");
         assertSize(1);
         assertEquals("test", text(queue.dequeue()));
+    }
+
+    /** Is cancelled while it gets its item; another future is made then, and finds the queue empty. */
+    private final class CancelledLate extends CompletableFuture<byte[]> {
+        private CompletableFuture<byte[]> next;
+
+        @Override
+        public boolean complete(byte[] item) {
+            cancel(false);
+            next = queue.dequeueAsync();
+            return super.complete(item);
+        }
+    }
+
+    @Test
+    void theItemOfAFutureThatIsCancelledLateGoesToTheNextOne() throws Exception {
+        CancelledLate cancelled = new CancelledLate();
+        Field dequeued = BigQueueImpl.class.getDeclaredField("dequeued");
+        dequeued.setAccessible(true);
+        dequeued.set(queue, cancelled);
+        enqueue("test");
+        assertEquals("test", text(cancelled.next.getNow(null)));
+        assertSize(0);
     }
 
     @Test

@@ -329,4 +329,14 @@ class SharedBufferTest {
             late.close();
         }
     }
+
+    @Test
+    void moreAcksThanTheBufferHasRoomForAreAnError() {
+        for (int count : new int[] {SIZE / Long.BYTES, Integer.MAX_VALUE, -1}) {
+            IllegalArgumentException e =
+                    assertThrows(IllegalArgumentException.class, () -> buffer.ackMany(consumer, count));
+            assertTrue(e.getMessage().contains("count = " + count), e.getMessage());
+        }
+        buffer.ackMany(consumer, 0);
+    }
 }

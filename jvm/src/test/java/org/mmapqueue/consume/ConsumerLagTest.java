@@ -142,6 +142,22 @@ class ConsumerLagTest {
         assertReads(slow, assertDropped(0, slow), end);
     }
 
+    /** Neither the records before the committed position lead to its offset, nor those after it. */
+    @Test
+    void damageOnBothSidesOfAConsumerDoesNotStopTheWriter() {
+        open(LAG);
+        ConsumerCore slow = consumer("default");
+        push(9);
+        read(slow, 0, 9);
+        core.ack(slow, 3);
+        Path file = directory.resolve("0_segment.dat");
+        Directories.overwrite(file, 64 + 272, new byte[8]); // the header of record 1, after one of 16 + 256 bytes
+        Directories.overwrite(file, 64 + 6 * 272, new byte[8]);
+        push(400);
+        long end = core.endOffset();
+        assertReads(slow, assertDropped(4, slow), end);
+    }
+
     @Test
     void aConsumerWithinTheLimitKeepsEverything() {
         open(3 * LAG); // less than the ring, so that the writer needs the space

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -100,6 +102,32 @@ class RandomAccessDamageTest {
             assertArrayEquals(
                     Payload.of(60, 200),
                     again.randomAccess().get(60, 1, Long.MAX_VALUE).get(0).data());
+        }
+    }
+
+    /** A binary search passes any damaged header, and finds each record that begins before its segment or after it. */
+    @Test
+    void aDamagedHeaderHidesTheRecordsOfItsSegmentAlone() {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 20, true)) {
+            for (int i = 0; i < 150; i++) {
+                queue.push(200);
+            }
+            for (int segment = 0; segment < 7; segment++) {
+                Path file = queue.directory().resolve(segment + "_segment.dat");
+                Directories.flip(file, 40, 1);
+                RandomAccessReader fresh = queue.fresh();
+                List<Long> found = new ArrayList<>();
+                for (long offset = 0; offset < 150; offset++) {
+                    try {
+                        assertEquals(offset, fresh.get(offset, 1, 1).get(0).offset());
+                        found.add(offset);
+                    } catch (CorruptException e) {
+                        assertEquals(file.toString(), e.file());
+                    }
+                }
+                assertEquals(150 - 4096 / 216, found.size(), 2, found + " without segment " + segment);
+                Directories.flip(file, 40, 1);
+            }
         }
     }
 }

@@ -150,13 +150,9 @@ public final class ArchivedPartition implements ReadablePartition {
     }
 
     private void refuseWithoutTimes() {
-        if (hasRuns() && names().stream().noneMatch(each -> each.maxMicros() > 0)) {
+        if (hasRuns() && runs.longestRuns().stream().noneMatch(each -> each.maxMicros() > 0)) {
             throw new ConfigException("timestamps", "false", "true");
         }
-    }
-
-    private List<RunName> names() {
-        return runs.runs(firstOffset(), endOffset());
     }
 
     /** Returns whole runs, by their names alone, unless the range must be exact. */
@@ -168,7 +164,7 @@ public final class ArchivedPartition implements ReadablePartition {
         refuseWithoutTimes();
         long from = Long.MAX_VALUE;
         long to = Long.MAX_VALUE;
-        for (RunName each : names()) {
+        for (RunName each : runs.longestRuns()) {
             if (from == Long.MAX_VALUE && each.maxMicros() > 0 && each.maxMicros() >= lowMicros) {
                 from = each.first();
             }

@@ -87,6 +87,11 @@ public record LocalPartition(LocalPartitionLocation location, MmapQueue queue) i
     }
 
     @Override
+    public long firstKnownOffset() {
+        return queue.stats().firstOffset();
+    }
+
+    @Override
     public long endOffset() {
         return queue.endOffset();
     }

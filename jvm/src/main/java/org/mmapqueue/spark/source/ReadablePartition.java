@@ -40,6 +40,15 @@ public interface ReadablePartition extends PartitionRecords {
     long firstOffset();
 
     /**
+     * The log start; where damage hides its offset, the first later offset that is known.
+     *
+     * @return the offset
+     */
+    default long firstKnownOffset() {
+        return firstOffset();
+    }
+
+    /**
      * The log end.
      *
      * @return the offset of the next record

@@ -37,8 +37,9 @@ public final class OffsetRanges {
                 ? at(
                         partitions,
                         ReadOptions.STARTING_TIMESTAMP,
-                        options.startingTimestamp().getAsLong())
-                : offsets(partitions, options.startingOffsets(), consumer, options.failOnDataLoss());
+                        options.startingTimestamp().getAsLong(),
+                        options.skipsDamage())
+                : offsets(partitions, options.startingOffsets(), consumer, options);
     }
 
     /**
@@ -55,16 +56,17 @@ public final class OffsetRanges {
                 ? at(
                         partitions,
                         ReadOptions.ENDING_TIMESTAMP,
-                        options.endingTimestamp().getAsLong())
-                : offsets(partitions, options.endingOffsets(), consumer, options.failOnDataLoss());
+                        options.endingTimestamp().getAsLong(),
+                        options.skipsDamage())
+                : offsets(partitions, options.endingOffsets(), consumer, options);
     }
 
     private static PartitionOffsets offsets(
-            OpenPartitions partitions, OffsetSpec spec, String consumer, boolean failOnDataLoss) {
+            OpenPartitions partitions, OffsetSpec spec, String consumer, ReadOptions options) {
         return switch (spec.kind()) {
-            case EARLIEST -> partitions.earliest();
+            case EARLIEST -> partitions.offsets(each -> OverDamage.firstOffset(each, options.skipsDamage()));
             case LATEST -> partitions.latest();
-            case COMMITTED -> partitions.offsets(each -> committed(each, consumer));
+            case COMMITTED -> partitions.offsets(each -> committed(each, consumer, options.skipsDamage()));
             case NUMBER -> {
                 if (partitions.count() > 1) {
                     throw Options.bad(
@@ -73,11 +75,11 @@ public final class OffsetRanges {
                             "an offset for each partition, as the queue has " + partitions.count() + ", such as {\"0\":"
                                     + spec.number() + ",\"1\":…}");
                 }
-                yield partitions.offsets(each -> checked(spec, each, spec.number(), failOnDataLoss));
+                yield partitions.offsets(each -> checked(spec, each, spec.number(), options.failOnDataLoss()));
             }
             case EACH -> {
                 checkNames(spec, partitions);
-                yield partitions.offsets(each -> each(spec, each, failOnDataLoss));
+                yield partitions.offsets(each -> each(spec, each, options));
             }
         };
     }
@@ -93,12 +95,14 @@ public final class OffsetRanges {
         }
     }
 
-    private static long each(OffsetSpec spec, ReadablePartition partition, boolean failOnDataLoss) {
+    private static long each(OffsetSpec spec, ReadablePartition partition, ReadOptions options) {
         long offset = spec.each().of(partition.id(), OffsetSpec.EARLIEST);
         if (offset == OffsetSpec.EARLIEST) {
-            return partition.firstOffset();
+            return OverDamage.firstOffset(partition, options.skipsDamage());
         }
-        return offset == OffsetSpec.LATEST ? partition.endOffset() : checked(spec, partition, offset, failOnDataLoss);
+        return offset == OffsetSpec.LATEST
+                ? partition.endOffset()
+                : checked(spec, partition, offset, options.failOnDataLoss());
     }
 
     private static long checked(OffsetSpec spec, ReadablePartition partition, long offset, boolean failOnDataLoss) {
@@ -123,13 +127,13 @@ public final class OffsetRanges {
         return offset;
     }
 
-    private static long committed(ReadablePartition partition, String consumer) {
+    private static long committed(ReadablePartition partition, String consumer, boolean skipsDamage) {
         Map<String, Long> all = partition.committedOffsets();
         if (all.containsKey(consumer)) {
             return all.get(consumer);
         }
         if (consumer.equals(DEFAULT_CONSUMER)) {
-            return partition.firstOffset();
+            return OverDamage.firstOffset(partition, skipsDamage);
         }
         throw Options.bad(
                 ReadOptions.CONSUMER,
@@ -138,10 +142,11 @@ public final class OffsetRanges {
                         + String.join(", ", all.keySet()));
     }
 
-    private static PartitionOffsets at(OpenPartitions partitions, String option, long micros) {
+    private static PartitionOffsets at(OpenPartitions partitions, String option, long micros, boolean skipsDamage) {
         return partitions.offsets(partition -> {
             try {
-                OptionalLong found = partition.find(Instant.EPOCH.plus(micros, ChronoUnit.MICROS));
+                OptionalLong found =
+                        OverDamage.find(partition, Instant.EPOCH.plus(micros, ChronoUnit.MICROS), skipsDamage);
                 return found.isPresent() ? found.getAsLong() : partition.endOffset();
             } catch (ConfigException e) {
                 throw new IllegalArgumentException(

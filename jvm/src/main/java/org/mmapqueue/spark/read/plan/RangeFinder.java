@@ -69,7 +69,7 @@ public final class RangeFinder {
     private void add(ReadablePartition partition, LongSet offsets, List<ReadRange> ranges) {
         int id = partition.id();
         LongSet wanted = selection.isByTime() ? offsets.and(offsetsOf(partition)) : offsets;
-        long first = partition.firstOffset();
+        long first = OverDamage.firstOffset(partition, options.skipsDamage());
         for (LongSet.Interval each : wanted.intervals()) {
             long to = each.high() + 1;
             if (each.low() < first && isNamed(id)) {

@@ -14,6 +14,7 @@ final class LocalQuerySource implements QuerySource {
     private final Path root;
     private final String consumer;
     private final String user;
+    private final boolean skipsDamage;
     /** All partitions that were found so far. */
     private final Map<Integer, PartitionDirectory> directories = new HashMap<>();
 
@@ -21,11 +22,13 @@ final class LocalQuerySource implements QuerySource {
      * Makes the source, and opens nothing yet.
      *
      * @param user the query's checkpoint, for error messages of other queries
+     * @param skipsDamage whether the query starts after damage that hides its start
      */
-    LocalQuerySource(Path root, String consumer, String user) {
+    LocalQuerySource(Path root, String consumer, String user, boolean skipsDamage) {
         this.root = root;
         this.consumer = consumer;
         this.user = user;
+        this.skipsDamage = skipsDamage;
     }
 
     @Override
@@ -53,7 +56,7 @@ final class LocalQuerySource implements QuerySource {
 
     @Override
     public StreamPartition open(int partition) {
-        return new LocalStreamPartition(directories.get(partition), consumer, user);
+        return new LocalStreamPartition(directories.get(partition), consumer, user, skipsDamage);
     }
 
     @Override

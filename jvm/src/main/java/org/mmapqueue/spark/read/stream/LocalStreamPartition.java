@@ -1,7 +1,10 @@
 package org.mmapqueue.spark.read.stream;
 
 import java.nio.file.Path;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.Optional;
+import java.util.OptionalLong;
 import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueStats;
@@ -14,6 +17,7 @@ import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.spark.common.ConsumersOfQueries;
 import org.mmapqueue.spark.common.PartitionDirectory;
 import org.mmapqueue.spark.read.plan.OffsetRanges;
+import org.mmapqueue.spark.read.plan.OverDamage;
 import org.mmapqueue.spark.source.LocalPartition;
 import org.mmapqueue.spark.source.LocalPartitionLocation;
 import org.mmapqueue.spark.source.ReadablePartition;
@@ -32,16 +36,20 @@ final class LocalStreamPartition implements StreamPartition {
     private final LocalPartition records;
     private final Consumer consumer;
     private final long mostHeld;
+    private final boolean skipsDamage;
+    private boolean startsAfterDamage;
     private boolean closed;
 
     /**
      * Opens a partition and its consumer; a new consumer starts at the log start.
      *
      * @param user the query's checkpoint, for error messages of other queries
+     * @param skipsDamage whether the query starts after damage that hides its start; else that is an error
      * @throws IllegalStateException if another query or process uses the consumer
      */
-    LocalStreamPartition(PartitionDirectory directory, String consumerName, String user) {
+    LocalStreamPartition(PartitionDirectory directory, String consumerName, String user, boolean skipsDamage) {
         this.directory = directory;
+        this.skipsDamage = skipsDamage;
         real = PartitionDirectory.real(directory.directory());
         String other = ConsumersOfQueries.take(real.toString(), consumerName, user);
         if (other != null) {
@@ -52,10 +60,12 @@ final class LocalStreamPartition implements StreamPartition {
                     null);
         }
         MmapQueue opened = null;
+        LocalPartition partition = null;
         Consumer own = null;
         try {
             opened = MmapQueue.openToRead(real);
-            own = opened.consumer(consumerName, StartAt.EARLIEST);
+            partition = new LocalPartition(new LocalPartitionLocation(directory), opened);
+            own = open(partition, consumerName);
             labelConsumer(own, user);
         } catch (LockedException e) {
             throw inUse(consumerName, e.pid() < 0 ? "another process of unknown pid" : "process " + e.pid(), e);
@@ -68,10 +78,36 @@ final class LocalStreamPartition implements StreamPartition {
             }
         }
         queue = opened;
-        records = new LocalPartition(new LocalPartitionLocation(directory), opened);
+        records = partition;
         consumer = own;
         QueueStats stats = queue.stats();
         mostHeld = Math.max(0, stats.capacitySegments() / 2 - 1) * (long) stats.segmentSize();
+    }
+
+    private Consumer open(LocalPartition partition, String name) {
+        try {
+            return partition.queue().consumer(name, StartAt.EARLIEST);
+        } catch (CorruptException e) {
+            return partition.queue().consumer(name, afterDamage(partition, StartAt.EARLIEST, e));
+        }
+    }
+
+    // The first record after the damage that hides a start; throws the damage if it is not skipped.
+    private StartAt afterDamage(LocalPartition partition, StartAt start, CorruptException damage) {
+        startsAfterDamage = skipsDamage;
+        if (!skipsDamage) {
+            throw damage;
+        }
+        return switch (start.kind()) {
+            case EARLIEST -> StartAt.offset(OverDamage.nextOffset(partition, OverDamage.firstOffset(partition, true)));
+            case OFFSET -> StartAt.offset(OverDamage.nextOffset(partition, start.value()));
+            case TIMESTAMP -> {
+                Instant time = Instant.EPOCH.plus(start.value(), ChronoUnit.MICROS);
+                OptionalLong found = OverDamage.find(partition, time, true);
+                yield found.isPresent() ? StartAt.offset(found.getAsLong()) : StartAt.LATEST;
+            }
+            default -> throw damage;
+        };
     }
 
     // The label identifies the query, for operators and drop_orphaned_consumers.
@@ -119,7 +155,7 @@ final class LocalStreamPartition implements StreamPartition {
 
     @Override
     public boolean mayBeginLate() {
-        return false;
+        return startsAfterDamage;
     }
 
     @Override
@@ -140,11 +176,19 @@ final class LocalStreamPartition implements StreamPartition {
     @Override
     public long moveTo(StartAt start) {
         try {
+            seek(start);
+        } catch (CorruptException e) {
+            seek(afterDamage(records, start, e));
+        }
+        return held();
+    }
+
+    private void seek(StartAt start) {
+        try {
             consumer.seek(start);
         } catch (DroppedException e) {
             consumer.seek(start); // again, as DroppedException is thrown once for each loss
         }
-        return held();
     }
 
     @Override
@@ -158,7 +202,8 @@ final class LocalStreamPartition implements StreamPartition {
             return from;
         }
         try {
-            return moveTo(StartAt.offset(from));
+            moveTo(StartAt.offset(from));
+            return from;
         } catch (OutOfRangeException e) {
             return moveTo(StartAt.EARLIEST);
         }
@@ -168,7 +213,7 @@ final class LocalStreamPartition implements StreamPartition {
     public void release(long before) {
         if (before > held() && before <= queue.endOffset()) {
             try {
-                moveTo(StartAt.offset(before));
+                seek(StartAt.offset(before));
             } catch (OutOfRangeException | CorruptException e) {
                 // The records were dropped or lost since: the next batch reports the loss. Or a damaged record header
                 // hides the offset: a commit beyond its segment acks it.

@@ -29,6 +29,7 @@ import org.mmapqueue.spark.common.PartitionOffsets;
 import org.mmapqueue.spark.read.plan.DataLoss;
 import org.mmapqueue.spark.read.plan.InputPlanner;
 import org.mmapqueue.spark.read.plan.OffsetSpec;
+import org.mmapqueue.spark.read.plan.OverDamage;
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
 import org.mmapqueue.spark.read.plan.ReadOptions;
 import org.mmapqueue.spark.read.plan.ReadRange;
@@ -140,7 +141,8 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
     private QuerySource source() {
         return location instanceof ArchiveLocation archive
                 ? new ArchiveQuerySource(archive, consumer(), checkpoint)
-                : new LocalQuerySource(location.directory("a stream"), consumer(), checkpoint.toString());
+                : new LocalQuerySource(
+                        location.directory("a stream"), consumer(), checkpoint.toString(), options.skipsDamage());
     }
 
     // Warns if each start uses a new checkpoint: each then leaves a consumer that retains records for no query.
@@ -226,7 +228,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
     // The nearest valid start: records at an offset outside the log are lost, or not pushed yet.
     private StartAt startAt(int partition, long offset) {
         StreamPartition found = queue().partitions().get(partition);
-        long first = found.records().firstOffset();
+        long first = OverDamage.firstOffset(found.records(), options.skipsDamage());
         long end = found.records().endOffset();
         if (options.failOnDataLoss() || first <= offset && offset <= end) {
             return StartAt.offset(offset);
