@@ -109,7 +109,8 @@ def test_a_file_that_exists_is_kept(command_line: CommandLine, queue: mmapqueue.
     assert len(file.read_text().splitlines()) == 1
     assert command_line.run("export", queue.path, tmp_path / "x.csv").status == 2
     missing = command_line.run("export", queue.path, tmp_path / "none" / "x.jsonl")
-    assert (missing.status, missing.err) == (1, f"mmapqueue: [Errno 2] No such file or directory: '{tmp_path / 'none'}'\n")
+    assert missing.status == 1
+    assert missing.err == f"mmapqueue: [Errno 2] No such file or directory: '{tmp_path / 'none'}'\n"
 
 
 def test_files_of_other_programs(command_line: CommandLine, open_queue: Open, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ import org.mmapqueue.support.StoredLog;
 @Tag("long-form")
 class RunDamageTest {
     private static final int HEADER = 64;
-    /** Every so many bytes, or lengths, are tried. */
+    /** Bytes from one damaged byte, or one length, to the next. */
     private static final int STEP = Integer.getInteger("faults.step", 5);
 
     @TempDir(factory = QuickDirectory.class)

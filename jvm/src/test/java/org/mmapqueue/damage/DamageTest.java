@@ -24,7 +24,7 @@ import org.mmapqueue.support.Payload;
 @Tag("long-form")
 @Timeout(120)
 class DamageTest extends DamagedQueues {
-    /** Every so many bytes behind a header are damaged. */
+    /** Bytes from one damaged byte to the next, after a header. */
     private static final int STEP = 11 * Integer.getInteger("faults.step", 5);
 
     @ParameterizedTest

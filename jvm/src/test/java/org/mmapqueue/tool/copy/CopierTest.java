@@ -120,7 +120,7 @@ class CopierTest {
         for (Executable use : List.<Executable>of(
                 () -> MmapQueue.open(QueueConfig.builder(copy).build()),
                 () -> Verifier.verify(copy, Progress.NONE),
-                () -> Repairer.repair(copy, temp.resolve("repaired"), Progress.NONE))) {
+                () -> Repairer.repair(copy, temp.resolve("repaired"), false, Progress.NONE))) {
             String message = assertThrows(MmapQueueException.class, use).getMessage();
             assertTrue(message.endsWith("delete the directory, and copy the queue again"), message);
         }
