@@ -96,12 +96,15 @@ keep-format: $(TEST_CP) ## Keep directories of this version, which the tests of 
 	java @$(TEST_CP) org.mmapqueue.kept.KeptMaker jvm/src/test/resources/format-2/$(VERSION)
 
 # Each waits often, so side by side they take less time. Gradle runs before them: two builds at once would collide.
-test: $(TEST_CP) $(PACKAGE_READY) $(JAR) $(SPARK_ARCHIVE) ## Run all tests: JUnit beside pytest
+test: $(TEST_CP) $(PACKAGE_READY) $(JAR) $(SPARK_ARCHIVE) ## Run the tests: JUnit beside pytest
 	+MAKE="$(MAKE)" $(PYTHON) scripts/side_by_side.py build/tests test-java test-python
 
 $(SPARK_ARCHIVE): $(VENV_READY) tests/spark_archive.py | $(PACKAGE_READY) $(JAR)
 	mkdir -p $(@D)
 	PYTHONPATH=tests $(PY) tests/spark_archive.py $@ 2>$(@D)/spark-archive.log || { cat $(@D)/spark-archive.log; exit 1; }
+
+test-slow: ## Run the tests that `make test` leaves out: kills, Spark with processes of its own, stack overflows
+	$(MAKE) --no-print-directory test SLOW=1
 
 test-long: ## Run the long forms of the tests that have one: more rounds, all JIT compilers
 	$(MAKE) --no-print-directory test LONG=1
@@ -120,11 +123,11 @@ test-java: $(TEST_CP) ## Run the JVM tests (JUNIT="--select-class=…" for some 
 LIMITED = timeout --foreground --signal=QUIT --kill-after=10s $(LIMIT)
 LIMIT  ?= 40m
 JUNIT_LIMIT = $(if $(filter-out 40m,$(LIMIT)),-Djunit.jupiter.execution.timeout.mode=disabled)
-test-java: JUNIT ?= --scan-class-path=jvm/build/classes/java/test $(if $(LONG),--include-tag=long-form)
+test-java: JUNIT ?= --scan-class-path=jvm/build/classes/java/test $(if $(LONG),--include-tag=long-form,$(if $(SLOW),--include-tag=slow,--exclude-tag=slow))
 
 test-python: $(PACKAGE_READY) $(JAR) $(if $(filter .venv,$(VENV)),$(SPARK_ARCHIVE)) ## Run the Python tests (PYTEST="tests/…" for some of them; PYTHON=python3.13, JAVA=home of another JDK)
 	$(if $(JAVA),JAVA_HOME=$(JAVA)) $(if $(LONG),MMAPQUEUE_TESTS=long) $(PY) -m pytest $(if $(REPORTS),--junitxml=$(REPORTS)/pytest.xml) $(PYTEST)
-test-python: PYTEST ?= -n 3 --dist loadscope --no-loadscope-reorder $(if $(LONG),-m long_form)
+test-python: PYTEST ?= -n 3 --dist loadscope --no-loadscope-reorder -m $(if $(LONG),long_form,$(if $(SLOW),slow,"not slow"))
 
 test-packages: $(PACKAGE_READY) $(JAR) $(REPOSITORY) ## Run jobs by spark-submit --packages from the repository of `make publish`
 	$(PY) -m pytest tests/spark/test_packages.py

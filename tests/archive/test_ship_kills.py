@@ -8,6 +8,7 @@ import ship_kills
 from conftest import LONG
 
 
+@pytest.mark.slow
 @pytest.mark.long_form
 def test_kills_of_shippers(tmp_path: Path) -> None:
     result = ship_kills.run(200 if LONG else 6, tmp_path, seed=5)

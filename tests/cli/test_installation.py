@@ -137,6 +137,7 @@ def test_maps(count: str, status: str, monkeypatch: pytest.MonkeyPatch, tmp_path
     assert checks.maps().status.value == status
 
 
+@pytest.mark.slow
 def test_bench(command_line: CommandLine, tmp_path: Path) -> None:
     ended = command_line.run("bench", tmp_path, "--time", "1s", "--size", "4k")
     assert (ended.status, ended.err) == (0, "")

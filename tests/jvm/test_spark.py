@@ -124,6 +124,7 @@ print("end")
 """
 
 
+@pytest.mark.slow
 def test_neither_ctrl_c_nor_the_end_of_the_session_does_harm(script: Script) -> None:
     process = script.start(ALONE, script.directory / "queue")
     out, err = process.communicate(timeout=120)
@@ -149,6 +150,7 @@ print("jars", spark.conf.get("spark.jars", "none"))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_jar", [True, False])
 def test_spark_submit(tmp_path: Path, with_jar: bool) -> None:
     file = tmp_path / "job.py"
@@ -231,6 +233,7 @@ def test_wait_in_the_driver_is_short(queue: mmapqueue.Queue) -> None:
     assert 0.5 <= time.monotonic() - start < 10
 
 
+@pytest.mark.slow
 def test_data_frames_without_the_jar(script: Script) -> None:
     process = script.start(
         """

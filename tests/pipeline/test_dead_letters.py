@@ -108,6 +108,7 @@ def test_columns_of_other_types_are_refused_before_the_start(spark: Any, tmp_pat
         Processor(pipeline(tmp_path, sender, filters=filters), spark).start()
 
 
+@pytest.mark.slow
 def test_the_default_queue_keeps_the_newest_dead_letters_and_never_stops_a_query(spark: Any, tmp_path: Path) -> None:
     given = pipeline(tmp_path, archive(tmp_path, batch={**FAST, "max_bytes": "1m"}), dead_letter=False).pipes[0]
     configured = Pipeline(name="test", pipes=(given.model_copy(update={"on_undecodable": "dead_letter"}),))

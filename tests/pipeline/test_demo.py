@@ -42,6 +42,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int, subpr
     return base / "out", lines, run
 
 
+@pytest.mark.slow
 def test_everything_accepted_comes_out_when_both_are_killed(
     finished: tuple[Path, int, subprocess.CompletedProcess[str]],
 ) -> None:
@@ -65,6 +66,7 @@ def test_everything_accepted_comes_out_when_both_are_killed(
     assert (out / "run.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["remove", "alter"])
 def test_a_line_gone_or_changed_in_the_output_is_noticed(
     finished: tuple[Path, int, subprocess.CompletedProcess[str]], damage: str

@@ -61,6 +61,7 @@ _FOLLOW = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.long_form
 def test_kills_at_random_lose_and_repeat_nothing(script: Script, log: Path, open_queue: Open) -> None:
     path = script.directory / "queue"

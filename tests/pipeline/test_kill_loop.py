@@ -13,6 +13,7 @@ import kill_loop
 from conftest import LONG
 
 
+@pytest.mark.slow
 @pytest.mark.long_form
 def test_everything_accepted_survives_kills_of_both_halves(tmp_path: Path) -> None:
     # The test of the demo kills gather alone, and process alone.

@@ -358,6 +358,7 @@ def start_driver(directory: Path, receiver: HttpReceiver) -> "subprocess.Popen[b
         )
 
 
+@pytest.mark.slow
 def test_a_driver_that_is_killed_goes_on_with_the_same_keys(spark: Any, tmp_path: Path) -> None:
     push(tmp_path / "queue", lines(RECORDS))
     killed = [False]

@@ -34,6 +34,7 @@ def with_settings(events):
 """
 
 
+@pytest.mark.slow
 def test_process_uses_the_session_of_spark_submit(spark: Any, tmp_path: Path) -> None:
     push(tmp_path / "queue", lines(10))
     (tmp_path / "shop.yaml").write_text(CONFIG.format(out=tmp_path / "out"))

@@ -61,6 +61,7 @@ spark.stop()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_executors_read_an_archive(script: Script, tmp_path: Path) -> None:
     process = script.start(EXECUTORS, tmp_path)

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from conftest import Script
 
 JOB = """
@@ -24,5 +26,6 @@ spark.stop()
 """
 
 
+@pytest.mark.slow
 def test_they_do_not_wait_for_each_other_for_ever(script: Script, tmp_path: Path) -> None:
     assert script.start(JOB, tmp_path / "queue").communicate(timeout=180)[0] == "True\n"

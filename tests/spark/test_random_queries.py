@@ -174,6 +174,7 @@ def check_orders(table: DataFrame, plain: DataFrame, chance: random.Random, what
     assert found == expected, (what, order, count, skip)
 
 
+@pytest.mark.slow
 @pytest.mark.long_form
 @pytest.mark.parametrize("kind", ["queue", "archive"])
 def test_random_queries(kind: str, mixed: Path, everything: DataFrame, spark: SparkSession) -> None:

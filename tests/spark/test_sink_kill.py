@@ -9,6 +9,7 @@ from conftest import LONG
 from .kill_loop import ROUND, run
 
 
+@pytest.mark.slow
 @pytest.mark.long_form
 def test_a_pipeline_that_is_killed_writes_each_row_once(tmp_path: Path) -> None:
     kills = 3 if LONG else 1

@@ -355,6 +355,7 @@ writer.option("path", out).trigger(availableNow=True).start().awaitTermination()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.long_form
 def test_a_driver_that_is_killed(spark: SparkSession, streams: Streams, fill: Fill, script: Script) -> None:
     records = fill(800)

@@ -90,6 +90,7 @@ spark.stop()
 """
 
 
+@pytest.mark.slow
 def test_settings_in_spark_defaults(submit: Run, fill: Fill, tmp_path: Path) -> None:
     fill(20, path=tmp_path / "queues" / "events")
     settings = in_directory(block("", "spark.sql.catalog.q.path"), tmp_path)
@@ -138,6 +139,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             process.wait(60)
 
 
+@pytest.mark.slow
 def test_a_python_program_in_client_mode(
     submit: Run, cluster: str, events: list[bytes], spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -147,6 +149,7 @@ def test_a_python_program_in_client_mode(
     assert archived(spark, tmp_path / "archive") == sorted(events)
 
 
+@pytest.mark.slow
 def test_a_java_program_in_cluster_mode(
     submit: Run, cluster: str, events: list[bytes], spark: SparkSession, tmp_path: Path
 ) -> None:

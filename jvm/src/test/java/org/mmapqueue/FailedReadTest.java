@@ -23,6 +23,7 @@ import org.mmapqueue.support.Waiting;
 
 /** A thread that fails while it pops, acks, reads, seeks or flushes stops no other thread. */
 @Tag("long-form")
+@Tag("slow")
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class FailedReadTest {
     private static final int SEGMENT = 16_384;

@@ -28,6 +28,7 @@ import org.mmapqueue.support.Payload;
 
 /** Appends that end because the stack or the heap has no room. */
 @Tag("long-form")
+@Tag("slow")
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class OverflowingAppendTest extends FailingAppends {
     /** Rounds of stack overflows, each at other depths. */

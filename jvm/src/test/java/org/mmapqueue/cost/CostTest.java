@@ -4,9 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -15,7 +17,7 @@ import org.junit.jupiter.api.io.TempDir;
 /**
  * The cost of a push and a pop of 100 bytes: bytecode instructions and calls of the JDK, counted in code that a class
  * loader has instrumented, so no clock is needed. All records are in one segment. A change that saves instructions
- * lowers the bounds; those of a push have room for readings of the clock, which vary.
+ * lowers the bounds. A push reads the clock more often on a busy machine, so the least of some counts is compared.
  */
 class CostTest {
     private static final String LOCKS = "monitor\\.enter|.*Lock\\.(lock|tryLock|lockInterruptibly)|.*LockSupport\\..*";
@@ -59,6 +61,13 @@ class CostTest {
         return counts;
     }
 
+    private Counter.Counts least(String work) {
+        return Stream.generate(() -> count(work))
+                .limit(5)
+                .min(Comparator.comparingLong(Counter.Counts::instructions))
+                .orElseThrow();
+    }
+
     private static void assertAtMost(long bound, long found, String what) {
         assertTrue(found <= bound, () -> found + " " + what + " for " + Work.COUNT + " records, the bound is " + bound);
     }
@@ -74,7 +83,7 @@ class CostTest {
 
     @Test
     void aPush() {
-        Counter.Counts counts = count("push");
+        Counter.Counts counts = least("push");
         assertAtMost(500_000, counts.instructions(), "instructions");
         assertAtMost(Work.COUNT, counts.of(CLOCKS), "clock readings");
         assertAtMost(Work.COUNT, counts.of(ATOMIC_UPDATES), "atomic updates");
@@ -82,7 +91,7 @@ class CostTest {
 
     @Test
     void aPushOfABatch() {
-        Counter.Counts counts = count("pushBatch");
+        Counter.Counts counts = least("pushBatch");
         assertAtMost(405_000, counts.instructions(), "instructions");
         assertAtMost(Work.COUNT, counts.of(CLOCKS), "clock readings");
         assertAtMost(Work.COUNT / Work.BATCH, counts.of(ATOMIC_UPDATES), "atomic updates");

@@ -13,6 +13,7 @@ import org.mmapqueue.support.QuickDirectory;
 
 /** The short form of the kill loop. System properties: crash.seed, crash.rounds. */
 @Tag("long-form")
+@Tag("slow")
 @Timeout(value = 600, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class CrashTest {
     private static final int ROUNDS = Integer.getInteger("crash.rounds", 2);

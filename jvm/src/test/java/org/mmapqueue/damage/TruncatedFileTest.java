@@ -3,6 +3,7 @@ package org.mmapqueue.damage;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.nio.file.Path;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -14,6 +15,7 @@ import org.mmapqueue.support.QuickDirectory;
  * Another process truncates a file of an open queue: each call says so by a typed error, and the queue can be closed. In a
  * JVM of its own: it may report such a fault late, in whatever runs then, other tests included.
  */
+@Tag("slow")
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class TruncatedFileTest {
     @TempDir(factory = QuickDirectory.class)

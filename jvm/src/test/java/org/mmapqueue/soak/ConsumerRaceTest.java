@@ -14,6 +14,7 @@ import org.mmapqueue.support.QuickDirectory;
 
 /** The short form of {@link ConsumerRace}: each race once, with few steps. */
 @Tag("long-form")
+@Tag("slow")
 @Timeout(value = 300, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ConsumerRaceTest {
     @TempDir(factory = QuickDirectory.class)

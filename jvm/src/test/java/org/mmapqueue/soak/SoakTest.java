@@ -9,6 +9,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -17,6 +18,7 @@ import org.mmapqueue.harness.TestRecord;
 import org.mmapqueue.support.QuickDirectory;
 
 /** The short form of {@link LongSoak}, and tests of its counters. */
+@Tag("slow")
 @Timeout(value = 600, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class SoakTest {
     @TempDir(factory = QuickDirectory.class)

@@ -23,6 +23,7 @@ import org.mmapqueue.tool.report.Progress;
 
 /** Copies and resizes of random queues keep all that a program finds. */
 @Tag("long-form")
+@Tag("slow")
 class CopyRandomTest {
     /** Queues; copy.rounds in the system properties sets another number. */
     private static final int ROUNDS = Integer.getInteger("copy.rounds", 40);

@@ -29,6 +29,7 @@ import org.mmapqueue.support.QuickDirectory;
  * repeated epoch leaves no duplicate row. System property power.runs sets the number of runs.
  */
 @Tag("long-form")
+@Tag("slow")
 @Timeout(600)
 class SinkPowerLossTest {
     private static final int RUNS = Integer.getInteger("power.runs", 3);
