@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
@@ -56,8 +57,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Moves the tests that share a Spark session to the front: they take longest, and must not begin late."""
-    items.sort(key=lambda item: _scope(item.path) == str(item.path))
+    """Moves the tests that share a Spark session to the front, large groups first: these must not begin late."""
+    sizes = Counter(_scope(item.path) for item in items)
+    items.sort(key=lambda item: (_scope(item.path) == str(item.path), -sizes[_scope(item.path)]))
 
 
 @cache

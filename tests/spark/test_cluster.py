@@ -9,6 +9,7 @@ import pytest
 from conftest import Script
 
 pytest.importorskip("pyspark")
+pytestmark = pytest.mark.slow
 
 CLUSTER = """
 import json, os, sys, time
@@ -152,7 +153,6 @@ def found(root: Path) -> dict[str, Any]:
 NUMBERS = [str(i) for i in range(450)]
 
 
-@pytest.mark.slow
 def test_they_read_beside_the_writer(found: dict[str, Any]) -> None:
     assert found["read"] == NUMBERS[:300]
     assert found["tasks"] == 4

@@ -9,6 +9,7 @@ import mmapqueue
 from conftest import SMALL, Script
 
 pytest.importorskip("pyspark")
+pytestmark = pytest.mark.slow
 
 START = """
 import json, sys, urllib.request

@@ -12,6 +12,7 @@ import org.mmapqueue.support.QuickDirectory;
 
 /** The short form of {@code make damage}. */
 @Tag("long-form")
+@Tag("slow")
 class DamageSweepTest {
     @TempDir(factory = QuickDirectory.class)
     Path temp;

@@ -36,6 +36,7 @@ import org.mmapqueue.support.QuickDirectory;
 
 /** A loss of power between two steps: durable records exist, no others, and the queue works. */
 @Tag("long-form")
+@Tag("slow")
 @Timeout(600)
 class PowerLossTest {
     private static final int RUNS = Integer.getInteger("power.runs", 25);
