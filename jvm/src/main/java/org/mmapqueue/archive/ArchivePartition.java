@@ -24,8 +24,8 @@ import org.mmapqueue.errors.OutOfRangeException;
  * thread-safe; readers are independent of it.
  *
  * <p>All methods throw {@link org.mmapqueue.errors.ArchiveException} if the runs overlap without nesting or leave a
- * gap in the range, {@link MmapQueueException} if the file system fails, and {@link UncheckedIOException} if a call of the file
- * system is interrupted or times out.
+ * gap in the range, {@link MmapQueueException} if the file system fails, and {@link UncheckedIOException} if a call of
+ * the file system is interrupted or times out.
  */
 public final class ArchivePartition {
     private final ArchiveFiles files;

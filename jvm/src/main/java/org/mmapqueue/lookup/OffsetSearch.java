@@ -19,8 +19,8 @@ import org.mmapqueue.segment.Segment;
  * Later walks rely on the sparse index and on headers.
  *
  * <p>Segments are not pinned, and may be overwritten at any time. So a result counts only if the segment is still
- * retained after the search. If it is not, or if it is damaged, the call throws {@link
- * CorruptException}, and {@link #segment} returns the segment's id. Not thread-safe.
+ * retained after the search. If it is not, or if it is damaged, the call throws {@link CorruptException}, and {@link
+ * #segment} returns the segment's id. Not thread-safe.
  */
 final class OffsetSearch {
     private final LogReaderV2 reader;
