@@ -193,7 +193,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
                 }
                 return 0;
             }
-            queue.awaitRecord(core, deadline);
+            queue.awaitRecord(core, deadline, this::isGone);
         }
     }
 

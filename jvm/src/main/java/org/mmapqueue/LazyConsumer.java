@@ -61,6 +61,11 @@ abstract class LazyConsumer {
         }
     }
 
+    /** Whether every call throws ClosedException. */
+    final boolean isGone() {
+        return closed || handle.isClosed();
+    }
+
     final boolean isClosed() {
         ConsumerCore core = opened;
         return core != null ? core.isClosed() : closed;

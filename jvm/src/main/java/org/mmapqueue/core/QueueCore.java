@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.OptionalLong;
 import java.util.UUID;
 import java.util.concurrent.Callable;
+import java.util.function.BooleanSupplier;
 import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.DamagedRange;
 import org.mmapqueue.Message;
@@ -177,6 +178,7 @@ public final class QueueCore {
 
     public void closeConsumer(ConsumerCore consumer) {
         change(consumer.name(), () -> consumers.release(consumer));
+        notEmpty.signalAll(); // its waiting pops throw ClosedException
     }
 
     public void label(ConsumerCore consumer, String text) {
@@ -282,10 +284,10 @@ public final class QueueCore {
         }
     }
 
-    /** Returns when the consumer may find a record, at the deadline, or earlier. */
-    public void awaitRecord(ConsumerCore consumer, long deadline) throws InterruptedException {
+    /** Returns when the consumer may find a record, when {@code gone} is true, at the deadline, or earlier. */
+    public void awaitRecord(ConsumerCore consumer, long deadline, BooleanSupplier gone) throws InterruptedException {
         long until = consumer.quietUntil();
-        notEmpty.await(until - deadline < 0 ? until : deadline, consumer::hasNext);
+        notEmpty.await(until - deadline < 0 ? until : deadline, () -> gone.getAsBoolean() || consumer.hasNext());
     }
 
     public List<String> consumerNames() {

@@ -238,7 +238,7 @@ public final class Writer implements Closeable {
                 return offset;
             }
             waited = true;
-            meters.await(notFull, deadline, () -> lowWatermark() != seen || registry.isStale());
+            meters.await(notFull, deadline, () -> gone.getAsBoolean() || lowWatermark() != seen || registry.isStale());
         }
     }
 

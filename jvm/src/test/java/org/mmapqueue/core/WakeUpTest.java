@@ -10,8 +10,10 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -24,6 +26,7 @@ import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.concurrent.Signal;
+import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.support.QuickDirectory;
@@ -42,6 +45,7 @@ class WakeUpTest {
     Path temp;
 
     private MmapQueue queue;
+    private QueueCore core;
 
     @BeforeEach
     void open() throws ReflectiveOperationException {
@@ -53,7 +57,7 @@ class WakeUpTest {
                 .flushPeriod(Duration.ofMinutes(10))
                 .maxUnacked(3)
                 .build());
-        QueueCore core = (QueueCore) fieldOf(MmapQueue.class, QueueCore.class).get(queue);
+        core = (QueueCore) fieldOf(MmapQueue.class, QueueCore.class).get(queue);
         int signals = 0;
         for (Field each : QueueCore.class.getDeclaredFields()) {
             if (each.getType() == Signal.class) {
@@ -237,5 +241,33 @@ class WakeUpTest {
         assertThrows(ClosedException.class, pop::result);
         assertThrows(ClosedException.class, push::result);
         other.close();
+    }
+
+    @Test
+    void aConsumersCloseWakesItsPops() throws Exception {
+        Waiting.Running<Message> pop = startPop();
+        queue.consumer().close();
+        assertThrows(ClosedException.class, pop::result);
+    }
+
+    /** The close comes between the look of the call and its sleep, and so finds nobody to wake. */
+    @Test
+    void aCallDoesNotSleepAfterTheClose() throws Exception {
+        fill();
+        Waiting.Running<Long> push = Waiting.start(
+                () -> core.writer().push(new byte[1000], 0, 1000, HOUR.toNanos(), trueFromTheSecondLookOn()));
+        assertThrows(ClosedException.class, push::result);
+        queue.consumer().seek(StartAt.LATEST);
+        ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);
+        Waiting.Running<Boolean> wait = Waiting.start(() -> {
+            core.awaitRecord(consumer, System.nanoTime() + HOUR.toNanos(), () -> true);
+            return true;
+        });
+        assertTrue(wait.result());
+    }
+
+    private static BooleanSupplier trueFromTheSecondLookOn() {
+        AtomicInteger looks = new AtomicInteger();
+        return () -> looks.getAndIncrement() > 0;
     }
 }
