@@ -9,14 +9,30 @@ import org.mmapqueue.errors.MmapQueueException;
  * Maps segments, and unmaps others when the limit is reached; {@link EvictionPolicy} chooses which. All methods need
  * the swapper's lock, which is released while mappings are unmapped.
  */
-record Evictor(
-        boolean writable,
-        SlotTable slots,
-        Unmapper unmapper,
-        EvictionPolicy policy,
-        ReentrantLock lock,
-        Condition changed) {
+final class Evictor {
     private static final long PIN_WAIT_NANOS = 10_000_000_000L;
+
+    private final boolean writable;
+    private final SlotTable slots;
+    private final Unmapper unmapper;
+    private final EvictionPolicy policy;
+    private final ReentrantLock lock;
+    private final Condition changed;
+
+    Evictor(
+            boolean writable,
+            SlotTable slots,
+            Unmapper unmapper,
+            EvictionPolicy policy,
+            ReentrantLock lock,
+            Condition changed) {
+        this.writable = writable;
+        this.slots = slots;
+        this.unmapper = unmapper;
+        this.policy = policy;
+        this.lock = lock;
+        this.changed = changed;
+    }
 
     /** Maps a slot that has a file; evicts others first when the limit is reached. */
     void mapLive(Slot slot) throws IOException {

@@ -13,20 +13,40 @@ import org.mmapqueue.segment.SegmentRing;
  * slots. While a file is filled, remapped or deleted, its slot's {@code filling} flag guards it instead of the lock.
  * Safe for any number of threads.
  */
-record Preallocator(
-        SegmentRing ring,
-        boolean writable,
-        SlotTable slots,
-        SlotSyncer syncer,
-        Unmapper unmapper,
-        FilledFiles filled,
-        ReentrantLock lock,
-        Condition changed) {
+final class Preallocator {
     /**
      * Segment size in bytes from which the pages are touched ahead; in smaller segments the writer's few faults cost
      * less.
      */
     private static final int TOUCHED_FROM = 2 << 20;
+
+    private final SegmentRing ring;
+    private final boolean writable;
+    private final SlotTable slots;
+    private final SlotSyncer syncer;
+    private final Unmapper unmapper;
+    private final FilledFiles filled;
+    private final ReentrantLock lock;
+    private final Condition changed;
+
+    Preallocator(
+            SegmentRing ring,
+            boolean writable,
+            SlotTable slots,
+            SlotSyncer syncer,
+            Unmapper unmapper,
+            FilledFiles filled,
+            ReentrantLock lock,
+            Condition changed) {
+        this.ring = ring;
+        this.writable = writable;
+        this.slots = slots;
+        this.syncer = syncer;
+        this.unmapper = unmapper;
+        this.filled = filled;
+        this.lock = lock;
+        this.changed = changed;
+    }
 
     /** As {@link Swapper#preallocate}. */
     void preallocate(long id) throws IOException {
