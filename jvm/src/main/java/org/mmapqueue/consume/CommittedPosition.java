@@ -7,6 +7,7 @@ import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.errors.UnackedLimitException;
+import org.mmapqueue.log.DamageSkip;
 import org.mmapqueue.lookup.Log;
 import org.mmapqueue.lookup.RandomAccessReader;
 import org.mmapqueue.meta.ConsumerCursors;
@@ -34,7 +35,7 @@ final class CommittedPosition {
     /** Incremented when the consumer moves: records popped before the move are no longer in flight. */
     private int placements;
 
-    /** Starts at the position of the cursors; {@link #moveToNeeded} then moves the reader there. */
+    /** Starts at the position of the cursors; {@link #begin} then moves the reader there. */
     CommittedPosition(
             String name,
             ConsumerCursors cursors,
@@ -100,10 +101,24 @@ final class CommittedPosition {
     }
 
     /**
+     * Moves to the first record when the consumer is opened: the oldest one that it needs, or, if damage hides the
+     * offset of that one, the first later one with a known offset. Returns the record's position.
+     */
+    long begin() throws IOException {
+        try {
+            return moveToNeeded();
+        } catch (CorruptException e) {
+            DamageSkip.Found found = damage.begin(e, cursors.needed());
+            moveTo(found.position(), found.offset());
+            return found.position();
+        }
+    }
+
+    /**
      * Moves to the oldest record that the consumer needs, while the writer may drop records; returns the record's
      * position.
      */
-    long moveToNeeded() {
+    private long moveToNeeded() {
         while (true) {
             long position = cursors.needed();
             try {

@@ -73,7 +73,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         this.fetcher = new Fetcher(reader, cursors, window, sparseIndex, saved, redelivery, damage);
         this.committed = new CommittedPosition(
                 name, cursors, log, reader.geometry(), window, sparseIndex, fetcher, redelivery, damage);
-        long position = committed.moveToNeeded();
+        long position = committed.begin();
         this.meters = ConsumerMeters.from(window.first(), position, fetcher.redelivered());
         if (inFlightFile != null) {
             inFlightFile.take(position, window.first(), saved);

@@ -70,6 +70,24 @@ final class DamagePolicy {
     }
 
     /**
+     * Returns the record at which to begin, if damage hides the offset of the record at the committed position.
+     *
+     * @param position the committed position
+     * @throws CorruptException the failure, if damage is not skipped, or no offset after the position is known
+     */
+    DamageSkip.Found begin(CorruptException failure, long position) throws IOException {
+        checkSkips(failure);
+        DamageSkip.Found found = skip.locate(-1, position);
+        if (found == null) {
+            throw failure;
+        }
+        long first = skip.leastOffsetAt(position);
+        checkSkips(failure); // again, as above
+        skipped.add(failure, first, found.offset());
+        return found;
+    }
+
+    /**
      * Finds a record that was popped before, over damage, so that later walks find it; returns false if it is damaged
      * itself.
      *

@@ -116,6 +116,21 @@ public final class DamageSkip {
     }
 
     /**
+     * Returns an offset that the record after a position has at least: the base index of the last segment before it
+     * with an intact header; 0 if there is none.
+     */
+    public long leastOffsetAt(long position) throws IOException {
+        long id = geometry.segmentOf(position);
+        for (long oldest = Math.max(0, id - geometry.capacity()); id >= oldest; id--) {
+            Found begin = begin(id);
+            if (begin != null && begin.position() <= position) {
+                return begin.offset();
+            }
+        }
+        return 0;
+    }
+
+    /**
      * Computes the offset of the record that begins after a position, counting back from the next segment.
      *
      * @return -1 if the offset is unknown: no intact record begins there, or other damage follows in the segment

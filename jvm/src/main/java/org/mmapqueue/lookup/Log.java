@@ -26,9 +26,13 @@ import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.RecordDescriptor;
 import org.mmapqueue.swap.Swapper;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The records of an open queue, as its readers see them. Safe for any number of threads. */
 public final class Log implements RandomAccessReader.Source, Closeable {
+    private static final Logger LOG = LoggerFactory.getLogger(Log.class);
+
     private final Settings settings;
     private final Geometry geometry;
     private final MetaPage meta;
@@ -129,7 +133,24 @@ public final class Log implements RandomAccessReader.Source, Closeable {
 
     /** The position of a starting point. */
     public long find(StartAt start) {
-        return start.kind() == StartAt.Kind.LATEST ? end() : locate(start).position();
+        return switch (start.kind()) {
+            case EARLIEST -> findFirst();
+            case LATEST -> end();
+            default -> locate(start).position();
+        };
+    }
+
+    private long findFirst() {
+        try {
+            return randomAccess().locateFirst().position();
+        } catch (CorruptException e) {
+            if (!settings.delivery().skipsDamage()) {
+                throw e;
+            }
+            DamageSkip.Found found = firstAfter(e);
+            LOG.warn("a new consumer begins at record {}, after damage: {}", found.offset(), e.getMessage());
+            return found.position();
+        }
     }
 
     /** As {@link #find}, with the offset of the record that begins at the position. */
@@ -161,15 +182,23 @@ public final class Log implements RandomAccessReader.Source, Closeable {
     }
 
     /** As {@link #firstOffset}; where damage hides that offset, the first later one that is known. */
-    public long firstKnownOffset() throws IOException {
+    public long firstKnownOffset() {
         try {
             return firstOffset();
         } catch (CorruptException e) {
+            return firstAfter(e).offset();
+        }
+    }
+
+    private DamageSkip.Found firstAfter(CorruptException damage) {
+        try {
             DamageSkip.Found found = damageSkip().locate(-1, randomAccess.start());
             if (found == null) {
-                throw e;
+                throw damage;
             }
-            return found.offset();
+            return found;
+        } catch (IOException e) {
+            throw new MmapQueueException("no record after " + damage.getMessage() + " could be found: " + e, e);
         }
     }
 

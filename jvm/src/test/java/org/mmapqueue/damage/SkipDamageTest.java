@@ -214,6 +214,44 @@ class SkipDamageTest {
         }
     }
 
+    /** The segment's header has the offset of its first record, so the committed offset is unknown with it. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 5, 20})
+    void aConsumerContinuesAfterTheSegmentWithADamagedHeader(int acked) {
+        Path damaged;
+        try (MmapQueue queue = MmapQueue.open(config(made, "error"))) {
+            if (acked > 0) {
+                pop(queue.consumer(), new ArrayList<>(), acked);
+                queue.consumer().ack(acked - 1);
+            }
+            long position = queue.consumerStats().get(0).readPosition();
+            damaged = made.resolve(position / SEGMENT + "_segment.dat");
+        }
+        Directories.flip(damaged, 8, 1);
+        try (MmapQueue queue = MmapQueue.open(config(made, "error"))) {
+            CorruptException error =
+                    assertThrows(CorruptException.class, () -> queue.consumer().poll());
+            assertEquals(damaged.toString(), error.file());
+        }
+        try (MmapQueue queue = MmapQueue.open(config(made, "skip"))) {
+            List<Long> popped = new ArrayList<>();
+            pop(queue.consumer(), popped, RECORDS);
+            DamagedRange range = queue.consumer().damagedRanges().get(0);
+            assertTrue(range.firstOffset() <= acked, range.toString());
+            assertEquals(range.lastOffset() + 1, popped.get(0));
+            assertEquals(RECORDS - popped.get(0), popped.size());
+            assertEquals(List.of(range), queue.consumer().damagedRanges());
+            List<Long> second = new ArrayList<>();
+            pop(queue.consumer("second", StartAt.EARLIEST), second, RECORDS);
+            assertEquals(popped, second);
+            queue.consumer().ack(RECORDS - 1);
+        }
+        try (MmapQueue queue = MmapQueue.open(config(made, "skip"))) {
+            assertEquals(RECORDS, queue.consumer().committedOffset());
+            assertNull(queue.consumer().poll());
+        }
+    }
+
     /** Without the key, the damage is an error each time. */
     @Test
     void theDefaultThrows() {
