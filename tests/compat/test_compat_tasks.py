@@ -76,9 +76,10 @@ def test_nack_requeues_an_item(make: Make) -> None:
     jobs.nack(item)
     assert (jobs.qsize(), jobs.unfinished_tasks) == (2, 2)
     assert {jobs.get(), jobs.get()} == {1, 2}
-    jobs.nack(2, delay="50ms")
+    jobs.nack(1, delay="1h")
     with pytest.raises(compat.Empty):
         jobs.get_nowait()
+    jobs.nack(2, delay="50ms")
     assert jobs.get(timeout=30) == 2
 
 

@@ -92,6 +92,7 @@ def test_an_interrupted_tool_has_ended(
     with open_queue(capacity="128m", segment_size="1m", max_event_size="1m") as queue:
         queue.push_many([b"x" * (1 << 19)] * 128)
     monkeypatch.setattr(jobs, "_SLICE_MILLIS", 1)
+    monkeypatch.setattr(jobs, "_CANCEL_SECONDS", 60)
 
     def interrupt(*_: int) -> None:
         raise KeyboardInterrupt

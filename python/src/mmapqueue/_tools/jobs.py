@@ -1,6 +1,7 @@
 """Verify and repair, for a queue that no process has open. Both run in a JVM."""
 
 import os
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -14,8 +15,8 @@ from mmapqueue._values.errors import MmapQueueError
 
 #: The longest wait of one call in the JVM in ms, and so the period of progress reports.
 _SLICE_MILLIS = 100
-#: The number of waits for the end of a cancelled job.
-_CANCEL_SLICES = 100
+#: The longest wait for the end of a cancelled job in s.
+_CANCEL_SECONDS = 10
 
 Progress = Callable[[int, int], object]
 
@@ -110,11 +111,13 @@ def run(spark: object, tool: str, arguments: tuple[str, ...], progress: Progress
 
 
 def _cancel(job: Any) -> None:
-    """Cancels a job, and waits some 10 s for its end: a repair or a resize that already changes files completes."""
+    """Cancels a job, and waits for its end: a repair or a resize that already changes files completes."""
     with suppress(MmapQueueError):  # The JVM has ended.
         Call(job, "cancel", "")()
         is_over = Call(job, "isOver", "i")
-        any(is_over(_SLICE_MILLIS) for _ in range(_CANCEL_SLICES))
+        deadline = time.monotonic() + _CANCEL_SECONDS
+        while not is_over(_SLICE_MILLIS) and time.monotonic() < deadline:
+            pass
 
 
 class Answer:
