@@ -8,6 +8,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.PoisonedException;
@@ -34,6 +35,9 @@ public final class Flusher implements Closeable {
     private final FlusherState state = new FlusherState();
     private final Syncer syncer;
     private final long periodNanos;
+    /** The time in ns; a test may set another clock before the start. */
+    LongSupplier clock = System::nanoTime;
+
     private final GroupCommit group = new GroupCommit();
     /** Fair: otherwise the thread that has just fsynced would mostly take the lock again first. */
     private final ReentrantLock flushing = new ReentrantLock(true);
@@ -289,9 +293,9 @@ public final class Flusher implements Closeable {
     }
 
     private void run() {
-        FlushTimes times = new FlushTimes(periodNanos, System.nanoTime());
+        FlushTimes times = new FlushTimes(periodNanos, clock.getAsLong());
         while (awaitTurn(times)) {
-            long begin = System.nanoTime();
+            long begin = clock.getAsLong();
             boolean whole = true;
             try {
                 if (times.isPeriodOver(begin)) {
@@ -305,7 +309,7 @@ public final class Flusher implements Closeable {
                 poison(e);
                 return;
             }
-            times.flushed(begin, System.nanoTime(), whole);
+            times.flushed(begin, clock.getAsLong(), whole);
         }
     }
 
@@ -326,10 +330,10 @@ public final class Flusher implements Closeable {
     }
 
     private void await(FlushTimes times, boolean rest) throws InterruptedException {
-        long left = times.left(rest || requested, System.nanoTime());
+        long left = times.left(rest || requested, clock.getAsLong());
         while (!stopped && left > 0) {
             wake.awaitNanos(left);
-            left = times.left(rest || requested, System.nanoTime());
+            left = times.left(rest || requested, clock.getAsLong());
         }
     }
 

@@ -36,7 +36,8 @@ public final class ProcessLock implements Closeable {
     private static final long PASSING = 0;
 
     private static final long ROUND_NANOS = 1_000_000;
-    private static final int MOST_ROUNDS = 2_000;
+    /** About 30 s: on a busy machine the other process may not run for seconds. */
+    private static final int MOST_ROUNDS = 30_000;
     /** Retries while a new holder overwrites the pid of a dead one. */
     private static final int ROUNDS_FOR_PID = 50;
 

@@ -73,6 +73,7 @@ class ShipperTest {
             source.pushTo(100);
             Waiting.until("full runs", () -> source.committedOffset() >= 90);
             assertFalse(shipper.stats().hasEnded());
+            shipper.close(Waiting.LONG);
         }
         assertEquals(100, archived()); // the end ships what is left
     }

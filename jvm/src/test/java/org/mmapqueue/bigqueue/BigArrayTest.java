@@ -11,6 +11,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -231,14 +232,15 @@ class BigArrayTest {
     @Test
     void itemsStayWholeWhileTheFilesAreLimited() throws Exception {
         int items = 3000;
+        AtomicInteger rounds = new AtomicInteger();
         Waiting.Running<Integer> limiting = Waiting.start(() -> {
-            int rounds = 0;
             while (array.getHeadIndex() < items) {
                 array.limitBackFileSize(PAGE);
-                rounds++;
+                rounds.incrementAndGet();
             }
-            return rounds;
+            return rounds.get();
         });
+        Waiting.until("the other thread limits the files", () -> rounds.get() > 0 || limiting.isDone());
         for (int i = 0; i < items; i++) {
             byte[] item = new byte[64 << 10];
             Arrays.fill(item, (byte) i);

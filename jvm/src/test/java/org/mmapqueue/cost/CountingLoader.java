@@ -10,9 +10,13 @@ import org.objectweb.asm.Label;
 import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 
-/** Loads the queue's classes again, with calls of {@link Counter} in their code, and {@link Work} with them. */
+/**
+ * Loads the queue's classes again, with calls of {@link Counter} in their code, and {@link Work} with them. The calls of
+ * the ticker are not counted: a push wakes its thread if the push before was 0.1 s ago, as on a busy machine.
+ */
 final class CountingLoader extends ClassLoader {
     private static final String OWN = "org/mmapqueue/";
+    private static final String TICKER = OWN + "concurrent/Ticker";
     private static final String COUNTER = Counter.class.getName().replace('.', '/');
 
     CountingLoader() {
@@ -51,7 +55,9 @@ final class CountingLoader extends ClassLoader {
                     @Override
                     public MethodVisitor visitMethod(
                             int access, String name, String descriptor, String signature, String[] exceptions) {
-                        return new Counting(super.visitMethod(access, name, descriptor, signature, exceptions));
+                        return new Counting(
+                                super.visitMethod(access, name, descriptor, signature, exceptions),
+                                !reader.getClassName().equals(TICKER));
                     }
                 },
                 0);
@@ -60,10 +66,12 @@ final class CountingLoader extends ClassLoader {
 
     /** Sums the instructions of each basic block, and reports them at its end. */
     private static final class Counting extends MethodVisitor {
+        private final boolean countsCalls;
         private int block;
 
-        Counting(MethodVisitor next) {
+        Counting(MethodVisitor next, boolean countsCalls) {
             super(Opcodes.ASM9, next);
+            this.countsCalls = countsCalls;
         }
 
         private void report() {
@@ -120,7 +128,7 @@ final class CountingLoader extends ClassLoader {
         @Override
         public void visitMethodInsn(int opcode, String owner, String name, String descriptor, boolean isInterface) {
             block++;
-            if (!owner.startsWith(OWN)) {
+            if (countsCalls && !owner.startsWith(OWN)) {
                 report("call", Counter.idOf(owner + "." + name));
             }
             super.visitMethodInsn(opcode, owner, name, descriptor, isInterface);

@@ -62,7 +62,7 @@ abstract class DamagedQueues {
             }
             queue.push(record(i));
         }
-        killed = Directories.copy(clean, temp.resolve("killed"));
+        killed = Directories.copyOpen(clean, temp.resolve("killed"), SEGMENT);
         queue.close();
     }
 

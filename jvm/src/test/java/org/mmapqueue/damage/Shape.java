@@ -85,7 +85,7 @@ public enum Shape {
 
         /** Leaves the directory as a kill does. */
         void killTo(Path at) {
-            Directories.copy(open, at);
+            Directories.copyOpen(open, at, SEGMENT);
             queue.close();
         }
 

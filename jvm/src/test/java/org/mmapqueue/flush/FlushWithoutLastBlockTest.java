@@ -5,11 +5,14 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.support.Waiting;
 
 /** What a flush by the ceiling leaves: the block that the log ends in. With everything that is fsynced made of memory. */
 @Timeout(60)
@@ -17,6 +20,7 @@ class FlushWithoutLastBlockTest {
     private static final int BLOCK = SyncedMemory.BLOCK;
     private static final int LARGE = 16 * BLOCK;
     private static final int SMALL = BLOCK;
+    private static final long PERIOD_MILLIS = 20;
 
     private final SyncedMemory memory = new SyncedMemory();
     private final MetaPage meta = memory.meta;
@@ -177,14 +181,18 @@ class FlushWithoutLastBlockTest {
     }
 
     @Test
-    void theThreadLeavesOnRequestWhatThePeriodTakes() throws InterruptedException {
-        try (Flusher flusher = memory.flusher(new Geometry(Format.V2, LARGE, 16), 1000)) {
+    void theThreadLeavesOnRequestWhatThePeriodTakes() {
+        AtomicLong now = new AtomicLong();
+        try (Flusher flusher = memory.flusher(new Geometry(Format.V2, LARGE, 16), PERIOD_MILLIS)) {
+            flusher.clock = now::get;
             end(10 * BLOCK + 700);
             flusher.request();
             flusher.start();
-            while (meta.watermark() < 10 * BLOCK + 700) {
-                Thread.sleep(1);
-            }
+            Waiting.until("the request is served", () -> memory.calls.contains("meta"));
+            Waiting.until("the period is over", () -> {
+                now.addAndGet(TimeUnit.MILLISECONDS.toNanos(PERIOD_MILLIS));
+                return meta.watermark() == 10 * BLOCK + 700;
+            });
         }
         assertEquals("segment 0 0-40960", memory.calls.get(0));
         assertEquals("segment 0 40960-41660", memory.calls.get(4));

@@ -95,8 +95,9 @@ public final class ChildJvm implements AutoCloseable {
         return process.exitValue();
     }
 
+    /** Kills the process, and waits for its end: it may be writing files that the test deletes next. */
     @Override
     public void close() {
-        process.destroyForcibly();
+        process.destroyForcibly().onExit().join();
     }
 }

@@ -44,6 +44,24 @@ public final class Directories {
         }
     }
 
+    /**
+     * Copies the directory of an open queue without the segment files that are shorter than this: its background thread
+     * is filling them. A kill just before leaves none of them.
+     */
+    public static Path copyOpen(Path from, Path to, int segmentSize) {
+        copy(from, to);
+        try {
+            for (Path segment : segments(to)) {
+                if (Files.size(segment) < segmentSize) {
+                    Files.delete(segment);
+                }
+            }
+            return to;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
     private static boolean isLock(Path file) {
         String name = file.getFileName().toString();
         return name.equals("lock") || name.endsWith(".lock");

@@ -18,6 +18,7 @@ import java.util.Random;
 import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -147,8 +148,12 @@ class ArchivedPartitionTest {
             archive.register(new UUID(1, i), i, "here");
         }
         Thread query = Thread.currentThread();
+        AtomicBoolean isInterrupted = new AtomicBoolean();
         List<ArchivedPartition> partitions = partitions(withListing(() -> {
-            query.interrupt();
+            // Once: another listing could interrupt the thread after the query has ended.
+            if (isInterrupted.compareAndSet(false, true)) {
+                query.interrupt();
+            }
             try {
                 Thread.sleep(60_000);
             } catch (InterruptedException e) {
