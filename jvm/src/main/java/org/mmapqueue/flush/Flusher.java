@@ -35,9 +35,6 @@ public final class Flusher implements Closeable {
     private final FlusherState state = new FlusherState();
     private final Syncer syncer;
     private final long periodNanos;
-    /** The time in ns; a test may set another clock before the start. */
-    LongSupplier clock = System::nanoTime;
-
     private final GroupCommit group = new GroupCommit();
     /** Fair: otherwise the thread that has just fsynced would mostly take the lock again first. */
     private final ReentrantLock flushing = new ReentrantLock(true);
@@ -54,6 +51,8 @@ public final class Flusher implements Closeable {
     private boolean resting;
 
     private boolean stopped;
+    /** The thread's clock, in ns. */
+    private LongSupplier clock;
 
     /**
      * A flusher that is not running yet.
@@ -81,6 +80,12 @@ public final class Flusher implements Closeable {
     }
 
     public void start() {
+        start(System::nanoTime);
+    }
+
+    /** Starts the thread with another clock, in ns, for tests. */
+    void start(LongSupplier time) {
+        clock = time;
         thread.start();
     }
 

@@ -184,10 +184,9 @@ class FlushWithoutLastBlockTest {
     void theThreadLeavesOnRequestWhatThePeriodTakes() {
         AtomicLong now = new AtomicLong();
         try (Flusher flusher = memory.flusher(new Geometry(Format.V2, LARGE, 16), PERIOD_MILLIS)) {
-            flusher.clock = now::get;
             end(10 * BLOCK + 700);
             flusher.request();
-            flusher.start();
+            flusher.start(now::get);
             Waiting.until("the request is served", () -> memory.calls.contains("meta"));
             Waiting.until("the period is over", () -> {
                 now.addAndGet(TimeUnit.MILLISECONDS.toNanos(PERIOD_MILLIS));
