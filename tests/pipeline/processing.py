@@ -15,7 +15,7 @@ from mmapqueue.pipeline.process.runner import Processor
 
 KEYS: dict[str, Any] = {"capacity": 16 << 20, "segment_size": 64 << 10, "max_event_size": 256 << 10}
 FAST = {"interval": "50ms"}
-QUICK = {"backoff": {"first": "10ms", "most": "50ms"}, "timeout": "2s"}
+QUICK = {"backoff": {"first": "10ms", "most": "50ms"}, "timeout": "60s"}
 
 
 def line(i: int) -> bytes:

@@ -275,12 +275,12 @@ def test_a_view_shows_rates_and_lag(terminal: bool) -> None:
 
 
 def test_a_service_is_killed_with_its_children(tmp_path: Path) -> None:
-    service = services.Service("sleeper", ["sh", "-c", "echo ready: yes; sleep 1000 & sleep 1000"], tmp_path)
+    service = services.Service("sleeper", ["sh", "-c", "sleep 1000 & sleep 1000 & echo ready: yes; wait"], tmp_path)
     service.start()
     assert eventually(lambda: service.said("ready:"))
     assert service._process is not None
     children = services.descendants(service._process.pid)
-    assert children
+    assert len(children) == 2
     before = time.time()
     assert service.kill() >= before
     assert not service.running

@@ -221,9 +221,9 @@ def test_a_faulty_receiver_gets_everything(spark: Any, tmp_path: Path) -> None:
         retry = {**QUICK, "timeout": "300ms"}
         process(spark, pipeline(tmp_path, backend(receiver.url, retry=retry)))
         check_equal_keys(receiver.requests)
-        assert sorted(set(offsets(receiver.taken))) == list(range(RECORDS))
-        # With one request at a time, rows are sent in order.
-        assert offsets(receiver.taken) == sorted(offsets(receiver.taken))
+        # With one request at a time, rows are sent in order. A request that was answered too late comes again, and the
+        # receiver may handle it after its repetition.
+        assert list(dict.fromkeys(offsets(receiver.taken))) == list(range(RECORDS))
 
 
 def test_what_cannot_be_sent_becomes_a_dead_letter_or_is_counted(spark: Any, tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ def test_no_answer_is_a_failed_attempt() -> None:
         await asyncio.Event().wait()
 
     retry = Retry.model_validate({**GIVE_UP, "timeout": "1ms"})
-    outcome = asyncio.run(deliver(hang, retry, "key"))
+    outcome = asyncio.run(deliver(hang, retry, "key", hold=60.0))
     assert isinstance(outcome, GivenUp)
     assert "no answer within 0.001 s" in outcome.error.reason
 

@@ -1,6 +1,9 @@
 """Undecodable records in the progress of micro-batches, and what is logged of them. Without Spark."""
 
 import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, wait
 from typing import Any
 
 import pytest
@@ -41,3 +44,28 @@ def test_each_micro_batch_is_logged_once(caplog: pytest.LogCaptureFixture) -> No
     text = "p.archive: 3 undecodable records in micro-batch {}, dropped; the first one: partition 0, offset 9: broken"
     assert [each.getMessage() for each in caplog.records] == [text.format(number) for number in (7, 8, 7)]
     assert {each.levelno for each in caplog.records} == {logging.WARNING}
+
+
+def test_a_micro_batch_is_logged_when_a_second_thread_has_noted_it(
+    caplog: pytest.LogCaptureFixture, in_thread: Callable[..., "Future[None]"]
+) -> None:
+    log = UndecodableLog({"p.archive": "dropped"})
+    logging_, may_log = threading.Event(), threading.Event()
+
+    def hold(_: logging.LogRecord) -> bool:
+        logging_.set()
+        return may_log.wait(60)
+
+    logger = logging.getLogger("mmapqueue.pipeline.process")
+    logger.addFilter(hold)
+    try:
+        first = in_thread(lambda: log.note(PROGRESS))
+        assert logging_.wait(60)
+        second = in_thread(lambda: (log.note(PROGRESS), caplog.records[0]))
+        assert not wait([second], 0.2).done
+    finally:
+        may_log.set()
+        logger.removeFilter(hold)
+    first.result(60)
+    second.result(60)
+    assert len(caplog.records) == 1

@@ -86,10 +86,11 @@ class UndecodableLog:
             if run == last_run and batch <= last_batch:
                 return
             self._last[name] = run, batch
-        _LOG.warning(
-            "%s: %d undecodable records in micro-batch %d, %s; the first one: partition %d, offset %d: %s",
-            *(name, found.records, batch, outcome, found.partition, found.offset, found.reason),
-        )
+            # Under the lock: when a call returns, the line is written, also by another thread.
+            _LOG.warning(
+                "%s: %d undecodable records in micro-batch %d, %s; the first one: partition %d, offset %d: %s",
+                *(name, found.records, batch, outcome, found.partition, found.offset, found.reason),
+            )
 
     def listener(self) -> Any:
         """A listener for `spark.streams.addListener`."""
