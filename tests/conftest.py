@@ -192,10 +192,11 @@ def is_running(pid: int) -> bool:
 def children(pid: int) -> list[int]:
     """The processes that a process has started and that are running."""
     found = []
-    for entry in Path("/proc").glob("[0-9]*/stat"):
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        # The process may end before its file is found.
         with contextlib.suppress(OSError):
-            if int(entry.read_text(errors="replace").rpartition(")")[2].split()[1]) == pid:
-                found.append(int(entry.parent.name))
+            if int(Path("/proc", name, "stat").read_text(errors="replace").rpartition(")")[2].split()[1]) == pid:
+                found.append(int(name))
     return [child for child in found if is_running(child)]
 
 
@@ -210,7 +211,7 @@ def kill_with_children(process: "subprocess.Popen[str]") -> None:
         assert eventually(lambda pid=pid: not is_running(pid), 60)
 
 
-def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
+def eventually(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
     """Whether something comes true in time."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -39,7 +39,7 @@ def test_put_waits_for_room_in_the_files(make: Make, in_thread: InThread) -> Non
     for _ in range(count):
         jobs.get()
         jobs.task_done()
-    put.result(30)
+    put.result(60)
     assert jobs.get() == "y" * 500
 
 
@@ -79,7 +79,7 @@ def test_a_handler_of_the_warning_may_use_the_queue(make: Make, in_thread: InThr
     get = in_thread(jobs.get)
     assert is_waiting(jobs.not_empty)
     jobs.task_done()
-    assert get.result(30) == 2
+    assert get.result(60) == 2
 
 
 def test_shutdown_lets_items_be_got(make: Make) -> None:
@@ -89,7 +89,7 @@ def test_shutdown_lets_items_be_got(make: Make) -> None:
     with pytest.raises(compat.ShutDown):
         jobs.put(2)
     assert jobs.get() == 1
-    for call in (jobs.get, jobs.get_nowait, lambda: jobs.get(timeout=30)):
+    for call in (jobs.get, jobs.get_nowait, lambda: jobs.get(timeout=60)):
         with pytest.raises(compat.ShutDown):
             call()
     jobs.task_done()
@@ -102,14 +102,14 @@ def test_shutdown_wakes_waiting_threads(make: Make, in_thread: InThread, tmp_pat
     assert is_waiting(jobs.not_empty)
     jobs.shutdown()
     with pytest.raises(compat.ShutDown):
-        get.result(30)
+        get.result(60)
     with compat.Queue[Any](1, path=tmp_path / "other") as other:
         other.put(1)
         put = in_thread(lambda: other.put(2))
         assert is_waiting(other.not_full)
         other.shutdown()
         with pytest.raises(compat.ShutDown):
-            put.result(30)
+            put.result(60)
 
 
 def test_an_immediate_shutdown_keeps_items_in_the_directory(make: Make, in_thread: InThread) -> None:
@@ -125,7 +125,7 @@ def test_an_immediate_shutdown_keeps_items_in_the_directory(make: Make, in_threa
         jobs.get()
     assert not join.done()
     jobs.task_done()
-    join.result(30)
+    join.result(60)
     assert reopened(jobs, make) == [2]
 
 
@@ -134,13 +134,13 @@ def test_close(make: Make, in_thread: InThread) -> None:
     get = in_thread(jobs.get)
     assert is_waiting(jobs.not_empty)
     jobs.put(1)
-    assert get.result(30) == 1
+    assert get.result(60) == 1
     waiting = in_thread(jobs.get)
     assert is_waiting(jobs.not_empty)
     jobs.close()
     jobs.close()
     with pytest.raises(compat.ShutDown):
-        waiting.result(30)
+        waiting.result(60)
     with pytest.raises(compat.ShutDown):
         jobs.put(1)
     with pytest.raises(compat.ShutDown):

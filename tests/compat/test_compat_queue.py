@@ -88,7 +88,7 @@ def test_a_blocked_put_wakes_on_get(make: Make, in_thread: InThread) -> None:
     assert is_waiting(jobs.not_full)
     assert not put.done()
     assert jobs.get() == 1
-    put.result(30)
+    put.result(60)
     assert jobs.get() == 2
 
 
@@ -97,7 +97,7 @@ def test_a_blocked_get_wakes_on_put(make: Make, in_thread: InThread) -> None:
     get = in_thread(jobs.get)
     assert is_waiting(jobs.not_empty)
     jobs.put("x")
-    assert get.result(30) == "x"
+    assert get.result(60) == "x"
 
 
 def test_hooks_of_subclasses(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_items_of_other_handles(make: Make, in_thread: InThread, tmp_path: Path)
     assert is_waiting(jobs.not_empty)
     with mmapqueue.Queue(tmp_path / "jobs") as raw:
         raw.push(b'{"from": "another handle"}')
-    assert get.result(30) == {"from": "another handle"}
+    assert get.result(60) == {"from": "another handle"}
     jobs.task_done()
     jobs.join()
 

@@ -80,7 +80,7 @@ def test_nack_requeues_an_item(make: Make) -> None:
     with pytest.raises(compat.Empty):
         jobs.get_nowait()
     jobs.nack(2, delay="50ms")
-    assert jobs.get(timeout=30) == 2
+    assert jobs.get(timeout=60) == 2
 
 
 def test_a_nack_with_a_wrong_delay_leaves_the_item_in_flight(make: Make) -> None:
@@ -148,7 +148,7 @@ def test_join_waits_for_items_of_earlier_processes(make: Make, in_thread: InThre
     assert not join.done()
     jobs.task_done()
     jobs.task_done()
-    join.result(30)
+    join.result(60)
 
 
 def test_a_get_that_fails_leaves_the_item(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

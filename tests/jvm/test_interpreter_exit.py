@@ -88,8 +88,13 @@ def test_a_look_up_fails_with_an_error_of_this_package(script: Script) -> None:
 
 
 def test_other_errors_of_daemon_threads_are_told_as_ever(script: Script) -> None:
+    # Registered first, so called last: the queue is closed by then, and the thread ends.
     process = script.start(
-        START
+        """
+    import atexit
+    atexit.register(lambda: thread.join(60))
+        """
+        + START
         + """
     import threading
     def work():
@@ -99,10 +104,9 @@ def test_other_errors_of_daemon_threads_are_told_as_ever(script: Script) -> None
             raise LookupError("of the thread itself") from None
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
-    import atexit
     time.sleep(0.3)
     """,
         script.directory / "queue",
     )
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=120)
     assert "LookupError: of the thread itself" in err

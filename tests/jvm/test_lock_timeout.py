@@ -122,7 +122,7 @@ def test_a_fork_while_the_jvm_starts_neither_hangs_nor_keeps_it_alive(script: Sc
     process.kill()
     process.wait()
     try:
-        assert eventually(lambda: not is_running(jvm), 20)
+        assert eventually(lambda: not is_running(jvm))
         assert is_running(child)
         open_queue()
     finally:
@@ -132,10 +132,10 @@ def test_a_fork_while_the_jvm_starts_neither_hangs_nor_keeps_it_alive(script: Sc
 
 
 def test_children_are_found(in_thread: Any) -> None:
-    process = subprocess.Popen(["sleep", "60"])
+    process = subprocess.Popen(["sleep", "600"])
     try:
         found: Future[list[int]] = in_thread(lambda: children(os.getpid()))
-        assert process.pid in found.result(20)
+        assert process.pid in found.result(60)
     finally:
         process.kill()
         process.wait()

@@ -62,7 +62,7 @@ def test_threads_push_and_pop(queue: mmapqueue.Queue) -> None:
     def work(number: int) -> None:
         queue.push_many([b"%d:%d" % (number, i) for i in range(20)])
         for _ in range(20):
-            got.append(queue.pop(timeout=30).data)
+            got.append(queue.pop(timeout=60).data)
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
     for thread in threads:
@@ -108,8 +108,8 @@ builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "fa
 spark = mmapqueue.configure(builder).getOrCreate()
 queue = mmapqueue.Queue(sys.argv[1], spark=spark)
 for way in (lambda: queue.pop(), lambda: next(queue.consume())):
-    threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT)).start()
     try:
+        threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT)).start()
         way()
     except KeyboardInterrupt:
         print("interrupted")
@@ -230,7 +230,7 @@ def test_wait_in_the_driver_is_short(queue: mmapqueue.Queue) -> None:
     start = time.monotonic()
     with pytest.raises(mmapqueue.Empty):
         queue.pop(timeout=0.5)
-    assert 0.5 <= time.monotonic() - start < 10
+    assert 0.5 <= time.monotonic() - start < 60
 
 
 @pytest.mark.slow

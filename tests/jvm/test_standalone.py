@@ -39,7 +39,7 @@ def test_it_ends_with_its_process_however_that_ends(script: Script, open_queue: 
         + """
     queue.push_many([b"%d" % i for i in range(100)])
     print(jvm, flush=True)
-    time.sleep(60)
+    time.sleep(600)
     """,
         script.directory / "queue",
     )
@@ -47,7 +47,7 @@ def test_it_ends_with_its_process_however_that_ends(script: Script, open_queue: 
     assert is_running(jvm)
     process.kill()
     process.wait()
-    assert eventually(lambda: not is_running(jvm), 10)
+    assert eventually(lambda: not is_running(jvm))
     assert data(open_queue()) == [b"%d" % i for i in range(100)]
 
 
@@ -57,10 +57,10 @@ def test_a_child_does_not_keep_it_alive(script: Script) -> None:
         + """
     child = os.fork()
     if child == 0:
-        time.sleep(60)
+        time.sleep(600)
         os._exit(0)
     print(jvm, child, flush=True)
-    time.sleep(60)
+    time.sleep(600)
     """,
         script.directory / "queue",
     )
@@ -68,7 +68,7 @@ def test_a_child_does_not_keep_it_alive(script: Script) -> None:
     process.kill()
     process.wait()
     try:
-        assert eventually(lambda: not is_running(jvm), 10)
+        assert eventually(lambda: not is_running(jvm))
         assert is_running(child)
     finally:
         os.kill(child, signal.SIGKILL)
@@ -154,7 +154,7 @@ def test_nobody_comes_in_without_the_token(open_queue: Open) -> None:
     open_queue()
     assert standalone._running is not None
     with socket.create_connection(("127.0.0.1", standalone._running.gateway.gateway_parameters.port)) as stranger:
-        stranger.settimeout(10)
+        stranger.settimeout(60)
         stranger.sendall(b"r\nu\njava\nrj\ne\n")
         answer = b""
         # It is shown the door.

@@ -40,12 +40,12 @@ def run(kills: int, directory: Path, seed: int = 0) -> dict[str, object]:
     killed: Counter[str] = Counter()
     for number in range(kills):
         target = TARGETS[number % len(TARGETS)]
-        killed[target] += _round(directory, number, target, chance)
+        killed[target] += _round(directory, number, target, chance, number == kills - 1)
     return {"seed": seed, "kills": dict(killed), **compare(directory)}
 
 
-def _round(directory: Path, number: int, target: str, chance: random.Random) -> bool:
-    """One process, and its kill; returns whether it was running."""
+def _round(directory: Path, number: int, target: str, chance: random.Random, last: bool) -> bool:
+    """One process, and its kill; returns whether it was running. The last one is killed when the journal has lines."""
     words = [directory / "queue", directory / "journal", number, chance.randint(0, 1), chance.randrange(1 << 30)]
     with (directory / "errors").open("a") as errors:
         process = subprocess.Popen(
@@ -58,6 +58,9 @@ def _round(directory: Path, number: int, target: str, chance: random.Random) -> 
     with process.stdout:
         assert process.stdout.readline() == "ready\n", (directory / "errors").read_text()[-2000:]
         started = children(process.pid)
+        if last:
+            journal = directory / "journal"
+            assert eventually(lambda: {"done", "handled"} <= set(journal.read_text().split()), SECONDS)
         time.sleep(chance.random() * chance.choice([0.05, 0.5, 1.0]))
         running = process.poll() is None
         if target != "python":

@@ -120,10 +120,10 @@ def test_max_unacked(open_queue: Open) -> None:
 def test_a_pop_at_the_limit_waits_for_an_ack(open_queue: Open, in_thread: Any) -> None:
     queue = pushed(open_queue(max_unacked=2), 4)
     queue.pop_many(2)
-    waiting = in_thread(lambda: queue.pop(timeout=30))
+    waiting = in_thread(lambda: queue.pop(timeout=120))
     assert not eventually(waiting.done, 0.5)
     queue.ack(0)
-    assert waiting.result(20).offset == 2
+    assert waiting.result(60).offset == 2
 
 
 def test_a_record_is_redelivered_after_visibility_timeout(open_queue: Open) -> None:
@@ -221,7 +221,7 @@ def test_a_kill_brings_back_what_was_not_acked(script: Script, open_queue: Open)
         """,
         script.directory / "queue",
     )
-    process.communicate(timeout=60)
+    process.communicate(timeout=120)
     assert process.returncode == -9
     queue = open_queue()
     assert seen(queue) == [(i, 1) for i in range(2, 10)]

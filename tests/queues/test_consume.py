@@ -39,11 +39,9 @@ def test_pop_many_waits_for_the_first_alone(any_queue: mmapqueue.Queue) -> None:
     assert any_queue.pop_many(timeout=0.25) == []
     assert time.monotonic() - start >= 0.25
     any_queue.push(b"one")
-    start = time.monotonic()
     assert data(any_queue.pop_many(timeout=None)) == [b"one"]
     any_queue.push(b"two")
-    assert data(any_queue.pop_many(timeout=60)) == [b"two"]
-    assert time.monotonic() - start < 30
+    assert data(any_queue.pop_many(timeout="1h")) == [b"two"]
 
 
 def test_peek_moves_nothing(any_queue: mmapqueue.Queue) -> None:

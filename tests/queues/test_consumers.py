@@ -108,7 +108,7 @@ def test_a_closed_consumer(open_queue: Open, in_thread: object) -> None:
     consumer.close()
     consumer.close()
     for task in waiting:
-        assert isinstance(task.exception(20), mmapqueue.Closed)
+        assert isinstance(task.exception(60), mmapqueue.Closed)
         assert str(task.exception()) == f"the consumer other of the queue in {queue.path} is closed"
     assert consumer.closed
     assert repr(consumer).endswith("(closed)>")

@@ -32,9 +32,15 @@ CONSUMER = """
 
     queue = mmapqueue.Queue(directory)
     done = threading.Event()
+    got, hit = [], 0
+    one = None
+    iterator = None
 
     def produce():
         for i in range(total):
+            # Signals are sent in between, however slow their thread is.
+            while hit < i * 25 // total:
+                time.sleep(0.001)
             queue.push(b"%d" % i)
             if random.random() < 0.1:
                 time.sleep(0.002)
@@ -43,9 +49,6 @@ CONSUMER = """
         while not done.wait(random.random() * 0.004):
             os.kill(os.getpid(), number)
 
-    got, hit = [], 0
-    one = None
-    iterator = None
     threads = [threading.Thread(target=task, daemon=True) for task in (produce, send)]
     for thread in threads:
         thread.start()
@@ -60,10 +63,10 @@ CONSUMER = """
             armed = True
             while len(got) < total:
                 if way == "pop":
-                    one = queue.pop(timeout=1)
+                    one = queue.pop(timeout=60)
                     got.append(one)
                 elif way == "pop_many":
-                    one = queue.pop_many(20, timeout=1)
+                    one = queue.pop_many(20, timeout=60)
                     got += one
                 else:
                     iterator = queue.consume(max_records=20)
@@ -113,19 +116,40 @@ def wait_for_line(process: "subprocess.Popen[str]", line: str) -> None:
 def test_a_call_that_waits_ends_at_once(script: Script, call: str) -> None:
     process = script.start(
         f"""
-        import sys, time
+        import os, signal, sys
         import mmapqueue
+        from mmapqueue._queue.deadline import Deadline
         queue = mmapqueue.Queue(sys.argv[1])
         full = mmapqueue.Queue(sys.argv[1] + "-full", segment_size="4k", capacity="16k", max_event_size="1k")
         try:
             full.push_many((b"x" * 500 for _ in range(1000)), block=False)
         except mmapqueue.Full:
             pass
+        # A byte for each signal, written as soon as the signal arrives.
+        arrived, sent = os.pipe()
+        os.set_blocking(arrived, False)
+        os.set_blocking(sent, False)
+        begun = []
+        millis = Deadline.call_millis
+        def counted(deadline):
+            if begun:
+                begun[0] += 1
+            else:
+                try:
+                    os.read(arrived, 1)
+                    begun.append(1)
+                except BlockingIOError:
+                    pass
+            return millis(deadline)
+        Deadline.call_millis = counted
         try:
+            signal.set_wakeup_fd(sent)
             print("waiting", flush=True)
             {call}
         except KeyboardInterrupt:
-            print("interrupted", time.time(), flush=True)
+            signal.set_wakeup_fd(-1)
+            print("interrupted", *begun, flush=True)
+        Deadline.call_millis = millis
         assert queue.push(b"works") == 0
         assert queue.pop().data == b"works"
         queue.close()
@@ -135,14 +159,11 @@ def test_a_call_that_waits_ends_at_once(script: Script, call: str) -> None:
     )
     wait_for_line(process, "waiting")
     time.sleep(0.5)
-    sent = time.time()
     os.kill(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (0, "")
-    word, when = out.split()
-    assert word == "interrupted"
-    # A slice is 0.2 s; the rest is for a machine that has much else to do.
-    assert float(when) - sent < 2
+    # It waits for the end of a slice that has begun; one more may be about to begin.
+    assert out in ("interrupted\n", "interrupted 1\n")
 
 
 def test_the_handlers_are_as_they_were(script: Script) -> None:
@@ -176,7 +197,7 @@ def test_a_ctrl_c_in_the_terminal_does_not_end_the_jvm(script: Script) -> None:
         queue.push(b"before")
         try:
             print("ready", flush=True)
-            time.sleep(30)
+            time.sleep(600)
         except KeyboardInterrupt:
             pass
         time.sleep(0.5)
@@ -188,5 +209,5 @@ def test_a_ctrl_c_in_the_terminal_does_not_end_the_jvm(script: Script) -> None:
     )
     wait_for_line(process, "ready")
     os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=40)
+    out, err = process.communicate(timeout=120)
     assert (process.returncode, err, out) == (0, "", "works\n")

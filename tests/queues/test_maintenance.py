@@ -57,7 +57,7 @@ def test_records_that_are_too_old_are_dropped(open_queue: Open, tmp_path: Path) 
     assert queue.config["max_age"] == 20
     slow = queue.consumer("slow")
     queue.push_many([b"1", b"2", b"3"])
-    eventually(lambda: queue.consumer_stats()["slow"].dropped_records == 3)
+    assert eventually(lambda: queue.consumer_stats()["slow"].dropped_records == 3)
     with pytest.raises(mmapqueue.Dropped, match="max_age") as caught:
         slow.pop(block=False)
     assert (caught.value.first, caught.value.last) == (0, 2)

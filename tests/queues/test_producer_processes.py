@@ -50,7 +50,7 @@ def test_a_forked_child_cannot_push_and_leaves_the_parents_records(script: Scrip
 
 
 INTERRUPTED = """
-    import os, random, signal, sys, threading
+    import os, random, signal, sys, threading, time
     import mmapqueue
 
     armed = False
@@ -73,10 +73,13 @@ INTERRUPTED = """
     thread.start()
     producer = queue.producer(linger=0.001, buffer_bytes=20_000)
     number, hit, handles = 0, 0, []
-    while number < 60_000:
+    # Until some pushes were interrupted, however slow the thread is that sends signals.
+    while number < 60_000 or hit <= 5:
         try:
             armed = True
-            while number < 60_000:
+            while number < 60_000 or hit <= 5:
+                if number >= 60_000:
+                    time.sleep(0.0001)
                 # The number is used once, whatever the interrupted push did.
                 number += 1
                 handles.append((number, producer.push(b"%d" % number)))

@@ -214,7 +214,7 @@ def test_seek_forgets_what_a_dead_thread_has_left(open_queue: Open, in_thread: A
         ended.set()
 
     threading.Thread(target=die).start()
-    assert ended.wait(20)
+    assert ended.wait(60)
     assert eventually(lambda: bool(popper._orphans))
 
     def hang() -> Any:
@@ -224,7 +224,7 @@ def test_seek_forgets_what_a_dead_thread_has_left(open_queue: Open, in_thread: A
         own.busy = False
         return own
 
-    kept = in_thread(hang).result(20)
+    kept = in_thread(hang).result(60)
     queue.seek(1)
     assert kept.state[2] == ()
     assert offsets(queue) == list(range(1, 100))
@@ -260,7 +260,7 @@ def test_seek_beside_threads_that_pop(open_queue: Open, in_thread: Any) -> None:
     assert eventually(lambda: queue.qsize() == 0)
     stop.set()
     for task in tasks:
-        task.result(20)
+        task.result(60)
     # In the last round each record comes once; records that were being appended to the list at the seek are in it, too.
     last = sorted(rounds[-1])
     assert set(range(5, total)) <= set(last)
@@ -272,10 +272,10 @@ def test_a_seek_of_a_thread_ends_waiting_pops_of_none(open_queue: Open, in_threa
     queue = open_queue(**KEEP)
     queue.push_many([b"0", b"1"])
     assert offsets(queue) == [0, 1]
-    waiting = in_thread(lambda: queue.pop(timeout=30))
+    waiting = in_thread(lambda: queue.pop(timeout=120))
     assert not eventually(waiting.done, 0.4)
     queue.seek(1)
-    assert waiting.result(20).offset == 1
+    assert waiting.result(60).offset == 1
 
 
 # The disk

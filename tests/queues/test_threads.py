@@ -14,6 +14,7 @@ import pytest
 import mmapqueue
 from conftest import SMALL, Open, data, fill
 from mmapqueue._jvm import shared_buffer
+from mmapqueue._queue import deadline
 
 
 def in_thread(task: Callable[[], Any]) -> threading.Thread:
@@ -93,8 +94,10 @@ def test_an_atomic_batch_is_seen_whole(open_queue: Open) -> None:
     sizes = set()
 
     def watch() -> None:
-        while not done.is_set():
+        while True:
             sizes.add(queue.stats().end_offset % 7)
+            if done.is_set():
+                return
 
     watcher = in_thread(watch)
     try:
@@ -114,7 +117,7 @@ def test_a_push_waits_for_room(small_queue: mmapqueue.Queue) -> None:
     time.sleep(0.3)
     assert not pushed
     small_queue.ack(small_queue.pop_many(room)[-1])
-    waiting.join(10)
+    waiting.join(60)
     assert pushed == [room]
 
 
@@ -128,7 +131,7 @@ def test_push_many_waits_for_room(small_queue: mmapqueue.Queue) -> None:
         )
         got = []
         while len(got) < len(chunk):
-            batch = small_queue.pop_many(37, timeout=30)
+            batch = small_queue.pop_many(37, timeout=60)
             got += data(batch)
             small_queue.ack(batch[-1])
         pushing.join()
@@ -146,23 +149,23 @@ def test_a_pop_waits_for_a_record(small_queue: mmapqueue.Queue) -> None:
     assert not got
     small_queue.push_many([b"one", b"two", b"three"])
     for thread in waiting:
-        thread.join(10)
+        thread.join(60)
     assert sorted(got) == [b"one", b"three", b"two"]
 
 
-def test_many_that_wait_do_not_stop_those_that_need_not(open_queue: Open) -> None:
+def test_many_that_wait_do_not_stop_those_that_need_not(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A call that waits does not come back by itself.
+    monkeypatch.setattr(deadline, "SLICE_MILLIS", 3_600_000)
     queue = open_queue(**SMALL)
     empty = queue.consumer("empty", start="latest")
     got = []
     waiting = [in_thread(lambda: got.append(empty.pop())) for _ in range(40)]
     time.sleep(0.3)
-    start = time.monotonic()
     for i in range(40):
         assert queue.push(b"%d" % i) == i
         assert queue.pop().offset == i
     for thread in waiting:
-        thread.join(10)
-    assert time.monotonic() - start < 10
+        thread.join(60)
     assert sorted(m.offset for m in got) == list(range(40))
 
 
@@ -196,7 +199,7 @@ def test_close_wakes_those_that_wait(open_queue: Open, shared: bool) -> None:
     assert not raised
     queue.close()
     for thread in waiting:
-        thread.join(5)
+        thread.join(60)
     assert raised == [f"the queue in {queue.path} is closed"] * 6
     if other is not None:
         assert other.pop().data == b"x" * 500

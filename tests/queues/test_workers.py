@@ -46,7 +46,7 @@ def test_workers_work_at_the_same_time(open_queue: Open) -> None:
     meeting = threading.Barrier(4)
     queue = pushed(open_queue(), 8)
     # Each of the four must be in the handler before any can leave it.
-    assert queue.process(lambda _message: meeting.wait(30), workers=4, timeout=0) == 8
+    assert queue.process(lambda _message: meeting.wait(60), workers=4, timeout=0) == 8
 
 
 def test_a_slow_handler_holds_its_own_record_alone(open_queue: Open) -> None:
@@ -56,7 +56,7 @@ def test_a_slow_handler_holds_its_own_record_alone(open_queue: Open) -> None:
 
     def handle(message: mmapqueue.Message) -> None:
         if message.offset == 0:
-            assert release.wait(30)
+            assert release.wait(120)
         else:
             others.append(message.offset)
             if len(others) == 499:
@@ -250,7 +250,7 @@ def test_closing_ends_it(open_queue: Open, in_thread: Any) -> None:
     running = in_thread(lambda: queue.process(handled.append, workers=2))
     assert eventually(lambda: queue.lag() == 0)
     queue.close()
-    assert isinstance(running.exception(20), mmapqueue.Closed)
+    assert isinstance(running.exception(60), mmapqueue.Closed)
     assert len(handled) == 3
     assert no_worker_is_left()
     with pytest.raises(mmapqueue.Closed):
@@ -279,16 +279,20 @@ def test_at_max_unacked_it_goes_on(open_queue: Open) -> None:
 
 def test_what_was_away_for_longer_than_visibility_timeout(open_queue: Open) -> None:
     queue = pushed(open_queue(visibility_timeout=200), 3)
-    handled = []
+    handled: list[tuple[int, int]] = []
+    held: list[int] = []
 
     def handle(message: mmapqueue.Message) -> None:
         handled.append((message.offset, message.attempts))
-        if message.offset == 1 and message.attempts == 1:
-            assert eventually(lambda: (1, 2) in handled)
+        # A lease may also end before the handler is called: then this is not the first attempt.
+        if message.offset == 1 and not held:
+            held.append(message.attempts)
+            assert eventually(lambda: any(offset == 1 and attempt > held[0] for offset, attempt in handled))
             raise RuntimeError
 
     queue.process(handle, workers=2, timeout=0.5)
-    assert {(0, 1), (1, 1), (1, 2), (2, 1)} <= set(handled)
+    assert {offset for offset, _ in handled} == {0, 1, 2}
+    assert any(offset == 1 and attempt > held[0] for offset, attempt in handled)
     assert queue.lag() == 0
 
 
@@ -309,7 +313,7 @@ CTRL_C = """
 
     def handle(message):
         begun.append(message.offset)
-        if len(begun) == 100:
+        if message.offset == 99:
             print("working", flush=True)
         time.sleep(0.3 if len(begun) > 100 else 0.001)
         handled.append(message.offset)
@@ -347,7 +351,7 @@ def test_ctrl_c(script: Script) -> None:
     assert process.stdout.readline() == "idle\n"
     time.sleep(0.3)
     os.kill(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     assert (process.returncode, err, out) == (0, "", "interrupted\n")
 
 
@@ -356,13 +360,22 @@ def test_a_second_ctrl_c_does_not_wait(script: Script) -> None:
         """
         import sys, threading, time
         import mmapqueue
+        from mmapqueue._queue.workers import Workers
         queue = mmapqueue.Queue(sys.argv[1])
         queue.push_many([b"0", b"1", b"2"])
         release = threading.Event()
+        release_waiting = Workers._release_waiting
+
+        def told(workers):
+            # Within a Shield, right before the wait for running handlers.
+            release_waiting(workers)
+            print("stopping", flush=True)
+
+        Workers._release_waiting = told
 
         def handle(message):
             print("working", flush=True)
-            release.wait(60)
+            release.wait(600)
 
         try:
             queue.process(handle, workers=1)
@@ -370,7 +383,7 @@ def test_a_second_ctrl_c_does_not_wait(script: Script) -> None:
             print("interrupted", flush=True)
         assert queue.unacked() == 1
         release.set()
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         # Its worker acks it itself.
         while queue.lag() != 2 and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -383,9 +396,10 @@ def test_a_second_ctrl_c_does_not_wait(script: Script) -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == "working\n"
     os.kill(process.pid, signal.SIGINT)
+    assert process.stdout.readline() == "stopping\n"
     time.sleep(0.6)
     assert process.poll() is None
     os.kill(process.pid, signal.SIGINT)
     assert process.stdout.readline() == "interrupted\n"
-    out, err = process.communicate(timeout=40)
+    out, err = process.communicate(timeout=120)
     assert (process.returncode, err, out) == (0, "", "")
