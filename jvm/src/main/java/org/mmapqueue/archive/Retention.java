@@ -4,8 +4,8 @@ import java.io.IOException;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
-import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
+import org.mmapqueue.StartAt;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.run.RunName;
 
@@ -51,7 +51,7 @@ public final class Retention {
     public long step() throws IOException {
         runs.relist();
         long committed = committed();
-        long oldest = ChronoUnit.MICROS.between(Instant.EPOCH, clock.instant().minus(retain));
+        long oldest = StartAt.timestamp(clock.instant().minus(retain)).value();
         long deleted = 0;
         for (long bucket : new ArrayList<>(runs.bucketNumbers())) {
             BucketRuns listed = runs.bucket(bucket);

@@ -69,6 +69,7 @@ class RetentionTest {
                 retention(archive, Duration.ofMillis(10 * PER_RUN - 1)).step());
         assertEquals(log.first() + 10 * PER_RUN, firstOffset());
         now = now.plusSeconds(3600);
+        assertEquals(0, retention(archive, Duration.ofDays(400 * 366)).step());
         assertEquals(9 * PER_RUN, retention(archive, Duration.ZERO).step());
         assertEquals(log.end() - PER_RUN, firstOffset());
         assertEquals(0, retention(archive, Duration.ZERO).step());

@@ -208,13 +208,14 @@ final class Syslog {
     private static Object instant(String text) {
         try {
             return micros(OffsetDateTime.parse(text).toInstant());
-        } catch (DateTimeException e) {
+        } catch (DateTimeException | ArithmeticException e) {
             return null;
         }
     }
 
+    // Not by ChronoUnit.MICROS, which in JDK 17 counts ns first, and so has the years from 1678 to 2261 alone.
     private static long micros(Instant instant) {
-        return ChronoUnit.MICROS.between(Instant.EPOCH, instant);
+        return Math.addExact(Math.multiplyExact(instant.getEpochSecond(), 1_000_000), instant.getNano() / 1000);
     }
 
     // The time of a header without zone and year: UTC is assumed, and the year that is nearest to the reception.

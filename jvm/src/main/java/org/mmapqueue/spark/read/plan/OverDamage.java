@@ -1,8 +1,8 @@
 package org.mmapqueue.spark.read.plan;
 
 import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.OptionalLong;
+import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.spark.source.ReadablePartition;
 import org.mmapqueue.spark.source.SequentialReader;
@@ -55,7 +55,7 @@ public final class OverDamage {
             return partition.find(time);
         } catch (CorruptException e) {
             if (skipsDamage) {
-                return search(partition, ChronoUnit.MICROS.between(Instant.EPOCH, time));
+                return search(partition, StartAt.timestamp(time).value());
             }
             throw e;
         }

@@ -88,13 +88,19 @@ class SyslogTest {
     }
 
     @ParameterizedTest
+    @ValueSource(strings = {"0003-10-11T22:14:15.003Z", "2300-01-01T00:00:00Z"})
+    void aTimeOfAnotherCentury(String time) {
+        assertEquals(micros(time), row("<34>1 " + time + " h a p m - x").get("time"));
+    }
+
+    @ParameterizedTest
     @ValueSource(strings = {"no priority", "<192>1 - - - - - - x", "<>x", "<-1>x", "", "<1234>x"})
     void anythingElseIsTheBody(String message) {
         assertEquals(Map.of("time", RECEIVED, "body", message, "index", 0), row(message));
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"<13>1 soon h a p m [x y", "<13>Feb 31 00:00:00 h t: m", "<13>Feb 12 30:00:00 h t: m"})
+    @ValueSource(strings = {"<13>1 soon h a p m [x y", "<13>1 +999999999-01-01T00:00:00Z h a p m - x", "<13>Feb 31 00:00:00 h t: m", "<13>Feb 12 30:00:00 h t: m"})
     void anInvalidTimeIsReplacedByTheReceptionTime(String message) {
         assertEquals(RECEIVED, row(message).get("time"));
     }
