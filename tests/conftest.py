@@ -192,11 +192,13 @@ def is_running(pid: int) -> bool:
 def children(pid: int) -> list[int]:
     """The processes that a process has started and that are running."""
     found = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
+    for entry in Path("/proc").iterdir():
         # The process may end before its file is found.
         with contextlib.suppress(OSError):
-            if int(Path("/proc", name, "stat").read_text(errors="replace").rpartition(")")[2].split()[1]) == pid:
-                found.append(int(name))
+            if entry.name.isdigit():
+                stat = Path(entry, "stat").read_text(errors="replace")
+                if int(stat.rpartition(")")[2].split()[1]) == pid:
+                    found.append(int(entry.name))
     return [child for child in found if is_running(child)]
 
 

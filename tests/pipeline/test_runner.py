@@ -221,7 +221,7 @@ def test_a_faulty_receiver_gets_everything(spark: Any, tmp_path: Path) -> None:
         retry = {**QUICK, "timeout": "300ms"}
         process(spark, pipeline(tmp_path, backend(receiver.url, retry=retry)))
         check_equal_keys(receiver.requests)
-        # With one request at a time, rows are sent in order. A request that was answered too late comes again, and the
+        # With one request at a time, rows are sent in order. A request that was answered too late is repeated, and the
         # receiver may handle it after its repetition.
         assert list(dict.fromkeys(offsets(receiver.taken))) == list(range(RECORDS))
 

@@ -2,7 +2,6 @@ package org.mmapqueue.archive;
 
 import java.io.IOException;
 import java.time.Duration;
-import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import org.mmapqueue.StartAt;

@@ -100,7 +100,13 @@ class SyslogTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"<13>1 soon h a p m [x y", "<13>1 +999999999-01-01T00:00:00Z h a p m - x", "<13>Feb 31 00:00:00 h t: m", "<13>Feb 12 30:00:00 h t: m"})
+    @ValueSource(
+            strings = {
+                "<13>1 soon h a p m [x y",
+                "<13>1 +999999999-01-01T00:00:00Z h a p m - x",
+                "<13>Feb 31 00:00:00 h t: m",
+                "<13>Feb 12 30:00:00 h t: m"
+            })
     void anInvalidTimeIsReplacedByTheReceptionTime(String message) {
         assertEquals(RECEIVED, row(message).get("time"));
     }
