@@ -42,6 +42,14 @@ print(json.dumps(dict(accepted_requests=7, accepted_logs=700, refused_requests=0
 """
 
 
+#: Of a generator: returns when the server has been killed.
+_UNTIL_KILLED = """\
+import contextlib, socket
+with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", int(words["-port"]))) as connection:
+    connection.recv(1)
+"""
+
+
 @dataclass(frozen=True)
 class Fake(Persistent):
     """A server that stores nothing and has files."""
@@ -306,12 +314,16 @@ def test_kills_compare_log_by_log() -> None:
 def test_a_killed_server_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "load"
     text = _LOAD.format(python=sys.executable, failed=1, file="")
-    script.write_text(text.replace('if "-acc', 'import time; time.sleep(1.5)\nif "-acc'))
+    script.write_text(text.replace('if "-acc', f'{_UNTIL_KILLED}if "-acc'))
     script.chmod(0o755)
     monkeypatch.setattr(tools.Tools, "load", lambda _self: script)
     monkeypatch.setattr(kills, "_LEAST", 0.0)
     monkeypatch.setattr(kills, "_MOST", 0.0)
-    monkeypatch.setattr(loads, "load_command", lambda binary, *_, **__: [str(binary), "-accepted", _accepted(tmp_path)])
+
+    def command(binary: Path, server: Server, *_: object) -> list[str]:
+        return [str(binary), "-accepted", _accepted(tmp_path), "-port", str(server.port)]
+
+    monkeypatch.setattr(loads, "load_command", command)
     left = kills.kill(Fake(), tools.Tools(tmp_path), tmp_path, 100, kills.random.Random(1))
     assert left == kills.Left(accepted=700, lost=100, repeated=100, unanswered=100)
     assert list(tmp_path.glob("killed-*")) == []

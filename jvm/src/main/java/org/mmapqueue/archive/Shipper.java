@@ -91,9 +91,9 @@ public final class Shipper implements AutoCloseable {
         return stats;
     }
 
-    /** The error that ended the shipping; null while it ships. */
+    /** The error that ended the shipping; null while it ships, as {@link #stats} has it. */
     public @Nullable RuntimeException failure() {
-        return failure;
+        return stats.hasEnded() ? failure : null;
     }
 
     private void run() {

@@ -15,11 +15,15 @@ class RedeliveryTest {
     private long now = 5000;
 
     private Redelivery redelivery(long visibilityMillis) {
+        return redelivery(visibilityMillis, 0);
+    }
+
+    private Redelivery redelivery(long visibilityMillis, int maxAttempts) {
         return new Redelivery(
                 window,
                 new SparseIndex(),
                 null,
-                new Settings.Delivery(1000, visibilityMillis, 0, null, false),
+                new Settings.Delivery(1000, visibilityMillis, maxAttempts, null, false),
                 () -> now,
                 new DamagePolicy(null, null, null));
     }
@@ -90,6 +94,20 @@ class RedeliveryTest {
         redelivery.popped(1);
         assertEquals(-1, redelivery.due());
         now += 69;
+        assertEquals(-1, redelivery.due());
+        now += 1;
+        assertEquals(0, redelivery.due());
+    }
+
+    @Test
+    void aDeadLetterThatIsNotTakenIsDueAfterASecond() {
+        Redelivery redelivery = redelivery(0, 1);
+        pop(redelivery);
+        assertTrue(redelivery.requeue(0, 0));
+        assertEquals(-1, redelivery.due());
+        assertTrue(redelivery.retryDeadLetter(0));
+        assertEquals(1000, redelivery.quietMillis());
+        now += 999;
         assertEquals(-1, redelivery.due());
         now += 1;
         assertEquals(0, redelivery.due());

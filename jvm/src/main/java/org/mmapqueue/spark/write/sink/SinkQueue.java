@@ -11,6 +11,7 @@ import java.util.OptionalLong;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.UUID;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Predicate;
 import org.mmapqueue.MmapQueue;
@@ -173,6 +174,9 @@ public final class SinkQueue implements Closeable {
     }
 
     private void lock(Push push) throws InterruptedException {
+        if (committing.tryLock(0, TimeUnit.NANOSECONDS)) {
+            return; // no other commit: a pause of this thread is no wait for one
+        }
         long start = System.nanoTime();
         committing.lockInterruptibly();
         push.figures().waitedForLock(System.nanoTime() - start);

@@ -136,6 +136,7 @@ class PushFiguresTest {
                 forLock.push.figures().lockWaitMillis() >= WAITED_MILLIS,
                 () -> forLock.push.figures().figures().toString());
         assertEquals(0, forLock.push.figures().roomWaitMillis());
+        assertEquals("0.0", forRoom.push.figures().figures().get("lock_wait_seconds"));
     }
 
     @Test
