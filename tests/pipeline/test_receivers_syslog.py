@@ -223,7 +223,7 @@ def test_tcp_limits(caplog: pytest.LogCaptureFixture) -> None:
         with connect(serving) as first:
             first.sendall(b"<1>" + b"x" * 1000 + b"\n1003 <1>" + b"y" * 1000 + b"<2>fits\n")
             wait_for(lambda: serving.inbox.records)
-            with connect(serving) as second, contextlib.suppress(ConnectionError):
+            with contextlib.suppress(ConnectionError), connect(serving) as second:
                 assert second.recv(10) == b""
             first.sendall(b"<3>still there\n")
             wait_for(lambda: len(serving.inbox.records) == 2)

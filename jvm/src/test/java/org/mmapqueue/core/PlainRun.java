@@ -49,7 +49,18 @@ final class PlainRun {
         System.out.println("left " + mappedSegments(directory));
     }
 
+    // Read until two readings are equal: the kernel gives the list in parts, and mappings may change in between.
     private static long mappedSegments(Path directory) throws IOException {
+        long last = -1;
+        for (long found = listed(directory); ; found = listed(directory)) {
+            if (found == last) {
+                return found;
+            }
+            last = found;
+        }
+    }
+
+    private static long listed(Path directory) throws IOException {
         try (Stream<String> lines = Files.lines(Path.of("/proc/self/maps"))) {
             return lines.filter(line -> line.contains(directory.toString()) && line.endsWith("_segment.dat"))
                     .count();

@@ -7,6 +7,7 @@ import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
 import java.nio.file.StandardCopyOption;
@@ -35,12 +36,23 @@ public final class Directories {
                 if (Files.isDirectory(file)) {
                     Files.createDirectories(target);
                 } else if (!isLock(file)) {
-                    Files.copy(file, target, StandardCopyOption.REPLACE_EXISTING);
+                    copyFile(file, target);
                 }
             }
             return to;
         } catch (IOException e) {
             throw new UncheckedIOException(e);
+        }
+    }
+
+    // An open queue may delete a file between its listing and its copy. A kill after that leaves none, either.
+    private static void copyFile(Path from, Path to) throws IOException {
+        try {
+            Files.copy(from, to, StandardCopyOption.REPLACE_EXISTING);
+        } catch (NoSuchFileException e) {
+            if (Files.exists(from)) {
+                throw e;
+            }
         }
     }
 
