@@ -109,8 +109,10 @@ final class CommittedPosition {
             return moveToNeeded();
         } catch (CorruptException e) {
             DamageSkip.Found found = damage.begin(e, cursors.needed());
-            moveTo(found.position(), found.offset());
-            return found.position();
+            // Stored by the next ack: until then a repair gives the consumer the records before.
+            committed = found.position();
+            moveTo(committed, found.offset());
+            return committed;
         }
     }
 

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
+import java.util.stream.LongStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -249,6 +250,30 @@ class SkipDamageTest {
         try (MmapQueue queue = MmapQueue.open(config(made, "skip"))) {
             assertEquals(RECORDS, queue.consumer().committedOffset());
             assertNull(queue.consumer().poll());
+        }
+    }
+
+    /** Acks after the damage are of offsets that count from there, and mean no records before it. */
+    @Test
+    void aRepairGivesAConsumerTheRecordsThatItHasSkipped() {
+        try (MmapQueue queue = MmapQueue.open(config(made, "error"))) {
+            pop(queue.consumer(), new ArrayList<>(), 5);
+            queue.consumer().ack(4);
+        }
+        Path damaged = made.resolve("0_segment.dat");
+        Directories.flip(damaged, 8, 1);
+        try (MmapQueue queue = MmapQueue.open(config(made, "skip"))) {
+            List<Long> popped = new ArrayList<>();
+            pop(queue.consumer(), popped, 3);
+            assertTrue(popped.get(0) > 5, popped.toString());
+            queue.consumer().ackSingle(popped.get(1));
+        }
+        Directories.flip(damaged, 8, 1);
+        try (MmapQueue queue = MmapQueue.open(config(made, "error"))) {
+            assertEquals(5, queue.consumer().committedOffset());
+            List<Long> popped = new ArrayList<>();
+            pop(queue.consumer(), popped, RECORDS);
+            assertEquals(LongStream.range(5, RECORDS).boxed().toList(), popped);
         }
     }
 
