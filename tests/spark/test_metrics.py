@@ -33,7 +33,7 @@ def shown(spark: SparkSession) -> Callable[[], Shown]:
     store = spark._jsparkSession.sharedState().statusStore()
 
     def numbers() -> Shown:
-        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(60_000)
         execution = store.executionsList().last()
         names = {metric.accumulatorId(): metric.name() for metric in each(execution.metrics())}
         values = {names[pair._1()]: pair._2() for pair in each(store.executionMetrics(execution.executionId()))}

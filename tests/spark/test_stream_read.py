@@ -266,6 +266,8 @@ def test_a_start_outside_of_the_log(streams: Streams, fill: Fill, tmp_path: Path
             queue.ack(queue.pop_many(10)[-1])
             with queue.consumer(streams.consumer()) as consumer:
                 consumer.seek("latest")
+        # Otherwise segments are reclaimed in the background.
+        queue.create_consumer("keep")
         first = queue.first_offset()
         assert first > 5
         late = Streams(streams.spark, streams.queue_dir, tmp_path / "late")
