@@ -124,14 +124,14 @@ def test_a_scrape_is_one_event_as_it_came(body: bytes, content_type: str) -> Non
         packed = gzip.compress(body)
         return web.Response(body=packed, headers={"Content-Type": content_type, "Content-Encoding": "gzip"})
 
-    host, url = scrape(metrics, lambda host: len(host.events) > 2, headers={"Authorization": "Bearer x"})
+    host, url = scrape(metrics, lambda host: len(host.events) > 2, headers={"Authorization": "Bearer x"}, timeout="60s")
     event = host.events[0]
     assert (event.type, event.data, event.content_type) == (EventType.METRICS, body, content_type)
     assert event.source == f"{url}/metrics"
     assert int(event.meta["scrape_ms"]) >= 0
     assert asked[0].headers["Authorization"] == "Bearer x"
     assert asked[0].headers["Accept"].startswith("application/openmetrics-text")
-    assert asked[0].headers["X-Prometheus-Scrape-Timeout-Seconds"] == "10"
+    assert asked[0].headers["X-Prometheus-Scrape-Timeout-Seconds"] == "60"
     assert host.failures == 0
 
 

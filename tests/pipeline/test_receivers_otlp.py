@@ -47,6 +47,12 @@ TRACES = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 METRICS = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exporter waits a minute for its answer."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "60")
+
+
 @pytest.fixture(params=["grpc", "grpc gzip", "http", "http gzip"])
 def exporting(request: pytest.FixtureRequest) -> Iterator[tuple[Serving, dict[str, Any]]]:
     """A receiver, and the exporters of one protocol."""

@@ -12,6 +12,7 @@ import mmapqueue
 from mmapqueue.pipeline import EventType
 from mmapqueue.pipeline._event import repeated as join
 from mmapqueue.pipeline.gather import wire
+from mmapqueue.pipeline.gather.receivers import skywalking
 from mmapqueue.pipeline.gather.receivers.events import PUSH, EventsReceiver
 from mmapqueue.pipeline.gather.receivers.skywalking import SkyWalkingReceiver
 
@@ -34,6 +35,12 @@ for number in range(20):
 print("emitted", flush=True)
 sys.stdin.readline()
 """
+
+
+@pytest.fixture
+def whole_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow a client is, its stream is not divided by time."""
+    monkeypatch.setattr(skywalking, "_WITHIN", 60.0)
 
 
 def test_the_python_agent(script: Any) -> None:
@@ -78,6 +85,7 @@ def log(service: str = "", text: str = "") -> bytes:
     return join(2, [service.encode()] if service else []) + join(5, [text.encode()])
 
 
+@pytest.mark.usefixtures("whole_streams")
 def test_a_stream_of_logs_is_one_event() -> None:
     messages = [random.Random(seed).randbytes(seed) for seed in range(100)]
     with Serving(SkyWalkingReceiver(server="grpc")) as serving:
@@ -89,6 +97,7 @@ def test_a_stream_of_logs_is_one_event() -> None:
     assert event.source.startswith("skywalking://127.0.0.1:")
 
 
+@pytest.mark.usefixtures("whole_streams")
 def test_a_large_stream_of_logs_is_several_events_which_name_the_service() -> None:
     messages = [log("shop"), *[log(text=f"{number} " + "x" * 1000) for number in range(50)]]
     messages[30] = log("other")
@@ -126,6 +135,7 @@ def test_an_open_stream_is_pushed_before_it_ends() -> None:
     assert (dict(first.meta), dict(second.meta)) == ({}, {"service": "shop"})
 
 
+@pytest.mark.usefixtures("whole_streams")
 @pytest.mark.parametrize("prefix", [V3, "/"])
 def test_each_segment_is_an_event(prefix: str) -> None:
     segments = [b"\x0a\x03one", b"", b"\x0a\x05three"]
@@ -137,6 +147,7 @@ def test_each_segment_is_an_event(prefix: str) -> None:
         assert {each.type for each in serving.events} == {EventType.TRACING}
 
 
+@pytest.mark.usefixtures("whole_streams")
 def test_meters_are_one_collection() -> None:
     meters = [b"\x1a\x04shop" + b"\x22\x03one" + b"\x28\x07", b"\x0a\x01x", b"\x0a\x01y"]
     collections = [join(1, meters), join(1, meters[1:])]
@@ -149,6 +160,7 @@ def test_meters_are_one_collection() -> None:
     assert {each.content_type for each in (first, second)} == {"application/x-protobuf; proto=skywalking.meters"}
 
 
+@pytest.mark.usefixtures("whole_streams")
 def test_later_parts_of_meters_name_what_the_first_one_had() -> None:
     first = b"\x1a\x04shop" + b"\x22\x03one" + b"\x28\x07"
     rest = [join(1, [b"x" * 1000]) for _ in range(30)]

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 import mmapqueue
 from conftest import Script
 from mmapqueue.pipeline import EventType
+from mmapqueue.pipeline.gather import syslog_sockets
 from mmapqueue.pipeline.gather.receivers.syslog import SyslogReceiver
 from mmapqueue.pipeline.gather.syslog_frames import SyslogFrames
 
@@ -139,7 +140,10 @@ def test_tcp_clients_wait_while_the_queue_is_full(error: Exception) -> None:
         assert serving.inbox.refused == 3
 
 
-def test_tcp_what_was_read_is_pushed_when_the_receiver_stops_and_when_the_client_resets() -> None:
+def test_tcp_what_was_read_is_pushed_when_the_receiver_stops_and_when_the_client_resets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(syslog_sockets, "_STOP_WITHIN", 60.0)
     with Serving(SyslogReceiver(listen=TCP)) as serving:
         serving.run(serving.inbox.hold())
         connection = connect(serving)

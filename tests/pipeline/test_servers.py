@@ -17,7 +17,7 @@ from mmapqueue.pipeline.gather.grpc_server import Call, GrpcServer
 from mmapqueue.pipeline.gather.wire import Malformed
 
 from .echoing import COUNT, ECHO, Echoing, full, refused
-from .serving import Serving, certificates
+from .serving import Serving, certificates, wait_for
 
 
 def test_grpc_takes_and_returns_bytes() -> None:
@@ -25,7 +25,7 @@ def test_grpc_takes_and_returns_bytes() -> None:
         assert serving.call(b"\xff\0 no message", metadata=(("tenant", "a"),)) == b"\xff\0 no message"
         with grpc.insecure_channel(serving.grpc_address) as channel:
             assert channel.stream_unary(COUNT)(iter([b"a", b"", b"c"]), timeout=30) == b"3"
-            assert serving.grpc.connections == 1
+            wait_for(lambda: serving.grpc.connections == 1)
     assert serving.calls[0].path == ECHO
 
 
