@@ -96,7 +96,7 @@ def test_a_failed_record_is_requeued_and_logged(open_queue: Open, caplog: pytest
             raise RuntimeError(f"no luck with {message.offset}")
 
     with caplog.at_level(logging.ERROR, logger="mmapqueue"):
-        assert queue.process(handle, workers=3, timeout=2, retry_delay=0) == 20
+        assert queue.process(handle, workers=3, timeout=5, retry_delay=0) == 20
     assert attempts == {i: [1, 2, 3] if i % 5 == 0 else [1] for i in range(20)}
     records = [record for record in caplog.records if record.name == "mmapqueue"]
     assert len(records) == 8
@@ -134,7 +134,7 @@ def test_retry_delay(open_queue: Open) -> None:
             if message.attempts == 1:
                 raise RuntimeError
 
-    assert queue.process(handle, workers=2, retry_delay=0.3, timeout=1.0) == 3
+    assert queue.process(handle, workers=2, retry_delay=0.3, timeout=4.0) == 3
     assert times[1] - times[0] >= 0.298
     queue.push(b"3")
     # The call ends; requeued records stay in the queue.
@@ -149,7 +149,7 @@ def test_with_max_attempts_what_fails_always_goes_to_the_dead(open_queue: Open, 
         if message.offset in (3, 7):
             raise RuntimeError
 
-    assert queue.process(handle, workers=2, timeout=5.0) == 8
+    assert queue.process(handle, workers=2, timeout=8.0) == 8
     assert queue.lag() == 0
     queue.close()
     assert sorted(data(open_queue(tmp_path / "dead"))) == [b"3", b"7"]
@@ -186,7 +186,7 @@ def test_it_backs_off_by_itself(open_queue: Open) -> None:
         if message.attempts < 4:
             raise RuntimeError
 
-    assert queue.process(handle, timeout=4.0, max_records=1) == 1
+    assert queue.process(handle, timeout=8.0, max_records=1) == 1
     gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
     assert all(gap >= least for gap, least in zip(gaps, (0.099, 0.199, 0.399), strict=True)), gaps
 
@@ -195,13 +195,13 @@ def test_a_success_of_what_had_failed_keeps_it_going(open_queue: Open) -> None:
     queue = pushed(open_queue(), 1)
 
     def handle(message: mmapqueue.Message) -> None:
-        # Each comes a little before the timeout is over.
+        # Together they take longer than the timeout.
         if message.attempts == 1:
             raise RuntimeError
         if message.offset < 3:
             queue.push(b"another")
 
-    assert queue.process(handle, timeout=2.0, retry_delay=1.0) == 4
+    assert queue.process(handle, timeout=5.0, retry_delay=1.5) == 4
 
 
 def test_what_fails_is_seen_without_configuration(script: Script) -> None:
