@@ -15,7 +15,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
@@ -30,6 +29,7 @@ import org.mmapqueue.QueueConfig;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.TooLargeException;
+import org.mmapqueue.support.Waiting;
 
 /** Pushes and pops through a shared buffer; a repeated call takes effect once. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -173,7 +173,7 @@ class SharedBufferTest {
 
     /** The interrupt arrives during the wait. */
     @Test
-    void anInterruptEndsAWaitForRoom() throws InterruptedException {
+    void anInterruptEndsAWaitForRoom() throws Exception {
         write(records(16, 3000));
         long answer = 1;
         while (answer > 0) {
@@ -184,20 +184,11 @@ class SharedBufferTest {
         assertInterruptedWhileItWaits(() -> buffer.push(++call, 3000, 60_000, 0));
     }
 
-    private static void assertInterruptedWhileItWaits(Executable push) throws InterruptedException {
-        FutureTask<MmapQueueException> thrown = new FutureTask<>(() -> assertThrows(MmapQueueException.class, push));
-        Thread pushing = new Thread(thrown);
-        pushing.setDaemon(true);
-        pushing.start();
-        while (pushing.getState() != Thread.State.TIMED_WAITING) {
-            Thread.sleep(1);
-        }
-        pushing.interrupt();
-        try {
-            assertTrue(thrown.get().getCause() instanceof InterruptedException);
-        } catch (ExecutionException e) {
-            throw new AssertionError(e.getCause());
-        }
+    private static void assertInterruptedWhileItWaits(Executable push) throws Exception {
+        Waiting.Running<MmapQueueException> pushing = Waiting.start(() -> assertThrows(MmapQueueException.class, push))
+                .untilItWaits();
+        pushing.thread().interrupt();
+        assertTrue(pushing.result().getCause() instanceof InterruptedException);
     }
 
     @Test

@@ -9,6 +9,7 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.BooleanSupplier;
+import org.mmapqueue.concurrent.Signal;
 
 /** Calls in other threads, and waiting for conditions; the limits only catch hangs. */
 public final class Waiting {
@@ -53,15 +54,31 @@ public final class Waiting {
             }
         }
 
-        /** Returns when the call sleeps in its wait. */
+        /** Returns when the call waits for a signal. */
         public Running<T> untilItWaits() {
-            until("the call waits or ends", () -> task.isDone() || thread.getState() == Thread.State.TIMED_WAITING);
+            return untilItIsIn(Signal.class, "awaitNanos");
+        }
+
+        /** Returns when the call is in a method that a class calls. */
+        public Running<T> untilItIsIn(Class<?> caller, String called) {
+            until("the call waits or ends", () -> task.isDone() || isIn(thread, caller, called));
             return this;
         }
     }
 
     public static <T> Running<T> start(Callable<T> call) {
         return new Running<>(call);
+    }
+
+    /** Whether a thread is in a method that a class calls. Its state alone does not say what it waits for. */
+    public static boolean isIn(Thread thread, Class<?> caller, String called) {
+        StackTraceElement[] stack = thread.getStackTrace();
+        for (int i = 1; i < stack.length; i++) {
+            if (stack[i].getClassName().equals(caller.getName())) {
+                return stack[i - 1].getMethodName().equals(called);
+            }
+        }
+        return false;
     }
 
     public static void until(String what, BooleanSupplier condition) {

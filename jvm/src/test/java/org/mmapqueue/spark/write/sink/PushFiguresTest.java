@@ -19,11 +19,13 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.StartAt;
+import org.mmapqueue.concurrent.Signal;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.spark.common.PartitionDirectory;
 import org.mmapqueue.spark.write.staging.StagedFile;
 import org.mmapqueue.spark.write.staging.StagedFileWriter;
 import org.mmapqueue.spark.write.staging.StagingArea;
+import org.mmapqueue.support.Waiting;
 
 /** Figures of the driver's part of a write. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -93,11 +95,9 @@ class PushFiguresTest {
             }
         }
 
-        void awaitWaiting() {
-            while (getState() != State.WAITING && getState() != State.TIMED_WAITING) {
-                assertTrue(isAlive(), () -> "the commit did not wait: " + failure.get());
-                Thread.onSpinWait();
-            }
+        void awaitWait(Class<?> waiting, String called) {
+            Waiting.until("the commit waits or ends", () -> !isAlive() || Waiting.isIn(this, waiting, called));
+            assertTrue(isAlive(), () -> "the commit did not wait: " + failure.get());
         }
     }
 
@@ -114,9 +114,13 @@ class PushFiguresTest {
         Commit forRoom = new Commit("q", many);
         Commit forLock = new Commit("other", List.of());
         forRoom.start();
-        forRoom.awaitWaiting();
+        if (partitions == 1) {
+            forRoom.awaitWait(Signal.class, "awaitNanos");
+        } else {
+            forRoom.awaitWait(Room.class, "sleep");
+        }
         forLock.start();
-        forLock.awaitWaiting();
+        forLock.awaitWait(SinkQueue.class, "lockInterruptibly");
         TimeUnit.MILLISECONDS.sleep(2 * WAITED_MILLIS);
         for (PartitionDirectory each : PartitionDirectory.find(root)) {
             try (MmapQueue queue = MmapQueue.openToRead(each.directory())) {
