@@ -38,6 +38,29 @@ def test_acks_reach_the_jvm_before_anything_that_could_see_them(open_queue: Open
     assert open_queue().lag() == lag
 
 
+@pytest.mark.parametrize("push", ["push", "push_many"])
+def test_a_push_finds_the_room_of_acks_that_were_sent_during_its_first_try(
+    open_queue: Open, monkeypatch: pytest.MonkeyPatch, push: str
+) -> None:
+    queue = open_queue(ack_linger=NEVER, **SMALL)
+    queue.ack(queue.pop_many(fill(queue))[-1])
+    handle, looks = queue._handle, []
+    send = handle.send_acks
+
+    def sent_just_before() -> bool:
+        """As after the thread that sends lingering acks: none is pending."""
+        looks.append(send())
+        return False
+
+    monkeypatch.setattr(handle, "send_acks", sent_just_before)
+    queue.push(b"x" * 500, block=False) if push == "push" else queue.push_many([b"x" * 500], block=False)
+    assert looks == [True]
+    monkeypatch.undo()
+    fill(queue)
+    with pytest.raises(mmapqueue.Full):
+        queue.push(b"x" * 500, block=False)
+
+
 def test_a_call_waits_for_acks_that_are_on_the_way(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     queue = open_queue(ack_linger=NEVER)
     queue.push_many([b"x"] * 10)

@@ -35,13 +35,15 @@ class PushBuffer:
         buffer: The shared buffer.
         busy: Whether a call runs. If the next call finds it set, the last call was interrupted, and the JVM may still
             read the buffer.
+        extended: The last deadline beyond which a push was tried once more.
     """
 
-    __slots__ = ("__weakref__", "_handle", "buffer", "busy")
+    __slots__ = ("__weakref__", "_handle", "buffer", "busy", "extended")
 
     def __init__(self, handle: QueueHandle, buffer: SharedBuffer) -> None:
         self.buffer = buffer
         self.busy = False
+        self.extended: Deadline | None = None
         self._handle = handle
         handle.thread_buffers[id(self)] = self
 
@@ -371,8 +373,11 @@ class Producer:
     def _check_deadline(self, own: PushBuffer, deadline: Deadline) -> None:
         """Raises Full once the deadline has passed; otherwise returns, and the caller tries again."""
         if deadline.has_passed():
-            if self._handle.send_acks():
-                return  # The acks may have made room.
+            # Acks may have made room: those of this thread that were pending during the last try. If none is pending
+            # now, their own thread has sent them since.
+            if self._handle.send_acks() or (own.extended is not deadline and self._handle.releasables):
+                own.extended = deadline
+                return
             own.busy = False
             held = self._handle.call("heldBy")
             raise Full(f"the queue in {self._handle.path} is full: it holds records that are not acked; {held}")
