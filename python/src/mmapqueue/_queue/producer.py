@@ -10,10 +10,11 @@ from os import getpid
 from typing import NamedTuple, Protocol
 
 from mmapqueue._jvm import names
-from mmapqueue._jvm.shared_buffer import LARGE_BYTES, SMALL_BYTES, SharedBuffer
+from mmapqueue._jvm.shared_buffer import LARGE_BYTES, SMALL_BYTES
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.handle import QueueHandle
+from mmapqueue._queue.push_buffer import PushBuffer
 from mmapqueue._values.arguments import as_bytes
 from mmapqueue._values.durations import Duration
 from mmapqueue._values.errors import Closed, Full, TooLarge
@@ -26,36 +27,6 @@ Payload = bytes | memoryview
 _FIRST_CHUNK = 256
 _CHUNK_GROWTH = 8
 _MAX_CHUNK = 8192
-
-
-class PushBuffer:
-    """The shared buffer with which one thread pushes.
-
-    Attributes:
-        buffer: The shared buffer.
-        busy: Whether a call runs. If the next call finds it set, the last call was interrupted, and the JVM may still
-            read the buffer.
-        extended: The last deadline beyond which a push was tried once more.
-    """
-
-    __slots__ = ("__weakref__", "_handle", "buffer", "busy", "extended")
-
-    def __init__(self, handle: QueueHandle, buffer: SharedBuffer) -> None:
-        self.buffer = buffer
-        self.busy = False
-        self.extended: Deadline | None = None
-        self._handle = handle
-        handle.thread_buffers[id(self)] = self
-
-    def free(self) -> None:
-        self.buffer.memory.close()
-
-    def __del__(self) -> None:
-        """Releases the buffer when the thread has ended, perhaps within a call. Finalizers take no lock."""
-        if self.busy:
-            self._handle.pool.discard(self.buffer)
-        else:
-            self._handle.pool.put(self.buffer)
 
 
 class ByteColumn(Protocol):

@@ -20,7 +20,8 @@ from weakref import WeakSet
 from mmapqueue._queue.batching.handles import PushHandle
 from mmapqueue._queue.deadline import SLICE_MILLIS, Bell, Deadline
 from mmapqueue._queue.handle import QueueHandle
-from mmapqueue._queue.producer import Producer, PushBuffer
+from mmapqueue._queue.producer import Producer
+from mmapqueue._queue.push_buffer import PushBuffer
 from mmapqueue._values.durations import Duration
 from mmapqueue._values.errors import Closed, Full
 
