@@ -213,6 +213,19 @@ def kill_with_children(process: "subprocess.Popen[str]") -> None:
         assert eventually(lambda pid=pid: not is_running(pid), 60)
 
 
+def interrupt_twice(process: "subprocess.Popen[str]", ready: str) -> None:
+    """Sends Ctrl-C to a program when it says that it is ready, and again when it says that it is idle, to its end."""
+    assert process.stdout is not None
+    assert process.stdout.readline() == f"{ready}\n"
+    os.kill(process.pid, signal.SIGINT)
+    assert process.stdout.readline() == "interrupted\n"
+    assert process.stdout.readline() == "idle\n"
+    time.sleep(0.3)
+    os.kill(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, err, out) == (0, "", "interrupted\n")
+
+
 def eventually(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
     """Whether something comes true in time."""
     deadline = time.monotonic() + seconds

@@ -3,9 +3,7 @@
 import asyncio
 import contextlib
 import gc
-import os
 import random
-import signal
 import threading
 import time
 from typing import Any
@@ -13,7 +11,7 @@ from typing import Any
 import pytest
 
 import mmapqueue
-from conftest import SMALL, Open, Script, data, eventually
+from conftest import SMALL, Open, Script, data, eventually, interrupt_twice
 
 
 def pushed(queue: mmapqueue.Queue, count: int) -> mmapqueue.Queue:
@@ -272,12 +270,4 @@ def test_ctrl_c_loses_no_record(script: Script) -> None:
         """,
         script.directory / "queue",
     )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "waiting\n"
-    os.kill(process.pid, signal.SIGINT)
-    assert process.stdout.readline() == "interrupted\n"
-    assert process.stdout.readline() == "idle\n"
-    time.sleep(0.3)
-    os.kill(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=120)
-    assert (process.returncode, err, out) == (0, "", "interrupted\n")
+    interrupt_twice(process, "waiting")

@@ -4,7 +4,7 @@ import os
 import signal
 import time
 
-from conftest import Script
+from conftest import Script, interrupt_twice
 
 CTRL_C = """
     import signal, sys, threading, time
@@ -46,15 +46,7 @@ CTRL_C = """
 
 def test_ctrl_c(script: Script) -> None:
     process = script.start(CTRL_C, script.directory / "queue")
-    assert process.stdout is not None
-    assert process.stdout.readline() == "working\n"
-    os.kill(process.pid, signal.SIGINT)
-    assert process.stdout.readline() == "interrupted\n"
-    assert process.stdout.readline() == "idle\n"
-    time.sleep(0.3)
-    os.kill(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=120)
-    assert (process.returncode, err, out) == (0, "", "interrupted\n")
+    interrupt_twice(process, "working")
 
 
 def test_a_second_ctrl_c_does_not_wait(script: Script) -> None:
