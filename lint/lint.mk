@@ -4,11 +4,11 @@ LINT      := build/lint
 LINT_CP   := lint/build/lint/errorprone.classpath
 LINT_JAVA := $(wildcard jvm/src jmh/src jcstress/src)
 JAVA_FILES := $(shell find $(LINT_JAVA) -name '*.java')
-LINTS     := lint-format lint-ruff lint-mypy lint-words lint-links lint-errors
+LINTS     := lint-format lint-ruff lint-mypy lint-links lint-errors
 
 .PHONY: lint format lint-workflows $(LINTS)
 
-lint: $(VENV_READY) $(LINT_CP) ## Check all sources: formatters, Error Prone, ruff, mypy, vocabulary, links (builds no jar)
+lint: $(VENV_READY) $(LINT_CP) ## Check all sources: formatters, Error Prone, ruff, mypy, links (builds no jar)
 	@$(MAKE) --no-print-directory --keep-going --output-sync=target $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2) $(LINTS)
 
 format: $(VENV_READY) $(LINT_CP) ## Format the Java and Python sources
@@ -22,9 +22,6 @@ lint-ruff: $(VENV_READY)
 
 lint-mypy: $(VENV_READY)
 	$(PY) -m mypy
-
-lint-words: $(VENV_READY)
-	$(PY) lint/check_words.py
 
 lint-links: $(VENV_READY)
 	$(PY) lint/check_links.py
