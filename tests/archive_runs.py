@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-_NAME = re.compile(r"(\d{19})-(\d{19})-(\d+)-(\d+)-(\d+)-([0-9a-f]{8})\.run")
+_NAME = re.compile(r"(\d{19})-(\d{19})-(\d+)-(\d+)-(\d+)-(\d+)-([0-9a-f]{8})\.run")
 _HEADER = struct.Struct("<8sII16xqq12xI")
 _BLOCK = struct.Struct("<qqqIIIIII")
 _TRAILER = struct.Struct("<qqII8s")

@@ -74,7 +74,7 @@ final class RunNesting {
 
     private static void close(Open done) {
         RunName inner = done.inner;
-        if (inner != null && inner.end() == done.run.end() && !inner.equals(done.run)) {
+        if (inner != null && inner.end() == done.run.end() && !inner.hasRecordsOf(done.run)) {
             throw conflict(done.run, inner, "differ: the second is what the runs in the first one make");
         }
     }

@@ -16,6 +16,8 @@ final class Shipment {
     /** The most record bytes that one call reads. */
     private static final long READ_BYTES = 1 << 20;
 
+    private static final long FIRST_EPOCH = 1;
+
     private final ShipSource source;
     private final Archive archive;
     private final PartitionEntry partition;
@@ -33,7 +35,7 @@ final class Shipment {
         this.partition = partition;
         this.options = options;
         this.next = next;
-        this.run = new RunWriter(source.queueId(), options.codec());
+        this.run = new RunWriter(source.queueId(), FIRST_EPOCH, options.codec());
     }
 
     /**
@@ -81,7 +83,7 @@ final class Shipment {
                 count = source.read(offset, each.end(), READ_BYTES, stored::add);
                 offset += count;
             }
-            if (offset < each.end() || !stored.name().equals(each)) {
+            if (offset < each.end() || !stored.name(each.epoch()).equals(each)) {
                 throw new ArchiveException(where + ", but run " + each + " has other records than the queue: the"
                         + " directory was replaced by an older copy. Ship into another archive");
             }
@@ -132,7 +134,7 @@ final class Shipment {
         isStoring = true;
         RunName stored = run.publish(archive.files(), partition.id());
         isStoring = false;
-        run = new RunWriter(source.queueId(), options.codec());
+        run = new RunWriter(source.queueId(), FIRST_EPOCH, options.codec());
         return stored;
     }
 

@@ -62,7 +62,7 @@ public final class Shipping {
                 settings.bytes(),
                 ArchiveCodec.valueOf(settings.codec().toUpperCase(Locale.ROOT)),
                 Duration.ofMillis(settings.retainMillis()));
-        new RunWriter(core.id(), options.codec()); // throws early if the codec's library is missing
+        new RunWriter(core.id(), 1, options.codec()); // throws early if the codec's library is missing
         ConsumerCore consumer = core.consumer(CONSUMER, StartAt.EARLIEST);
         QueueShipSource source = new QueueShipSource(
                 core.id(),

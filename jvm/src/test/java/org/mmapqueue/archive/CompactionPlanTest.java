@@ -42,7 +42,7 @@ class CompactionPlanTest {
         long rewritten = 0;
         for (int i = 0; i < RUNS; i++) {
             long bytes = sizes.next(i);
-            runs.add(new RunName(i, i + 1, 0, 0, bytes, 0));
+            runs.add(new RunName(i, i + 1, 1, 0, 0, bytes, 0));
             shipped += bytes;
             while (true) {
                 List<RunName> chosen = CompactionPlan.choose(runs, false, run -> false);
@@ -104,7 +104,7 @@ class CompactionPlanTest {
         List<RunName> runs = new ArrayList<>();
         int count = 1 + random.nextInt(300);
         for (int i = 0; i < count; i++) {
-            runs.add(new RunName(i, i + 1, 0, 0, 1L << random.nextInt(24), 0));
+            runs.add(new RunName(i, i + 1, 1, 0, 0, 1L << random.nextInt(24), 0));
         }
         while (true) {
             List<RunName> chosen = CompactionPlan.choose(runs, true, run -> false);
@@ -124,7 +124,7 @@ class CompactionPlanTest {
         List<RunName> runs = new ArrayList<>();
         for (int i = 0; i < 100; i++) {
             if (random.nextInt(20) > 0) {
-                runs.add(new RunName(i, i + 1, 0, 0, 1L << random.nextInt(24), 0));
+                runs.add(new RunName(i, i + 1, 1, 0, 0, 1L << random.nextInt(24), 0));
             }
         }
         Set<RunName> fixed = new HashSet<>(List.of(runs.get(random.nextInt(runs.size())), runs.get(0)));

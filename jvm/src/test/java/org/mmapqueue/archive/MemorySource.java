@@ -36,7 +36,7 @@ final class MemorySource implements ShipSource {
     RunName run(long from, long to) {
         RunDigest digest = new RunDigest();
         read(from, to, Long.MAX_VALUE, digest::add);
-        return digest.name();
+        return digest.name(1);
     }
 
     @Override

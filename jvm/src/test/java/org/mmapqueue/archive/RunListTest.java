@@ -115,7 +115,7 @@ class RunListTest {
         for (long offset = from; offset < to; offset++) {
             crc.update(ByteBuffer.allocate(8).putLong(offset).array());
         }
-        return new RunName(from, to, from + 1, to, 8 * (to - from), (int) crc.getValue());
+        return new RunName(from, to, 1, from + 1, to, 8 * (to - from), (int) crc.getValue());
     }
 
     @Property
@@ -220,6 +220,7 @@ class RunListTest {
         RunName wrong = new RunName(
                 one.first(),
                 one.end(),
+                one.epoch(),
                 one.minMicros(),
                 one.maxMicros(),
                 one.bytes(),
@@ -247,7 +248,7 @@ class RunListTest {
                 }
                 model.delete(run);
                 wrong = new RunName(
-                        run.first(), run.end(), run.minMicros(), run.maxMicros(), run.bytes(), run.crc() ^ 1);
+                        run.first(), run.end(), run.epoch(), run.minMicros(), run.maxMicros(), run.bytes(), run.crc() ^ 1);
                 model.store(wrong);
                 model.store(run(run.first(), middle));
                 model.store(run(middle, run.end()));

@@ -112,6 +112,7 @@ public final class ArchiveFigures {
         return new RunName(
                 first,
                 first + RECORDS_OF_RUN,
+                1,
                 1_700_000_000_000_000L + first * 1000,
                 1_700_000_000_000_000L + (first + RECORDS_OF_RUN - 1) * 1000,
                 1 << 20,

@@ -21,7 +21,7 @@ public final class ArchiveRuns {
     /** Stores records as one run. */
     public static RunName publish(ArchiveFiles files, StoredLog log, long from, long to, ArchiveCodec codec)
             throws IOException {
-        RunWriter writer = new RunWriter(log.queue, codec);
+        RunWriter writer = new RunWriter(log.queue, 1, codec);
         log.records(from, to).forEach(writer::add);
         return writer.publish(files, 0);
     }

@@ -161,10 +161,10 @@ final class BlockWriter {
         return first < 0 ? 0 : next - first;
     }
 
-    /** Completes the last block; returns the name of the run with these records. */
-    RunName complete() throws IOException {
+    /** Completes the last block; returns the name of a run of an epoch with these records. */
+    RunName complete(long ofEpoch) throws IOException {
         completeBlock();
-        return new RunName(first, next, minMicros, maxMicros, bytes, (int) crc.getValue());
+        return new RunName(first, next, ofEpoch, minMicros, maxMicros, bytes, (int) crc.getValue());
     }
 
     /** Writes index and trailer, after {@link #complete}. */

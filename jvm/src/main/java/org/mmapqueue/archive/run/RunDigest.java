@@ -20,10 +20,12 @@ public final class RunDigest {
 
     /**
      * The name of a run of the added records; at least one must have been added. No record can be added after the call.
+     *
+     * @param epoch the epoch of the run
      */
-    public RunName name() {
+    public RunName name(long epoch) {
         try {
-            return blocks.complete();
+            return blocks.complete(epoch);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

@@ -31,6 +31,7 @@ public final class RunMerger {
         return new RunName(
                 left.first(),
                 right.end(),
+                Math.max(left.epoch(), right.epoch()),
                 min,
                 Math.max(left.maxMicros(), right.maxMicros()),
                 left.bytes() + right.bytes(),
@@ -73,7 +74,7 @@ public final class RunMerger {
                 }
             }
         }
-        RunName written = blocks.complete();
+        RunName written = blocks.complete(all.epoch());
         if (!written.equals(all)) {
             throw new ArchiveException("the records of " + runs.size() + " runs make " + written + "; expected " + all);
         }

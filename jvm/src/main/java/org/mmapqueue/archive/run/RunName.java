@@ -11,12 +11,13 @@ import java.util.regex.Pattern;
  *
  * @param first the offset of the first record
  * @param end the offset after the last record
+ * @param epoch the epoch of the shipper that has stored it; of a merged run, the highest one of its parts
  * @param minMicros the oldest timestamp, µs since 1970; 0 if no record has one
  * @param maxMicros the newest timestamp
  * @param bytes the bytes of all records, uncompressed
  * @param crc the CRC32C of these bytes
  */
-public record RunName(long first, long end, long minMicros, long maxMicros, long bytes, int crc)
+public record RunName(long first, long end, long epoch, long minMicros, long maxMicros, long bytes, int crc)
         implements Serializable {
     /** Number of offsets of a bucket, the directory of the runs that begin in it. */
     public static final long BUCKET = 10_000_000;
@@ -24,7 +25,7 @@ public record RunName(long first, long end, long minMicros, long maxMicros, long
     private static final long serialVersionUID = 1L;
 
     private static final Pattern NAME =
-            Pattern.compile("([0-9]{19})-([0-9]{19})-([0-9]{1,19})-([0-9]{1,19})-([0-9]{1,19})-([0-9a-f]{8})\\.run");
+            Pattern.compile("([0-9]{19})-([0-9]{19})-([0-9]{1,19})-([0-9]{1,19})-([0-9]{1,19})-([0-9]{1,19})-([0-9a-f]{8})\\.run");
 
     /** Parses the name of a file; empty if it is not the name of a run. */
     public static Optional<RunName> parse(String file) {
@@ -39,7 +40,8 @@ public record RunName(long first, long end, long minMicros, long maxMicros, long
                     Long.parseLong(parts.group(3)),
                     Long.parseLong(parts.group(4)),
                     Long.parseLong(parts.group(5)),
-                    Integer.parseUnsignedInt(parts.group(6), 16));
+                    Long.parseLong(parts.group(6)),
+                    Integer.parseUnsignedInt(parts.group(7), 16));
             return name.first < name.end
                             && name.minMicros <= name.maxMicros
                             && name.toString().equals(file)
@@ -80,10 +82,21 @@ public record RunName(long first, long end, long minMicros, long maxMicros, long
         return directory(partition, bucket()) + "/" + this;
     }
 
+    /** The name of these records in a run of another epoch. */
+    public RunName withEpoch(long other) {
+        return new RunName(first, end, other, minMicros, maxMicros, bytes, crc);
+    }
+
+    /** Whether a run has the same records, as far as names tell: all fields but the epoch are equal. */
+    public boolean hasRecordsOf(RunName other) {
+        return equals(other.withEpoch(epoch));
+    }
+
     /** The last part of the file's name. */
     @Override
     public String toString() {
-        return pad(first) + "-" + pad(end) + "-" + minMicros + "-" + maxMicros + "-" + bytes + "-" + hex(crc) + ".run";
+        return pad(first) + "-" + pad(end) + "-" + epoch + "-" + minMicros + "-" + maxMicros + "-" + bytes + "-"
+                + hex(crc) + ".run";
     }
 
     private static String pad(long offset) {

@@ -13,13 +13,14 @@ import org.mmapqueue.archive.files.ArchiveFiles;
  * the codec compresses. Not thread-safe.
  *
  * <pre>{@code
- * RunWriter run = new RunWriter(source.queueId(), ArchiveCodec.NONE);
+ * RunWriter run = new RunWriter(source.queueId(), epoch, ArchiveCodec.NONE);
  * source.read(from, to, maxBytes, run::add);
  * RunName name = run.publish(archive.files(), partition);
  * }</pre>
  */
 public final class RunWriter {
     private final UUID queue;
+    private final long epoch;
     private final ArchiveCodec codec;
     private final ByteArrayOutputStream stored = new ByteArrayOutputStream();
     private final BlockWriter blocks;
@@ -29,11 +30,13 @@ public final class RunWriter {
      * Starts without records.
      *
      * @param queue the UUID of the records' queue
+     * @param epoch the epoch of the shipper
      * @param codec the compression of the records
      * @throws org.mmapqueue.errors.ArchiveException if the codec's library is missing
      */
-    public RunWriter(UUID queue, ArchiveCodec codec) {
+    public RunWriter(UUID queue, long epoch, ArchiveCodec codec) {
         this.queue = queue;
+        this.epoch = epoch;
         this.codec = codec;
         this.blocks = new BlockWriter(stored, codec);
     }
@@ -90,7 +93,7 @@ public final class RunWriter {
             if (blocks.count() == 0) {
                 throw new IllegalStateException("a run without records");
             }
-            run = blocks.complete();
+            run = blocks.complete(epoch);
             name = run;
         }
         return run;

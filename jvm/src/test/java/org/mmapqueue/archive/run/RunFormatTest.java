@@ -130,7 +130,7 @@ class RunFormatTest {
         RunName merged = RunMerger.merge(files, 0, log.queue, parts, codec);
         assertHolds(merged, log, 0, 600);
         // Written in one go, it has the same name: the checksum is that of the records.
-        RunWriter writer = new RunWriter(log.queue, codec);
+        RunWriter writer = new RunWriter(log.queue, 1, codec);
         log.records(0, 600).forEach(writer::add);
         assertEquals(merged, writer.publish(files, 0));
     }
@@ -139,7 +139,7 @@ class RunFormatTest {
     void aRunIsPublishedOnceAndTakesNoMoreRecords() throws IOException {
         LocalFiles files = new LocalFiles(temp);
         StoredLog log = StoredLog.random(new Random(1), 20, 100, 0);
-        RunWriter writer = new RunWriter(log.queue, ArchiveCodec.NONE);
+        RunWriter writer = new RunWriter(log.queue, 1, ArchiveCodec.NONE);
         assertThrows(IllegalStateException.class, () -> writer.publish(files, 0));
         log.records(0, 10).forEach(writer::add);
         RunName name = writer.publish(files, 0);
@@ -154,7 +154,7 @@ class RunFormatTest {
     @Test
     void recordsMustFollowEachOther() {
         StoredLog log = StoredLog.random(new Random(1), 20, 100, 0);
-        RunWriter writer = new RunWriter(log.queue, ArchiveCodec.NONE);
+        RunWriter writer = new RunWriter(log.queue, 1, ArchiveCodec.NONE);
         writer.add(log.record(3));
         IllegalArgumentException e = assertThrows(IllegalArgumentException.class, () -> writer.add(log.record(5)));
         assertTrue(e.getMessage().contains("record 5 after 3; expected 4"), e.getMessage());
@@ -168,7 +168,7 @@ class RunFormatTest {
         CorruptException queue =
                 assertThrows(CorruptException.class, () -> RunFile.open(files, 0, name, new UUID(1, 2)));
         assertTrue(queue.getMessage().contains(log.queue.toString()), queue.getMessage());
-        RunName other = new RunName(1, 20, name.minMicros(), name.maxMicros(), name.bytes(), name.crc());
+        RunName other = new RunName(1, 20, 1, name.minMicros(), name.maxMicros(), name.bytes(), name.crc());
         Files.copy(temp.resolve(name.file(0)), temp.resolve(other.file(0)));
         assertThrows(CorruptException.class, () -> RunFile.open(files, 0, other, log.queue));
     }
