@@ -187,3 +187,20 @@ def test_options_without_effect(spark: SparkSession, streams: Streams, fill: Fil
     query = start(spark, streams, tmp_path / "out", SHORTEST, **{name: 2})
     with pytest.raises(QueryFailed, match=f"option {name} has no effect on a read in real-time mode"):
         streams.end(query)
+
+
+@pytest.mark.slow
+@needs_real_time
+def test_a_stopped_query_leaves_its_consumer(spark: SparkSession, streams: Streams, fill: Fill, tmp_path: Path) -> None:
+    """Real-time mode commits asynchronously, also after the stop: each restart needs the same consumer."""
+    out = tmp_path / "out"
+    records: list[bytes] = []
+    for _ in range(6):
+        records += fill(5)
+        query = start(spark, streams, out, SHORTEST)
+        await_count(query, lambda: len(set(kept(out))), len(records))
+        # The stop comes while the batch's end is logged.
+        logged = len(list((streams.checkpoint / "offsets").glob("[0-9]*")))
+        assert eventually(lambda: len(list((streams.checkpoint / "offsets").glob("[0-9]*"))) > logged, SECONDS)
+        query.stop()
+    assert sorted(set(kept(out))) == sorted(expected(records))

@@ -3,6 +3,7 @@ package org.mmapqueue;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -304,6 +305,18 @@ class LayerTest {
                     .add(each.getSource().flatMap(Source::getFileName).orElse(each.getName()));
         }
         files.forEach((name, of) -> assertTrue(of.size() <= MOST_FILES, name + " has " + of.size() + " files: " + of));
+    }
+
+    /** In the thread of a query whose session was just stopped, these calls would create a context. */
+    @Test
+    void nothingCreatesASparkContext() {
+        noClasses()
+                .should()
+                .callMethodWhere(DescribedPredicate.describe(
+                        "creates a context or session",
+                        call -> call.getTargetOwner().getName().startsWith("org.apache.spark.")
+                                && Set.of("getOrCreate", "active", "builder").contains(call.getName())))
+                .check(PRODUCT);
     }
 
     @Test

@@ -7,7 +7,6 @@ import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.stream.Stream;
-import org.apache.spark.SparkContext;
 import org.mmapqueue.Consumer;
 import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.MmapQueue;
@@ -19,6 +18,7 @@ import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.spark.common.ConsumersOfQueries;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionDirectory;
+import org.mmapqueue.spark.common.RunningSession;
 import org.mmapqueue.spark.source.LocalLocation;
 import org.mmapqueue.spark.source.LocalPartition;
 import org.mmapqueue.spark.source.OpenPartitions;
@@ -159,7 +159,7 @@ final class QueueAdmin {
      * @return partition, consumer, the checkpoint, whether the consumer was deleted
      */
     List<Object[]> dropOrphans(boolean isDry) {
-        Checkpoints checkpoints = new Checkpoints(SparkContext.getOrCreate().hadoopConfiguration());
+        Checkpoints checkpoints = new Checkpoints(RunningSession.context().hadoopConfiguration());
         return rows(null, each -> {
             List<Object[]> orphans = new ArrayList<>();
             for (ConsumerStats one : each.queue().consumerStats()) {

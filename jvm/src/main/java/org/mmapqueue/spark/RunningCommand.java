@@ -1,13 +1,13 @@
 package org.mmapqueue.spark;
 
 import java.util.Optional;
-import org.apache.spark.SparkContext;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SQLExecution;
 import org.apache.spark.sql.execution.command.ExplainCommand;
 import org.apache.spark.sql.internal.SQLConf;
+import org.mmapqueue.spark.common.RunningSession;
 
 /** The command that Spark runs in this thread. It has properties that Spark does not pass to a data source. */
 final class RunningCommand {
@@ -37,7 +37,7 @@ final class RunningCommand {
     }
 
     private static Optional<LogicalPlan> plan() {
-        String id = SparkContext.getOrCreate().getLocalProperty(SQLExecution.EXECUTION_ID_KEY());
+        String id = RunningSession.context().getLocalProperty(SQLExecution.EXECUTION_ID_KEY());
         QueryExecution running = id == null ? null : SQLExecution.getQueryExecution(Long.parseLong(id));
         return running == null ? Optional.empty() : Optional.of(running.analyzed());
     }

@@ -3,7 +3,6 @@ package org.mmapqueue.spark.read;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.stream.Stream;
-import org.apache.spark.SparkContext;
 import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.SortDirection;
@@ -21,6 +20,7 @@ import org.apache.spark.sql.connector.read.partitioning.UnknownPartitioning;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.types.StructType;
 import org.mmapqueue.spark.common.RecordSchema;
+import org.mmapqueue.spark.common.RunningSession;
 import org.mmapqueue.spark.read.plan.InputPlanner;
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
 import org.mmapqueue.spark.read.plan.ReadRange;
@@ -156,7 +156,7 @@ final class QueueScan implements SupportsReportStatistics, SupportsReportPartiti
             try (OpenPartitions partitions = request.location().open()) {
                 List<ReadRange> ranges = request.ranges(partitions);
                 InputPlanner planner = new InputPlanner(
-                        request.options(), SparkContext.getOrCreate().defaultParallelism());
+                        request.options(), RunningSession.context().defaultParallelism());
                 plan = plan(partitions, ranges, planner);
             }
         }

@@ -6,7 +6,6 @@ import java.net.URI;
 import java.nio.file.Path;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.spark.SparkContext;
 import org.apache.spark.sql.internal.SQLConf;
 import org.mmapqueue.archive.Archive;
 import org.mmapqueue.archive.files.ArchiveFiles;
@@ -14,6 +13,7 @@ import org.mmapqueue.archive.files.Archives;
 import org.mmapqueue.archive.hadoop.HadoopFiles;
 import org.mmapqueue.errors.ArchiveException;
 import org.mmapqueue.spark.common.Options;
+import org.mmapqueue.spark.common.RunningSession;
 
 /**
  * The location of an archive, which shippers of other hosts write.
@@ -39,7 +39,7 @@ public record ArchiveLocation(URI uri, String path) implements Location {
 
     /** Hadoop's configuration of the session, as Spark's file sources have it. */
     static Configuration configuration() {
-        Configuration all = new Configuration(SparkContext.getOrCreate().hadoopConfiguration());
+        Configuration all = new Configuration(RunningSession.context().hadoopConfiguration());
         SQLConf.get().settings().forEach(all::set);
         return all;
     }

@@ -2,13 +2,13 @@ package org.mmapqueue.spark.source;
 
 import java.io.Serializable;
 import java.net.URI;
-import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.util.SerializableConfiguration;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.files.Archives;
 import org.mmapqueue.archive.hadoop.HadoopFiles;
+import org.mmapqueue.spark.common.RunningSession;
 
 /**
  * The files of an archive for tasks. Spark sends Hadoop's configuration once to each executor. Immutable; equal if the
@@ -31,7 +31,7 @@ final class TaskFiles implements Serializable {
         if (Archives.isLocal(uri)) {
             return new TaskFiles(uri, null);
         }
-        JavaSparkContext context = JavaSparkContext.fromSparkContext(SparkContext.getOrCreate());
+        JavaSparkContext context = JavaSparkContext.fromSparkContext(RunningSession.context());
         return new TaskFiles(uri, context.broadcast(new SerializableConfiguration(ArchiveLocation.configuration())));
     }
 

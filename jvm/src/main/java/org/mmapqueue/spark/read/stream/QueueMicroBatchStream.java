@@ -26,6 +26,7 @@ import org.mmapqueue.spark.common.KnownOptions;
 import org.mmapqueue.spark.common.OptionUse;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionOffsets;
+import org.mmapqueue.spark.common.RunningSession;
 import org.mmapqueue.spark.read.plan.DataLoss;
 import org.mmapqueue.spark.read.plan.InputPlanner;
 import org.mmapqueue.spark.read.plan.OffsetSpec;
@@ -57,14 +58,16 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
     private final Location location;
     private final ReadOptions options;
     private final StructType columns;
+    private final SparkContext context;
     private final CheckpointFile checkpoint;
     private final StreamLimits limits;
     /**
      * Null until the first call that needs the queue: Spark does not stop a source if the query fails before its start.
+     * Null after the stop.
      */
     private StreamQueue queue;
-
-    private boolean stopped;
+    /** Whether the query has ended; final. */
+    private boolean isStopped;
     /** The end of a run with trigger availableNow; null for other triggers. */
     private PartitionOffsets lastEnds;
     /** Whether this run has planned a batch or asked for the latest offset. */
@@ -85,8 +88,8 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         this.location = location;
         this.options = options;
         this.columns = columns;
-        this.checkpoint = new CheckpointFile(
-                checkpointLocation, SparkContext.getOrCreate().hadoopConfiguration());
+        this.context = RunningSession.context();
+        this.checkpoint = new CheckpointFile(checkpointLocation, context.hadoopConfiguration());
         this.limits = new StreamLimits(
                 options.minOffsetsPerTrigger(),
                 options.maxTriggerDelayMs(),
@@ -130,7 +133,12 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         return options.consumerOr(checkpoint.consumerName());
     }
 
+    /** The only place that opens the queue. */
     private StreamQueue queue() {
+        if (isStopped) {
+            throw new IllegalStateException(this + " has been stopped");
+        }
+        RunningSession.check(context);
         if (queue == null) {
             warnOfCheckpoint();
             queue = new StreamQueue(location, checkpoint, source(), options.failOnDataLoss());
@@ -298,9 +306,10 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         }
     }
 
+    /** Null, which means unknown, after the stop. */
     @Override
     public final synchronized Offset reportLatestOffset() {
-        return new StreamOffset(queue().ends());
+        return isStopped ? null : new StreamOffset(queue().ends());
     }
 
     // ---- batches
@@ -319,7 +328,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         if (ranges.isEmpty()) {
             return new InputPartition[0];
         }
-        return new InputPlanner(options, SparkContext.getOrCreate().defaultParallelism())
+        return new InputPlanner(options, context.defaultParallelism())
                 .plan(queue().records(), ranges, options.skipsDamage() || BatchRows.needRecords(columns))
                 .toArray(new InputPartition[0]);
     }
@@ -352,9 +361,16 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         return new QueueReaderFactory(columns, options.failOnDataLoss());
     }
 
+    /**
+     * Acks the records of a batch. Does nothing after the stop, as another query may use the consumer: with asynchronous
+     * progress tracking, Spark commits a batch after that. The next start acks the records, as the checkpoint has the
+     * batch.
+     */
     @Override
     public final synchronized void commit(Offset end) {
-        queue().release(StreamOffset.offsets(end));
+        if (!isStopped) {
+            queue().release(StreamOffset.offsets(end));
+        }
     }
 
     // ---- metrics
@@ -363,7 +379,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
     // queue.
     @Override
     public final synchronized Map<String, String> metrics(Optional<Offset> latestConsumedOffset) {
-        if (stopped || latestConsumedOffset.isEmpty()) {
+        if (isStopped || latestConsumedOffset.isEmpty()) {
             return Collections.emptyMap();
         }
         return new StreamLag(queue(), StreamOffset.offsets(latestConsumedOffset.get())).figures();
@@ -378,7 +394,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
 
     @Override
     public final synchronized void stop() {
-        stopped = true;
+        isStopped = true;
         if (queue == null) {
             return;
         }

@@ -1,0 +1,70 @@
+"""The source of a stream as Spark calls it, call by call."""
+
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mmapqueue
+
+pytest.importorskip("pyspark")
+
+from pyspark.sql import SparkSession
+
+from .conftest import Fill, QueryFailed
+
+
+def source(spark: SparkSession, queue_dir: Path, checkpoint: Path) -> Any:
+    """The source of a query, as Spark makes it; its methods are Spark's to call."""
+    jvm = spark._jvm
+    options = jvm.java.util.HashMap()
+    options.put("path", str(queue_dir))
+    provider = jvm.org.mmapqueue.spark.MmapQueueProvider()
+    insensitive = jvm.org.apache.spark.sql.util.CaseInsensitiveStringMap(options)
+    schema = provider.inferSchema(insensitive)
+    none = spark.sparkContext._gateway.new_array(jvm.org.apache.spark.sql.connector.expressions.Transform, 0)
+    table = provider.getTable(schema, none, options)
+    return table.newScanBuilder(insensitive).build().toMicroBatchStream(checkpoint.as_uri())
+
+
+def has_real_time(spark: SparkSession) -> bool:
+    return tuple(map(int, spark.version.split(".")[:2])) >= (4, 1)
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "kept"), [("sources/0", 1), (f"temporary-{uuid.uuid4()}/sources/0", 0)], ids=["lasting", "temporary"]
+)
+def test_a_stopped_source_opens_nothing(
+    spark: SparkSession, fill: Fill, queue_dir: Path, tmp_path: Path, checkpoint: str, kept: int
+) -> None:
+    """Spark commits after the stop where progress is tracked asynchronously."""
+    fill(10)
+    stopped = source(spark, queue_dir, tmp_path / checkpoint)
+    begin = stopped.initialOffset()
+    limit = stopped.getDefaultReadLimit()
+    end = stopped.latestOffset(begin, limit)
+    stopped.stop()
+    stopped.commit(end)
+    assert stopped.reportLatestOffset() is None
+    assert not stopped.metrics(spark._jvm.java.util.Optional.of(end))
+    for call in [
+        lambda: stopped.initialOffset(),
+        lambda: stopped.latestOffset(begin, limit),
+        lambda: stopped.planInputPartitions(begin, end),
+        lambda: stopped.prepareForTriggerAvailableNow(),
+        *([lambda: stopped.planInputPartitions(begin)] if has_real_time(spark) else []),
+    ]:
+        with pytest.raises(QueryFailed, match="has been stopped"):
+            call()
+    stopped.stop()
+    with mmapqueue.Queue(queue_dir, spark=spark) as queue:
+        assert len([name for name in queue.consumers() if name.startswith("spark-")]) == kept
+    # The consumer is free for the next start, which acks what the checkpoint has completed.
+    restarted = source(spark, queue_dir, tmp_path / checkpoint)
+    restarted.latestOffset(end, limit)
+    with mmapqueue.Queue(queue_dir, spark=spark) as queue:
+        assert [one.committed_offset for name, one in queue.consumer_stats().items() if name.startswith("spark-")] == [
+            10
+        ]
+    restarted.stop()
