@@ -70,6 +70,11 @@ public final class ConfigValues {
         return isSet(key) ? this : with(key, value);
     }
 
+    /** Returns a copy with another path of the queue's directory. */
+    public ConfigValues at(Path directory) {
+        return new ConfigValues(directory, values);
+    }
+
     public Path queueDir() {
         return queueDir;
     }

@@ -97,7 +97,7 @@ public final class QueueCore {
                         directory, settings, meta, ring, swapper, registry, producers, log, tail, notEmpty, notFull);
         this.meter = new QueueMeter(registry, consumers, writer, recovered);
         this.shutdown = new Shutdown(
-                directory, writer, consumers, deadLetters, log, lock, this::signalAll, producers, swapper, meta);
+                ring.directory(), writer, consumers, deadLetters, log, lock, this::signalAll, producers, swapper, meta);
         this.shipping = new Shipping(this, registry);
     }
 

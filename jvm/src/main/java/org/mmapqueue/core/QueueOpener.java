@@ -13,6 +13,7 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.FileMode;
 import org.mmapqueue.io.ProcessLock;
+import org.mmapqueue.io.RealPath;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaPage;
@@ -34,10 +35,13 @@ import org.slf4j.LoggerFactory;
 final class QueueOpener {
     private static final Logger LOG = LoggerFactory.getLogger(QueueOpener.class);
 
-    private final ConfigValues config;
+    private final ConfigValues given;
     private final Storage storage;
     private final int leastMapped;
-    private final Path path;
+    /** The configuration with the real path of the directory: no file is looked for through a link that may change. */
+    private ConfigValues config;
+
+    private Path path;
     private ProcessLock lock;
     private MetaPage meta;
     private Swapper swapper;
@@ -46,10 +50,11 @@ final class QueueOpener {
 
     /** @param leastMapped lower bound of the limit of mapped segments, if the configuration does not set the limit */
     QueueOpener(ConfigValues config, Storage storage, int leastMapped) {
-        this.config = config;
+        this.given = config;
         this.storage = storage;
         this.leastMapped = leastMapped;
         this.path = config.queueDir();
+        this.config = config;
     }
 
     QueueCore open() {
@@ -71,6 +76,8 @@ final class QueueOpener {
 
     private QueueCore assemble() throws IOException {
         TestedJava.check();
+        path = RealPath.of(path);
+        config = given.at(path);
         QueueDirectory directory = new QueueDirectory(storage, config);
         completeResize();
         MetaFields found = directory.find();
@@ -122,7 +129,8 @@ final class QueueOpener {
         }
         LogStartup startup = new LogStartup(storage, config, settings, ring, swapper, meta, registry, producers);
         Recovered recovered = settings.readOnly() ? null : startup.run();
-        return new QueueCore(path, settings, lock, meta, ring, swapper, registry, consumers, producers, recovered);
+        return new QueueCore(
+                given.queueDir(), settings, lock, meta, ring, swapper, registry, consumers, producers, recovered);
     }
 
     // Only the writer completes or undoes an interrupted resize; the queue of the directory is known only after that.

@@ -24,6 +24,8 @@ public abstract class LogReader {
     long timestamp;
     boolean lost;
     boolean batchContinues;
+    /** The least epoch of the segment that the reader moves into next; 0 for any, and in version 1. */
+    long lowestEpoch;
 
     /** The segment in which the record that was read last ends. */
     private Segment endSegment;
@@ -43,6 +45,7 @@ public abstract class LogReader {
     public final void moveTo(long position) {
         leave();
         batchContinues = false;
+        lowestEpoch = 0;
         segmentId = geometry.segmentOfEnd(position);
         offset = geometry.offsetOfEnd(position);
     }
@@ -171,13 +174,20 @@ public abstract class LogReader {
         }
     }
 
-    /** Moves into the next segment, which must exist. */
+    /**
+     * Moves into the next segment, which must exist. The reader moves once the segment is pinned and checked: if that
+     * fails, the position is still the end of a record.
+     */
     final void nextSegment(int start) throws IOException {
         StackRoom.ensure();
         leave();
+        segment = pinned(segmentId + 1);
         segmentId++;
         offset = start;
     }
+
+    /** Pins a segment, after a check of its header, where the format has one. */
+    abstract Segment pinned(long id) throws IOException;
 
     /** Notes that the record ends in the segment in which it starts. */
     final void endsHere(int end) {

@@ -41,7 +41,7 @@ public final class LogReaderV1 extends LogReader {
         }
         if (segment == null) {
             StackRoom.ensure();
-            segment = swapper.pin(segmentId);
+            segment = pinned(segmentId);
         }
         long found = segment.getLong(offset);
         if (found < 0 || found > maxLength) {
@@ -56,6 +56,11 @@ public final class LogReaderV1 extends LogReader {
             throw corrupt(offset, "the record's length is " + length + ", which runs past the writing position");
         }
         return true;
+    }
+
+    @Override
+    Segment pinned(long id) throws IOException {
+        return swapper.pin(id);
     }
 
     /** Returns false: bytes of version 1 do not show whether a record is published. */

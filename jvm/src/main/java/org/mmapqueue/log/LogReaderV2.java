@@ -23,7 +23,6 @@ public final class LogReaderV2 extends LogReader {
     private final MetaFields fields;
     private final int maxLength;
     private long epoch;
-    private long lowestEpoch;
     private int header;
     private int expected;
     private final DamageProbe probe;
@@ -57,17 +56,15 @@ public final class LogReaderV2 extends LogReader {
                 if (!batchContinues && published.getAsLong() <= geometry.position(segmentId, segmentSize)) {
                     return false;
                 }
-                // An unpinned slot may hold a later generation; its epoch is unrelated.
-                long before = segment == null ? lowestEpoch : epoch;
-                nextSegment(geometry.dataStart());
-                if (epochOf() < before) {
-                    throw corrupt(0, "segment epoch is " + epoch + ", but the segment before has " + before);
+                if (segment != null) { // an unpinned slot may hold a later generation; its epoch is unrelated
+                    lowestEpoch = epoch;
                 }
+                nextSegment(geometry.dataStart());
                 continue;
             }
             if (segment == null) {
                 StackRoom.ensure();
-                epochOf();
+                checkedSegment();
             }
             long word = segment.headerAcquire(offset);
             if (word == 0) {
@@ -321,19 +318,24 @@ public final class LogReaderV2 extends LogReader {
         endsIn(null, geometry.segmentOfEnd(end), geometry.offsetOfEnd(end));
     }
 
-    // Returns the epoch of the segment of the position. Pins the segment if necessary, and checks its header once.
-    private long epochOf() throws IOException {
-        if (segment == null) {
-            Segment pinned = swapper.pin(segmentId);
-            String fault = pinned.headerFault(fields.uuidLow());
-            if (fault != null) {
-                swapper.unpinAndForget(pinned);
-                throw new CorruptException(pinned.path().toString(), 0, fault);
-            }
-            segment = pinned;
-            epoch = pinned.epoch();
+    @Override
+    Segment pinned(long id) throws IOException {
+        Segment next = swapper.pin(id);
+        String fault = next.headerFault(fields.uuidLow());
+        if (fault != null) {
+            swapper.unpinAndForget(next);
+            throw new CorruptException(next.path().toString(), 0, fault);
         }
-        return epoch;
+        if (id != segmentId && next.epoch() < lowestEpoch) {
+            swapper.unpin(next);
+            throw new CorruptException(
+                    next.path().toString(),
+                    0,
+                    "segment epoch is " + next.epoch() + ", but the segment before has " + lowestEpoch + " (segment "
+                            + id + ")");
+        }
+        epoch = next.epoch();
+        return next;
     }
 
     /** The lower half of the queue's UUID. */
@@ -343,7 +345,9 @@ public final class LogReaderV2 extends LogReader {
 
     /** The segment of the position, pinned, after a check of its header. */
     public Segment checkedSegment() throws IOException {
-        epochOf();
+        if (segment == null) {
+            segment = pinned(segmentId);
+        }
         return segment;
     }
 }

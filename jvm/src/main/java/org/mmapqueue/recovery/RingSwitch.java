@@ -91,7 +91,7 @@ public final class RingSwitch {
             storage.delete(queue.resolve(MetaPage.FILE_NAME));
             storage.syncDirectory(queue);
             Set<String> ring = ring(MetaImage.read(storage, ready));
-            for (Path each : files(queue, Geometry.FILE_SUFFIX)) {
+            for (Path each : Listing.of(queue, Geometry.FILE_SUFFIX).values()) {
                 if (!ring.contains(each.getFileName().toString())) {
                     storage.delete(each);
                 }
@@ -138,6 +138,7 @@ public final class RingSwitch {
         storage.delete(directory);
     }
 
+    // The files of a directory of the queue's. The path of the queue itself may be a link, a path inside of it not.
     private static Collection<Path> files(Path directory, String suffix) throws IOException {
         return Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)
                 ? Listing.of(directory, suffix).values()

@@ -43,15 +43,17 @@ public final class Copier {
      *     not empty
      */
     public static CopyReport copy(Path source, Path target, RingSize size, Progress progress) {
-        Verifier.check(source);
+        Path queue = Verifier.real(source);
+        Path copy = Verifier.real(target);
+        Verifier.check(queue);
         try {
-            if (isInside(target, source)) {
+            if (copy.startsWith(queue)) {
                 throw new MmapQueueException("the target " + target + " must not be inside of the queue in " + source);
             }
-            Closeable locks = QueueLocks.all(source);
+            Closeable locks = QueueLocks.all(queue);
             try (locks) {
-                Verifier.checkTarget(target);
-                return write(storageLike(source), source, target, size, true, progress);
+                Verifier.checkTarget(copy);
+                return write(storageLike(queue), queue, copy, size, true, progress);
             }
         } catch (IOException e) {
             throw new MmapQueueException("the queue in " + source + " could not be copied to " + target + ": " + e, e);
@@ -70,15 +72,16 @@ public final class Copier {
      * @throws MmapQueueException if the directory has no queue, or the queue is damaged or of version 1
      */
     public static CopyReport resize(Path directory, RingSize size, Progress progress) {
-        if (!RingSwitch.isCommitted(directory)) {
-            Verifier.check(directory);
+        Path queue = Verifier.real(directory);
+        if (!RingSwitch.isCommitted(queue)) {
+            Verifier.check(queue);
         }
         try {
-            Closeable locks = QueueLocks.all(directory);
+            Closeable locks = QueueLocks.all(queue);
             try (locks) {
-                RingSwitch.recover(DiskStorage.INSTANCE, directory);
-                Verifier.check(directory);
-                return resize(storageLike(directory), directory, size, progress);
+                RingSwitch.recover(DiskStorage.INSTANCE, queue);
+                Verifier.check(queue);
+                return resize(storageLike(queue), queue, size, progress);
             }
         } catch (IOException e) {
             throw new MmapQueueException("the queue in " + directory + " could not be resized: " + e, e);
@@ -153,11 +156,5 @@ public final class Copier {
     private static Storage storageLike(Path queue) throws IOException {
         Path meta = queue.resolve(MetaPage.FILE_NAME);
         return Files.exists(meta) ? new DiskStorage(FileMode.like(meta)) : DiskStorage.INSTANCE;
-    }
-
-    private static boolean isInside(Path target, Path source) {
-        return target.toAbsolutePath()
-                .normalize()
-                .startsWith(source.toAbsolutePath().normalize());
     }
 }

@@ -42,12 +42,14 @@ public final class Repairer {
      *     target is not empty; the target does not become a queue then
      */
     public static RepairReport repair(Path directory, Path target, boolean resetClock, Progress progress) {
-        Verifier.check(directory);
+        Path queue = Verifier.real(directory);
+        Path copy = Verifier.real(target);
+        Verifier.check(queue);
         try {
-            Verifier.checkTarget(target);
-            Closeable lock = QueueLocks.writer(directory);
+            Verifier.checkTarget(copy);
+            Closeable lock = QueueLocks.writer(queue);
             try (lock) {
-                return run(directory, target, resetClock, progress);
+                return run(queue, copy, resetClock, progress);
             }
         } catch (IOException e) {
             throw failed(directory, e);
@@ -64,11 +66,12 @@ public final class Repairer {
      * @throws MmapQueueException when the directory has no queue, or the queue is of version 1 or cannot be repaired
      */
     public static RepairReport repairInPlace(Path directory, boolean resetClock, Progress progress) {
-        Verifier.check(directory);
+        Path queue = Verifier.real(directory);
+        Verifier.check(queue);
         try {
-            Closeable lock = QueueLocks.all(directory);
+            Closeable lock = QueueLocks.all(queue);
             try (lock) {
-                return run(directory, directory, resetClock, progress);
+                return run(queue, queue, resetClock, progress);
             }
         } catch (IOException e) {
             throw failed(directory, e);

@@ -10,6 +10,7 @@ import java.util.stream.Stream;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.io.RealPath;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.meta.MetaPage;
@@ -36,11 +37,12 @@ public final class Verifier {
      * @throws MmapQueueException when the directory has no queue, or it cannot be read
      */
     public static VerifyReport verify(Path directory, Progress progress) {
-        check(directory);
+        Path queue = real(directory);
+        check(queue);
         try {
-            Closeable lock = QueueLocks.writer(directory); // creates no lock file if none exists
+            Closeable lock = QueueLocks.writer(queue); // creates no lock file if none exists
             try (lock) {
-                return look(directory, progress);
+                return look(queue, progress);
             }
         } catch (IOException e) {
             throw new MmapQueueException("the queue in " + directory + " could not be read: " + e, e);
@@ -74,6 +76,18 @@ public final class Verifier {
     /** Whether a page is of version 1, by its version and its length. */
     public static boolean isVersion1(MetaImage meta) {
         return meta != null && meta.version() == 1 && meta.fileLength() <= MetaImage.TABLE_LENGTH;
+    }
+
+    /**
+     * The directory itself, for a path that may contain symbolic links: a tool resolves it once, at its beginning, and
+     * a link that changes while the tool runs leads it nowhere else.
+     */
+    public static Path real(Path directory) {
+        try {
+            return RealPath.of(directory);
+        } catch (IOException e) {
+            throw new MmapQueueException("the directory " + directory + " could not be read: " + e, e);
+        }
     }
 
     /** Throws if the directory has no queue, or an incomplete copy of one. */
