@@ -1,6 +1,7 @@
 """`mmapqueue top`: beside a writer, in a terminal and in pipes."""
 
 import fcntl
+import io
 import json
 import os
 import pty
@@ -16,11 +17,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import mmapqueue
 from command_line import HEED_CTRL_C, CommandLine, masked
 from conftest import Open, eventually
-from mmapqueue._cli.screen import sparkline
+from mmapqueue._cli.screen import screen, sparkline
 from mmapqueue._cli.watching import Watched
 
 
@@ -169,7 +171,14 @@ def test_json(command_line: CommandLine, queue: mmapqueue.Queue) -> None:
     while (found := json.loads(process.stdout.readline()))["records"] != 150:
         assert found["records"] == 200
     (consumer,) = found["consumers"]
-    assert consumer.keys() == {"name", "lag_records", "lag_bytes", "lag_seconds", "acked_per_second"}
+    assert consumer.keys() == {
+        "name",
+        "lag_records",
+        "lag_bytes",
+        "lag_seconds",
+        "acked_per_second",
+        "acked_bytes_per_second",
+    }
     assert (consumer["name"], consumer["lag_records"]) == ("billing", 150)
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 0
@@ -203,6 +212,34 @@ def test_rates_of_consumers(open_queue: Open) -> None:
     queue.close()
     watched.sample()
     assert watched.as_object()["error"] == f"the queue in {queue.path} is closed"
+
+
+def test_popped_records_are_not_acked_ones(open_queue: Open) -> None:
+    queue = open_queue()
+    size = 1000
+    queue.push_many([b"x" * size] * 40)
+    billing, audit = queue.consumer("billing"), queue.consumer("audit")
+    watched = Watched(queue)
+    watched.sample()
+    messages = billing.pop_many(30)
+    watched.sample()
+    assert queue.consumer_stats()["billing"].unacked == 30
+    found = watched.as_object()
+    assert (found["acked_per_second"], found["acked_bytes_per_second"], list(watched.acked)) == (0, 0, [0, 0])
+    drawn = io.StringIO()
+    Console(file=drawn, width=100).print(screen([watched], 100, 1.0))
+    assert re.search(r"acked +0/s +0B/s", drawn.getvalue()), drawn.getvalue()
+    # The sum of all consumers.
+    billing.ack(messages[19])
+    audit.ack(audit.pop_many(10)[-1])
+    watched.sample()
+    assert watched.last is not None
+    rows = {row.name: row for row in watched.last.consumers}
+    found = watched.as_object()
+    assert rows["billing"].acked_per_second == pytest.approx(2 * rows["audit"].acked_per_second)
+    assert found["acked_per_second"] == pytest.approx(3 * rows["audit"].acked_per_second)
+    assert found["acked_bytes_per_second"] == pytest.approx(found["acked_per_second"] * (size + 20), rel=0.03)
+    assert watched.acked[-1] == found["acked_per_second"]
 
 
 def test_sparklines() -> None:

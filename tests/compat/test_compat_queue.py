@@ -68,6 +68,22 @@ def test_arguments(make: Make, tmp_path: Path) -> None:
     assert jobs.path == str(tmp_path / "jobs")
 
 
+def test_a_flag_is_a_bool_or_0_or_1_as_in_the_standard_library(make: Make) -> None:
+    jobs = make()
+    for value in (5, -1, 0.5, "1s", None):
+        for call in (jobs.get, lambda block: jobs.put("x", block)):
+            with pytest.raises(TypeError, match=rf"block = {value!r} is invalid; allowed: True or False; a time is"):
+                call(value)
+    assert jobs.qsize() == 0
+    jobs.put("a", 0)  # type: ignore[arg-type]
+    jobs.put("b", 1)  # type: ignore[arg-type]
+    assert (jobs.get(1), jobs.get(0)) == ("a", "b")  # type: ignore[arg-type]
+    with pytest.raises(compat.Empty):
+        jobs.get(0)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        _ = "a" in jobs  # type: ignore[operator]
+
+
 def test_maxsize_counts_items_that_wait(make: Make) -> None:
     jobs = make(2)
     jobs.put(1)

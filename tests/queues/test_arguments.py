@@ -1,5 +1,6 @@
 """Invalid arguments, and the texts of their errors."""
 
+import asyncio
 import inspect
 import os
 import pickle
@@ -46,6 +47,52 @@ def test_a_bool_is_no_number(open_queue: Open, value: bool) -> None:
         with pytest.raises(TypeError, match="not bool"):
             pytest.fail(f"{name}: {call()!r}")
     assert (queue.lag(), queue.unacked(), queue.end_offset(), queue.consumers()) == (3, 2, 3, ["default"])
+
+
+@pytest.mark.parametrize("value", [0, 1, 5, 0.5, "1s", None])
+def test_what_is_no_bool_is_no_flag(open_queue: Open, value: Any) -> None:
+    queue = open_queue()
+    queue.push_many([b"a", b"b", b"c"])
+    producer = queue.producer()
+    calls: dict[str, Callable[[], Any]] = {
+        "pop": lambda: queue.pop(value),
+        "pop, timeout": lambda: queue.pop(value, 0),
+        "pop of a consumer": lambda: queue.consumer("other").pop(value),
+        "push": lambda: queue.push(b"x", value),
+        "push, sync": lambda: queue.push(b"x", sync=value),
+        "push, shipped": lambda: queue.push(b"x", shipped=value),
+        "push_many": lambda: queue.push_many([b"x"], value),
+        "push_many, atomic": lambda: queue.push_many([b"x"], True, None, value),
+        "push_many, sync": lambda: queue.push_many([b"x"], sync=value),
+        "push_many, shipped": lambda: queue.push_many([b"x"], shipped=value),
+        "push_once, sync": lambda: queue.push_once("p", 1, [b"x"], sync=value),
+        "apush, sync": lambda: asyncio.run(queue.apush(b"x", sync=value)),
+        "apush, shipped": lambda: asyncio.run(queue.apush(b"x", shipped=value)),
+        "apush_many, atomic": lambda: asyncio.run(queue.apush_many([b"x"], None, value)),
+        "apush_many, sync": lambda: asyncio.run(queue.apush_many([b"x"], sync=value)),
+        "apush_many, shipped": lambda: asyncio.run(queue.apush_many([b"x"], shipped=value)),
+        "push of a producer": lambda: producer.push(b"x", value),
+        "producer, sync": lambda: queue.producer(sync=value),
+        "ack, single": lambda: queue.ack(0, single=value),
+    }
+    for name, call in calls.items():
+        with pytest.raises(TypeError, match=rf"\w+ = {value!r} is invalid; allowed: True or False"):
+            pytest.fail(f"{name}: {call()!r}")
+    producer.close()
+    assert (queue.qsize(), queue.unacked(), queue.end_offset()) == (3, 0, 3)
+
+
+def test_a_time_in_the_place_of_block_is_told_where_it_belongs(open_queue: Open) -> None:
+    queue = open_queue()
+    queue.push(b"a")
+    for call in (lambda: queue.pop(5), lambda: queue.push(b"x", "1s")):  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="a time is timeout="):
+            call()
+    # Also where a prefetched record is ready.
+    queue.push_many([b"x"] * 100)
+    assert len([queue.pop() for _ in range(10)]) == 10
+    with pytest.raises(TypeError, match="block = 5 is invalid"):
+        queue.pop(5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("value", [None, "0", 0.0, b"0"])

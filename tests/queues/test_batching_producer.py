@@ -178,6 +178,18 @@ def test_callbacks_run_in_the_producers_thread_or_at_once(open_queue: Open, capl
     assert "cannot wait for its own producer" in caplog.text
 
 
+def test_a_callback_that_runs_nothing_when_called_is_refused(open_queue: Open) -> None:
+    async def call(_handle: mmapqueue.PushHandle) -> None:
+        pytest.fail("nothing awaits it")
+
+    with open_queue().producer(linger=NEVER) as producer:
+        handle = producer.push(b"x")
+        with pytest.raises(TypeError, match=r"call = .* only makes a coroutine.*await"):
+            handle.add_done_callback(call)
+        with pytest.raises(TypeError, match="call = None is invalid"):
+            handle.add_done_callback(None)  # type: ignore[arg-type]
+
+
 def test_the_exception_of_a_callback_is_logged_when_it_runs_at_once(
     open_queue: Open, caplog: pytest.LogCaptureFixture
 ) -> None:

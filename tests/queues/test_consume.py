@@ -170,3 +170,27 @@ def test_a_bad_name_of_a_consumer_is_refused(small_queue: mmapqueue.Queue, name:
 def test_a_bad_start_of_a_consumer_is_refused(small_queue: mmapqueue.Queue) -> None:
     with pytest.raises(mmapqueue.ConfigError, match="earliest or latest"):
         small_queue.consumer("name", start="middle")
+
+
+def test_membership_is_refused_and_pops_nothing(open_queue: Open) -> None:
+    queue = open_queue()
+    queue.push_many([b"a", b"b", b"c"])
+    for each in (queue, queue.consumer("other")):
+        with pytest.raises(TypeError, match="a search would pop records"):
+            _ = b"b" in each
+        with pytest.raises(TypeError, match="a search would pop records"):
+            _ = b"b" not in each
+        assert (each.qsize(), each.unacked()) == (3, 0)
+
+
+def test_a_loop_over_a_queue_pops_and_releases_what_it_does_not_take(open_queue: Open) -> None:
+    queue = open_queue()
+    queue.push_many([b"a", b"b", b"c"])
+    assert any(message.data == b"a" for message in queue)
+    assert (queue.qsize(), queue.unacked()) == (2, 1)
+    with pytest.raises(TypeError):
+        reversed(queue)  # type: ignore[call-overload]
+    with pytest.raises(TypeError):
+        queue[0]  # type: ignore[index]
+    assert (queue.qsize(), queue.unacked()) == (2, 1)
+    assert data(list(queue)) == [b"b", b"c"]

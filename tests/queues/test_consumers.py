@@ -83,11 +83,12 @@ def test_names_and_figures(open_queue: Open) -> None:
     alpha.ack(4, single=True)
     beta.ack(beta.pop_many()[-1])
     default, first, second, other = queue.consumer_stats().values()
-    at = first.read_position
-    assert first == mmapqueue.ConsumerStats("alpha", 2, 8, first.lag_bytes, first.lag_seconds, 6, at, 3, 0, 0)
-    assert second == mmapqueue.ConsumerStats("beta", 10, 0, 0, 0.0, 10, second.read_position, 0, 0, 0)
-    assert other == mmapqueue.ConsumerStats("elsewhere", 10, 0, 0, 0.0, 10, second.read_position, 0, 0, 0)
+    at, acked, end = first.read_position, first.committed_position, second.read_position
+    assert first == mmapqueue.ConsumerStats("alpha", 2, acked, 8, first.lag_bytes, first.lag_seconds, 6, at, 3, 0, 0)
+    assert second == mmapqueue.ConsumerStats("beta", 10, end, 0, 0, 0.0, 10, end, 0, 0, 0)
+    assert other == mmapqueue.ConsumerStats("elsewhere", 10, end, 0, 0, 0.0, 10, end, 0, 0, 0)
     assert (default.name, default.lag_records, default.unacked) == ("default", 10, 0)
+    assert 0 == default.committed_position < acked < at
     assert 0 < first.read_position < second.read_position
     assert 8 * 100 < first.lag_bytes < default.lag_bytes < 10 * 150
     assert isinstance(first.lag_seconds, float)

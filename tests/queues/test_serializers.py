@@ -101,3 +101,16 @@ def test_what_is_no_serializer() -> None:
             serializer_of(wrong)
     with pytest.raises(TypeError, match="dumps returned NoneType"):
         serializer_of(Nothing()).dumps(1)
+
+
+class AsyncSerializer:
+    async def dumps(self, item: object) -> bytes:
+        raise NotImplementedError
+
+    async def loads(self, data: bytes) -> object:
+        raise NotImplementedError
+
+
+def test_an_async_serializer_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"serializer\.dumps = .* only makes a coroutine"):
+        serializer_of(AsyncSerializer())

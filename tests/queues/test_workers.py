@@ -1,9 +1,13 @@
 """A handler in threads."""
 
+import asyncio
+import functools
 import itertools
 import logging
 import threading
 import time
+import types
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -300,3 +304,69 @@ def test_bad_arguments(small_queue: mmapqueue.Queue) -> None:
     for options in ({"workers": 0}, {"workers": -1}, {"retry_delay": -1}, {"timeout": -1}, {"max_records": 0}):
         with pytest.raises(ValueError, match=r"workers|retry_delay|timeout|max_records"):
             small_queue.process(print, **options)
+
+
+async def handle_async(_message: mmapqueue.Message) -> None:
+    pytest.fail("nothing awaits it")
+
+
+def handle_lazily(_message: mmapqueue.Message) -> Iterator[None]:
+    pytest.fail("nothing iterates over it")
+    yield
+
+
+async def handle_lazily_async(_message: mmapqueue.Message) -> AsyncIterator[None]:
+    pytest.fail("nothing iterates over it")
+    yield
+
+
+class AsyncHandler:
+    async def __call__(self, message: mmapqueue.Message) -> None:
+        await handle_async(message)
+
+    async def handle(self, message: mmapqueue.Message) -> None:
+        await handle_async(message)
+
+
+#: Handlers that run nothing when they are called, known before a call.
+LAZY: dict[str, Callable[..., Any]] = {
+    "async function": handle_async,
+    "async method": AsyncHandler().handle,
+    "async __call__": AsyncHandler(),
+    "partial": functools.partial(functools.partial(handle_async), timeout=1),
+    "partial of an async __call__": functools.partial(AsyncHandler()),
+    "generator function": handle_lazily,
+    "async generator function": handle_lazily_async,
+}
+
+
+@pytest.mark.parametrize("handler", LAZY.values(), ids=LAZY.keys())
+def test_a_handler_that_runs_nothing_when_called_is_refused(open_queue: Open, handler: Callable[..., Any]) -> None:
+    queue = pushed(open_queue(), 3)
+    with pytest.raises(TypeError, match=r"handler = .* only makes a (coroutine|generator).*aconsume"):
+        queue.process(handler, timeout=0)
+    assert (queue.qsize(), queue.lag(), queue.unacked()) == (3, 3, 0)
+
+
+def in_loop(loop: asyncio.AbstractEventLoop) -> "asyncio.Future[None]":
+    return loop.create_future()
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        lambda message: handle_async(message),
+        lambda message: handle_lazily(message),
+        lambda message: handle_lazily_async(message),
+        lambda _message: in_loop(asyncio.new_event_loop()),
+        lambda message: types.coroutine(handle_lazily)(message),
+    ],
+    ids=["coroutine", "generator", "async generator", "future", "awaitable generator"],
+)
+def test_a_handler_that_returns_what_it_has_not_run_ends_it(open_queue: Open, handler: Callable[..., Any]) -> None:
+    queue = pushed(open_queue(), 3)
+    with pytest.raises(TypeError, match=r"handler .* returned a \w+, and nothing .*aconsume"):
+        queue.process(handler, timeout=0)
+    assert (queue.lag(), queue.unacked()) == (3, 0)
+    assert sorted(data(queue.pop_many(timeout=60))) == [b"0", b"1", b"2"]
+    assert no_worker_is_left()

@@ -78,7 +78,7 @@ def _content(queue: Watched, sample: Sample, width: int) -> RenderableType:
     rates.add_column()
     for name, rate, size, values, style in (
         ("pushed", stats.pushed_per_second, stats.pushed_bytes_per_second, queue.pushed, "cyan"),
-        ("acked ", stats.popped_per_second, stats.popped_bytes_per_second, queue.acked, "magenta"),
+        ("acked ", sample.acked_per_second, sample.acked_bytes_per_second, queue.acked, "magenta"),
     ):
         line = Text(sparkline(values, spark), style=style)
         rates.add_row(name, f"{rate:,.0f}/s", f"{size_text(int(size))}/s", line)

@@ -22,6 +22,7 @@ class ConsumerRow(NamedTuple):
         lag_bytes: The bytes of these records, headers included.
         lag_seconds: The age of the first of these records, in seconds.
         acked_per_second: The rate of acked records since the previous sample.
+        acked_bytes_per_second: The rate of their bytes.
     """
 
     name: str
@@ -29,6 +30,7 @@ class ConsumerRow(NamedTuple):
     lag_bytes: int
     lag_seconds: float
     acked_per_second: float
+    acked_bytes_per_second: float
 
 
 class Sample(NamedTuple):
@@ -41,6 +43,16 @@ class Sample(NamedTuple):
 
     stats: mmapqueue.Stats
     consumers: list[ConsumerRow]
+
+    @property
+    def acked_per_second(self) -> float:
+        """The rate of acked records, of all consumers."""
+        return sum(row.acked_per_second for row in self.consumers)
+
+    @property
+    def acked_bytes_per_second(self) -> float:
+        """The rate of acked bytes, of all consumers."""
+        return sum(row.acked_bytes_per_second for row in self.consumers)
 
 
 class Watched:
@@ -64,7 +76,7 @@ class Watched:
         self.lags: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_HISTORY))
         self._queue = queue
         self._time = monotonic()
-        self._committed: dict[str, int] = {}
+        self._committed: dict[str, tuple[int, int]] = {}
 
     def sample(self) -> None:
         """Takes a sample."""
@@ -75,20 +87,22 @@ class Watched:
             return
         now = monotonic()
         seconds, self._time = now - self._time, now
-        before, self._committed = self._committed, {name: each.committed_offset for name, each in found.items()}
+        before = self._committed
+        self._committed = {name: (each.committed_offset, each.committed_position) for name, each in found.items()}
         consumers = [
             ConsumerRow(
                 name,
                 each.lag_records,
                 each.lag_bytes,
                 each.lag_seconds,
-                max(0, each.committed_offset - before.get(name, each.committed_offset)) / seconds,
+                # A consumer that was created since has acked nothing, nor has one that was moved back.
+                *(max(0, now - then) / seconds for now, then in zip(at, before.get(name, at), strict=True)),
             )
-            for name, each in found.items()
+            for (name, each), at in zip(found.items(), self._committed.values(), strict=True)
         ]
         self.last, self.failure = Sample(stats, consumers), ""
         self.pushed.append(stats.pushed_per_second)
-        self.acked.append(stats.popped_per_second)
+        self.acked.append(self.last.acked_per_second)
         for row in consumers:
             self.lags[row.name].append(row.lag_records)
         for name in self.lags.keys() - found.keys():
@@ -109,8 +123,8 @@ class Watched:
             "records": stats.records,
             "pushed_per_second": stats.pushed_per_second,
             "pushed_bytes_per_second": stats.pushed_bytes_per_second,
-            "acked_per_second": stats.popped_per_second,
-            "acked_bytes_per_second": stats.popped_bytes_per_second,
+            "acked_per_second": self.last.acked_per_second,
+            "acked_bytes_per_second": self.last.acked_bytes_per_second,
             "slowest_consumer": stats.slowest_consumer,
             "consumers": [row._asdict() for row in consumers],
         }
@@ -129,6 +143,6 @@ class Watched:
             "fill": stats.fill,
             "pushed_per_second": stats.pushed_per_second,
         }
-        none = ConsumerRow("-", stats.records, stats.bytes_used, 0.0, 0.0)
+        none = ConsumerRow("-", stats.records, stats.bytes_used, 0.0, 0.0, 0.0)
         for row in consumers or [none]:
             yield {**of_queue, **row._asdict()}

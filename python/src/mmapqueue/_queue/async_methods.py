@@ -14,7 +14,7 @@ from mmapqueue._queue.producer import Producer, Record
 from mmapqueue._queue.reading import bounds
 from mmapqueue._queue.shipping import Shipping
 from mmapqueue._values.annotations import Value
-from mmapqueue._values.arguments import Size
+from mmapqueue._values.arguments import Size, flag
 from mmapqueue._values.durations import Duration
 from mmapqueue._values.errors import Empty, Full
 from mmapqueue._values.message import AnyMessage, Message
@@ -171,6 +171,7 @@ class AsyncWriting(Shipping, Generic[Value]):
             0
         """
         deadline = Deadline(True, timeout)
+        flag("shipped", shipped)
         record = self._handle.record(data)
         offset = await self._handle.threads.push(
             lambda seconds: self._producer.push(record, True, seconds, sync), deadline
@@ -218,6 +219,8 @@ class AsyncWriting(Shipping, Generic[Value]):
             2
         """
         deadline = Deadline(True, timeout)
+        for name, value in (("atomic", atomic), ("sync", sync), ("shipped", shipped)):
+            flag(name, value)
         records = list(map(self._handle.record, items))
         pushed = 0
 

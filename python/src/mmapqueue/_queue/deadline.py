@@ -5,6 +5,7 @@ from math import ceil
 from threading import Lock
 from time import monotonic
 
+from mmapqueue._values.arguments import block_flag
 from mmapqueue._values.durations import Duration, seconds
 
 #: The longest wait of one call in the JVM in seconds, and so the longest delay of Ctrl-C.
@@ -18,7 +19,7 @@ class Deadline:
 
     def __init__(self, block: bool, timeout: Duration | None) -> None:
         self._deadline: float | None = None
-        if not block:
+        if block is not True and not block_flag(block):
             self._deadline = 0.0
         elif timeout is not None:
             self._deadline = monotonic() + seconds("timeout", timeout)

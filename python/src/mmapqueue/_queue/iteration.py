@@ -10,10 +10,11 @@ from mmapqueue._queue.consuming.popper import Popper
 from mmapqueue._queue.consuming.undelivered import NEVER
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.reading import Reading, bounds
-from mmapqueue._queue.workers import Workers
+from mmapqueue._queue.workers import ASYNC_HANDLER, Workers
 from mmapqueue._values.annotations import Value
 from mmapqueue._values.arguments import Size, count
 from mmapqueue._values.durations import Duration, delay_micros
+from mmapqueue._values.functions import eager
 from mmapqueue._values.message import AnyMessage, Message
 
 
@@ -94,7 +95,8 @@ class Iteration(Reading[Value]):
             Corrupt: The next record is damaged.
             Dropped: As from `pop`; the next call continues.
             UnackedLimit: As from `pop`.
-            TypeError: The handler cannot be called.
+            TypeError: The handler cannot be called; or it is an async function or a generator function, or returns what
+                such a function returns: under asyncio, use `aconsume`. No record of such a handler is acked.
 
         Example:
             >>> queue.push_many([b"one", b"two"])
@@ -105,8 +107,7 @@ class Iteration(Reading[Value]):
             2
         """
         limit, _ = bounds(max_records, max_bytes, timeout)
-        if not callable(handler):
-            raise TypeError(f"handler = {handler!r} is invalid; allowed: a function of a message")
+        eager("handler", handler, ASYNC_HANDLER)
         count("workers", workers)
         delay = None if retry_delay is None else delay_micros("retry_delay", retry_delay)
         return Workers(self._popper, handler, workers, delay, max_records, limit).run(timeout)
@@ -154,6 +155,13 @@ class Iteration(Reading[Value]):
     def __iter__(self) -> Iterator[Message[Value]]:
         """Iterates over the records that exist at present: ends without waiting when nothing is left to pop."""
         return self.consume(timeout=0.0)
+
+    def __contains__(self, item: object) -> bool:
+        """Raises TypeError: Python would search by `__iter__`, and so pop all records before the item."""
+        raise TypeError(
+            f"{item!r:.100} in a {type(self).__name__}: a search would pop records; `find` and `read_at` of the queue "
+            "read without popping"
+        )
 
 
 def iterate(popper: Popper, timeout: Duration | None, max_records: int, max_bytes: int) -> Iterator[AnyMessage]:

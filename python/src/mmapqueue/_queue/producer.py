@@ -15,7 +15,7 @@ from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.push_buffer import PushBuffer
-from mmapqueue._values.arguments import as_bytes
+from mmapqueue._values.arguments import as_bytes, flag
 from mmapqueue._values.durations import Duration
 from mmapqueue._values.errors import Closed, Full, TooLarge
 
@@ -84,6 +84,8 @@ class Producer:
         """As `Queue.push`."""
         record = data if type(data) is bytes else as_bytes(data)
         deadline = Deadline(block, timeout)
+        if sync is not False:
+            flag("sync", sync)
         try:
             return self._push(record, deadline, sync)
         except Closed:
@@ -109,6 +111,8 @@ class Producer:
     ) -> int:
         """As `Queue.push_many`."""
         deadline = Deadline(block, timeout)
+        flag("atomic", atomic)
+        flag("sync", sync)
         return self._counted(lambda pushed: self._push_many(items, deadline, atomic, pushed), sync)
 
     def push_columns(
@@ -116,6 +120,8 @@ class Producer:
     ) -> int:
         """As `Queue.push_many`, of columns of records."""
         deadline = Deadline(block, timeout)
+        flag("atomic", atomic)
+        flag("sync", sync)
         return self._counted(lambda pushed: self._push_columns(columns, deadline, atomic, pushed), sync)
 
     def _counted(self, push: Callable[[_Pushed], None], sync: bool) -> int:
@@ -192,6 +198,7 @@ class Producer:
     ) -> int | None:
         """As `Queue.push_once`."""
         deadline = Deadline(True, timeout)
+        flag("sync", sync)
         records = _all_bytes(items)
         try:
             offset = self._push_as_one(self._begin(), *_packed(records), deadline, sync, _Pushed(), sequenced)

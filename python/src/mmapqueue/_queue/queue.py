@@ -28,7 +28,7 @@ from mmapqueue._queue.reading import Reading, adopt
 from mmapqueue._queue.shipping import Shipping
 from mmapqueue._queue.stats import Rates, Stats, parsed
 from mmapqueue._values.annotations import Self, SparkContext, SparkSession, Unpack, Value
-from mmapqueue._values.arguments import absolute, name_of
+from mmapqueue._values.arguments import absolute, flag, name_of
 from mmapqueue._values.closing import Closing
 from mmapqueue._values.configuration import Configuration, EffectiveConfiguration, OpenOptions
 from mmapqueue._values.durations import Duration, seconds
@@ -239,7 +239,8 @@ class Queue(
             Closed: The queue is closed, or was closed during the wait.
             Poisoned: An earlier failure to write made the queue unsafe to write to.
             ConfigError: With `shipped`: no process has shipped this queue. The record is in the queue.
-            TypeError: `data` is not bytes-like, and the queue has no serializer. A serializer raises its own errors.
+            TypeError: `data` is not bytes-like, and the queue has no serializer; or `block`, `sync` or `shipped` is not
+                a bool: a time is `timeout`. A serializer raises its own errors.
 
         Example:
             >>> queue.push(b"one")
@@ -247,6 +248,8 @@ class Queue(
             >>> queue.push(b"two", timeout="500ms", sync=True)
             1
         """
+        if shipped is not False:
+            flag("shipped", shipped)
         offset = self._producer.push(self._handle.record(data), block, timeout, sync)
         if shipped:
             self.await_shipped(offset)
@@ -300,6 +303,7 @@ class Queue(
             >>> queue.push_many([b"debit", b"credit"], atomic=True)
             2
         """
+        flag("shipped", shipped)
         pushed = self._producer.push_many(self._handle.records(items), block, timeout, atomic, sync)
         if shipped and pushed:
             self._await_all_shipped(pushed)

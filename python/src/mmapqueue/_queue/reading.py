@@ -13,7 +13,7 @@ from mmapqueue._queue.consuming.popper import Popper
 from mmapqueue._queue.consuming.prefetch import Unopened
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._values.annotations import RecordBatch, Value
-from mmapqueue._values.arguments import Size, byte_limit, count
+from mmapqueue._values.arguments import Size, byte_limit, count, flag
 from mmapqueue._values.durations import Duration
 from mmapqueue._values.errors import OutOfRange
 from mmapqueue._values.message import AnyMessage, Message
@@ -69,6 +69,7 @@ class Reading(ABC, Generic[Value]):
                 after them.
             Closed: The queue or this consumer is closed, or was closed during the wait.
             Corrupt: The record is damaged; the position has not moved.
+            TypeError: `block` is not a bool: a time is `timeout`.
 
         Example:
             >>> queue.push(b"one")
@@ -78,11 +79,11 @@ class Reading(ABC, Generic[Value]):
             b'one'
             >>> message.ack()
         """
-        deadline = None if timeout is None else Deadline(block, timeout)
+        deadline = None if timeout is None and block is True else Deadline(block, timeout)
         # One step takes a prefetched record: see `Prefetch.ready`.
         for message in self._last.ready:
             return message
-        return self._popper.pop_one(deadline or Deadline(block, None))
+        return self._popper.pop_one(deadline or Deadline(True, None))
 
     def pop_many(
         self, max_records: int = 1000, *, max_bytes: Size | None = None, timeout: Duration | None = 0.0
@@ -165,6 +166,8 @@ class Reading(ABC, Generic[Value]):
             >>> queue.lag()
             1
         """
+        if single is not False:
+            flag("single", single)
         last = self._last
         pending = last.pending
         if type(message) is Message and message.origin is pending.origin and not last.in_blocks:

@@ -82,6 +82,7 @@ class ConsumerStats(NamedTuple):
     Attributes:
         name: The consumer's name.
         committed_offset: The offset of the first record that is not acked.
+        committed_position: The position of that record in the log, in bytes.
         lag_records: Number of records that the consumer has not acked.
         lag_bytes: Bytes of the log from the first record that is not acked to the log end, headers and padding
             included.
@@ -110,6 +111,7 @@ class ConsumerStats(NamedTuple):
 
     name: str
     committed_offset: int
+    committed_position: int
     lag_records: int
     lag_bytes: int
     lag_seconds: float
@@ -229,6 +231,7 @@ def parsed_consumers(text: str) -> dict[str, ConsumerStats]:
         found[values["name"]] = ConsumerStats(
             name=values["name"],
             committed_offset=int(values["committedOffset"]),
+            committed_position=int(values["committedPosition"]),
             lag_records=int(values["lagRecords"]),
             lag_bytes=int(values["lagBytes"]),
             lag_seconds=int(values["lagTime"] or 0) / 1e6,

@@ -21,6 +21,7 @@ from mmapqueue._queue.consuming.popper import Popper
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._values.durations import Duration, delay_micros, retry_seconds
 from mmapqueue._values.errors import MmapQueueError, OutOfRange, UnackedLimit
+from mmapqueue._values.functions import unfinished
 from mmapqueue._values.message import AnyMessage
 
 _LOG = logging.getLogger("mmapqueue")
@@ -28,6 +29,8 @@ _LOG = logging.getLogger("mmapqueue")
 #: The longest wait of a step in seconds, without work and with running handlers. Acks of the latter must not wait long.
 _IDLE_SECONDS = 0.2
 _STEP_SECONDS = 0.05
+#: What to write in place of an async handler.
+ASYNC_HANDLER = "under asyncio, use `async for message in queue.aconsume(): …`"
 
 
 class Workers:
@@ -63,7 +66,7 @@ class Workers:
         # Records to ack, unless the handler has answered for them; and records to nack.
         self._done: list[tuple[Batch, AnyMessage, bool]] = []
         self._failed: list[tuple[Batch, AnyMessage, int]] = []
-        # The exception of a handler that ends the call, such as SystemExit.
+        # The exception that ends the call: SystemExit of a handler, or the error for an async one.
         self._broken: BaseException | None = None
         self._stopping = False
         # Whether the caller waits no longer, so that each worker acks or nacks its own record.
@@ -153,11 +156,15 @@ class Workers:
                 new = self._is_new(item[1])
                 self._busy += 1
                 self._busy_new += new
-            failed, broken, delay = False, None, 0
+            failed, delay = False, 0
+            broken: BaseException | None = None
             offset, in_blocks = item[1].offset, self._popper.in_blocks
             in_blocks.add(offset)
             try:
-                self._handler(item[1])
+                result = self._handler(item[1])
+                if result is not None:
+                    broken = unfinished("handler", self._handler, result, ASYNC_HANDLER)
+                    failed = broken is not None
             except Exception:
                 failed = True
                 delay = self._retry_delay(item[1])

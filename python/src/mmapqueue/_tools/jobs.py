@@ -12,6 +12,7 @@ from mmapqueue._jvm.signals import Shield
 from mmapqueue._tools.reports import ConsumerState, CopyReport, Finding, FindingKind, RepairReport, VerifyReport
 from mmapqueue._values.arguments import absolute
 from mmapqueue._values.errors import MmapQueueError
+from mmapqueue._values.functions import eager
 
 #: The longest wait of one call in the JVM in ms, and so the period of progress reports.
 _SLICE_MILLIS = 100
@@ -89,6 +90,8 @@ def run(spark: object, tool: str, arguments: tuple[str, ...], progress: Progress
 
     Ctrl-C, and any other exception of a signal handler or of `progress`, cancels the job.
     """
+    if progress is not None:
+        eager("progress", progress, "a tool waits for it")
     if spark is None:
         heap.reserve(arguments[0])
     start = Call(bridge.class_of(spark, names.JOB), tool, "s" * len(arguments))

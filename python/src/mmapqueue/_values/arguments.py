@@ -25,6 +25,24 @@ def whole(what: str, number: int) -> int:
     return index(number)
 
 
+def flag(name: str, value: bool, hint: str = "") -> bool:
+    """Checks a bool; raises TypeError for anything else, which may be meant for another parameter.
+
+    Args:
+        name: The name of the argument, for the error.
+        value: As a user gave it.
+        hint: What the caller may have meant.
+    """
+    if value is True or value is False:
+        return value
+    raise TypeError(f"{name} = {value!r} is invalid; allowed: True or False{hint}")
+
+
+def block_flag(block: bool) -> bool:
+    """Checks the argument `block`, which precedes `timeout`; raises as `flag`."""
+    return flag("block", block, "; a time is timeout=…")
+
+
 def count(name: str, number: int) -> int:
     """Checks a number of at least 1; raises TypeError or ValueError for anything else."""
     found = whole(name, number)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from mmapqueue._values.errors import ConfigError
+from mmapqueue._values.functions import eager
 
 T = TypeVar("T")
 
@@ -54,7 +55,7 @@ def serializer_of(serializer: str | Serializer[Any]) -> Codec:
     Raises:
         ConfigError: No serializer has this name.
         ImportError: The package msgpack is not installed.
-        TypeError: The object has no `dumps`, or no `loads`.
+        TypeError: The object has no `dumps`, or no `loads`, or one of them is an async function.
     """
     if isinstance(serializer, str):
         named = _NAMED.get(serializer)
@@ -65,6 +66,8 @@ def serializer_of(serializer: str | Serializer[Any]) -> Codec:
         return named()
     if not callable(getattr(serializer, "dumps", None)) or not callable(getattr(serializer, "loads", None)):
         raise TypeError(f"serializer = {serializer!r} is invalid; allowed: {_ALLOWED}")
+    for name in ("dumps", "loads"):
+        eager(f"serializer.{name}", getattr(serializer, name), "a serializer returns its result")
     return Codec(type(serializer).__name__, _to_bytes(serializer.dumps), serializer.loads)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar, overload
 
 import mmapqueue
 from mmapqueue._values.annotations import SparkContext, SparkSession, Unpack
-from mmapqueue._values.arguments import whole
+from mmapqueue._values.arguments import block_flag, whole
 from mmapqueue._values.closing import Closing
 from mmapqueue._values.configuration import Configuration
 from mmapqueue._values.durations import Duration, seconds
@@ -151,6 +151,7 @@ class Queue(Tasks[T], Closing):
             ShutDown: The queue was shut down or closed.
             TooLarge: The item's bytes are more than max_event_size.
             ValueError: The timeout is negative.
+            TypeError: `block` is neither a bool nor 0 or 1: a time is `timeout`.
             Exception: What the serializer raises: `TypeError` for an object that JSON lacks.
         """
         end = _end_of(block, timeout)
@@ -206,6 +207,7 @@ class Queue(Tasks[T], Closing):
             UnackedLimit: max_unacked items are in flight, and none was marked done in time.
             Corrupt: The record is damaged.
             ValueError: The timeout is negative.
+            TypeError: `block` is neither a bool nor 0 or 1: a time is `timeout`.
         """
         message = self._next_message(_end_of(block, timeout))
         try:
@@ -345,7 +347,8 @@ class Queue(Tasks[T], Closing):
 
 def _end_of(block: bool, timeout: Duration | None) -> float | None:
     """The end of the wait, by the monotonic clock; None for none."""
-    if not block:
+    # The standard library takes any object; programs use 0 and 1.
+    if not block_flag(bool(block) if type(block) is int and block in (0, 1) else block):
         return 0.0
     if timeout is None:
         return None

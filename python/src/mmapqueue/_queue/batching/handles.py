@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mmapqueue._values.durations import Duration
+from mmapqueue._values.functions import eager
 
 _LOG = logging.getLogger("mmapqueue")
 
@@ -111,12 +112,19 @@ class PushHandle:
         Args:
             call: The function.
 
+        Raises:
+            TypeError: The object cannot be called, or is an async function: under asyncio, `await` the handle.
+
         Example:
             >>> with queue.producer(linger=0.001) as producer:
             ...     handle = producer.push(b"one")
             ...     handle.add_done_callback(lambda done: print(done.result()))
             0
         """
+        eager("call", call, "under asyncio, `await` the handle")
+        self._add_callback(call)
+
+    def _add_callback(self, call: Callable[[PushHandle], object]) -> None:
         if not self._completion.add_callback(self, call):
             try:
                 call(self)
@@ -144,7 +152,7 @@ class PushHandle:
             else:
                 future.set_exception(error)
 
-        self.add_done_callback(complete)
+        self._add_callback(complete)
         return future
 
     def __await__(self) -> Generator[Any, None, int]:
@@ -165,7 +173,7 @@ class PushHandle:
                 with suppress(RuntimeError):
                     loop.call_soon_threadsafe(wake)
 
-            self.add_done_callback(done)
+            self._add_callback(done)
             yield from waiter
         return self.result()
 

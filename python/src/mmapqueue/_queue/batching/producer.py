@@ -14,7 +14,7 @@ from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.producer import Producer, Record
 from mmapqueue._queue.reading import adopt
 from mmapqueue._values.annotations import Self, Value
-from mmapqueue._values.arguments import Size, size_in_bytes
+from mmapqueue._values.arguments import Size, flag, size_in_bytes
 from mmapqueue._values.closing import Closing
 from mmapqueue._values.durations import Duration, seconds
 from mmapqueue._values.errors import TooLarge
@@ -57,6 +57,7 @@ class BatchingProducer(AsyncClosing, Generic[Value]):
         sync: bool,
     ) -> None:
         lingers = seconds("linger", linger)
+        flag("sync", sync)
         batch = size_in_bytes("batch_bytes", batch_bytes)
         room = size_in_bytes("buffer_bytes", buffer_bytes)
         handle.check()
@@ -106,10 +107,10 @@ class BatchingProducer(AsyncClosing, Generic[Value]):
         size = len(record)
         if size > self._largest:
             raise TooLarge(f"a record of {size} bytes is larger than max_event_size = {self._largest}")
-        deadline = None if timeout is None else Deadline(block, timeout)
+        deadline = None if timeout is None and block is True else Deadline(block, timeout)
         sender = self._sender
         if sender.bytes_held >= sender.limit:
-            sender.await_room(deadline or Deadline(block, timeout))
+            sender.await_room(deadline or Deadline(True, None))
         handle = PushHandle()
         handle._state = record
         handle._completion = sender

@@ -8,6 +8,7 @@ import java.util.Optional;
  *
  * @param name the consumer's name
  * @param committedOffset the offset of the first record that is not acked
+ * @param committedPosition the committed position: that of the first record that is not acked
  * @param lagRecords records from the committed offset to the log end; some may be acked out of order
  * @param lagBytes bytes from the committed position to the log end, headers and padding included
  * @param lagTime the age of the first record that is not acked; empty without such a record, or without timestamps
@@ -25,6 +26,7 @@ import java.util.Optional;
 public record ConsumerStats(
         String name,
         long committedOffset,
+        long committedPosition,
         long lagRecords,
         long lagBytes,
         Optional<Duration> lagTime,

@@ -61,6 +61,7 @@ record Statistics(Log log, long endOffset, Registry registry, Consumers consumer
         return new ConsumerStats(
                 consumer.name(),
                 committed,
+                position,
                 lag,
                 lag == 0 ? 0 : Math.max(0, log.end() - position),
                 lag == 0 ? Optional.empty() : ageOf(committed),
