@@ -171,8 +171,8 @@ class CompactionTest {
     void aRunWithOtherRecordsThanItsNameSaysIsNotMerged() throws IOException {
         List<RunName> small = ArchiveRuns.publishAll(files, log, 3, new Random(1), ArchiveCodec.NONE);
         RunName run = small.get(0);
-        RunName wrong =
-                new RunName(run.first(), run.end(), run.epoch(), run.minMicros(), run.maxMicros(), run.bytes(), run.crc() ^ 1);
+        RunName wrong = new RunName(
+                run.first(), run.end(), run.epoch(), run.minMicros(), run.maxMicros(), run.bytes(), run.crc() ^ 1);
         byte[] bytes;
         try (ArchiveFiles.Input input = files.open(run.file(0))) {
             bytes = new byte[(int) input.length()];

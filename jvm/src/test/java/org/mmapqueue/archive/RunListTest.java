@@ -248,7 +248,13 @@ class RunListTest {
                 }
                 model.delete(run);
                 wrong = new RunName(
-                        run.first(), run.end(), run.epoch(), run.minMicros(), run.maxMicros(), run.bytes(), run.crc() ^ 1);
+                        run.first(),
+                        run.end(),
+                        run.epoch(),
+                        run.minMicros(),
+                        run.maxMicros(),
+                        run.bytes(),
+                        run.crc() ^ 1);
                 model.store(wrong);
                 model.store(run(run.first(), middle));
                 model.store(run(middle, run.end()));

@@ -24,8 +24,8 @@ public record RunName(long first, long end, long epoch, long minMicros, long max
 
     private static final long serialVersionUID = 1L;
 
-    private static final Pattern NAME =
-            Pattern.compile("([0-9]{19})-([0-9]{19})-([0-9]{1,19})-([0-9]{1,19})-([0-9]{1,19})-([0-9]{1,19})-([0-9a-f]{8})\\.run");
+    private static final Pattern NAME = Pattern.compile(
+            "([0-9]{19})-([0-9]{19})-([0-9]{1,19})-([0-9]{1,19})-([0-9]{1,19})-([0-9]{1,19})-([0-9a-f]{8})\\.run");
 
     /** Parses the name of a file; empty if it is not the name of a run. */
     public static Optional<RunName> parse(String file) {

@@ -12,7 +12,8 @@ class RunNameTest {
     @Test
     void aNameSaysAllAndIsReadBack() {
         RunName name = new RunName(120_000_001, 120_000_500, 12, 5, 1_700_000_000_000_000L, 4096, 0x00C0_FFEE);
-        assertEquals("0000000000120000001-0000000000120000500-12-5-1700000000000000-4096-00c0ffee.run", name.toString());
+        assertEquals(
+                "0000000000120000001-0000000000120000500-12-5-1700000000000000-4096-00c0ffee.run", name.toString());
         assertEquals("data/00007/000000000012/" + name, name.file(7));
         assertEquals(Optional.of(name), RunName.parse(name.toString()));
         assertEquals(499, name.count());
