@@ -75,6 +75,7 @@ public final class Archive implements AutoCloseable {
      */
     public static Archive create(ArchiveFiles files) throws IOException {
         if (!isArchive(files)) {
+            files.createRoot();
             byte[] content = ArchiveText.encode(Map.of(
                     "format",
                     Integer.toString(FORMAT),
@@ -85,6 +86,8 @@ public final class Archive implements AutoCloseable {
             if (files.create(FILE, out -> out.write(content))) {
                 checkCreation(files, content);
             }
+        } else {
+            files.makeDurable(FILE);
         }
         return open(files);
     }

@@ -73,6 +73,7 @@ final class PartitionRegistry {
             int next = 0;
             for (PartitionEntry each : list()) {
                 if (each.queue().equals(queue)) {
+                    files.makeDurable(file(each.id()));
                     return registered(each, host, takeOver);
                 }
                 next = each.id() + 1;

@@ -2,6 +2,7 @@ package org.mmapqueue.archive;
 
 import java.io.IOException;
 import java.util.List;
+import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.run.RunDigest;
 import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.archive.run.RunWriter;
@@ -63,7 +64,9 @@ final class Shipment {
             throw new ArchiveException(where + ", but the queue ends at " + source.endOffset()
                     + ": its directory was replaced by an older copy. Ship into another archive");
         }
-        checkSame(source, runs.cover(committed, end), committed, where);
+        List<RunName> unacked = runs.cover(committed, end);
+        checkSame(source, unacked, committed, where);
+        makeDurable(archive.files(), partition.id(), unacked);
         source.ack(end);
         return new Shipment(source, archive, partition, options, end);
     }
@@ -86,6 +89,17 @@ final class Shipment {
             if (offset < each.end() || !stored.name(each.epoch()).equals(each)) {
                 throw new ArchiveException(where + ", but run " + each + " has other records than the queue: the"
                         + " directory was replaced by an older copy. Ship into another archive");
+            }
+        }
+    }
+
+    // The call that has stored a run may have failed after the run could be seen.
+    private static void makeDurable(ArchiveFiles files, int partition, List<RunName> runs) throws IOException {
+        long last = -1;
+        for (RunName each : runs) {
+            if (each.bucket() != last) {
+                files.makeDurable(each.file(partition)); // and all others of its directory
+                last = each.bucket();
             }
         }
     }

@@ -68,6 +68,22 @@ class FailingFiles implements ArchiveFiles {
     }
 
     @Override
+    public void createRoot() throws IOException {
+        call(() -> {
+            files.createRoot();
+            return files;
+        });
+    }
+
+    @Override
+    public void makeDurable(String name) throws IOException {
+        call(() -> {
+            files.makeDurable(name);
+            return name;
+        });
+    }
+
+    @Override
     public boolean create(String name, Content content) throws IOException {
         return call(() -> files.create(name, content));
     }

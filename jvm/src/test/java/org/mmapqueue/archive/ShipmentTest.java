@@ -6,14 +6,17 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.mmapqueue.archive.files.FailingDirectories;
 import org.mmapqueue.archive.files.LocalFiles;
 import org.mmapqueue.archive.run.ArchiveCodec;
 import org.mmapqueue.archive.run.RunName;
@@ -98,12 +101,13 @@ class ShipmentTest {
     @ParameterizedTest
     @EnumSource(Fault.class)
     void anyCallOfTheFileSystemMayFail(Fault fault) throws IOException {
+        Path base = temp;
         int calls = 0;
         boolean wasHit = true;
         while (wasHit) {
             calls++;
             source = new MemorySource();
-            temp = temp.resolveSibling(temp.getFileName() + "-" + fault + calls);
+            temp = Files.createDirectories(base.resolve(fault + "-" + calls));
             wasHit = shipWithFault(fault, calls);
             assertEquals(source.committedOffset(), 30);
             List<RunName> runs = shipped();
@@ -142,6 +146,54 @@ class ShipmentTest {
             }
         }
         return left.get() <= 0;
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"AFTER", "CRASH_AFTER"})
+    void acknowledgedRunsAreDurableByNameWhateverFsyncFails(Fault fault) throws IOException {
+        int number = 0;
+        boolean wasHit = true;
+        while (wasHit) {
+            number++;
+            Path parent = Files.createDirectories(temp.resolve(fault + "-" + number));
+            Path root = parent.resolve("new").resolve("archive");
+            FailingDirectories disk = new FailingDirectories();
+            source = new MemorySource();
+            disk.fail(number);
+            shipOn(disk, root, fault.isCrash());
+            assertEquals(30, source.committedOffset());
+            try (Stream<Path> all = Files.walk(root)) {
+                for (Path file : all.filter(Files::isRegularFile).toList()) {
+                    assertTrue(disk.isDurable(file, parent), "failed fsync " + number + ": " + file);
+                }
+            }
+            wasHit = disk.fsyncs() >= number;
+        }
+        assertTrue(number > 12, number + " fsyncs");
+    }
+
+    // Ships three times ten records; after a failure by the same objects, or by those of another process.
+    private void shipOn(FailingDirectories disk, Path root, boolean crashes) {
+        LocalFiles files = disk.files(root);
+        Shipment shipment = null;
+        for (int batch = 1; batch <= 3; ) {
+            try {
+                if (shipment == null) {
+                    shipment = Shipment.resume(source, Archive.create(files), OPTIONS);
+                }
+                source.pushTo(10L * batch);
+                shipment.collect();
+                if (shipment.hasRecords()) {
+                    shipment.ack(shipment.store());
+                }
+                batch++;
+            } catch (IOException e) {
+                if (crashes) {
+                    shipment = null;
+                    files = disk.files(root);
+                }
+            }
+        }
     }
 
     @Test

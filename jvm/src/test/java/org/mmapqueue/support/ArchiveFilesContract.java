@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.EOFException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -17,6 +18,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.archive.files.ArchiveFiles;
@@ -28,7 +30,20 @@ public abstract class ArchiveFilesContract {
     protected Path temp;
 
     /** The files of a directory that does not exist. */
-    protected abstract ArchiveFiles files();
+    protected abstract ArchiveFiles missing();
+
+    /** Whether a directory must exist for its files. */
+    protected boolean isHierarchical() {
+        return true;
+    }
+
+    /** The files of a directory that exists. */
+    protected final ArchiveFiles files() throws IOException {
+        ArchiveFiles files = missing();
+        files.createRoot();
+        files.createRoot();
+        return files;
+    }
 
     private static byte[] bytes(String text) {
         return text.getBytes(StandardCharsets.UTF_8);
@@ -148,6 +163,28 @@ public abstract class ArchiveFilesContract {
             assertThrows(NoSuchFileException.class, () -> files.open("a/b"));
             assertFalse(files.delete("a/b"));
             assertFalse(files.deleteDirectory("a"));
+            assertThrows(NoSuchFileException.class, () -> files.makeDurable("a/b"));
+        }
+    }
+
+    @Test
+    void onlyTheCreationOfTheArchiveMakesItsDirectory() throws IOException {
+        Assumptions.assumeTrue(isHierarchical());
+        try (ArchiveFiles files = files()) {
+            assertTrue(create(files, "a/file", "one"));
+            Path away = temp.resolve("away");
+            Files.move(temp.resolve("archive"), away);
+            for (int i = 0; i < 2; i++) {
+                assertThrows(NoSuchFileException.class, () -> create(files, "a/file", "one"));
+                assertThrows(NoSuchFileException.class, () -> create(files, "b/file", "one"));
+                assertThrows(NoSuchFileException.class, () -> files.replace("a/file", bytes("one")));
+                assertThrows(NoSuchFileException.class, () -> files.makeDurable("a/file"));
+                assertEquals(List.of(), files.list("a"));
+            }
+            assertFalse(Files.exists(temp.resolve("archive")));
+            Files.move(away, temp.resolve("archive"));
+            assertTrue(create(files, "b/file", "two"));
+            assertEquals("one", read(files, "a/file"));
         }
     }
 
@@ -182,7 +219,7 @@ public abstract class ArchiveFilesContract {
 
     @Test
     void theUriIsThatOfADirectory() {
-        try (ArchiveFiles files = files()) {
+        try (ArchiveFiles files = missing()) {
             assertTrue(files.uri().toString().endsWith("/archive/"), files.uri().toString());
             assertFalse(files.uri().getScheme().isEmpty());
         }

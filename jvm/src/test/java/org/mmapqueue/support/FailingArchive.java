@@ -82,6 +82,18 @@ public final class FailingArchive implements ArchiveFiles {
     }
 
     @Override
+    public void createRoot() throws IOException {
+        check();
+        files.createRoot();
+    }
+
+    @Override
+    public void makeDurable(String name) throws IOException {
+        check();
+        files.makeDurable(name);
+    }
+
+    @Override
     public boolean create(String name, Content content) throws IOException {
         return change(
                 () -> files.create(name, content),

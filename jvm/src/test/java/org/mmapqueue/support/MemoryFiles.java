@@ -100,6 +100,16 @@ public final class MemoryFiles implements ArchiveFiles {
     }
 
     @Override
+    public void createRoot() {
+        // has none
+    }
+
+    @Override
+    public void makeDurable(String name) throws IOException {
+        find(name);
+    }
+
+    @Override
     public boolean create(String name, Content content) throws IOException {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         content.writeTo(out);

@@ -7,11 +7,16 @@ import java.util.List;
 
 /**
  * The files of an archive. Names are relative to the archive, with parts separated by {@code /}. Files are immutable,
- * except that {@link #replace} exchanges a file as a whole; readers see a whole file or none. A stored change is
- * durable when the method returns.
+ * except that {@link #replace} exchanges a file as a whole; readers see a whole file or none. A file is durable, by its
+ * name, when {@link #create}, {@link #replace} or {@link #makeDurable} returns; a deletion may be undone by a loss of
+ * power.
+ *
+ * <p>Only {@link #createRoot} makes the archive's directory: while it does not exist, as below the mount point of a
+ * file system that is not mounted, create and replace throw {@link java.nio.file.NoSuchFileException}. An object store
+ * has no such directory.
  *
  * <p>After an IOException of {@link #create}, {@link #replace} or {@link #delete}, the change may or may not have
- * happened: repeat the call. Safe for any number of threads and processes at once.
+ * happened, and may not be durable: repeat the call. Safe for any number of threads and processes at once.
  */
 public interface ArchiveFiles extends AutoCloseable {
     /** The directory of unfinished files, which {@link #create} and {@link #replace} use; a kill leaves files there. */
@@ -57,15 +62,25 @@ public interface ArchiveFiles extends AutoCloseable {
     /** Opens a file; throws {@link java.nio.file.NoSuchFileException} if it does not exist. */
     Input open(String name) throws IOException;
 
+    /** Creates the archive's directory and its missing parents, durably; does nothing if it exists. */
+    void createRoot() throws IOException;
+
     /**
-     * Stores a new file, and creates missing parent directories.
+     * Stores a new file, and creates missing directories below that of the archive.
      *
-     * @return whether this call has stored it; false if a file of this name exists
+     * @return whether this call has stored it; false if a file of this name exists, which is durable then, too
      */
     boolean create(String name, Content content) throws IOException;
 
     /** Stores a file, replacing the file of this name if one exists. */
     void replace(String name, byte[] content) throws IOException;
+
+    /**
+     * Makes a file that exists durable by its name: the call that has stored it may have failed, in any process.
+     *
+     * @throws java.nio.file.NoSuchFileException if it does not exist
+     */
+    void makeDurable(String name) throws IOException;
 
     /** Deletes a file; returns false if it does not exist. */
     boolean delete(String name) throws IOException;

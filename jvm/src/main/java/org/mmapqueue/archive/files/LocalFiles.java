@@ -7,9 +7,11 @@ import java.net.URI;
 import java.nio.ByteBuffer;
 import java.nio.channels.Channels;
 import java.nio.channels.FileChannel;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
@@ -21,18 +23,37 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * An archive in a directory of this host, possibly on a mounted file system. A new file is written below {@link
- * #TEMPORARY}, fsynced, and gets its name by a hard link, which fails if the name exists.
+ * #TEMPORARY}, fsynced, and gets its name by a hard link, which fails if the name exists. The directory of each stored
+ * file is fsynced, also if the file exists, since the fsync of the call that has stored it may have failed.
  */
 public final class LocalFiles implements ArchiveFiles {
     private final Path root;
+    private final DirectorySync disk;
+
+    /** Directories with an entry that is durable, and so those above it. Only an fsync of this object adds one. */
+    private final Set<Path> durable = ConcurrentHashMap.newKeySet();
 
     /** The files of a directory, which need not exist. */
     public LocalFiles(Path root) {
+        this(root, LocalFiles::sync);
+    }
+
+    LocalFiles(Path root, DirectorySync disk) {
         this.root = root.toAbsolutePath().normalize();
+        this.disk = disk;
+    }
+
+    /** Makes the entries of directories durable. */
+    @FunctionalInterface
+    interface DirectorySync {
+        /** Fsyncs a directory. */
+        void sync(Path directory) throws IOException;
     }
 
     @Override
@@ -91,15 +112,24 @@ public final class LocalFiles implements ArchiveFiles {
     }
 
     @Override
+    public void createRoot() throws IOException {
+        Files.createDirectories(root);
+        makeRootDurable();
+    }
+
+    @Override
     public boolean create(String name, Content content) throws IOException {
         Path target = path(name);
-        if (Files.exists(target)) {
-            return false;
-        }
-        Path written = write(name, content);
+        boolean isNew = !Files.exists(target) && link(target, write(name, content));
+        makeDurable(target);
+        return isNew;
+    }
+
+    private boolean link(Path target, Path written) throws IOException {
         try {
             makeDirectory(target.getParent());
             Files.createLink(target, written);
+            return true;
         } catch (FileAlreadyExistsException e) {
             return false;
         } catch (UnsupportedOperationException e) {
@@ -107,8 +137,20 @@ public final class LocalFiles implements ArchiveFiles {
         } finally {
             Files.deleteIfExists(written);
         }
-        sync(target.getParent());
-        return true;
+    }
+
+    @Override
+    public void makeDurable(String name) throws IOException {
+        Path target = path(name);
+        if (!Files.exists(target)) {
+            throw new NoSuchFileException(target.toString());
+        }
+        makeDurable(target);
+    }
+
+    private void makeDurable(Path file) throws IOException {
+        makeDirectory(file.getParent());
+        disk.sync(file.getParent());
     }
 
     @Override
@@ -121,7 +163,7 @@ public final class LocalFiles implements ArchiveFiles {
         } finally {
             Files.deleteIfExists(written);
         }
-        sync(target.getParent());
+        disk.sync(target.getParent());
     }
 
     private Path write(String name, Content content) throws IOException {
@@ -142,25 +184,51 @@ public final class LocalFiles implements ArchiveFiles {
         return file;
     }
 
-    // Creates directories and fsyncs the parent of each new one.
+    // Creates a directory below the archive's, and missing ones between. Makes their entries durable, also those of
+    // directories that exist: the fsync of the call that has created one may have failed.
     private void makeDirectory(Path directory) throws IOException {
-        if (Files.isDirectory(directory)) {
+        if (directory.equals(root)) {
+            makeRootDurable();
+            return;
+        }
+        boolean exists = Files.isDirectory(directory);
+        if (exists && durable.contains(directory)) {
             return;
         }
         Path parent = directory.getParent();
-        if (parent != null) {
-            makeDirectory(parent);
-        }
-        try {
-            Files.createDirectory(directory);
-        } catch (FileAlreadyExistsException e) {
-            if (!Files.isDirectory(directory)) {
-                throw e;
+        makeDirectory(parent);
+        if (!exists) {
+            try {
+                Files.createDirectory(directory);
+            } catch (FileAlreadyExistsException e) {
+                if (!Files.isDirectory(directory)) {
+                    throw e;
+                }
             }
         }
-        if (parent != null) {
-            sync(parent);
+        disk.sync(parent);
+        durable.add(directory);
+    }
+
+    private void makeRootDurable() throws IOException {
+        if (!Files.isDirectory(root)) {
+            durable.clear(); // whatever appears there later is another directory
+            throw new NoSuchFileException(root.toString(), null, "the archive's directory does not exist");
         }
+        if (durable.contains(root)) {
+            return;
+        }
+        FileStore store = Files.getFileStore(root);
+        Path at = root.getParent();
+        while (at != null && Files.getFileStore(at).equals(store)) {
+            try {
+                disk.sync(at);
+            } catch (AccessDeniedException e) {
+                break; // created by another user, who alone may read it
+            }
+            at = at.getParent();
+        }
+        durable.add(root);
     }
 
     private static void sync(Path directory) throws IOException {
@@ -177,6 +245,7 @@ public final class LocalFiles implements ArchiveFiles {
     @Override
     public boolean deleteDirectory(String directory) throws IOException {
         try {
+            durable.remove(path(directory));
             return Files.deleteIfExists(path(directory));
         } catch (DirectoryNotEmptyException e) {
             return false;

@@ -16,6 +16,11 @@ final class ConditionalFiles implements HadoopFiles.Publication {
     }
 
     @Override
+    public void createRoot() {
+        // A directory is no object, and exists with the first one.
+    }
+
+    @Override
     public boolean create(String name, Path target, ArchiveFiles.Content content) throws IOException {
         FSDataOutputStreamBuilder<?, ?> builder = system.createFile(target);
         builder.overwrite(true); // the condition replaces the check before the upload

@@ -95,6 +95,9 @@ public final class HadoopFiles implements ArchiveFiles {
 
     /** The way in which a file becomes visible. */
     interface Publication {
+        /** See {@link ArchiveFiles#createRoot}. */
+        void createRoot() throws IOException;
+
         /** See {@link ArchiveFiles#create}. */
         boolean create(String name, Path target, Content content) throws IOException;
 
@@ -166,6 +169,19 @@ public final class HadoopFiles implements ArchiveFiles {
         NoSuchFileException missing = new NoSuchFileException(uri + name);
         missing.initCause(cause);
         return missing;
+    }
+
+    @Override
+    public void createRoot() throws IOException {
+        publication.createRoot();
+    }
+
+    /** Durable as soon as it is seen: the name node writes its journal first, and a store answers when it has an object. */
+    @Override
+    public void makeDurable(String name) throws IOException {
+        if (!system.exists(path(name))) {
+            throw new NoSuchFileException(uri + name);
+        }
     }
 
     @Override

@@ -1,14 +1,19 @@
 package org.mmapqueue.archive.hadoop;
 
+import java.io.FileNotFoundException;
 import java.io.IOException;
+import java.nio.file.NoSuchFileException;
+import java.util.EnumSet;
 import java.util.UUID;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.CreateFlag;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileAlreadyExistsException;
 import org.apache.hadoop.fs.FileContext;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Options.Rename;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.io.IOUtils;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.files.TemporaryNames;
@@ -25,6 +30,11 @@ final class RenamedFiles implements HadoopFiles.Publication {
         this.system = system;
         this.root = root;
         this.context = FileContext.getFileContext(root.toUri(), configuration);
+    }
+
+    @Override
+    public void createRoot() throws IOException {
+        system.mkdirs(root);
     }
 
     @Override
@@ -49,14 +59,46 @@ final class RenamedFiles implements HadoopFiles.Publication {
         Path written = new Path(new Path(root, ArchiveFiles.TEMPORARY), TemporaryNames.of(name, UUID.randomUUID()));
         boolean published = false;
         try {
-            write(system.create(written, false), content);
-            system.mkdirs(target.getParent());
-            context.rename(written, target, how);
+            write(inDirectory(written, () -> context.create(written, EnumSet.of(CreateFlag.CREATE))), content);
+            inDirectory(target, () -> {
+                context.rename(written, target, how);
+                return target;
+            });
             published = true;
         } finally {
             if (!published) {
                 discard(written);
             }
+        }
+    }
+
+    private interface Operation<T> {
+        T run() throws IOException;
+    }
+
+    // Runs an operation that does not create the directory of its file, and repeats it once the directory exists.
+    private <T> T inDirectory(Path file, Operation<T> operation) throws IOException {
+        try {
+            return operation.run();
+        } catch (FileNotFoundException e) {
+            makeDirectory(file.getParent());
+            return operation.run();
+        }
+    }
+
+    // Creates a directory below the archive's, which must exist: system.mkdirs would create that, too.
+    private void makeDirectory(Path directory) throws IOException {
+        if (directory.equals(root)) {
+            if (!system.exists(root)) {
+                throw new NoSuchFileException(root.toString(), null, "the archive's directory does not exist");
+            }
+            return;
+        }
+        makeDirectory(directory.getParent());
+        try {
+            context.mkdir(directory, FsPermission.getDirDefault(), false);
+        } catch (FileAlreadyExistsException e) {
+            // by another process; a file of this name fails the next operation
         }
     }
 

@@ -12,7 +12,7 @@ import org.mmapqueue.support.ArchiveFilesContract;
 
 class LocalFilesTest extends ArchiveFilesContract {
     @Override
-    protected ArchiveFiles files() {
+    protected ArchiveFiles missing() {
         return new LocalFiles(temp.resolve("archive"));
     }
 

@@ -18,7 +18,7 @@ import org.mmapqueue.support.ArchiveFilesContract;
 @DisabledForJreRange(minVersion = 24, disabledReason = "this Hadoop calls Subject.getSubject, which is gone")
 class RenamingHadoopFilesTest extends ArchiveFilesContract {
     @Override
-    protected ArchiveFiles files() {
+    protected ArchiveFiles missing() {
         Configuration configuration = new Configuration();
         configuration.set("fs.file.impl", "org.apache.hadoop.fs.RawLocalFileSystem");
         configuration.set("fs.AbstractFileSystem.file.impl", "org.apache.hadoop.fs.local.RawLocalFs");

@@ -34,8 +34,13 @@ class S3aFilesTest extends ArchiveFilesContract {
     }
 
     @Override
-    protected ArchiveFiles files() {
+    protected ArchiveFiles missing() {
         return new HadoopFiles(uri(System.getProperty("archive.bucket")));
+    }
+
+    @Override
+    protected boolean isHierarchical() {
+        return false;
     }
 
     private static byte[] large(int number) {
