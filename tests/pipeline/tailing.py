@@ -12,7 +12,7 @@ from mmapqueue.pipeline.gather.fetchers._follow import Follower
 from mmapqueue.pipeline.gather.fetchers.files import FileFetcher
 
 
-class Killed(Exception):
+class Killed(BaseException):
     """The process ended at this point, for all that the queue knows."""
 
 

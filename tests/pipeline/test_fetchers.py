@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import sys
+import zlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from aiohttp import web
 import mmapqueue
 from conftest import eventually, is_running
 from mmapqueue.pipeline import Event, EventType
+from mmapqueue.pipeline.gather.fetchers import prometheus
+from mmapqueue.pipeline.gather.fetchers._exposition import check
 from mmapqueue.pipeline.gather.fetchers._period import every
 from mmapqueue.pipeline.gather.fetchers.command import CommandFetcher
 from mmapqueue.pipeline.gather.fetchers.prometheus import PrometheusFetcher
@@ -152,7 +155,157 @@ def test_failures_are_counted_and_stop_no_other_target() -> None:
         metrics, lambda host: host.failures >= 12 and len(host.events) > 2, paths=paths, timeout="50ms", max_size=1000
     )
     assert {event.source for event in host.events} == {f"{url}/good"}
-    assert {event.content_type for event in host.events} == {"application/octet-stream"}
+    # Not one of the formats: the event says how it is read, and what the target said.
+    assert {event.content_type for event in host.events} == {"text/plain; version=0.0.4"}
+    assert {event.meta["content_type"] for event in host.events} == {"application/octet-stream"}
+
+
+def test_a_content_type_that_is_not_utf8_stops_no_target() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = await reader.readuntil(b"\r\n\r\n")
+        media = b"text/\xff" if asked.startswith(b"GET /odd") else b"text/plain"
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: %s; version=0.0.4\r\nContent-Length: " % media)
+        writer.write(b"%d\r\nConnection: close\r\n\r\n%s" % (len(METRICS), METRICS))
+        writer.close()
+
+    async def both() -> None:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        host = Notes(MemoryInbox())
+        fetcher = PrometheusFetcher(targets=[f"{url}/odd", f"{url}/good"], interval="10ms", timeout="60s")
+        task = asyncio.create_task(fetcher.run(host))
+        waiting = asyncio.create_task(host.until(lambda: len({each.source for each in host.events}) == 2))
+        await asyncio.wait([task, waiting], return_when=asyncio.FIRST_COMPLETED)
+        assert not task.done(), task.exception()
+        types = {each.source: (each.content_type, each.meta.get("content_type")) for each in host.events}
+        assert types == {
+            f"{url}/odd": ("text/plain; version=0.0.4", "text/\ufffd; version=0.0.4"),
+            f"{url}/good": ("text/plain; version=0.0.4", None),
+        }
+        assert host.failures == 0
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        server.close()
+        await server.wait_closed()
+
+    asyncio.run(both())
+
+
+def test_an_error_that_no_one_expects_stops_no_other_target(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def encode(**event: Any) -> bytes:
+        if event["source"].endswith("/odd"):
+            raise RuntimeError("odd")
+        return real(**event)
+
+    real = prometheus.encode
+    monkeypatch.setattr(prometheus, "encode", encode)
+
+    async def metrics(_: web.Request) -> web.Response:
+        return await _response(METRICS)
+
+    host, url = scrape(metrics, lambda host: host.failures > 1 and host.events, paths=("/odd", "/good"))
+    assert {event.source for event in host.events} == {f"{url}/good"}
+    assert f"{url}/odd cannot be scraped" in caplog.text
+
+
+def test_targets_that_do_not_answer_take_no_connection_of_others() -> None:
+    async def metrics(request: web.Request) -> web.Response:
+        if request.path.startswith("/hangs"):
+            await asyncio.sleep(SECONDS)
+        return await _response(METRICS)
+
+    paths = (*(f"/hangs/{number}" for number in range(120)), "/good")
+    host, url = scrape(metrics, lambda host: host.events or host.failures, paths=paths, timeout="60s")
+    assert {event.source for event in host.events} == {f"{url}/good"}
+
+
+async def _response(body: bytes, **headers: str) -> web.Response:
+    return web.Response(body=body, headers={name.replace("_", "-"): value for name, value in headers.items()})
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+def test_an_answer_that_is_cut_inside_its_compression_is_a_failure(
+    encoding: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole = METRICS * 100
+    packed = (gzip.compress if encoding == "gzip" else zlib.compress)(whole)
+
+    async def metrics(request: web.Request) -> web.Response:
+        body = packed if request.path == "/whole" else packed[: len(packed) // 2]
+        return await _response(body, Content_Type="text/plain; version=0.0.4", Content_Encoding=encoding)
+
+    for validate in (True, False):
+        host, url = scrape(
+            metrics,
+            lambda host: host.failures > 1 and host.events,
+            paths=("/cut", "/whole"),
+            validate_format=validate,
+        )
+        assert {(event.source, event.data) for event in host.events} == {(f"{url}/whole", whole)}
+        assert f"{url}/cut cannot be scraped: the body is cut off: its {encoding} data has no end" in caplog.text
+
+
+def test_an_answer_may_not_grow_beyond_the_limit() -> None:
+    async def metrics(_: web.Request) -> web.Response:
+        return await _response(gzip.compress(METRICS * 10_000), Content_Encoding="gzip")
+
+    host, _ = scrape(metrics, lambda host: host.failures > 1, max_size="64k")
+    assert host.events == []
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "reason"),
+    [
+        (b"", "text/plain; version=0.0.4", "it has no samples"),
+        (b"\n# only a comment\n", "text/plain; version=0.0.4", "it has no samples"),
+        (b"# EOF\n", "application/openmetrics-text; version=1.0.0", "it has no samples"),
+        (b"", "application/openmetrics-text; version=1.0.0", "it is cut off: its last line is not # EOF"),
+        (b"up 1\n", "application/openmetrics-text; version=1.0.0", "it is cut off: its last line is not # EOF"),
+        (b"<html>\n", "text/html", "line 1 is no sample: '<html>'"),
+        (b'up{a="b} 1\n', "text/plain", "line 1 is no sample: 'up{a=\"b} 1'"),
+        (b"up \xff\n", "text/plain", "codec can't decode byte 0xff"),
+    ],
+)
+def test_answers_without_metrics_are_failures(
+    body: bytes, content_type: str, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def metrics(_: web.Request) -> web.Response:
+        return await _response(body, Content_Type=content_type)
+
+    host, _ = scrape(metrics, lambda host: host.failures > 1 or host.events)
+    assert host.events == []
+    assert reason in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type"),
+    [
+        (b"# TYPE a gauge\na 1\n# TYPE b gauge\nb 1\n# TYPE a gauge\na 2\n# EOF\n", "application/openmetrics-text"),
+        (
+            b'# TYPE a counter\na_total{x="1"} 1 # {trace="t"} 0.5 1.5\na_total{x="1"} 2\n# EOF\n',
+            "application/openmetrics-text",
+        ),
+        (b'  up { a = "\\"," , } +Inf 1234 \r\n# anything\n\nx:y NaN', "text/plain; version=0.0.4"),
+    ],
+)
+def test_what_prometheus_takes_is_stored(body: bytes, content_type: str) -> None:
+    async def metrics(_: web.Request) -> web.Response:
+        return await _response(body, Content_Type=content_type)
+
+    host, _ = scrape(metrics, lambda host: host.failures > 1 or host.events)
+    assert host.events[0].data == body
+
+
+@pytest.mark.parametrize(
+    "body", [b'a{b="c"' + b" " * 200_000 + b"x", b"a " + b"1" * 200_000 + b"x", b'a{b="' + b'\\"' * 200_000]
+)
+@pytest.mark.parametrize("openmetrics", [True, False])
+def test_a_line_without_end_is_checked_in_linear_time(body: bytes, openmetrics: bool) -> None:
+    # In quadratic time this takes hours.
+    with pytest.raises(ValueError, match="line 1 is no sample"):
+        check(body + b"\n# EOF\n", openmetrics=openmetrics)
 
 
 def test_answers_that_are_no_metrics_may_pass() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import mmapqueue
 from mmapqueue.pipeline.gather.fetchers import _birth, _tail
+from mmapqueue.pipeline.gather.fetchers._discovery import directories
 from mmapqueue.pipeline.gather.fetchers._lines import LineEncoder
 from mmapqueue.pipeline.gather.fetchers.files import FileFetcher
 from pipeline.tailing import Make, MemoryInbox, append, texts
@@ -174,14 +175,89 @@ def test_files_that_have_gone_are_forgotten(log: Path, make: Make) -> None:
     assert [each for each in steps.inbox.sequences if "started" not in each] == []
 
 
-def test_two_fetchers_of_one_name_are_noticed(log: Path, make: Make) -> None:
+def test_two_fetchers_of_one_name_are_noticed(log: Path, make: Make, caplog: pytest.LogCaptureFixture) -> None:
     inbox = MemoryInbox()
     first, second = make(inbox), make(inbox)
     log.write_bytes(b"1\n")
     first.look()
-    with pytest.raises(mmapqueue.MmapQueueError, match="another fetcher named 'files'"):
-        second.look()
+    second.look()
+    assert f"{log} cannot be followed: file.files." in caplog.text
+    assert "another fetcher named 'files'" in caplog.text
+    assert second.host.counted == [("fail", 1)]
     assert texts(inbox.records) == [b"1"]
+
+
+def test_a_file_with_a_long_name_stops_no_other(
+    tmp_path: Path, log: Path, make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    odd = tmp_path / f"{'a' * 200}.log"
+    odd.write_bytes(b"odd\n")
+    log.write_bytes(b"1\n")
+    steps = make(MemoryInbox(max_event_size=len(str(odd)) + 250))
+    steps.look()
+    append(log, b"2\n")
+    steps.look()
+    assert texts(steps.inbox.records) == [b"1", b"2"]
+    assert caplog.text.count(f"{odd} cannot be followed: max_event_size = ") == 1
+    assert steps.host.counted == [("fail", 1)]
+
+
+def test_a_file_whose_events_no_queue_takes_stops_no_other(
+    log: Path, make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    inbox = MemoryInbox()
+    inbox.max_batch = 1000
+    steps = make(inbox)
+    log.write_bytes(b"x" * 2000 + b"\n")
+    log.with_name("other.log").write_bytes(b"1\n")
+    for _ in range(3):
+        steps.look()
+    assert texts(inbox.records) == [b"1"]
+    assert caplog.text.count(f"{log} cannot be followed: too large") == 1
+
+
+def test_a_file_that_cannot_be_examined_stops_no_other(log: Path, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    log.write_bytes(b"1\n")
+    other = log.with_name("other.log")
+    other.write_bytes(b"2\n")
+    steps = make()
+    steps.look()
+    due = _tail.Tail.due
+
+    def refuse(tail: _tail.Tail, idle: float) -> bool:
+        if tail.path == log:
+            raise OSError(5, "Input/output error", str(log))
+        return due(tail, idle)
+
+    monkeypatch.setattr(_tail.Tail, "due", refuse)
+    append(other, b"3\n")
+    steps.look()
+    assert sorted(texts(steps.inbox.records)) == [b"1", b"2", b"3"]
+
+
+def test_an_error_of_the_queue_ends_the_fetcher(log: Path, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = make()
+    log.write_bytes(b"1\n")
+
+    async def poisoned(*_: object) -> bool:
+        raise mmapqueue.Poisoned("an fsync has failed")
+
+    monkeypatch.setattr(steps.inbox, "put_once", poisoned)
+    with pytest.raises(mmapqueue.Poisoned):
+        steps.look()
+
+
+def test_a_directory_that_may_not_be_entered_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stat = os.stat
+
+    def refuse(path: Any, *arguments: Any, **options: Any) -> os.stat_result:
+        if "closed" in str(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "stat", refuse)
+    paths = [str(tmp_path / "closed" / "in" / "*.log"), str(tmp_path / "*.log")]
+    assert directories(paths, []) == {tmp_path}
 
 
 def test_a_file_that_cannot_be_read_stops_nothing(log: Path, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

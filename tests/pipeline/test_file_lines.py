@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import mmapqueue
 from mmapqueue.pipeline import Event, EventType
 from mmapqueue.pipeline.gather.fetchers._lines import LineEncoder
 from mmapqueue.pipeline.gather.fetchers.files import FileFetcher
@@ -79,15 +78,6 @@ def test_batches_shrink_until_the_queue_takes_them(log: Path, make: Make) -> Non
     steps = make(inbox)
     steps.look()
     assert texts(inbox.records) == [b"%d" % i for i in range(2000)]
-
-
-def test_an_event_that_no_queue_takes_is_an_error(log: Path, make: Make) -> None:
-    log.write_bytes(b"x" * 5000 + b"\n")
-    inbox = MemoryInbox()
-    inbox.max_batch = 4000
-    steps = make(inbox)
-    with pytest.raises(mmapqueue.TooLarge):
-        steps.look()
 
 
 def test_lines_of_one_event(log: Path, make: Make) -> None:

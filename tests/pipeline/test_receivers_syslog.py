@@ -114,7 +114,9 @@ def test_tcp_messages_that_arrive_together_are_pushed_together() -> None:
         assert len(serving.inbox.puts) < 500
 
 
-@pytest.mark.parametrize("error", [mmapqueue.Full("no consumer"), mmapqueue.MmapQueueError("no space left")])
+@pytest.mark.parametrize(
+    "error", [mmapqueue.Full("no consumer"), mmapqueue.MmapQueueError("no space left"), RuntimeError("odd")]
+)
 def test_tcp_clients_wait_while_the_queue_is_full(error: Exception) -> None:
     text = b"<1>" + b"x" * 1000
     sent, written = 20_000, threading.Event()
@@ -281,6 +283,19 @@ def test_udp_datagrams_wait_in_the_system_during_a_push_and_are_lost_when_the_qu
             wait_for(lambda: len(serving.inbox.records) == 2)
         assert data(serving) == [b"<1>one", b"<1>two"]
         assert serving.inbox.refused == 1
+
+
+def test_udp_is_read_on_after_an_error_that_no_one_expects(caplog: pytest.LogCaptureFixture) -> None:
+    with Serving(SyslogReceiver(listen=UDP)) as serving:
+        serving.inbox.failures.append(RuntimeError("odd"))
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+            client.connect(("127.0.0.1", port(serving)))
+            client.send(b"<1>lost")
+            wait_for(lambda: serving.inbox.refused == 1)
+            client.send(b"<1>kept")
+            wait_for(lambda: serving.inbox.records)
+        assert data(serving) == [b"<1>kept"]
+    assert "syslog: 1 messages are lost: odd" in caplog.text
 
 
 @pytest.mark.parametrize("listen", [TCP, UDP])

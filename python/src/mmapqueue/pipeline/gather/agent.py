@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tenacity import AsyncRetrying, before_sleep_log, retry_if_exception_type, wait_random_exponential
-
 import mmapqueue
 from mmapqueue.pipeline.config import Pipe, Pipeline, Server
 from mmapqueue.pipeline.gather.inbox import Counted, CountedInbox, QueueInbox
+from mmapqueue.pipeline.gather.restarts import keep_running
 from mmapqueue.pipeline.plugins import Fetcher
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ class Agent:
         self._pipeline = pipeline
         self._partition = partition
         self._telemetry = telemetry
-        self._fetcher_hosts: dict[str, PipeHost] = {}
+        self._inboxes: dict[str, QueueInbox] = {}
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> "Agent":
@@ -130,8 +129,11 @@ class Agent:
             self._stack.push_async_callback(running.stop, seconds)
         # Only in one process: otherwise all would fetch the same.
         for pipe in gathering if self._partition == 0 else ():
-            for fetcher in pipe.fetchers:
-                task = asyncio.create_task(_fetch(fetcher, self._fetcher_hosts[pipe.name]))
+            count = self._telemetry.fetch_count(pipe.name) if self._telemetry else _uncounted
+            for position, fetcher in enumerate(pipe.fetchers):
+                name = f"fetcher {fetcher.type} (fetchers[{position}])"
+                fetching = _fetch(fetcher, name, self.pipes[pipe.name], self._inboxes[pipe.name], count)
+                task = asyncio.create_task(fetching)
                 self._stack.push_async_callback(_cancel, task)
 
     async def _open_pipe(self, pipe: Pipe) -> None:
@@ -145,8 +147,7 @@ class Agent:
         shared = self._pipeline.gather.processes > 1
         host = PipeHost(pipe.name, queue, inbox, log, shared, self.servers, count)
         self.pipes[pipe.name] = host
-        count = self._telemetry.fetch_count(pipe.name) if self._telemetry else _uncounted
-        self._fetcher_hosts[pipe.name] = replace(host, inbox=CountedInbox(inbox, count), _counted=count)
+        self._inboxes[pipe.name] = inbox
 
 
 def _uncounted(_status: str, _number: int) -> None:
@@ -170,14 +171,17 @@ def server_of(settings: Server, *, shared: bool) -> Any:
     return HttpServer(settings, shared=shared)
 
 
-async def _fetch(fetcher: Fetcher, host: PipeHost) -> None:
-    async for attempt in AsyncRetrying(
-        retry=retry_if_exception_type(Exception),
-        wait=wait_random_exponential(multiplier=1, max=30),
-        before_sleep=before_sleep_log(host.log, logging.WARNING),
-    ):
-        with attempt:
-            await fetcher.run(host)
+async def _fetch(fetcher: Fetcher, name: str, host: PipeHost, inbox: QueueInbox, count: Counted) -> None:
+    """Runs a fetcher in its pipe, with a counter of its own: its events do not count as received."""
+    stored = 0
+
+    def counted(status: str, number: int) -> None:
+        nonlocal stored
+        stored += number if status == "success" else 0
+        count(status, number)
+
+    own = replace(host, inbox=CountedInbox(inbox, counted), _counted=counted)
+    await keep_running(fetcher, name, own, lambda: stored)
 
 
 async def _cancel(task: "asyncio.Task[None]") -> None:

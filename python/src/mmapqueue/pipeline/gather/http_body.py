@@ -1,13 +1,11 @@
 """Reads request bodies: decompressed, and never more than the limit."""
 
-import zlib
-
 from aiohttp import web
 
+from mmapqueue.pipeline.gather.bodies import WINDOW_BITS, Damaged, TooLong, read
 from mmapqueue.pipeline.gather.http_messages import HttpError
 
-#: The argument of zlib for each content encoding.
-WINDOW_BITS = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
+__all__ = ["WINDOW_BITS", "encoding_of", "read_body", "too_large"]
 
 
 def encoding_of(request: web.Request) -> str:
@@ -18,36 +16,12 @@ def encoding_of(request: web.Request) -> str:
 
 async def read_body(request: web.Request, limit: int) -> bytes:
     """Reads a body of at most `limit` bytes, before and after decompression."""
-    encoding = encoding_of(request)
-    if not encoding:
-        body = bytearray()
-        async for chunk in request.content.iter_any():
-            body += chunk
-            if len(body) > limit:
-                raise too_large(limit)
-        return bytes(body)
-    body, bits = bytearray(), WINDOW_BITS[encoding]
-    inflate, read = zlib.decompressobj(bits), 0
     try:
-        async for chunk in request.content.iter_any():
-            if encoding == "deflate" and not read and chunk and chunk[0] & 0x0F != 8:
-                inflate = zlib.decompressobj(-zlib.MAX_WBITS)  # Some clients send deflate without zlib's header.
-            read += len(chunk)
-            while chunk:
-                body += inflate.decompress(chunk, limit + 1 - len(body))
-                if len(body) > limit or read > limit:
-                    raise too_large(limit)
-                chunk = inflate.unconsumed_tail
-                if inflate.eof:
-                    # A gzip file may have several members.
-                    chunk = inflate.unused_data
-                    if chunk:
-                        inflate = zlib.decompressobj(bits)
-    except zlib.error as error:
-        raise HttpError(400, f"the body is not {encoding}: {error}") from error
-    if not inflate.eof:
-        raise HttpError(400, f"the body is cut off: its {encoding} data has no end")
-    return bytes(body)
+        return await read(request.content, encoding_of(request), limit)
+    except TooLong:
+        raise too_large(limit) from None
+    except Damaged as error:
+        raise HttpError(400, str(error)) from error
 
 
 def too_large(limit: int) -> HttpError:

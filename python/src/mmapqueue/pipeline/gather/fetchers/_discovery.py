@@ -46,7 +46,7 @@ def renamed(keys: Collection[Key], directories: Collection[Path]) -> dict[Key, P
 
 def directories(paths: Sequence[str], files: Collection[Path]) -> frozenset[Path]:
     """The existing directories that contain files of the paths, or in which such files may appear."""
-    return frozenset(each for each in {path.parent for path in files} | set(map(_base, paths)) if each.is_dir())
+    return frozenset(each for each in {path.parent for path in files} | set(map(_base, paths)) if os.path.isdir(each))  # noqa: PTH112 (Path's raises for a directory that may not be entered)
 
 
 def _base(pattern: str) -> Path:

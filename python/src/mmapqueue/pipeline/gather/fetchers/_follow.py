@@ -5,7 +5,6 @@ import time
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -26,6 +25,10 @@ _TURN = 16
 _R = TypeVar("_R")
 
 
+class _Refused(Exception):
+    """One file cannot be followed. The message has the reason."""
+
+
 class Follower:
     """The state of a running fetcher. Belongs to one event loop; files are read in one thread of its own.
 
@@ -41,7 +44,8 @@ class Follower:
         self._prefix = f"file.{options.name}."
         self._known: dict[Key, list[int]] = {}
         self._missing: dict[Key, float] = {}
-        self._refused: set[Path] = set()
+        #: The last error of each file that cannot be followed, which is logged once.
+        self._refused: dict[Path, str] = {}
         self._limit = BATCH_BYTES
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="tail")
 
@@ -114,31 +118,39 @@ class Follower:
         return positions
 
     async def _adopt(self, key: Key, path: Path, matched: bool, skip: bool) -> None:
-        """Begins to follow a file."""
-        tail = Tail(self._prefix, path, key, self._inbox.max_event_size, self._options.start_pattern)
+        """Begins to follow a file, if it can be read."""
+        tail = None
         try:
+            tail = Tail(self._prefix, path, key, self._inbox.max_event_size, self._options.start_pattern)
             await self._in_thread(tail.open)
             numbers = self._known.get(key)
             last = await self._inbox.last_sequence(producer(self._prefix, key, numbers[-1])) if numbers else None
             await self._in_thread(tail.resume, numbers[-1] if numbers else 0, last)
             if skip and not numbers:
                 await self._store(tail, await self._in_thread(tail.skip))
-        except FileNotFoundError:
-            tail.close()
+        except BaseException as error:
+            if tail is not None:
+                tail.close()
+            self._refuse(path, error)
             return
-        except OSError as error:
-            tail.close()
-            if path not in self._refused:
-                self._refused.add(path)
-                self._host.count("fail", 1)
-                self._host.log.warning("%s cannot be read: %s", path, error)
-            return
-        except BaseException:
-            tail.close()
-            raise
-        self._refused.discard(path)
         tail.matched = matched
         self.tails[key] = tail
+
+    def _refuse(self, path: Path, error: BaseException) -> None:
+        """Logs and counts the error of one file, and leaves the others alone. Raises an error that concerns them all.
+
+        The next scan tries the file again. The same error is then neither logged nor counted again.
+        """
+        if not isinstance(error, Exception) or isinstance(error, mmapqueue.MmapQueueError):
+            raise error
+        if isinstance(error, FileNotFoundError):
+            return  # Renamed or removed: the next scan finds out which.
+        text = str(error)
+        if self._refused.get(path) != text:
+            self._refused[path] = text
+            self._host.count("fail", 1)
+            known = isinstance(error, OSError | ValueError | _Refused)
+            self._host.log.warning("%s cannot be followed: %s", path, text, exc_info=None if known else error)
 
     def _drop(self, key: Key) -> None:
         tail = self.tails.pop(key, None)
@@ -165,12 +177,11 @@ class Follower:
             try:
                 await self._in_thread(tail.open)
                 progress |= await self._drain(tail, idle)
-            except FileNotFoundError:
-                continue  # Renamed or removed: the next scan finds out which.
-            except OSError as error:
-                self._host.count("fail", 1)
-                self._host.log.warning("%s cannot be read: %s", tail.path, error)
-                self._drop(tail.key)
+                self._refused.pop(tail.path, None)
+            except BaseException as error:
+                if not isinstance(error, FileNotFoundError):
+                    self._drop(tail.key)
+                self._refuse(tail.path, error)
         quiet = self._options.close_after.total_seconds()
         for tail in [each for each in self.tails.values() if each.finished(quiet)]:
             tail.close()
@@ -181,9 +192,13 @@ class Follower:
     def _due(self, idle: float) -> list[Tail]:
         due = []
         for tail in self.tails.values():
-            with suppress(FileNotFoundError):
+            try:
                 if tail.due(idle):
                     due.append(tail)
+            except FileNotFoundError:
+                continue
+            except OSError:
+                due.append(tail)  # The read reports the error.
         return due
 
     async def _drain(self, tail: Tail, idle: float) -> bool:
@@ -194,17 +209,17 @@ class Follower:
                 return turn > 0
             try:
                 await self._store(tail, batch)
-            except mmapqueue.TooLarge:
+            except mmapqueue.TooLarge as error:
                 if len(batch.records) < 2:
-                    raise
+                    raise _Refused(str(error)) from error
                 self._limit = max(1, self._limit // 2)
         return True
 
     async def _store(self, tail: Tail, batch: Batch) -> None:
         if not await self._inbox.put_once(batch.producer, batch.sequence, batch.records):
-            raise mmapqueue.MmapQueueError(
-                f"{tail.path}: {batch.producer} was at position {batch.end} already: another fetcher "
-                f"named {self._options.name!r} follows this file into the same queue"
+            raise _Refused(
+                f"{batch.producer} was at position {batch.end} already: another fetcher named "
+                f"{self._options.name!r} follows this file into the same queue"
             )
         tail.commit(batch)
         numbers = self._known.setdefault(tail.key, [])

@@ -62,7 +62,7 @@ class CommandFetcher(Fetcher):
         async for _ in every(self.interval):
             try:
                 status, output, error = await self._execute()
-            except (CommandFailed, OSError) as failure:
+            except (CommandFailed, OSError, ValueError) as failure:
                 host.count("fail", 1)
                 host.log.warning("%s: %s", self.command[0], failure)
                 continue

@@ -149,10 +149,11 @@ class SyslogReceiver(Receiver):
                 await host.inbox.put(*events)
                 return
             except mmapqueue.Full as error:
-                problem: mmapqueue.MmapQueueError = error
-            except mmapqueue.MmapQueueError as error:
+                problem: Exception = error
+            except Exception as error:
                 problem = error
-                host.log.warning("syslog: %s", error)
+                known = isinstance(error, mmapqueue.MmapQueueError)
+                host.log.warning("syslog: %s", error, exc_info=None if known else error)
             if not waits or self._stopping.is_set() or isinstance(problem, mmapqueue.Closed | mmapqueue.TooLarge):
                 host.log.log(
                     logging.DEBUG if isinstance(problem, mmapqueue.Full) and not waits else logging.WARNING,
