@@ -9,6 +9,7 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.FullException;
+import org.mmapqueue.io.Threads;
 import org.mmapqueue.write.Writer;
 
 /**
@@ -177,7 +178,7 @@ final class AsyncPusher {
         try {
             wait();
         } catch (InterruptedException e) {
-            // Only code of the caller can have interrupted this thread; the interrupt is dropped.
+            Threads.wasInterrupted();
         }
     }
 
@@ -208,6 +209,7 @@ final class AsyncPusher {
         try {
             offset = writer.offer(push.data, 0, push.data.length, SLICE_NANOS, () -> stopped);
         } catch (InterruptedException e) {
+            Threads.wasInterrupted();
             return;
         } catch (RuntimeException | Error e) {
             failure = e;

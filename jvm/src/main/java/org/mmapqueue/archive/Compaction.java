@@ -9,6 +9,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 import org.mmapqueue.archive.run.ArchiveCodec;
 import org.mmapqueue.archive.run.RunMerger;
@@ -33,6 +34,7 @@ public final class Compaction {
     private final ArchiveCodec codec;
     private final long graceNanos;
     private final LongSupplier nanoClock;
+    private final BooleanSupplier isOver;
     private final RunList runs;
 
     /** Last bucket up to which all are complete, with nothing left to do. */
@@ -51,17 +53,26 @@ public final class Compaction {
      *
      * @param codec the compression of new runs
      * @param grace the shortest time for which replaced runs are kept
+     * @param isOver whether the owner has ended; then nothing is stored or deleted any more
      */
-    public Compaction(Archive archive, PartitionEntry partition, ArchiveCodec codec, Duration grace) {
-        this(archive, partition, codec, grace, System::nanoTime);
+    public Compaction(
+            Archive archive, PartitionEntry partition, ArchiveCodec codec, Duration grace, BooleanSupplier isOver) {
+        this(archive, partition, codec, grace, isOver, System::nanoTime);
     }
 
-    Compaction(Archive archive, PartitionEntry partition, ArchiveCodec codec, Duration grace, LongSupplier nanoClock) {
+    Compaction(
+            Archive archive,
+            PartitionEntry partition,
+            ArchiveCodec codec,
+            Duration grace,
+            BooleanSupplier isOver,
+            LongSupplier nanoClock) {
         this.archive = archive;
         this.partition = partition;
         this.codec = codec;
         this.graceNanos = grace.toNanos();
         this.nanoClock = nanoClock;
+        this.isOver = isOver;
         this.runs = archive.runs(partition.id());
     }
 
@@ -112,7 +123,7 @@ public final class Compaction {
 
     private void merge(List<RunName> chosen) throws IOException {
         try {
-            RunName all = RunMerger.merge(archive.files(), partition.id(), partition.queue(), chosen, codec);
+            RunName all = RunMerger.merge(archive.files(), partition.id(), partition.queue(), chosen, codec, isOver);
             LOG.debug("partition {}: {} runs became {}", partition.id(), chosen.size(), all);
         } catch (CorruptException e) {
             for (RunName run : chosen) {
@@ -140,7 +151,7 @@ public final class Compaction {
                 continue;
             }
             long since = replaced.getOrDefault(run, now);
-            if (now - since >= graceNanos) {
+            if (now - since >= graceNanos && !isOver.getAsBoolean()) {
                 archive.files().delete(run.file(partition.id()));
                 deleted = true;
             } else {

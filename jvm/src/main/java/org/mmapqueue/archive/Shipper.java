@@ -7,12 +7,11 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.run.RunName;
+import org.mmapqueue.concurrent.OwnThread;
 import org.mmapqueue.errors.ClosedException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -37,18 +36,18 @@ public final class Shipper implements AutoCloseable {
     private final Supplier<ArchiveFiles> connection;
     private final ShipOptions options;
     private final String what;
-    private final Upkeep upkeep;
-    private final Thread thread;
+    private final String name;
+    private final OwnThread thread;
 
-    private final ReentrantLock lock = new ReentrantLock();
-    private final Condition wake = lock.newCondition();
-    /** Guarded by the lock. */
-    private boolean isEnding;
+    /** Whether the close waits no longer for work that can be left to the next shipper. */
+    private volatile boolean isAborted;
+    /** Started by the thread, which ends after it. */
+    private volatile @Nullable Upkeep upkeep;
 
     private volatile ShipStats stats = new ShipStats(0, 0, 0, 0, Optional.empty(), false, Optional.empty(), false);
     private volatile @Nullable RuntimeException failure;
 
-    // Accessed only by the thread, while it runs.
+    // Accessed only by the thread, once it was started.
     private @Nullable ArchiveFiles files;
     private @Nullable Shipment shipment;
     private long lastRunNanos;
@@ -74,13 +73,11 @@ public final class Shipper implements AutoCloseable {
         } catch (UncheckedIOException e) {
             files = null; // the thread tries again
         }
-        String name = directory.substring(directory.lastIndexOf('/') + 1);
-        this.upkeep = new Upkeep("mmapqueue-" + name + "-upkeep", what, options);
-        this.thread = new Thread(this::run, "mmapqueue-" + name + "-shipper");
-        thread.setDaemon(true);
+        this.name = "mmapqueue-" + directory.substring(directory.lastIndexOf('/') + 1);
+        this.thread = new OwnThread(name + "-shipper", this::run);
     }
 
-    /** Starts the thread. */
+    /** Starts the thread; has no effect after a close. */
     public void start() {
         lastRunNanos = System.nanoTime() - options.period().toNanos();
         thread.start();
@@ -97,9 +94,27 @@ public final class Shipper implements AutoCloseable {
     }
 
     private void run() {
+        try {
+            ship();
+        } finally {
+            Upkeep started = upkeep;
+            if (started != null) {
+                started.close();
+            }
+            closeFiles();
+        }
+    }
+
+    private void closeFiles() {
+        if (files != null) {
+            files.close();
+        }
+    }
+
+    private void ship() {
         boolean goesOn = true;
         while (goesOn) {
-            goesOn = !isEnding();
+            goesOn = !thread.isEnding();
             try {
                 step(!goesOn);
                 succeeded();
@@ -107,7 +122,7 @@ public final class Shipper implements AutoCloseable {
             } catch (IOException | UncheckedIOException e) {
                 failed(e);
             } catch (ClosedException e) {
-                if (!isEnding()) {
+                if (!thread.isEnding()) {
                     end(e); // the consumer was deleted
                 }
                 return;
@@ -115,7 +130,7 @@ public final class Shipper implements AutoCloseable {
                 end(e);
                 return;
             }
-            pause();
+            thread.pause(TimeUnit.MILLISECONDS.toNanos(pauseMillis));
         }
     }
 
@@ -127,7 +142,10 @@ public final class Shipper implements AutoCloseable {
         if (shipment == null) {
             Archive archive = Archive.create(files);
             Shipment resumed = Shipment.resume(source, archive, options);
-            upkeep.start(archive, resumed.partition());
+            Upkeep started =
+                    new Upkeep(name + "-upkeep", what, options, archive, resumed.partition(), () -> isAborted);
+            upkeep = started;
+            started.start();
             shipment = resumed;
         }
         while (true) {
@@ -200,47 +218,31 @@ public final class Shipper implements AutoCloseable {
         return Math.max(LEAST_SLICE_MILLIS, Math.min(MOST_SLICE_MILLIS, slice));
     }
 
-    private boolean isEnding() {
-        lock.lock();
-        try {
-            return isEnding;
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    private void pause() {
-        lock.lock();
-        try {
-            long nanos = TimeUnit.MILLISECONDS.toNanos(pauseMillis);
-            while (!isEnding && nanos > 0) {
-                nanos = wake.awaitNanos(nanos);
-            }
-        } catch (InterruptedException e) {
-            isEnding = true;
-        } finally {
-            lock.unlock();
-        }
-    }
-
     /**
-     * Ships the records that are durable at the call, and ends the thread.
+     * Ships the records that are durable at the call, completes the first compaction, and ends the thread.
      *
      * @param most the longest duration; a call of the file system that takes longer is interrupted, and not waited for
+     * @return whether nothing of this shipper runs any more; else {@link #whenEnded} tells when
      */
-    public void close(Duration most) {
-        lock.lock();
-        try {
-            isEnding = true;
-            wake.signalAll();
-        } finally {
-            lock.unlock();
+    public boolean close(Duration most) {
+        if (thread.end()) {
+            closeFiles(); // the thread was never started
+            return true;
         }
-        boolean hasEnded = upkeep.close(Duration.ZERO);
-        hasEnded &= Ending.join(thread, most);
-        if (hasEnded && files != null) {
-            files.close();
+        return thread.close(most, this::abort);
+    }
+
+    private void abort() {
+        isAborted = true;
+        Upkeep started = upkeep;
+        if (started != null) {
+            started.interrupt();
         }
+    }
+
+    /** Runs something when nothing of this shipper runs any more: a call of the file system has returned after all. */
+    public void whenEnded(Runnable last) {
+        thread.whenEnded(last);
     }
 
     @Override

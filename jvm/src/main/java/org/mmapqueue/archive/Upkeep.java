@@ -3,11 +3,15 @@ package org.mmapqueue.archive;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
-import org.jspecify.annotations.Nullable;
+import java.util.function.BooleanSupplier;
+import org.mmapqueue.concurrent.OwnThread;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Compacts one partition and applies its retention, on a thread of its own beside the shipper's. */
+/**
+ * Compacts one partition and applies its retention, on a thread of its own. It belongs to the thread of a shipper, which
+ * starts it and ends after it.
+ */
 final class Upkeep {
     private static final Logger LOG = LoggerFactory.getLogger(Upkeep.class);
     /** The time for which readers may still use runs that were replaced. */
@@ -18,33 +22,49 @@ final class Upkeep {
     /** Approximate number of runs between two rounds. */
     private static final int PERIODS = 16;
 
-    private final String name;
     private final String what;
     private final ShipOptions options;
-    private @Nullable Thread thread;
+    private final BooleanSupplier isAborted;
+    private final Compaction compaction;
+    private final Retention retention;
+    private final OwnThread thread;
 
-    /** @param what names queue and archive, for messages */
-    Upkeep(String name, String what, ShipOptions options) {
-        this.name = name;
+    /** Whether nothing was left to compact once. Accessed by the thread alone. */
+    private boolean hasCompleted;
+
+    /**
+     * @param what names queue and archive, for messages
+     * @param isAborted whether the shipper waits no longer for the first round
+     */
+    Upkeep(
+            String name,
+            String what,
+            ShipOptions options,
+            Archive archive,
+            PartitionEntry partition,
+            BooleanSupplier isAborted) {
         this.what = what;
         this.options = options;
+        this.isAborted = isAborted;
+        this.compaction = new Compaction(archive, partition, options.codec(), GRACE, this::isOver);
+        this.retention = new Retention(archive, partition, options.retain());
+        this.thread = new OwnThread(name, this::run);
     }
 
-    /** Starts the thread, once. */
-    synchronized void start(Archive archive, PartitionEntry partition) {
-        if (thread == null) {
-            thread = new Thread(() -> run(archive, partition), name);
-            thread.setDaemon(true);
-            thread.start();
-        }
+    void start() {
+        thread.start();
     }
 
-    private void run(Archive archive, PartitionEntry partition) {
-        Compaction compaction = new Compaction(archive, partition, options.codec(), GRACE);
-        Retention retention = new Retention(archive, partition, options.retain());
+    // The first round is completed also after the request to end: otherwise shippers that run for a short time would
+    // never compact.
+    private boolean isOver() {
+        return thread.isEnding() && (hasCompleted || isAborted.getAsBoolean());
+    }
+
+    private void run() {
         long retained = System.nanoTime() - RETENTION_NANOS;
         boolean failing = false;
-        while (!Thread.currentThread().isInterrupted()) {
+        while (!isOver()) {
             boolean more = false;
             try {
                 more = compaction.step();
@@ -52,26 +72,31 @@ final class Upkeep {
                     retained = System.nanoTime();
                     retention.step();
                 }
+                hasCompleted |= !more;
                 failing = false;
             } catch (IOException | RuntimeException e) {
-                if (!failing && !Thread.currentThread().isInterrupted()) {
+                if (thread.isEnding()) {
+                    return;
+                }
+                if (!failing) {
                     LOG.warn("compacting {} has failed, and is tried again: {}", what, e.toString());
                 }
                 failing = true;
             }
-            try {
-                if (!more) {
-                    Thread.sleep(Math.min(
-                            MOST_REST_MILLIS, PERIODS * options.period().toMillis()));
-                }
-            } catch (InterruptedException e) {
-                return;
+            if (!more) {
+                thread.pause(TimeUnit.MILLISECONDS.toNanos(
+                        Math.min(MOST_REST_MILLIS, PERIODS * options.period().toMillis())));
             }
         }
     }
 
-    /** Ends the thread; returns whether it has ended. */
-    synchronized boolean close(Duration most) {
-        return thread == null || Ending.join(thread, most);
+    /** Ends a call of the file system. */
+    void interrupt() {
+        thread.interrupt();
+    }
+
+    /** Ends the thread, and waits until it has ended. */
+    void close() {
+        thread.endAndJoin();
     }
 }

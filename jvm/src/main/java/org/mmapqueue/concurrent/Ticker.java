@@ -5,6 +5,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import org.mmapqueue.io.StackRoom;
+import org.mmapqueue.io.Threads;
 
 /**
  * Counts milliseconds, for callers that would otherwise read the clock at each call: while the count is unchanged, a
@@ -105,6 +106,7 @@ public class Ticker {
             ticks = ++count;
             // Sleeps to the start of the next ms, when the system clock changes.
             LockSupport.parkNanos(this, MILLI_NANOS - Instant.now().getNano() % MILLI_NANOS);
+            Threads.dropInterrupt();
         }
     }
 
@@ -112,6 +114,7 @@ public class Ticker {
         long end = System.nanoTime() + lingerNanos;
         for (long left = lingerNanos; !wanted && left > 0; left = end - System.nanoTime()) {
             LockSupport.parkNanos(this, left);
+            Threads.dropInterrupt();
         }
         return wanted;
     }

@@ -35,7 +35,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
     private final Redelivery redelivery;
     private final Log log;
     private final InFlightFile inFlightFile;
-    private final Closeable ownership;
+    private volatile Closeable ownership;
     private final SpinLock lock = new SpinLock();
     private final Window window;
     private final SavedInFlight saved = new SavedInFlight();
@@ -382,6 +382,13 @@ public final class ConsumerCore extends BatchSource implements Closeable {
                 ownership.close(); // again: an error may have cut off the first close
             }
         }
+    }
+
+    /** Leaves the ownership to the caller: a close does not release it any more. */
+    public Closeable keepOwnership() {
+        Closeable kept = ownership;
+        ownership = () -> {};
+        return kept;
     }
 
     // Shows other processes, in the consumer's page, that nothing is in flight. In version 1 the next open does that.

@@ -1,5 +1,7 @@
 package org.mmapqueue.core;
 
+import java.io.Closeable;
+import java.io.IOException;
 import java.net.URI;
 import java.time.Duration;
 import java.util.Locale;
@@ -43,6 +45,7 @@ public final class Shipping {
     private final Signal shipped;
 
     private volatile @Nullable Shipper shipper;
+    private volatile @Nullable ConsumerCore shipping;
 
     Shipping(QueueCore core, Registry registry) {
         this.core = core;
@@ -79,6 +82,7 @@ public final class Shipping {
         URI archive = Locations.of(ConfigKey.ARCHIVE_URI.keyName(), settings.uri());
         Shipper started =
                 new Shipper(core.directory().toString(), source, archive, () -> Archives.files(archive), options);
+        shipping = consumer;
         shipper = started;
         started.start();
     }
@@ -169,8 +173,31 @@ public final class Shipping {
             try {
                 makeDurable();
             } finally {
-                own.close(MOST_AT_CLOSE);
+                if (!own.close(MOST_AT_CLOSE)) {
+                    keepLocked(own);
+                }
             }
         }
+    }
+
+    // Another process must not ship while this one can still change the archive.
+    private void keepLocked(Shipper own) {
+        ConsumerCore consumer = shipping;
+        if (consumer == null) {
+            return;
+        }
+        LOG.warn(
+                "the queue in {} is closed, but consumer {} stays locked: a call of the archive's file system does not"
+                        + " return",
+                core.directory(),
+                CONSUMER);
+        Closeable lock = consumer.keepOwnership();
+        own.whenEnded(() -> {
+            try {
+                lock.close();
+            } catch (IOException e) {
+                LOG.warn("consumer {} of {} could not be unlocked: {}", CONSUMER, core.directory(), e.toString());
+            }
+        });
     }
 }

@@ -328,6 +328,7 @@ public final class Flusher implements Closeable {
             requested = false;
             return !stopped;
         } catch (InterruptedException e) {
+            Threads.wasInterrupted();
             return !stopped;
         } finally {
             waiting.unlock();

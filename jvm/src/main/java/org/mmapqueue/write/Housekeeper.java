@@ -126,6 +126,7 @@ public final class Housekeeper implements Appender.Ring, AutoCloseable {
             } else if (nap > 0) {
                 LockSupport.parkNanos(this, nap);
             }
+            Threads.dropInterrupt();
         }
     }
 

@@ -41,7 +41,7 @@ class CompactionTest {
 
     private Compaction compaction(ArchiveFiles of, Duration grace) throws IOException {
         Archive archive = Archive.open(of);
-        return new Compaction(archive, archive.partitions().get(0), ArchiveCodec.NONE, grace, nanos::get);
+        return new Compaction(archive, archive.partitions().get(0), ArchiveCodec.NONE, grace, () -> false, nanos::get);
     }
 
     private static List<RunName> runs(MemoryFiles of) {

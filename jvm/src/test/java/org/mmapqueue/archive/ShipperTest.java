@@ -24,6 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.files.LocalFiles;
 import org.mmapqueue.archive.run.ArchiveCodec;
+import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.support.Waiting;
 
 /** The thread of a shipper. */
@@ -214,5 +215,166 @@ class ShipperTest {
         shipper.close(Duration.ofMillis(20));
         assertEquals(0, source.committedOffset());
         ends.countDown();
+    }
+
+    private static List<Thread> threads(String queue) {
+        return Thread.getAllStackTraces().keySet().stream()
+                .filter(each -> each.getName().startsWith("mmapqueue-" + queue + "-"))
+                .toList();
+    }
+
+    private static void awaitIgnoringInterrupts(CountDownLatch latch) {
+        boolean isOver = false;
+        while (!isOver) {
+            try {
+                latch.await();
+                isOver = true;
+            } catch (InterruptedException e) {
+                // as a file system that takes no notice
+            }
+        }
+    }
+
+    private static ShipOptions options() {
+        return new ShipOptions("here", Duration.ofMillis(1), 1 << 20, ArchiveCodec.NONE, Duration.ZERO);
+    }
+
+    @Test
+    void aCloseBeforeTheFirstStepLeavesNoThread() {
+        CountDownLatch connects = new CountDownLatch(1);
+        CountDownLatch answers = new CountDownLatch(1);
+        FailingFiles files = files();
+        AtomicInteger calls = new AtomicInteger();
+        Shipper shipper = new Shipper(
+                "/queues/blocked",
+                source,
+                files.uri(),
+                () -> {
+                    if (calls.incrementAndGet() == 1) {
+                        throw new UncheckedIOException(new IOException("no route"));
+                    }
+                    connects.countDown();
+                    awaitIgnoringInterrupts(answers);
+                    return files;
+                },
+                options());
+        source.pushTo(10);
+        shipper.start();
+        Waiting.until("it connects", () -> connects.getCount() == 0);
+        assertFalse(shipper.close(Duration.ofMillis(1)));
+        CountDownLatch ended = new CountDownLatch(1);
+        shipper.whenEnded(ended::countDown);
+        assertEquals(1, ended.getCount());
+        answers.countDown();
+        Waiting.until("it has ended", () -> ended.getCount() == 0);
+        Waiting.until("no thread is left", () -> threads("blocked").isEmpty());
+    }
+
+    @Test
+    void itDoesNotStartAfterItsClose() {
+        Shipper shipper = new Shipper("/queues/late", source, files().uri(), this::files, options());
+        source.pushTo(10);
+        shipper.close();
+        shipper.start();
+        assertEquals(List.of(), threads("late"));
+        assertEquals(0, source.committedOffset());
+    }
+
+    // Ships so many runs that the upkeep has some to merge.
+    private void shipSmallRuns() {
+        for (int i = 0; i < 40; i++) {
+            long end = source.durableOffset() + 1;
+            source.pushTo(end);
+            Waiting.until("a run is stored", () -> source.committedOffset() == end);
+        }
+    }
+
+    @Test
+    void aSlowMergeStoresNothingAfterTheClose() throws Exception {
+        CountDownLatch merges = new CountDownLatch(1);
+        CountDownLatch reads = new CountDownLatch(1);
+        FailingFiles files = new FailingFiles(new LocalFiles(temp.resolve("archive"))) {
+            @Override
+            public Input open(String name) throws IOException {
+                if (name.endsWith(".run")) {
+                    merges.countDown();
+                    awaitIgnoringInterrupts(reads);
+                }
+                return super.open(name);
+            }
+        };
+        Shipper shipper = new Shipper("/queues/slow", source, files.uri(), () -> files, options());
+        shipper.start();
+        shipSmallRuns();
+        Waiting.until("a merge has begun", () -> merges.getCount() == 0);
+        List<RunName> before = allRuns();
+        assertFalse(shipper.close(Duration.ofMillis(1)));
+        CountDownLatch ended = new CountDownLatch(1);
+        shipper.whenEnded(ended::countDown);
+        reads.countDown();
+        Waiting.until("it has ended", () -> ended.getCount() == 0);
+        assertEquals(before, allRuns());
+        assertEquals(List.of(), files.list(ArchiveFiles.TEMPORARY));
+    }
+
+    @Test
+    void aMergeThatIsStoredDuringTheCloseKeepsItFromEnding() {
+        CountDownLatch stores = new CountDownLatch(1);
+        CountDownLatch answers = new CountDownLatch(1);
+        FailingFiles files = new FailingFiles(new LocalFiles(temp.resolve("archive"))) {
+            @Override
+            public boolean create(String name, Content content) throws IOException {
+                boolean isMerge = Thread.currentThread().getName().endsWith("-upkeep");
+                if (isMerge) {
+                    stores.countDown();
+                    awaitIgnoringInterrupts(answers);
+                }
+                return super.create(name, content);
+            }
+        };
+        Shipper shipper = new Shipper("/queues/storing", source, files.uri(), () -> files, options());
+        shipper.start();
+        shipSmallRuns();
+        Waiting.until("a merge is stored", () -> stores.getCount() == 0);
+        assertFalse(shipper.close(Duration.ofMillis(1)));
+        assertFalse(threads("storing").isEmpty());
+        answers.countDown();
+        assertTrue(shipper.close(Waiting.LONG));
+    }
+
+    private List<RunName> allRuns() throws IOException {
+        RunList runs = Archive.open(new LocalFiles(temp.resolve("archive"))).runs(0);
+        runs.refresh();
+        return runs.all();
+    }
+
+    @Test
+    void aShipperThatRunsForAMomentCompacts() throws Exception {
+        for (int i = 0; i < 40; i++) {
+            source.pushTo(source.durableOffset() + 1);
+            Shipper shipper = new Shipper("/queues/short", source, files().uri(), this::files, options());
+            shipper.start();
+            assertTrue(shipper.close(Waiting.LONG));
+        }
+        assertEquals(40, archived());
+        List<RunName> runs = allRuns();
+        assertTrue(runs.stream().anyMatch(run -> run.count() == CompactionPlan.FAN), runs.toString());
+    }
+
+    @Test
+    void anInterruptOfItsThreadsIsSurvived() {
+        FailingFiles files = files();
+        try (Shipper shipper = new Shipper("/queues/shaken", source, files.uri(), () -> files, options())) {
+            shipper.start();
+            for (int i = 0; i < 100; i++) {
+                long end = source.durableOffset() + 1;
+                source.pushTo(end);
+                threads("shaken").forEach(Thread::interrupt);
+                Waiting.until("the record is shipped", () -> source.committedOffset() == end);
+            }
+            List<Thread> threads = threads("shaken");
+            assertEquals(2, threads.size(), threads.toString());
+            assertFalse(shipper.stats().hasEnded());
+        }
     }
 }

@@ -1,9 +1,11 @@
 package org.mmapqueue.archive.run;
 
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.io.OutputStream;
 import java.util.List;
 import java.util.UUID;
+import java.util.function.BooleanSupplier;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.errors.ArchiveException;
 
@@ -41,13 +43,21 @@ public final class RunMerger {
     /**
      * Stores the run of consecutive runs.
      *
+     * @param isOver asked before each block; if true, nothing is stored
+     * @throws InterruptedIOException if {@code isOver} was true
      * @throws org.mmapqueue.errors.CorruptException if one of the runs is damaged
      * @throws ArchiveException if their records differ from what their names say
      */
-    public static RunName merge(ArchiveFiles files, int partition, UUID queue, List<RunName> runs, ArchiveCodec codec)
+    public static RunName merge(
+            ArchiveFiles files,
+            int partition,
+            UUID queue,
+            List<RunName> runs,
+            ArchiveCodec codec,
+            BooleanSupplier isOver)
             throws IOException {
         RunName all = name(runs);
-        files.create(all.file(partition), out -> write(files, partition, queue, runs, all, codec, out));
+        files.create(all.file(partition), out -> write(files, partition, queue, runs, all, codec, isOver, out));
         return all;
     }
 
@@ -58,6 +68,7 @@ public final class RunMerger {
             List<RunName> runs,
             RunName all,
             ArchiveCodec codec,
+            BooleanSupplier isOver,
             OutputStream out)
             throws IOException {
         RunLayout.Header header = new RunLayout.Header(codec, queue, all.first(), all.end());
@@ -66,6 +77,7 @@ public final class RunMerger {
         for (RunName run : runs) {
             try (RunFile file = RunFile.open(files, partition, run, queue)) {
                 for (int block = 0; block < file.blocks(); block++) {
+                    checkNotOver(isOver);
                     RecordCursor records = file.read(block, run.end());
                     while (records.next()) {
                         records.check();
@@ -79,5 +91,12 @@ public final class RunMerger {
             throw new ArchiveException("the records of " + runs.size() + " runs make " + written + "; expected " + all);
         }
         blocks.writeEnd(out, header);
+        checkNotOver(isOver);
+    }
+
+    private static void checkNotOver(BooleanSupplier isOver) throws InterruptedIOException {
+        if (isOver.getAsBoolean()) {
+            throw new InterruptedIOException("the compaction has ended");
+        }
     }
 }
