@@ -66,4 +66,18 @@ final class BucketRuns {
     long newestMicros(RunName run) {
         return run.maxMicros() > 0 ? run.maxMicros() : 1000 * modified.get(run);
     }
+
+    /**
+     * Time from which a run was replaced: the oldest time at which a longer run around it was stored, in ms since 1970;
+     * {@code Long.MAX_VALUE} if there is none.
+     */
+    long replacedMillis(RunName run) {
+        long oldest = Long.MAX_VALUE;
+        for (RunName each : all) {
+            if (each.first() <= run.first() && each.end() >= run.end() && each.count() > run.count()) {
+                oldest = Math.min(oldest, modified.get(each));
+            }
+        }
+        return oldest;
+    }
 }

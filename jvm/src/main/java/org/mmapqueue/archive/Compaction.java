@@ -2,16 +2,17 @@ package org.mmapqueue.archive;
 
 import java.io.IOException;
 import java.time.Duration;
+import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.Collections;
-import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.BooleanSupplier;
-import java.util.function.LongSupplier;
 import org.mmapqueue.archive.run.ArchiveCodec;
+import org.mmapqueue.archive.run.RunCoverage;
 import org.mmapqueue.archive.run.RunMerger;
 import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.errors.CorruptException;
@@ -20,8 +21,10 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Replaces small runs of one partition by larger ones of the same records. The larger run is stored first. The small
- * ones are deleted after a grace period, so that readers that have listed them can still read them. A process that is
- * killed in between leaves small runs nested in a larger one, which the next process deletes.
+ * ones are deleted after a grace period, so that readers that have listed them can still read them, and only after the
+ * larger run was read back and has their records. The period counts from the time at which the larger run was stored,
+ * so it does not matter how long a process runs. A process that is killed in between leaves small runs nested in a larger
+ * one, which the next process deletes.
  *
  * <p>Not thread-safe, and for at most one process for each partition: the one that ships it. Completed buckets are not
  * listed again.
@@ -32,8 +35,8 @@ public final class Compaction {
     private final Archive archive;
     private final PartitionEntry partition;
     private final ArchiveCodec codec;
-    private final long graceNanos;
-    private final LongSupplier nanoClock;
+    private final Duration grace;
+    private final InstantSource clock;
     private final BooleanSupplier isOver;
     private final RunList runs;
 
@@ -43,8 +46,8 @@ public final class Compaction {
     /** The offset after the last record of those buckets. */
     private long doneEnd;
 
-    /** Replaced runs, and the time at which they were found to be replaced. */
-    private Map<RunName, Long> replaced = new HashMap<>();
+    /** Replaced runs with records that the run around them does not have. */
+    private final Set<RunName> kept = new HashSet<>();
 
     private final Set<RunName> damaged = new HashSet<>();
 
@@ -57,7 +60,7 @@ public final class Compaction {
      */
     public Compaction(
             Archive archive, PartitionEntry partition, ArchiveCodec codec, Duration grace, BooleanSupplier isOver) {
-        this(archive, partition, codec, grace, isOver, System::nanoTime);
+        this(archive, partition, codec, grace, isOver, InstantSource.system());
     }
 
     Compaction(
@@ -66,12 +69,12 @@ public final class Compaction {
             ArchiveCodec codec,
             Duration grace,
             BooleanSupplier isOver,
-            LongSupplier nanoClock) {
+            InstantSource clock) {
         this.archive = archive;
         this.partition = partition;
         this.codec = codec;
-        this.graceNanos = grace.toNanos();
-        this.nanoClock = nanoClock;
+        this.grace = grace;
+        this.clock = clock;
         this.isOver = isOver;
         this.runs = archive.runs(partition.id());
     }
@@ -80,36 +83,40 @@ public final class Compaction {
      * Lists, and stores at most one run, of less than 128 MiB before compression; deletes replaced runs after the grace
      * period. When nothing is to be done, a step costs one listing: call it after about every tenth run.
      *
+     * @param isShort whether space is short: then replaced runs are deleted without the grace period
      * @return whether a run was stored or deleted, so that more may be to do
      * @throws org.mmapqueue.errors.ArchiveException if the archive's runs overlap without nesting
      */
-    public boolean step() throws IOException {
+    public boolean step(boolean isShort) throws IOException {
         runs.refresh();
+        Duration after = isShort ? Duration.ZERO : grace;
         boolean acted = false;
         boolean pending = false;
         long reach = doneEnd;
-        Map<RunName, Long> stillReplaced = new HashMap<>();
         for (long bucket : new ArrayList<>(runs.bucketNumbers().tailSet(done, false))) {
             boolean complete = bucket < RunName.bucketOf(runs.endOffset());
             BucketRuns listed = complete ? runs.listBucket(bucket) : runs.bucket(bucket);
-            acted |= deleteReplaced(listed, stillReplaced);
+            acted |= deleteReplaced(listed, after);
             List<RunName> cover = after(reach, listed.cover());
             List<RunName> chosen = CompactionPlan.choose(cover, complete, damaged::contains);
             if (!acted && !chosen.isEmpty()) {
                 merge(chosen);
                 acted = true;
             }
-            pending |= !complete
-                    || !chosen.isEmpty()
-                    || listed.all().size() > listed.cover().size();
+            pending |= !complete || !chosen.isEmpty() || hasReplaced(listed);
             reach = cover.isEmpty() ? reach : cover.get(cover.size() - 1).end();
             if (!pending) {
                 done = bucket;
                 doneEnd = reach;
             }
         }
-        replaced = stillReplaced;
         return acted;
+    }
+
+    private boolean hasReplaced(BucketRuns listed) {
+        return listed.all().size()
+                > listed.cover().size()
+                        + listed.all().stream().filter(kept::contains).count();
     }
 
     // The runs that are not nested in a run of an earlier bucket.
@@ -138,26 +145,76 @@ public final class Compaction {
         }
     }
 
-    // Deletes the runs that have been nested in a longer one for the grace period.
-    private boolean deleteReplaced(BucketRuns listed, Map<RunName, Long> stillReplaced) throws IOException {
-        if (listed.all().size() == listed.cover().size()) {
-            return false;
-        }
+    // Deletes the runs that were replaced for the grace period, or any replaced run if space is short, once the run
+    // that replaces them was read back, and has their records.
+    private boolean deleteReplaced(BucketRuns listed, Duration after) throws IOException {
+        Map<RunName, List<RunName>> due = due(listed, after);
         boolean deleted = false;
-        long now = nanoClock.getAsLong();
-        Set<RunName> cover = new HashSet<>(listed.cover());
-        for (RunName run : listed.all()) {
-            if (cover.contains(run)) {
-                continue;
+        for (Map.Entry<RunName, List<RunName>> each : due.entrySet()) {
+            Set<RunName> covered = covered(each.getKey(), each.getValue());
+            if (!covered.isEmpty()) {
+                archive.files().makeDurable(each.getKey().file(partition.id()));
             }
-            long since = replaced.getOrDefault(run, now);
-            if (now - since >= graceNanos && !isOver.getAsBoolean()) {
-                archive.files().delete(run.file(partition.id()));
-                deleted = true;
-            } else {
-                stillReplaced.put(run, since);
+            for (RunName run : each.getValue()) {
+                if (covered.contains(run) && !isOver.getAsBoolean()) {
+                    archive.files().delete(run.file(partition.id()));
+                    deleted = true;
+                }
             }
         }
         return deleted;
+    }
+
+    // The replaced runs to delete, by the run that replaces them.
+    private Map<RunName, List<RunName>> due(BucketRuns listed, Duration after) {
+        Map<RunName, List<RunName>> due = new LinkedHashMap<>();
+        if (listed.all().size() == listed.cover().size()) {
+            return due;
+        }
+        long latest = clock.instant().minus(after).toEpochMilli();
+        Set<RunName> read = new HashSet<>(listed.cover());
+        int at = 0;
+        for (RunName run : listed.all()) {
+            while (at < listed.cover().size() && listed.cover().get(at).end() < run.end()) {
+                at++;
+            }
+            RunName outer = at < listed.cover().size() ? listed.cover().get(at) : null;
+            if (outer != null
+                    && outer.first() <= run.first()
+                    && !read.contains(run)
+                    && !kept.contains(run)
+                    && listed.replacedMillis(run) <= latest) {
+                due.computeIfAbsent(outer, key -> new ArrayList<>()).add(run);
+            }
+        }
+        return due;
+    }
+
+    // Notes the runs that must stay: their records are in no other run.
+    private Set<RunName> covered(RunName outer, List<RunName> inner) throws IOException {
+        try {
+            Set<RunName> covered =
+                    RunCoverage.covered(archive.files(), partition.id(), partition.queue(), outer, inner, isOver);
+            for (RunName run : inner) {
+                if (!covered.contains(run) && kept.add(run)) {
+                    LOG.warn(
+                            "partition {} of {}: run {} stays, since {} has other records",
+                            partition.id(),
+                            archive.files().uri(),
+                            run,
+                            outer);
+                }
+            }
+            return covered;
+        } catch (CorruptException e) {
+            kept.addAll(inner);
+            LOG.warn(
+                    "partition {} of {}: {} runs stay, since the run that replaces them is damaged: {}",
+                    partition.id(),
+                    archive.files().uri(),
+                    inner.size(),
+                    e.getMessage());
+            return Set.of();
+        }
     }
 }

@@ -11,6 +11,9 @@ public interface ShipSource {
     /** The number of the partition in the queue's directory. */
     int localPartition();
 
+    /** The offset of the first record that the queue still has; it may grow at any time, up to the committed offset. */
+    long firstOffset();
+
     /** The offset of the next record. */
     long endOffset();
 
@@ -28,6 +31,7 @@ public interface ShipSource {
      * @param maxBytes the most bytes of records; a larger first record is read nevertheless
      * @param sink called with each record
      * @return the number of records
+     * @throws org.mmapqueue.errors.OutOfRangeException if the first record is not retained
      */
     int read(long from, long to, long maxBytes, StoredRecordSink sink);
 

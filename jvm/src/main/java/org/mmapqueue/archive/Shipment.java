@@ -2,8 +2,8 @@ package org.mmapqueue.archive;
 
 import java.io.IOException;
 import java.util.List;
+import java.util.OptionalLong;
 import org.mmapqueue.archive.files.ArchiveFiles;
-import org.mmapqueue.archive.run.RunDigest;
 import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.archive.run.RunWriter;
 import org.mmapqueue.errors.ArchiveException;
@@ -14,9 +14,6 @@ import org.mmapqueue.errors.CorruptException;
  * crash in between leaves a run that {@link #resume} finds. Not thread-safe.
  */
 final class Shipment {
-    /** The most record bytes that one call reads. */
-    private static final long READ_BYTES = 1 << 20;
-
     private static final long FIRST_EPOCH = 1;
 
     private final ShipSource source;
@@ -65,30 +62,28 @@ final class Shipment {
                     + ": its directory was replaced by an older copy. Ship into another archive");
         }
         List<RunName> unacked = runs.cover(committed, end);
-        checkSame(source, unacked, committed, where);
+        checkSame(source, archive, partition, unacked, committed, where);
         makeDurable(archive.files(), partition.id(), unacked);
         source.ack(end);
         return new Shipment(source, archive, partition, options, end);
     }
 
-    // Compares runs of records that are not acked: they were stored before a crash, or before the queue was replaced by
-    // an older copy.
-    private static void checkSame(ShipSource source, List<RunName> cover, long committed, String where)
+    // Compares all runs with records that are not acked: they were stored before a crash, or before the queue was
+    // replaced by an older copy. A run may begin before them.
+    private static void checkSame(
+            ShipSource source,
+            Archive archive,
+            PartitionEntry partition,
+            List<RunName> cover,
+            long committed,
+            String where)
             throws IOException {
         for (RunName each : cover) {
-            if (each.first() < committed) {
-                continue; // the queue may no longer retain the first records of this run
-            }
-            RunDigest stored = new RunDigest();
-            long offset = each.first();
-            int count = 1;
-            while (offset < each.end() && count > 0) {
-                count = source.read(offset, each.end(), READ_BYTES, stored::add);
-                offset += count;
-            }
-            if (offset < each.end() || !stored.name(each.epoch()).equals(each)) {
-                throw new ArchiveException(where + ", but run " + each + " has other records than the queue: the"
-                        + " directory was replaced by an older copy. Ship into another archive");
+            OptionalLong different = RecordComparison.firstDifference(source, archive, partition, each, committed);
+            if (different.isPresent()) {
+                throw new ArchiveException(where + ", but record " + different.getAsLong() + " in run " + each
+                        + " is another record than in the queue: the directory was replaced by an older copy. Ship into"
+                        + " another archive");
             }
         }
     }

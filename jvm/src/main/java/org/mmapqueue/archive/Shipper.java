@@ -142,8 +142,7 @@ public final class Shipper implements AutoCloseable {
         if (shipment == null) {
             Archive archive = Archive.create(files);
             Shipment resumed = Shipment.resume(source, archive, options);
-            Upkeep started =
-                    new Upkeep(name + "-upkeep", what, options, archive, resumed.partition(), () -> isAborted);
+            Upkeep started = new Upkeep(name + "-upkeep", what, options, archive, resumed.partition(), () -> isAborted);
             upkeep = started;
             started.start();
             shipment = resumed;
@@ -158,7 +157,7 @@ public final class Shipper implements AutoCloseable {
                 return;
             }
             lastRunNanos = System.nanoTime();
-            RunName stored = shipment.store();
+            RunName stored = store(shipment);
             ShipStats before = stats;
             stats = new ShipStats(
                     before.records() + stored.count(),
@@ -170,6 +169,20 @@ public final class Shipper implements AutoCloseable {
                     before.failure(),
                     false);
             shipment.ack(stored);
+        }
+    }
+
+    private RunName store(Shipment collected) throws IOException {
+        boolean isStored = false;
+        try {
+            RunName stored = collected.store();
+            isStored = true;
+            return stored;
+        } finally {
+            Upkeep started = upkeep;
+            if (started != null) {
+                started.isShort(!isStored);
+            }
         }
     }
 

@@ -29,6 +29,9 @@ final class Upkeep {
     private final Retention retention;
     private final OwnThread thread;
 
+    /** Whether a file could not be stored, maybe for want of space: there are too many reasons and texts to tell. */
+    private volatile boolean isShort;
+
     /** Whether nothing was left to compact once. Accessed by the thread alone. */
     private boolean hasCompleted;
 
@@ -67,7 +70,7 @@ final class Upkeep {
         while (!isOver()) {
             boolean more = false;
             try {
-                more = compaction.step();
+                more = compaction.step(isShort);
                 if (!options.retain().isZero() && System.nanoTime() - retained >= RETENTION_NANOS) {
                     retained = System.nanoTime();
                     retention.step();
@@ -75,6 +78,9 @@ final class Upkeep {
                 hasCompleted |= !more;
                 failing = false;
             } catch (IOException | RuntimeException e) {
+                if (e instanceof IOException) {
+                    isShort = true;
+                }
                 if (thread.isEnding()) {
                     return;
                 }
@@ -87,6 +93,16 @@ final class Upkeep {
                 thread.pause(TimeUnit.MILLISECONDS.toNanos(
                         Math.min(MOST_REST_MILLIS, PERIODS * options.period().toMillis())));
             }
+        }
+    }
+
+    /** Whether the last run could not be stored: then space goes before the grace period of replaced runs. */
+    void isShort(boolean now) {
+        if (now && !isShort) {
+            isShort = true;
+            thread.wake();
+        } else if (!now) {
+            isShort = false;
         }
     }
 

@@ -39,6 +39,11 @@ record QueueShipSource(
     }
 
     @Override
+    public long firstOffset() {
+        return log.firstOffset();
+    }
+
+    @Override
     public long endOffset() {
         return end.getAsLong();
     }

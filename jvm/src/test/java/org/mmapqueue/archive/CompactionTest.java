@@ -7,10 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
-import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -31,8 +31,6 @@ class CompactionTest {
     /** Half of the records are in one bucket, half in the next one. */
     private final StoredLog log = StoredLog.random(new Random(3), RECORDS, 200, RunName.BUCKET - RECORDS / 2);
 
-    private final AtomicLong nanos = new AtomicLong();
-
     @BeforeEach
     void makeArchive() throws IOException {
         Archive archive = Archive.create(files);
@@ -41,7 +39,13 @@ class CompactionTest {
 
     private Compaction compaction(ArchiveFiles of, Duration grace) throws IOException {
         Archive archive = Archive.open(of);
-        return new Compaction(archive, archive.partitions().get(0), ArchiveCodec.NONE, grace, () -> false, nanos::get);
+        return new Compaction(
+                archive,
+                archive.partitions().get(0),
+                ArchiveCodec.NONE,
+                grace,
+                () -> false,
+                () -> Instant.ofEpochMilli(files.nowMillis));
     }
 
     private static List<RunName> runs(MemoryFiles of) {
@@ -69,7 +73,7 @@ class CompactionTest {
         ArchiveRuns.publishAll(files, log, 3, new Random(1), ArchiveCodec.NONE);
         Compaction compaction = compaction(files, Duration.ZERO);
         int before = runs(files).size();
-        while (compaction.step()) {
+        while (compaction.step(false)) {
             assertReadable(files);
         }
         // The first bucket is complete: one run, or one more that continues in the next bucket.
@@ -77,21 +81,21 @@ class CompactionTest {
                 before > 100 && runs(files).size() < 60,
                 before + " runs became " + runs(files).size());
         assertEquals(1, runs(files).stream().filter(run -> run.bucket() == 0).count());
-        assertFalse(compaction.step());
+        assertFalse(compaction.step(false));
     }
 
     @Test
     void replacedRunsAreKeptForTheGrace() throws IOException {
         List<RunName> small = ArchiveRuns.publishAll(files, log, 3, new Random(1), ArchiveCodec.NONE);
         Compaction compaction = compaction(files, Duration.ofSeconds(10));
-        while (compaction.step()) {
+        while (compaction.step(false)) {
             // until there is nothing to merge
         }
         assertTrue(runs(files).containsAll(small));
-        nanos.addAndGet(Duration.ofSeconds(10).toNanos() - 1);
-        assertFalse(compaction.step());
-        nanos.addAndGet(1);
-        while (compaction.step()) {
+        files.nowMillis += Duration.ofSeconds(10).toMillis() - 1;
+        assertFalse(compaction.step(false));
+        files.nowMillis++;
+        while (compaction.step(false)) {
             // deletes
         }
         assertTrue(runs(files).size() < small.size() / 2);
@@ -105,7 +109,7 @@ class CompactionTest {
                 ArchiveReader inside = ArchiveReader.of(files, 0, log.queue, small, log.first(), log.end(), false)) {
             inside.read(1, 1, (offset, timestamp, data) -> {});
             Compaction compaction = compaction(files, Duration.ZERO);
-            while (compaction.step()) {
+            while (compaction.step(false)) {
                 // merges and deletes
             }
             ArchiveRuns.assertReads(reader, log, 7);
@@ -127,7 +131,7 @@ class CompactionTest {
             boolean done = false;
             try {
                 Compaction compaction = compaction(failing, Duration.ZERO);
-                while (compaction.step()) {
+                while (compaction.step(false)) {
                     // until it fails
                 }
                 done = true;
@@ -139,7 +143,7 @@ class CompactionTest {
             archive.deleteUnfinished(0);
             assertEquals(List.of(), copy.list(ArchiveFiles.TEMPORARY));
             Compaction next = compaction(copy, Duration.ZERO);
-            while (next.step()) {
+            while (next.step(false)) {
                 // what the killed one has left
             }
             assertReadable(copy);
@@ -160,7 +164,7 @@ class CompactionTest {
         byte[] bytes = new byte[300];
         files.replace(damaged.file(0), bytes);
         Compaction compaction = compaction(files, Duration.ZERO);
-        while (compaction.step()) {
+        while (compaction.step(false)) {
             // merges the others
         }
         assertTrue(runs(files).contains(damaged));
@@ -173,16 +177,12 @@ class CompactionTest {
         RunName run = small.get(0);
         RunName wrong = new RunName(
                 run.first(), run.end(), run.epoch(), run.minMicros(), run.maxMicros(), run.bytes(), run.crc() ^ 1);
-        byte[] bytes;
-        try (ArchiveFiles.Input input = files.open(run.file(0))) {
-            bytes = new byte[(int) input.length()];
-            input.readFully(0, bytes, 0, bytes.length);
-        }
+        byte[] bytes = bytes(run);
         files.delete(run.file(0));
         files.replace(wrong.file(0), bytes);
         Compaction compaction = compaction(files, Duration.ZERO);
         assertThrows(ArchiveException.class, () -> {
-            while (compaction.step()) {
+            while (compaction.step(false)) {
                 // until it finds this run
             }
         });
@@ -194,12 +194,96 @@ class CompactionTest {
         ArchiveRuns.publishAll(files, log, 30, new Random(1), ArchiveCodec.NONE);
         FailingArchive counting = new FailingArchive(files);
         Compaction compaction = compaction(counting, Duration.ZERO);
-        while (compaction.step()) {
+        while (compaction.step(false)) {
             // until nothing is left to do
         }
-        compaction.step();
+        compaction.step(false);
         long before = counting.listings();
-        compaction.step();
+        compaction.step(false);
         assertEquals(1, counting.listings() - before);
+    }
+
+    @Test
+    void theGraceCountsFromTheTimeOfTheLongRun() throws IOException {
+        List<RunName> small = ArchiveRuns.publishAll(files, log, 3, new Random(1), ArchiveCodec.NONE);
+        while (compaction(files, Duration.ofSeconds(10)).step(false)) {
+            // a process for each step
+        }
+        assertTrue(runs(files).containsAll(small));
+        files.nowMillis += Duration.ofSeconds(10).toMillis();
+        while (compaction(files, Duration.ofSeconds(10)).step(false)) {
+            // a process for each step
+        }
+        assertTrue(runs(files).size() < small.size() / 2);
+        assertReadable(files);
+    }
+
+    @Test
+    void spaceGoesBeforeGrace() throws IOException {
+        List<RunName> small = ArchiveRuns.publishAll(files, log, 3, new Random(1), ArchiveCodec.NONE);
+        Compaction compaction = compaction(files, Duration.ofDays(1));
+        while (compaction.step(false)) {
+            // until there is nothing to merge
+        }
+        assertTrue(runs(files).containsAll(small));
+        while (compaction.step(true)) {
+            // deletes
+        }
+        assertTrue(runs(files).size() < small.size() / 2);
+        assertReadable(files);
+    }
+
+    // A run of another shipper in the middle of a long one, with a gap beside it, so that names alone do not show it.
+    private RunName storeForeignRun(StoredLog other, RunName inside) throws IOException {
+        long from = inside.first() + 1;
+        return ArchiveRuns.publish(files, other, from, from + 2, ArchiveCodec.NONE);
+    }
+
+    @Test
+    void aRunWithOtherRecordsThanTheLongOneIsNeverDeleted() throws IOException {
+        RunName all = ArchiveRuns.publish(files, log, log.first(), log.first() + 20, ArchiveCodec.NONE);
+        RunName same = ArchiveRuns.publish(files, log, log.first() + 10, log.first() + 12, ArchiveCodec.NONE);
+        RunName other = storeForeignRun(StoredLog.random(new Random(4), RECORDS, 200, log.first()), all);
+        Compaction compaction = compaction(files, Duration.ZERO);
+        while (compaction.step(true)) {
+            // deletes
+        }
+        assertEquals(List.of(all, other), runs(files));
+        assertFalse(runs(files).contains(same));
+        files.delete(other.file(0));
+        storeForeignRun(log, all);
+        while (compaction.step(false)) {
+            // deletes
+        }
+        assertEquals(List.of(all), runs(files));
+    }
+
+    @Test
+    void runsInADamagedOneAreNeverDeleted() throws IOException {
+        List<RunName> small = ArchiveRuns.publishAll(files, log, 3, new Random(1), ArchiveCodec.NONE);
+        Compaction compaction = compaction(files, Duration.ofSeconds(10));
+        while (compaction.step(false)) {
+            // until there is nothing to merge
+        }
+        for (RunName run : runs(files)) {
+            if (!small.contains(run)) {
+                byte[] bytes = bytes(run);
+                bytes[200] ^= 1; // in the first block
+                files.replace(run.file(0), bytes);
+            }
+        }
+        files.nowMillis += Duration.ofSeconds(10).toMillis();
+        while (compaction.step(true)) {
+            // would delete
+        }
+        assertTrue(runs(files).containsAll(small));
+    }
+
+    private byte[] bytes(RunName run) throws IOException {
+        try (ArchiveFiles.Input input = files.open(run.file(0))) {
+            byte[] bytes = new byte[(int) input.length()];
+            input.readFully(0, bytes, 0, bytes.length);
+            return bytes;
+        }
     }
 }

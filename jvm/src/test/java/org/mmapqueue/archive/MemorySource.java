@@ -2,16 +2,26 @@ package org.mmapqueue.archive;
 
 import java.nio.charset.StandardCharsets;
 import java.util.UUID;
+import java.util.zip.CRC32C;
 import org.mmapqueue.StoredRecord;
 import org.mmapqueue.StoredRecordSink;
 import org.mmapqueue.archive.run.RunDigest;
 import org.mmapqueue.archive.run.RunName;
+import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.segment.RecordChecksum;
+import org.mmapqueue.segment.RecordDescriptor;
 
 /** A queue of records "record 0", "record 1", …, as a shipper sees it. Any number of threads. */
 final class MemorySource implements ShipSource {
     private final UUID id = new UUID(1, 2);
     private final String text;
+    private final RecordChecksum checksum =
+            new RecordChecksum(id.getMostSignificantBits(), id.getLeastSignificantBits());
     private volatile long durable;
+    private volatile long first;
+    private volatile long place;
+    private volatile long micros;
+    private volatile long lost = -1;
     private volatile long committed;
 
     MemorySource() {
@@ -32,6 +42,26 @@ final class MemorySource implements ShipSource {
         committed = offset;
     }
 
+    /** Sets the offset of the first record that is retained. */
+    void retainsFrom(long offset) {
+        first = offset;
+    }
+
+    /** Moves all records to other places, as a resize does. */
+    void moveTo(long segment) {
+        place = segment;
+    }
+
+    /** Sets the time of all records. */
+    void stamp(long newMicros) {
+        micros = newMicros;
+    }
+
+    /** Replaces a record by a tombstone, as a repair does. */
+    void lose(long offset) {
+        lost = offset;
+    }
+
     /** The run of a range of the records. */
     RunName run(long from, long to) {
         RunDigest digest = new RunDigest();
@@ -47,6 +77,11 @@ final class MemorySource implements ShipSource {
     @Override
     public int localPartition() {
         return 3;
+    }
+
+    @Override
+    public long firstOffset() {
+        return first;
     }
 
     @Override
@@ -66,25 +101,35 @@ final class MemorySource implements ShipSource {
 
     @Override
     public int read(long from, long to, long maxBytes, StoredRecordSink sink) {
+        if (from < first) {
+            throw new OutOfRangeException("the source of a test", from, first, durable - 1);
+        }
         int count = 0;
         long bytes = 0;
-        for (long offset = from; offset < to && (count == 0 || bytes < maxBytes); offset++) {
-            byte[] payload = (text + offset).getBytes(StandardCharsets.UTF_8);
-            sink.take(new StoredRecord(
-                    offset,
-                    0,
-                    1,
-                    (int) (64 + 32 * offset),
-                    payload.length,
-                    (int) offset,
-                    0,
-                    payload,
-                    0,
-                    payload.length));
-            bytes += 8 + (payload.length + 7 & ~7);
+        for (long offset = from; offset < Math.min(to, durable) && (count == 0 || bytes < maxBytes); offset++) {
+            StoredRecord record = record(offset);
+            sink.take(record);
+            bytes += 8 + RecordDescriptor.bodyBytes(record.lengthAndFlags());
             count++;
         }
         return count;
+    }
+
+    private StoredRecord record(long offset) {
+        boolean isLost = offset == lost;
+        byte[] payload = isLost ? new byte[0] : (text + offset).getBytes(StandardCharsets.UTF_8);
+        long time = isLost ? 0 : micros;
+        int flags = payload.length
+                | (isLost ? RecordDescriptor.CONTROL : 0)
+                | (time > 0 ? RecordDescriptor.TIMESTAMPED : 0);
+        int at = (int) (64 + 64 * offset);
+        CRC32C crc = new CRC32C();
+        crc.update(payload);
+        int sum;
+        synchronized (checksum) {
+            sum = checksum.finish(crc, place, 1, at, flags, time);
+        }
+        return new StoredRecord(offset, place, 1, at, flags, sum, time, payload, 0, payload.length);
     }
 
     @Override

@@ -19,8 +19,10 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.mmapqueue.archive.files.FailingDirectories;
 import org.mmapqueue.archive.files.LocalFiles;
 import org.mmapqueue.archive.run.ArchiveCodec;
+import org.mmapqueue.archive.run.RunMerger;
 import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.errors.ArchiveException;
+import org.mmapqueue.errors.CorruptException;
 
 /** Records go into the archive once, whatever call of its file system fails. */
 class ShipmentTest {
@@ -227,7 +229,87 @@ class ShipmentTest {
         source.pushTo(20);
         source.ack(5);
         text = assertThrows(ArchiveException.class, this::resume).getMessage();
-        assertTrue(text.contains("other records"), text);
+        assertTrue(text.contains("record 5 in run") && text.contains("another record"), text);
+    }
+
+    @Test
+    void theSameRecordsInOtherPlacesAreTheSame() throws IOException {
+        source.stamp(2_000_000);
+        ship(5);
+        ship(9);
+        source.committed(5);
+        source.moveTo(7); // as a resize, or a copy to another segment size
+        source.stamp(1_000_000); // as a repair with --reset-clock
+        source.lose(6); // as a repair
+        Shipment shipment = resume();
+        assertEquals(9, source.committedOffset());
+        source.pushTo(12);
+        shipment.collect();
+        shipment.ack(shipment.store());
+        assertEquals(12, source.committedOffset());
+    }
+
+    @Test
+    void aLaterTimeIsThatOfAnotherRecord() throws IOException {
+        source.stamp(2_000_000);
+        ship(5);
+        source.committed(0);
+        source.stamp(2_000_001);
+        String text = assertThrows(ArchiveException.class, this::resume).getMessage();
+        assertTrue(text.contains("record 0 in run"), text);
+    }
+
+    private void merge() throws IOException {
+        RunMerger.merge(local(), 0, source.queueId(), shipped(), ArchiveCodec.NONE, () -> false);
+    }
+
+    @Test
+    void aMergedRunThatBeginsBeforeTheAcksIsCompared() throws IOException {
+        ship(5);
+        ship(9);
+        merge();
+        for (int retained : new int[] {0, 3, 5}) {
+            source = new MemorySource("other ");
+            source.pushTo(20);
+            source.ack(5);
+            source.retainsFrom(retained);
+            String text = assertThrows(ArchiveException.class, this::resume).getMessage();
+            assertTrue(text.contains("record " + retained + " in run"), text);
+            assertEquals(5, source.committedOffset());
+        }
+    }
+
+    @Test
+    void onlyRecordsThatTheQueueStillHasAreCompared() throws IOException {
+        ship(5);
+        ship(9);
+        merge();
+        source.committed(7);
+        source.retainsFrom(6);
+        resume();
+        assertEquals(9, source.committedOffset());
+    }
+
+    @Test
+    void recordsThatAreDamagedInTheArchiveAreNotAcked() throws IOException {
+        ship(5);
+        ship(9);
+        merge();
+        for (RunName run : List.of(source.run(0, 5), source.run(5, 9))) {
+            assertTrue(local().delete(run.file(0)));
+        }
+        Path file = temp.resolve("archive").resolve(source.run(0, 9).file(0));
+        byte[] damaged = Files.readAllBytes(file);
+        damaged[64 + 2 * 64 + 50] ^= 1; // in the block of record 2, of 48 + 16 bytes
+        damaged[64 + 6 * 64 + 50] ^= 1;
+        Files.write(file, damaged);
+        source.committed(4);
+        assertThrows(CorruptException.class, this::resume);
+        assertEquals(4, source.committedOffset());
+        damaged[64 + 6 * 64 + 50] ^= 1;
+        Files.write(file, damaged);
+        resume();
+        assertEquals(9, source.committedOffset());
     }
 
     @Test

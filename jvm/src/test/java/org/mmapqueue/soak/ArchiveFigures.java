@@ -161,9 +161,10 @@ public final class ArchiveFigures {
             report(what + ", archive, runs as shipped", records, payload, median(archived));
         }
         try (Archive archive = Archive.open(new LocalFiles(root))) {
-            Compaction compaction = new Compaction(archive, archive.partitions().get(0), codec, Duration.ZERO, () -> false);
+            Compaction compaction =
+                    new Compaction(archive, archive.partitions().get(0), codec, Duration.ZERO, () -> false);
             double compacted = millis(() -> {
-                while (compaction.step()) {
+                while (compaction.step(false)) {
                     // merges and deletes
                 }
             });
