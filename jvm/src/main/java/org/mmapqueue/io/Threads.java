@@ -36,6 +36,8 @@ public final class Threads {
 
     /** Logs that an interrupt of this thread, which is one of the library's own, was dropped. */
     public static void wasInterrupted() {
-        LOG.warn("{} was interrupted by other code, and continues", Thread.currentThread().getName());
+        LOG.warn(
+                "{} was interrupted by other code, and continues",
+                Thread.currentThread().getName());
     }
 }
