@@ -133,3 +133,39 @@ def test_secrets_are_not_printed(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "bearer token" in printed.out
     assert "***@host" in printed.out
     assert "s3cret" not in printed.out + printed.err + repr(load(file).servers) + repr(load(file).spark)
+
+
+def test_paths_in_options_and_of_fetchers_are_those_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/someone")
+    senders = ", ".join(
+        f"{{type: spark, name: s{number}, format: {format_}, options: {{{key}: '{path}'}}}}"
+        for number, (format_, key, path) in enumerate(
+            [
+                ("parquet", "path", "out"),
+                ("mmapqueue", "PATH", "~/second"),
+                ("json", "path", "/abs"),
+                ("csv", "path", "hdfs://nodes/out"),
+                ("kafka", "path", "out"),
+            ]
+        )
+    )
+    loaded = load_text(
+        tmp_path, pipeline(pipe=f"fetchers: [{{type: files, paths: [logs/*.log, /var/log/x]}}]\nsenders: [{senders}]")
+    )
+    pipe = loaded.pipes[0]
+    paths = [next(iter(each.options.values())) for each in pipe.senders]
+    assert paths == [f"{tmp_path}/out", "/home/someone/second", "/abs", "hdfs://nodes/out", "out"]
+    assert pipe.fetchers[0].paths == (f"{tmp_path}/logs/*.log", "/var/log/x")
+
+
+def test_check_prints_values_unchanged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "a.yaml"
+    where = "body = 'it''s' OR severity = 'a'" + " OR severity = 'b'" * 10
+    sender = f"{{type: http, url: 'http://u:p@h/x', where: \"{where}\", method: PUT}}"
+    file.write_text(pipeline(pipe=f"senders: [{sender}]"))
+    assert main(["check", str(file)]) == 0
+    out = capsys.readouterr().out
+    assert f"sender       http: http (where: {where}, url: http://***@h/x, method: PUT)" in out
+    assert "a micro-batch every 1 s, of at most 10000 records, of at most 64 MiB" in out

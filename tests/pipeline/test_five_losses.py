@@ -15,7 +15,7 @@ from google.rpc.status_pb2 import Status
 import mmapqueue
 from mmapqueue.pipeline.event_pb2 import LogList
 from mmapqueue.pipeline.process.columns import LOGS
-from mmapqueue.pipeline.process.senders._worker import LETTER, Report, Task
+from mmapqueue.pipeline.process.senders._worker import Report, Task
 from mmapqueue.pipeline.process.senders.skywalking import SkyWalkingSender
 from pipeline.gathering import SECONDS, gathering, request, stored
 from pipeline.processing import QUICK, Counts, dead_letters, line, lines, pipeline, process, processing, push
@@ -23,7 +23,6 @@ from pipeline.receiving import grpc_receiver, http_receiver, until
 from pipeline.test_runner import backend, offsets
 
 COUNT = 30
-COLUMNS = [each.split()[0] for each in LETTER.split(", ")]
 
 
 def committed(directory: Path, consumer: str) -> int:
@@ -138,10 +137,10 @@ def test_5_an_error_of_the_log_stream_is_no_success(then: str, status: str) -> N
         while not reports or waiting:
             # A task that takes long leaves further attempts to the next one.
             attempts = {each.partition: each.number for each in waiting}
-            reports = list(Task(sender, "p", {0: "q"}, {}, attempts).run([Row()]))  # type: ignore[list-item]
+            reports = list(Task(sender, {0: "q"}, {}, attempts).run([Row()]))  # type: ignore[list-item]
             waiting = [each for each in reports if each.kind == "waiting"]
     # The stream was read to its end before it failed, so that every write to it had succeeded.
     assert [call.messages for call in receiver.calls] == [[b"one", b"two"]] * 3
     assert [(each.status, each.number) for each in reports if each.kind == "count"] == [(status, 1)]
-    letters = [dict(zip(COLUMNS, each.value, strict=True)) for each in reports if each.kind == "letter"]
-    assert [(each["data"], each["content_type"]) for each in letters] == [(payload, LOGS)] * (then == "dead_letter")
+    letters = [each.offsets for each in reports if each.kind == "refused"]
+    assert letters == [(0,)] * (then == "dead_letter")

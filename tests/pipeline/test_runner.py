@@ -237,7 +237,9 @@ def test_what_cannot_be_sent_becomes_a_dead_letter_or_is_counted(spark: Any, tmp
     with http_receiver(answer) as receiver:
         one = {"request": {"max_records": 1}}
         letters = backend(receiver.url, name="letters", retry={**retry, "then": "dead_letter"}, **one)
-        drops = backend(receiver.url, name="drops", retry={**retry, "then": "drop"}, where="offset < 10", **one)
+        drops = backend(
+            receiver.url, name="drops", retry={**retry, "then": "drop", "refused": "drop"}, where="offset < 10", **one
+        )
         process(spark, pipeline(tmp_path, letters, drops), counts)
     assert counts.counted == {
         ("p", "letters", "success"): 19,

@@ -197,7 +197,34 @@ def test_refused_values_have_the_lines_of_the_file(variable: str, value: str, li
     assert refused.value.problems[0].startswith(f"{tmp_path}/satellite_config.yaml:{line}")
 
 
-@pytest.mark.parametrize("signal", ["tracing", "meter", "log"])
+def test_a_forwarder_that_cannot_send_what_its_receiver_takes_is_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = """\
+sharing:
+  clients: [{plugin_name: grpc-client}]
+  servers: [{plugin_name: http-server}]
+pipes:
+- common_config: {pipe_name: logs}
+  gatherer:
+    server_name: http-server
+    receiver: {plugin_name: http-native-log-receiver}
+    queue: {plugin_name: mmap-queue}
+  sender:
+    client_name: grpc-client
+    forwarders: [{plugin_name: native-log-grpc-forwarder}]
+"""
+    file = tmp_path / "satellite_config.yaml"
+    file.write_text(text)
+    assert main(["check", str(file)]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        f"{file}:1: a configuration of Satellite of which nothing runs here",
+        f"{file}:12: pipes[0].sender.forwarders[0]: the pipe logs is left out: the forwarder "
+        "'native-log-grpc-forwarder' cannot send what the receiver takes (http)",
+    ]
+
+
+@pytest.mark.parametrize("signal", ["jvm", "clr", "event", "management", "profile", "tracing", "meter", "log"])
 def test_native_protocols_by_their_old_and_new_names(signal: str, tmp_path: Path) -> None:
     for dash in ("-", ""):
         text = (
@@ -208,5 +235,7 @@ def test_native_protocols_by_their_old_and_new_names(signal: str, tmp_path: Path
             f"    forwarders: [{{plugin_name: native{dash}{signal}-grpc-forwarder}}]\n"
         )
         pipe: Any = _load(tmp_path, text).pipeline.pipes[0]
-        assert pipe.receivers[0].signals == ({"tracing": "traces", "meter": "meters", "log": "logs"}[signal],)
+        assert pipe.receivers[0].signals == (
+            {"tracing": "traces", "meter": "meters", "log": "logs", "event": "events"}.get(signal, signal),
+        )
         assert pipe.senders[0].endpoint == "localhost:11800"

@@ -29,8 +29,11 @@ def retry_info(seconds: int, nanos: int) -> bytes:
         (grpc.StatusCode.UNAVAILABLE, True),
         (grpc.StatusCode.RESOURCE_EXHAUSTED, True),
         (grpc.StatusCode.DEADLINE_EXCEEDED, True),
+        (grpc.StatusCode.INTERNAL, True),
+        (grpc.StatusCode.UNKNOWN, True),
+        (grpc.StatusCode.UNAUTHENTICATED, True),
+        (grpc.StatusCode.PERMISSION_DENIED, True),
         (grpc.StatusCode.INVALID_ARGUMENT, False),
-        (grpc.StatusCode.UNAUTHENTICATED, False),
         (grpc.StatusCode.UNIMPLEMENTED, False),
     ],
 )
@@ -42,6 +45,24 @@ def test_grpc_answers(code: grpc.StatusCode, retryable: bool) -> None:
     with grpc_receiver(fail) as (endpoint, _):
         error = failed(EventsSender(name="s", endpoint=endpoint), row(0, record=b"event"))
     assert (error.retryable, error.retry_after, error.reason) == (retryable, 2.5, f"{code.name}: because")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Received message larger than max (5242880 vs. 4194304)",
+        "grpc: received message after decompression larger than max 4194304",
+        "gRPC message exceeds maximum size 4194304: 5242880",
+        "Received message exceeds the maximum configured message size.",
+    ],
+)
+def test_a_message_beyond_the_servers_limit_is_refused(words: str) -> None:
+    def fail(_position: int, context: grpc.ServicerContext) -> None:
+        context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, words)
+
+    with grpc_receiver(fail) as (endpoint, _):
+        error = failed(EventsSender(name="s", endpoint=endpoint), row(0, record=b"event"))
+    assert (error.retryable, error.divisible) == (False, True)
 
 
 def test_grpc_without_a_receiver_is_retryable() -> None:

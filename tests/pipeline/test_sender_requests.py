@@ -116,8 +116,12 @@ def test_an_error_that_no_attempt_mends_gives_up_at_once() -> None:
     assert attempts([NEVER], then="drop", max_attempts=4) == (GivenUp(NEVER), 1)
 
 
-def test_block_gives_up_on_neither() -> None:
-    assert attempts([AGAIN, NEVER] * 20 + [None]) == (Delivered(), 41)
+def test_block_has_no_last_attempt_of_an_outage() -> None:
+    assert attempts([AGAIN] * 40 + [None]) == (Delivered(), 41)
+
+
+def test_block_gives_up_what_can_never_succeed() -> None:
+    assert attempts([AGAIN, NEVER]) == (GivenUp(NEVER), 2)
 
 
 def test_partial_success_is_never_sent_again() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from mmapqueue.pipeline.process.senders._delivery import Undelivered
 from mmapqueue.pipeline.process.senders._requests import Row
-from mmapqueue.pipeline.process.senders._worker import LETTER, Report, Task
+from mmapqueue.pipeline.process.senders._worker import Report, Task
 from mmapqueue.pipeline.process.senders.http import HttpSender
 from pipeline.sending import AGAIN, GIVE_UP, row
 
@@ -49,7 +49,7 @@ class SparkRow:
 
 def run(done: dict[int, int], attempts_: dict[int, int], rows: list[Row], **options: Any) -> list[Report]:
     sender = Recorded.model_validate({"name": "s", "url": "http://h/", **options})
-    task = Task(sender, "pipe", {0: "q0", 1: "q1"}, done, attempts_)
+    task = Task(sender, {0: "q0", 1: "q1"}, done, attempts_)
     return list(task.run(SparkRow(each) for each in rows))  # type: ignore[misc]
 
 
@@ -81,18 +81,44 @@ def test_a_task_that_waits_goes_on_where_it_was(parallel: int) -> None:
 def test_attempts_go_on_counting_and_end_in_a_dead_letter() -> None:
     _FAILING.keys.clear()
     _FAILING.fail = lambda _key: AGAIN
-    reports = run(
-        {}, {0: 2}, [row(4, b"abc", meta={"peer": "p"}, type="Logging")], retry={**GIVE_UP, "then": "dead_letter"}
-    )
+    reports = run({}, {0: 2}, [row(4)], retry={**GIVE_UP, "then": "dead_letter"})
     assert len(_FAILING.keys) == 1
-    columns = [each.split()[0] for each in LETTER.split(", ")]
-    (letter,) = (dict(zip(columns, each.value, strict=True)) for each in reports if each.kind == "letter")
-    assert {name: value for name, value in letter.items() if value is not None} == {
-        "reason": "503",
-        "partition": 0,
-        "offset": 4,
-        "type": "Logging",
-        "meta": {"peer": "p"},
-        "content_type": "text/plain",
-        "data": b"abc",
-    }
+    assert reports[0] == Report("refused", "503", 0, offsets=(4,))
+
+
+def test_a_request_that_is_refused_for_its_content_is_sent_in_halves() -> None:
+    _FAILING.keys.clear()
+
+    def fail(key: str) -> Undelivered | None:
+        first, end = map(int, key.rpartition("/")[2].split("-"))
+        return Undelivered("400", retryable=False, divisible=True) if first <= 5 < end else None
+
+    _FAILING.fail = fail
+    reports = run({}, {}, [row(i, json="{}") for i in range(8)], body="ndjson", request={"max_records": 8})
+    sent = ["q0/0/0-8", "q0/0/0-4", "q0/0/4-8", "q0/0/4-6", "q0/0/4-5", "q0/0/5-6", "q0/0/6-8"]
+    assert _FAILING.keys == sent
+    assert [(each.kind, each.status, each.number, each.offsets) for each in reports] == [
+        ("refused", "400", 0, (5,)),
+        ("count", "success", 7, ()),
+        ("count", "dead_letter", 1, ()),
+        ("done", "", 1, ()),
+    ]
+
+
+def test_halves_that_wait_are_sent_again_with_their_request() -> None:
+    _FAILING.keys.clear()
+    away = [True]
+
+    def fail(key: str) -> Undelivered | None:
+        if key == "q0/0/0-2":
+            return Undelivered("400", retryable=False, divisible=True)
+        return Undelivered("429", retryable=True, retry_after=99.0) if key == "q0/0/1-2" and away[0] else None
+
+    _FAILING.fail = fail
+    options: dict[str, Any] = {"body": "ndjson", "request": {"max_records": 2}}
+    (waiting,) = run({}, {}, [row(0, json="{}"), row(1, json="{}")], **options)
+    assert (waiting.kind, waiting.status, waiting.number) == ("waiting", "request q0/0/1-2: 429", 1)
+    away[0] = False
+    reports = run({}, {0: 1}, [row(0, json="{}"), row(1, json="{}")], **options)
+    assert [(each.kind, each.number) for each in reports] == [("count", 2), ("done", 1)]
+    assert _FAILING.keys == ["q0/0/0-2", "q0/0/0-1", "q0/0/1-2"] * 2

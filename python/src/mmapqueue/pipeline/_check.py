@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from mmapqueue.pipeline.config import Pipe, Pipeline, Server
-from mmapqueue.pipeline.config._problems import is_secret, shown
+from mmapqueue.pipeline.config._problems import is_secret, shown, without_user
 from mmapqueue.pipeline.plugins import Plugin, Sender
 
 _ACK = {
@@ -110,12 +111,14 @@ def _value(at: tuple[str, ...], value: Any) -> str:
     if isinstance(value, timedelta):
         return _time(value)
     if isinstance(value, str | Path):
-        return shown((), str(value)).strip("'\"")
+        text = without_user(str(value))
+        # As JSON, when it would not stay on its line.
+        return text if text.isprintable() else json.dumps(text, ensure_ascii=False)
     return shown((), value)
 
 
 def _batches(sender: Sender) -> str:
-    batch = sender.batch
+    batch = sender.bounded
     words = [f"a micro-batch every {_time(batch.interval)}"]
     if batch.max_records is not None:
         words.append(f"of at most {batch.max_records} records")

@@ -93,6 +93,13 @@ class Plugin(Options):
     group: ClassVar[str]
     type: str
 
+    def resolved(self, base: Path) -> Plugin:  # noqa: ARG002
+        """A copy in which relative paths are those of the configuration file's directory.
+
+        Fields of the type Path are resolved without this method.
+        """
+        return self
+
 
 class Inbox(Protocol):
     """The entry to a pipe's queue. Its methods are awaited on the agent's event loop.
@@ -166,10 +173,24 @@ class Host(Protocol):
         """The HTTP server of that name; pipes share it."""
 
 
-class Receiver(Plugin):
+class Source(Plugin):
+    """Makes events: a receiver or a fetcher."""
+
+    @property
+    def makes(self) -> tuple[str, ...] | None:
+        """How the content types of its events begin; None when that is unknown before they come."""
+        return None
+
+
+class Receiver(Source):
     """Takes events from clients, and answers when they are stored."""
 
     group = "mmapqueue.receivers"
+
+    @property
+    def listens(self) -> tuple[tuple[Literal["tcp", "udp"], str], ...]:
+        """Addresses of sockets of its own: HOST:PORT each."""
+        return ()
 
     @abstractmethod
     async def start(self, host: Host) -> None:
@@ -179,7 +200,7 @@ class Receiver(Plugin):
         """Stops taking events. Requests in flight are answered first. Servers are stopped by the agent."""
 
 
-class Fetcher(Plugin):
+class Fetcher(Source):
     """Fetches events by itself."""
 
     group = "mmapqueue.fetchers"
@@ -193,6 +214,8 @@ class Filter(Plugin):
     """Transforms a streaming DataFrame into another one."""
 
     group = "mmapqueue.filters"
+    #: Whether rows that pass keep their content types.
+    keeps_types: ClassVar[bool] = False
 
     @abstractmethod
     def apply(self, events: DataFrame) -> DataFrame:
@@ -252,7 +275,7 @@ class Batch(Options):
     Attributes:
         interval: Time between the starts of two micro-batches (Satellite's flush_time).
         max_records: The most records of the queue in a micro-batch (Satellite's max_buffer_size).
-        max_bytes: The most bytes of the queue in a micro-batch. Needs Spark 4.
+        max_bytes: The most bytes of the queue in a micro-batch.
         min_records: A micro-batch waits for this number of records (Satellite's min_flush_events),
         longest_wait: but at most for this time.
     """
@@ -282,9 +305,42 @@ class Sender(Plugin):
     """
 
     group = "mmapqueue.senders"
+    #: The most records and bytes in a micro-batch, when `batch` sets neither.
+    bounds: ClassVar[tuple[int | None, int | None]] = (None, None)
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")]
     where: str | None = None
     batch: Batch = Batch()
+
+    @property
+    def target(self) -> Path | None:
+        """The local directory to which it writes; None for another target."""
+        return None
+
+    @property
+    def writes_queue(self) -> bool:
+        """Whether the target is a queue."""
+        return False
+
+    @property
+    def takes(self) -> tuple[str, ...] | None:
+        """How the content types that it can send begin; None for all."""
+        return None
+
+    @property
+    def dead_letters(self) -> bool:
+        """Whether rows of this sender may become dead letters."""
+        return False
+
+    @property
+    def bounded(self) -> Batch:
+        """The limits of micro-batches: `batch`, and the sender's own bounds where `batch` sets none."""
+        records, size = self.bounds
+        batch, given = self.batch, {}
+        if batch.max_records is None and records is not None:
+            given["max_records"] = max(records, batch.min_records)
+        if batch.max_bytes is None and size is not None:
+            given["max_bytes"] = size
+        return batch.model_copy(update=given) if given else batch
 
     def check(self, events: DataFrame, context: SenderContext) -> None:
         """Raises when `start` could not work. Called for all senders before the first one is started.

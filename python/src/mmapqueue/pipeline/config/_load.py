@@ -13,8 +13,8 @@ from pydantic import BaseModel, ValidationError, create_model
 from mmapqueue.pipeline.config import _satellite
 from mmapqueue.pipeline.config._explain import close_to, explain, wants_text
 from mmapqueue.pipeline.config._model import Pipeline
+from mmapqueue.pipeline.config._places import places
 from mmapqueue.pipeline.config._problems import ConfigFileError, Location, Problem, lines_of, shown
-from mmapqueue.pipeline.config._refused import Refused
 from mmapqueue.pipeline.config._yaml import Document, read
 from mmapqueue.pipeline.plugins import Fetcher, Filter, Plugin, Receiver, Sender, entries, find
 
@@ -96,12 +96,10 @@ class _Loading:
         self._raise()
         assert pipeline is not None
         pipeline = _resolved(pipeline, Path(self.file).absolute().parent)
-        try:
-            pipeline.check_directories()
-        except Refused as error:
-            self.problems.append(_of_refused(error))
+        self.problems += places(pipeline)
         self._check_use(pipeline)
         self._check_certificates(pipeline)
+        self._check_types(pipeline)
         self._raise()
         return Loaded(pipeline, tuple(warnings))
 
@@ -210,6 +208,23 @@ class _Loading:
                     words = f"{str(file)!r} cannot be read: {error.strerror}"
                     self.problems.append(Problem(("servers", index, "tls", key), words))
 
+    def _check_types(self, pipeline: Pipeline) -> None:
+        """Raises for senders that can send nothing of what their pipe gets."""
+        for number, pipe in enumerate(pipeline.pipes):
+            made = [each.makes for each in (*pipe.receivers, *pipe.fetchers)]
+            if not made or None in made or not all(each.keeps_types for each in pipe.filters):
+                continue
+            types = sorted({each for some in made for each in some or ()})
+            for index, sender in enumerate(pipe.senders):
+                takes = sender.takes
+                if takes is None or any(a.startswith(b) or b.startswith(a) for a in types for b in takes):
+                    continue
+                words = (
+                    f"a sender of type {sender.type} cannot send what the pipe gets: content types {', '.join(types)}; "
+                    f"it sends {', '.join(takes)}"
+                )
+                self.problems.append(Problem(("pipes", number, "senders", index), words))
+
     def _check_use(self, pipeline: Pipeline) -> None:
         """Raises for servers that nothing uses."""
         used = {
@@ -219,11 +234,6 @@ class _Loading:
             if server.name not in used:
                 words = f"no receiver uses the server {server.name!r}"
                 self.problems.append(Problem(("servers", index), words))
-
-
-def _of_refused(error: Refused) -> Problem:
-    context = error.context or {}
-    return Problem(tuple(context["at"]), str(context["words"]))
 
 
 def _replaced(data: Any, texts: Mapping[Location, str], at: Location = ()) -> Any:
@@ -253,7 +263,8 @@ def _resolved(value: Any, base: Path) -> Any:
     if isinstance(value, BaseModel):
         changed = {key: _resolved(each, base) for key, each in value}
         changed = {key: each for key, each in changed.items() if each is not getattr(value, key)}
-        return value.model_copy(update=changed) if changed else value
+        copy = value.model_copy(update=changed) if changed else value
+        return copy.resolved(base) if isinstance(copy, Plugin) else copy
     if isinstance(value, tuple | list):
         resolved = [_resolved(each, base) for each in value]
         if all(new is old for new, old in zip(resolved, value, strict=True)):

@@ -172,10 +172,13 @@ class Pipe(Options):
         """
         if self.dead_letter is not None:
             return self.dead_letter
-        if not self.senders or self.on_undecodable == "drop":
+        if not self.senders or not self._has_dead_letters():
             return None
         directory = self.queue.dir.with_name(self.queue.dir.name + ".dead")
         return DeadLetter(dir=directory, max_consumer_lag=self.queue.total // 2)
+
+    def _has_dead_letters(self) -> bool:
+        return self.on_undecodable == "dead_letter" or any(each.dead_letters for each in self.senders)
 
     def queries(self) -> list[str]:
         """Names of the streaming queries that `process` runs: one for each sender, and that of undecodable records."""
@@ -199,12 +202,8 @@ class Pipe(Options):
                     f"{sender.name!r} is invalid; allowed: another name, as the query of dead letters has this one",
                     *("senders", index, "name"),
                 )
-        thens = [getattr(getattr(sender, "retry", None), "then", None) for sender in self.senders]
-        if self.dead_letter is not None and self.on_undecodable == "drop" and "dead_letter" not in thens:
-            raise Refused(
-                "has no effect with on_undecodable: drop, unless a sender has retry.then: dead_letter",
-                "dead_letter",
-            )
+        if self.dead_letter is not None and not self._has_dead_letters():
+            raise Refused("has no effect with on_undecodable: drop and senders without dead letters", "dead_letter")
         if not (self.receivers or self.fetchers or self.senders):
             raise Refused("a pipe needs a receiver, a fetcher or a sender")
         needed = self.queue.max_event_size + ENVELOPE
@@ -241,16 +240,10 @@ class Pipeline(Options):
         _check_unique("server", [each.name for each in self.servers], "servers", "name")
         _check_unique("pipe", [each.name for each in self.pipes], "pipes", "name")
         self._check_servers()
-        self.check_directories()
         return self
 
     def _check_servers(self) -> None:
         servers = {each.name: each for each in self.servers}
-        _check_unique(
-            "listening address",
-            [each.listen if not each.listen.endswith(":0") else each.name for each in self.servers],
-            *("servers", "listen"),
-        )
         for number, pipe in enumerate(self.pipes):
             for index, receiver in enumerate(pipe.receivers):
                 name = getattr(receiver, "server", None)
@@ -269,35 +262,6 @@ class Pipeline(Options):
                         f"max_message_size of the server {name!r} and {ENVELOPE} more",
                         *("pipes", number, "queue", "max_event_size"),
                     )
-
-    def check_directories(self) -> None:
-        """Raises an error when two queues or checkpoints would share a directory, or one would lie in another queue."""
-        queues: dict[Path, str] = {}
-        checkpoints: dict[Path, str] = {}
-        for number, pipe in enumerate(self.pipes):
-            directories: list[tuple[Path, tuple[str | int, ...]]] = [(pipe.queue.dir, ("queue", "dir"))]
-            if pipe.dead_letters is not None:
-                at_key = ("dead_letter", "dir") if pipe.dead_letter is not None else ("dead_letter",)
-                directories.append((pipe.dead_letters.dir, at_key))
-            for directory, at in directories:
-                path = directory.absolute()
-                for other, owner in queues.items():
-                    if path == other or path in other.parents or other in path.parents:
-                        raise Refused(
-                            f"{str(directory)!r} is invalid; allowed: a directory that neither is, nor holds, nor "
-                            f"lies in {str(other)!r} of {owner}",
-                            *("pipes", number, *at),
-                        )
-                queues[path] = f"pipe {pipe.name}"
-            for index, sender in enumerate(pipe.senders):
-                path = pipe.checkpoint(sender.name).absolute()
-                if path in checkpoints:
-                    raise Refused(
-                        f"the checkpoint {str(path)!r} is that of {checkpoints[path]}, too; give one of the pipes "
-                        "other `checkpoints`",
-                        *("pipes", number, "senders", index),
-                    )
-                checkpoints[path] = f"pipe {pipe.name}"
 
 
 def _check_unique(what: str, names: list[str], *at: str) -> None:

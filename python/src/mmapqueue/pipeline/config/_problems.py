@@ -86,6 +86,11 @@ def is_secret(at: Iterable[str | int]) -> bool:
     return any(isinstance(each, str) and _SECRET.search(each) for each in at)
 
 
+def without_user(text: str) -> str:
+    """A text without the user and password of URLs in it."""
+    return _USER_INFO.sub("***@", text)
+
+
 def shown(at: Location, value: Any) -> str:
     """A value in printable form: secrets are hidden, long values truncated."""
     if is_secret(at):
@@ -98,5 +103,5 @@ def shown(at: Location, value: Any) -> str:
         return "nothing"
     if isinstance(value, bool):
         return str(value).lower()
-    text = _USER_INFO.sub("***@", repr(value) if isinstance(value, str) else str(value))
+    text = without_user(repr(value) if isinstance(value, str) else str(value))
     return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"

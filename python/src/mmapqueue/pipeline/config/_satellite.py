@@ -149,7 +149,7 @@ class _Translation:
         receiver = self._receiver(name, gatherer, (*at, "gatherer"))
         if receiver is None:
             return
-        forwarders = self._forwarders(name, sender, (*at, "sender"))
+        forwarders = self._forwarders(name, sender, (*at, "sender"), receiver)
         if not forwarders:
             return
         server = self.servers[str(gatherer["server_name"])]
@@ -187,7 +187,9 @@ class _Translation:
             return None
         return {**receiver, "server": server}
 
-    def _forwarders(self, pipe: str, sender: dict[str, Any], at: Location) -> list[dict[str, Any]]:
+    def _forwarders(
+        self, pipe: str, sender: dict[str, Any], at: Location, receiver: dict[str, Any]
+    ) -> list[dict[str, Any]]:
         client = self.clients.get(str(sender.get("client_name", "")))
         senders: list[dict[str, Any]] = []
         missing: list[tuple[Location, str]] = []
@@ -200,6 +202,10 @@ class _Translation:
             elif client is None:
                 name = sender.get("client_name")
                 missing.append((here, f"the forwarder {plugin!r} needs a client, and there is no client {name!r}"))
+            elif made.options["type"] != receiver["type"]:
+                missing.append(
+                    (here, f"the forwarder {plugin!r} cannot send what the receiver takes ({receiver['type']})")
+                )
             else:
                 for key, words in made.warnings:
                     self.warn((*client["@"], key), words)

@@ -17,11 +17,9 @@ _SIGNALS = {
     "management": "management",
     "profile": "profile",
 }
-#: Those that can be sent, too.
-_SENT = ("log", "tracing", "meter")
 # Earlier versions wrote nativelog for native-log.
 _RECEIVER = re.compile(rf"grpc-native-?({'|'.join(_SIGNALS)})-receiver")
-_FORWARDER = re.compile(rf"native-?({'|'.join(_SENT)})-grpc-forwarder")
+_FORWARDER = re.compile(rf"native-?({'|'.join(_SIGNALS)})-grpc-forwarder")
 #: Queues without a file.
 MEMORY_QUEUES = ("memory-queue", "none-queue")
 #: Options of mmap-queue that have the same meaning here.

@@ -54,12 +54,12 @@ class DeadLetters:
         self.batch_bytes = max(1, min(capacity, pipe.queue.total) // 8)
 
     def write(self, events: DataFrame) -> None:
-        """Pushes a column `value` of serialized events: all of them, or none."""
-        mmapqueue.write(events, self.directory, **self._keys)
+        """Pushes a column `value` of serialized events, durably: all of them, or none."""
+        mmapqueue.write(events, self.directory, sync=True, **self._keys)
 
     def stream(self, events: DataFrame, checkpoint: Path) -> DataStreamWriter:
         """A writer that pushes a column `value` of serialized events, each exactly once."""
-        return mmapqueue.write_stream(events, self.directory, checkpoint=checkpoint, **self._keys)
+        return mmapqueue.write_stream(events, self.directory, checkpoint=checkpoint, sync=True, **self._keys)
 
 
 def letters(failed: DataFrame, pipe: str) -> DataFrame:

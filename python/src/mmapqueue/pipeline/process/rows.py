@@ -24,10 +24,10 @@ def sent_rows(spark: SparkSession, pipe: Pipe, sender: Sender, *, batch_bytes: i
         spark: The session.
         pipe: The pipe.
         sender: One of its senders.
-        batch_bytes: The most bytes of the queue in a micro-batch, if the sender sets no limit of its own.
+        batch_bytes: The most bytes of the queue in a micro-batch, if the configuration sets none.
     """
     drops = pipe.on_undecodable == "drop"
-    frame = _events(spark, pipe, sender.name, sender.batch, batch_bytes)
+    frame = _events(spark, pipe, sender.name, sender.bounded, batch_bytes)
     frame = (observed(frame) if drops else frame).where("error IS NULL AND remote").drop("error")
     for step, each in enumerate(pipe.filters, 1):
         if each.type == _EXPLODE:
@@ -82,7 +82,7 @@ def _last_explode(filters: tuple[Filter, ...]) -> int:
 def _events(spark: SparkSession, pipe: Pipe, consumer: str, batch: Batch, batch_bytes: int | None) -> DataFrame:
     source: dict[str, Any] = {
         "max_offsets_per_trigger": batch.max_records,
-        "max_bytes_per_trigger": batch.max_bytes or batch_bytes,
+        "max_bytes_per_trigger": min(filter(None, (batch.max_bytes, batch_bytes)), default=None),
     }
     if batch.min_records > 1:
         source["min_offsets_per_trigger"] = batch.min_records

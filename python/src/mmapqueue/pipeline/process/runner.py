@@ -215,8 +215,7 @@ class Processor:
 
     def _rows(self, pipe: Pipe, sender: Sender, dead: DeadLetters | None) -> Any:
         # The dead letters of one micro-batch must fit into the dead-letter queue.
-        then = getattr(getattr(sender, "retry", None), "then", None)
-        limit = dead.batch_bytes if dead is not None and then == DEAD_LETTER else None
+        limit = dead.batch_bytes if dead is not None and sender.dead_letters and not sender.batch.max_bytes else None
         return sent_rows(self._spark, pipe, sender, batch_bytes=limit)
 
     def _start(self, pipe: Pipe, sender: Sender, context: Context, dead: DeadLetters | None) -> StreamingQuery:

@@ -57,6 +57,11 @@ class CommandFetcher(Fetcher):
     directory: Path | None = None
     environment: dict[str, str] = Field(default_factory=dict, repr=False)
 
+    @property
+    def makes(self) -> tuple[str, ...] | None:
+        """As `Source.makes`."""
+        return ("text/plain",)
+
     async def run(self, host: Host) -> None:
         """As `Fetcher.run`."""
         async for _ in every(self.interval):

@@ -4,6 +4,7 @@ import os
 import re
 from datetime import timedelta
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -91,9 +92,18 @@ class FileFetcher(Fetcher):
     forget_after: Duration = timedelta(days=1)
     multiline: Multiline | None = None
 
+    @property
+    def makes(self) -> tuple[str, ...] | None:
+        """As `Source.makes`."""
+        return ("text/plain",)
+
     async def run(self, host: Host) -> None:
         """As `Fetcher.run`."""
         await Follower(self, host).run()
+
+    def resolved(self, base: Path) -> "FileFetcher":
+        """As `Plugin.resolved`."""
+        return self.model_copy(update={"paths": tuple(str(base / Path(each).expanduser()) for each in self.paths)})
 
     def absolute(self) -> list[str]:
         """The paths, absolute."""

@@ -49,6 +49,11 @@ class HttpReceiver(Receiver):
     id_header: str | None = None
     headers: tuple[str, ...] = ()
 
+    @property
+    def makes(self) -> tuple[str, ...] | None:
+        """As `Source.makes`."""
+        return self.content_types or None
+
     async def start(self, host: Host) -> None:
         """Registers with the server."""
         type_ = _TYPES[self.event]

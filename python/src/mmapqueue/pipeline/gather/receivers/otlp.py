@@ -55,6 +55,11 @@ class OtlpReceiver(Receiver):
     server: str
     signals: Annotated[tuple[SignalName, ...], Field(min_length=1)] = ("logs", "traces", "metrics")
 
+    @property
+    def makes(self) -> tuple[str, ...] | None:
+        """As `Source.makes`."""
+        return (f"{_PROTOBUF}; proto=otlp.", f"{_JSON}; proto=otlp.")
+
     async def start(self, host: Host) -> None:
         """Registers with the server."""
         owner = f"pipe {host.pipe}: receiver otlp"

@@ -163,6 +163,11 @@ class SkyWalkingReceiver(Receiver):
         "mesh",
     )
 
+    @property
+    def makes(self) -> tuple[str, ...] | None:
+        """As `Source.makes`."""
+        return ("application/x-protobuf; proto=skywalking.",)
+
     async def start(self, host: Host) -> None:
         """Registers with the server."""
         server = host.grpc(self.server)

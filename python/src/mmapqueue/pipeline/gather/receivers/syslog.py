@@ -74,6 +74,16 @@ class SyslogReceiver(Receiver):
         """The port on which it listens; 0 before the start."""
         return 0 if self._listener is None else self._listener.port
 
+    @property
+    def listens(self) -> tuple[tuple[Literal["tcp", "udp"], str], ...]:
+        """As `Receiver.listens`."""
+        return (("udp" if self.protocol == "udp" else "tcp", self.listen.partition("://")[2]),)
+
+    @property
+    def makes(self) -> tuple[str, ...] | None:
+        """As `Source.makes`."""
+        return (_CONTENT_TYPE,)
+
     async def start(self, host: Host) -> None:
         """Listens.
 

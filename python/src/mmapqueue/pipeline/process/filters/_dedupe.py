@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -66,6 +66,8 @@ class Dedupe(Filter):
         time: The column with the row's time.
         within: The longest time between equal rows. Spark's state grows with it.
     """
+
+    keeps_types: ClassVar[bool] = True
 
     type: Literal["dedupe"] = "dedupe"
     keys: Annotated[list[str], Field(min_length=1)] = Field(default=["id"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -40,6 +40,8 @@ class Where(Filter):
     Attributes:
         condition: An expression of Spark SQL, such as `severity_number >= 9`.
     """
+
+    keeps_types: ClassVar[bool] = True
 
     type: Literal["where"] = "where"
     condition: Annotated[str, Field(min_length=1)]
@@ -89,6 +91,8 @@ class Sample(Filter):
     Attributes:
         fraction: From 0 to 1.
     """
+
+    keeps_types: ClassVar[bool] = True
 
     type: Literal["sample"] = "sample"
     fraction: Annotated[float, Field(ge=0, le=1)]

@@ -57,14 +57,21 @@ class Retry(Options):
             last attempt.
         backoff: Pauses between attempts.
         timeout: The longest duration of one attempt.
-        then: After the last attempt, or at once after an error that no further attempt can mend: `block` tries on with
-            the longest pause, `dead_letter` stores the rows in the pipe's dead-letter queue, `drop` counts them.
+        then: After the last attempt of an outage: `block` tries on with the longest pause, `dead_letter` stores the
+            rows in the pipe's dead-letter queue, `drop` counts them.
+        refused: At once after an error that no further attempt can mend: `dead_letter` or `drop`, as above.
     """
 
     max_attempts: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     backoff: Backoff = Backoff()
     timeout: Annotated[Duration, Field(gt=timedelta(0))] = timedelta(seconds=10)
     then: Literal["block", "dead_letter", "drop"] = "block"
+    refused: Literal["dead_letter", "drop"] = "dead_letter"
+
+    @property
+    def dead_letters(self) -> bool:
+        """Whether rows may become dead letters."""
+        return "dead_letter" in (self.then, self.refused)
 
     @model_validator(mode="after")
     def _check(self) -> Retry:
@@ -80,17 +87,27 @@ class Undelivered(Exception):
 
     Attributes:
         reason: The reason, with the receiver's message.
-        retryable: Whether a further attempt may succeed.
+        retryable: Whether it is an outage, so that a further attempt may succeed. Otherwise the rows are refused.
         retry_after: Seconds that the receiver asks to wait; 0 for none.
         partial: The receiver took the request and rejected some of it. It must not be sent again.
+        divisible: The request was refused for its content: without some of its rows it may succeed.
     """
 
-    def __init__(self, reason: str, *, retryable: bool, retry_after: float = 0.0, partial: bool = False) -> None:
+    def __init__(
+        self,
+        reason: str,
+        *,
+        retryable: bool,
+        retry_after: float = 0.0,
+        partial: bool = False,
+        divisible: bool = False,
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.retryable = retryable
         self.retry_after = retry_after
         self.partial = partial
+        self.divisible = divisible
 
 
 class Delivered(NamedTuple):
@@ -125,7 +142,7 @@ Outcome = Delivered | GivenUp | Waiting
 
 
 class _Pause(wait_base):
-    """Exponential; not shorter than the receiver asks for; the longest one after an error that is not retryable."""
+    """Exponential; not shorter than the receiver asks for."""
 
     def __init__(self, backoff: Backoff, earlier: int) -> None:
         self._first, self._most = backoff.first.total_seconds(), backoff.most.total_seconds()
@@ -133,11 +150,10 @@ class _Pause(wait_base):
 
     def __call__(self, retry_state: RetryCallState) -> float:
         error = retry_state.outcome.exception() if retry_state.outcome else None
-        if not isinstance(error, Undelivered) or not error.retryable:
-            return self._most
+        least = error.retry_after if isinstance(error, Undelivered) else 0.0
         attempt = min(self._earlier + retry_state.attempt_number, _EXPONENTS)
         doubled = self._first * 2.0 ** (attempt - 1)
-        return max(min(doubled + random.uniform(0, self._first), self._most), error.retry_after)
+        return max(min(doubled + random.uniform(0, self._first), self._most), least)
 
 
 async def deliver(
@@ -153,16 +169,15 @@ async def deliver(
         hold: The longest duration of this call in seconds, apart from its last attempt.
 
     Returns:
-        `GivenUp` after the last attempt, after an error that no attempt can mend, and after an error that forbids
-        another attempt. With `then: block`, only the last of these is a reason to give up.
+        `GivenUp` after an error that no attempt can mend, and after the last attempt. With `then: block`, no attempt is
+        the last one.
     """
-    blocks = retry.then == "block"
-    most = None if blocks else retry.max_attempts or _DEFAULT_ATTEMPTS
+    most = None if retry.then == "block" else retry.max_attempts or _DEFAULT_ATTEMPTS
     pause = _Pause(retry.backoff, earlier)
     attempts = earlier
 
     def mendable(error: BaseException) -> bool:
-        return isinstance(error, Undelivered) and not error.partial and (blocks or error.retryable)
+        return isinstance(error, Undelivered) and error.retryable
 
     def log(state: RetryCallState) -> None:
         error = state.outcome.exception() if state.outcome else None
@@ -196,4 +211,4 @@ async def _attempt(send: Callable[[], Awaitable[None]], timeout: timedelta) -> N
         raise
     except Exception as error:
         # The payload cannot become a request: the same rows would fail again.
-        raise Undelivered(f"{type(error).__name__}: {error}", retryable=False) from error
+        raise Undelivered(f"{type(error).__name__}: {error}", retryable=False, divisible=True) from error

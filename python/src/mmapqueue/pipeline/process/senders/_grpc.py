@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Literal
@@ -16,18 +17,18 @@ from mmapqueue.pipeline.process.senders._delivery import Undelivered
 from mmapqueue.pipeline.process.senders._network import Client, ClientTls, NetworkSender
 from mmapqueue.pipeline.process.senders._requests import Row
 
-#: Status codes after which a retry may succeed, by OTLP's specification.
-RETRYABLE = frozenset(
+#: Status codes of requests that can never succeed. All others are outages, also of credentials.
+REFUSED = frozenset(
     {
-        grpc.StatusCode.CANCELLED,
-        grpc.StatusCode.DEADLINE_EXCEEDED,
-        grpc.StatusCode.RESOURCE_EXHAUSTED,
-        grpc.StatusCode.ABORTED,
-        grpc.StatusCode.OUT_OF_RANGE,
-        grpc.StatusCode.UNAVAILABLE,
-        grpc.StatusCode.DATA_LOSS,
+        grpc.StatusCode.INVALID_ARGUMENT,
+        grpc.StatusCode.FAILED_PRECONDITION,
+        grpc.StatusCode.NOT_FOUND,
+        grpc.StatusCode.ALREADY_EXISTS,
+        grpc.StatusCode.UNIMPLEMENTED,
     }
 )
+#: How gRPC's libraries say RESOURCE_EXHAUSTED of a message beyond the server's limit.
+_TOO_LARGE = re.compile(r"larger than max|exceeds (the )?maximum", re.IGNORECASE)
 _DETAILS = "grpc-status-details-bin"
 _OPTIONS = (
     # Disables gRPC's retries: attempts are counted by the sender alone.
@@ -136,8 +137,14 @@ class GrpcSender(NetworkSender):
 
 def undelivered(error: grpc.aio.AioRpcError) -> Undelivered:
     """Converts the error of a failed call."""
-    code = error.code()
-    return Undelivered(f"{code.name}: {error.details()}", retryable=code in RETRYABLE, retry_after=_retry_after(error))
+    code, details = error.code(), error.details() or ""
+    too_large = code == grpc.StatusCode.RESOURCE_EXHAUSTED and _TOO_LARGE.search(details) is not None
+    return Undelivered(
+        f"{code.name}: {details}",
+        retryable=not (code in REFUSED or too_large),
+        retry_after=_retry_after(error),
+        divisible=code == grpc.StatusCode.INVALID_ARGUMENT or too_large,
+    )
 
 
 def _retry_after(error: grpc.aio.AioRpcError) -> float:

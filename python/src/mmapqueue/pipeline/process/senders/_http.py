@@ -14,8 +14,10 @@ import aiohttp
 from mmapqueue.pipeline.process.senders._delivery import Undelivered
 from mmapqueue.pipeline.process.senders._network import ClientTls
 
-#: Statuses after which a retry may succeed, by OTLP's specification.
-RETRYABLE = frozenset({429, 502, 503, 504})
+#: Statuses of 400 to 499 that do not speak of the request: a later attempt, or one with other credentials, may succeed.
+_OUTAGES = frozenset({401, 403, 407, 408, 425, 429})
+#: Statuses that speak of the content of a request.
+_OF_CONTENT = frozenset({400, 413, 422})
 _REASON_BYTES = 300
 
 
@@ -63,13 +65,19 @@ class HttpConnection:
                 text = content[:_REASON_BYTES].decode(errors="replace").strip()
                 raise Undelivered(
                     f"{method} {url}: {answer.status} {answer.reason}{': ' + text if text else ''}",
-                    retryable=answer.status in RETRYABLE,
+                    retryable=not refused(answer.status),
                     retry_after=retry_after(answer.headers.get("Retry-After")),
+                    divisible=answer.status in _OF_CONTENT,
                 )
         except aiohttp.InvalidURL as error:
             raise Undelivered(f"{method} {url}: {error}", retryable=False) from None
         except (aiohttp.ClientError, OSError) as error:
             raise Undelivered(f"{method} {url}: {type(error).__name__}: {error}", retryable=True) from None
+
+
+def refused(status: int) -> bool:
+    """Whether an answer says that the request can never succeed. Others are outages: redirects, 5xx, credentials."""
+    return 400 <= status < 500 and status not in _OUTAGES
 
 
 def retry_after(value: str | None, now: datetime | None = None) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Protocol
@@ -86,11 +85,18 @@ class NetworkSender(Sender):
     #: Columns that the sender needs. `json` is the whole row as JSON text, `record` the row as a serialized Event; an
     #: event without an identity gets `<queue id>/<partition>/<offset>` as its `id` there.
     needs: ClassVar[tuple[str, ...]] = ("data", "content_type")
+    #: So that a backlog is acked in parts.
+    bounds: ClassVar[tuple[int | None, int | None]] = (10_000, 64 << 20)
 
     retry: Retry = Retry()
     request: RequestLimits = RequestLimits()
     parallel: Annotated[int, Field(ge=1, le=256)] = 1
     headers: dict[str, str] = Field(default_factory=dict, repr=False)
+
+    @property
+    def dead_letters(self) -> bool:
+        """As `Sender.dead_letters`."""
+        return self.retry.dead_letters
 
     @abstractmethod
     def client(self) -> Client:
@@ -121,87 +127,76 @@ class NetworkSender(Sender):
                 f"it needs the columns {', '.join(missing)}, which the filters have left out; "
                 f"there are {', '.join(events.columns)}"
             )
-        if self.retry.then == "dead_letter" and context.dead_letter is None:
-            raise mmapqueue.ConfigError("then: dead_letter needs the pipe's dead_letter.dir")
+        if self.retry.dead_letters and context.dead_letter is None:
+            raise mmapqueue.ConfigError("retry: dead letters need the pipe's dead_letter.dir")
         self._with_columns(events)
+        if self.retry.dead_letters:
+            _as_events(events)
 
     def start(self, events: DataFrame, context: SenderContext) -> StreamingQuery:
         """As `Sender.start`."""
         self.check(events, context)
-        rows = self._with_columns(events)
 
         def send(batch: DataFrame, _batch_id: int) -> None:
             self._send(batch, context)
 
-        return context.writer(rows).foreachBatch(send).start()
+        return context.writer(events).foreachBatch(send).start()
 
     def _with_columns(self, events: DataFrame) -> DataFrame:
         """The columns that workers get, and no others."""
         from pyspark.sql import functions as sf
 
         present = events.columns
-        whole_event = {"data", "content_type"} <= set(present)
-        as_json = _JSON in self.columns() or (self.retry.then == "dead_letter" and not whole_event)
         wanted = set(self.columns()) | {*_POSITION, _INDEX}
-        if _RECORD in wanted or (whole_event and self.retry.then == "dead_letter"):
+        if _RECORD in wanted:
             wanted |= set(TYPES)
         kept = [name for name in present if name in wanted and name not in (_JSON, _RECORD, "time")]
         selected = [sf.col(name).cast(TYPES[name]).alias(name) if name in TYPES else sf.col(name) for name in kept]
         if "time" in present and dict(events.dtypes)["time"] == "timestamp":
             selected.append(sf.unix_millis("time").alias(_TIME))
-        if as_json:
+        if _JSON in self.columns():
             selected.append(sf.to_json(sf.struct(*present)).alias(_JSON))
         return events.select(*selected)
 
     def _with_record(self, rows: DataFrame, queues: Mapping[int, str]) -> DataFrame:
-        """The rows with `record`, without the columns in it unless dead letters may need them."""
+        """The rows with `record`, without the columns in it."""
         from pyspark.sql import functions as sf
 
         identities = sf.create_map(*(sf.lit(each) for entry in queues.items() for each in entry))
         position = sf.concat_ws("/", identities[sf.col("partition")], *_POSITION)
         given = sf.col("id") if "id" in rows.columns else sf.lit(None)
-        events = _with_time(rows)
+        events = rows.withColumn("time", sf.timestamp_millis(_TIME)) if _TIME in rows.columns else rows
         serialized_row = record(events, id=sf.when(given != "", given).otherwise(position))
-        left_out = () if self.retry.then == "dead_letter" else (*TYPES, _TIME)
-        return events.select(*(name for name in rows.columns if name not in left_out), serialized_row.alias(_RECORD))
+        kept = (name for name in rows.columns if name not in (*TYPES, _TIME))
+        return events.select(*kept, serialized_row.alias(_RECORD))
 
     def _send(self, batch: DataFrame, context: SenderContext) -> None:
         """Sends the rows of a micro-batch; returns when each request is finished.
 
         Long pauses between attempts are waited for here, so that a receiver that is down occupies no core.
         """
-        from pyspark import StorageLevel
-        from pyspark.sql import functions as sf
-
-        from mmapqueue.pipeline.process.senders._worker import LETTER, Task
+        from mmapqueue.pipeline.process.senders._worker import Task
 
         queues = dict(context.queue_ids())
         # One task has all rows of a partition, so that requests are cut alike in every run.
         tasks = min(len(queues), batch.sparkSession.sparkContext.defaultParallelism)
         order = [name for name in (*_POSITION, _INDEX) if name in batch.columns]
-        rows = self._with_record(batch, queues) if _RECORD in self.columns() else batch
+        rows = self._with_columns(batch)
+        rows = self._with_record(rows, queues) if _RECORD in self.columns() else rows
         rows = rows.repartition(tasks, "partition").sortWithinPartitions(*order)
         done: dict[int, int] = {}
         attempts: dict[int, int] = {}
         while True:
-            reports = rows.rdd.mapPartitions(Task(self, context.pipe, queues, done, attempts).run).persist(
-                StorageLevel.MEMORY_AND_DISK
-            )
-            try:
-                found = reports.filter(lambda report: report.kind != "letter").collect()
-                counts: Counter[str] = Counter()
-                for report in found:
-                    if report.kind == "count":
-                        counts[report.status] += report.number
-                if counts["dead_letter"]:
-                    values = reports.filter(lambda report: report.kind == "letter").map(lambda report: report.value)
-                    letters = _with_time(batch.sparkSession.createDataFrame(values, LETTER))
-                    letters = letters.withColumn("sender", sf.lit(self.name))
-                    context.write_dead_letters(serialized(letters, context.pipe))
-            finally:
-                reports.unpersist()
-            for status, records in counts.items():
-                context.count(status, records)
+            found = rows.rdd.mapPartitions(Task(self, queues, done, attempts).run).collect()
+            refused = [
+                (row.partition, offset, row.status) for row in found if row.kind == "refused" for offset in row.offsets
+            ]
+            if refused:
+                # Before the requests count as done: a failure repeats the micro-batch.
+                context.write_dead_letters(serialized(self._letters(batch, refused), context.pipe))
+            for row in found:
+                if row.kind == "count":
+                    context.count(row.status, row.number)
             done |= {row.partition: row.number for row in found if row.kind == "done"}
             waiting = [row for row in found if row.kind == "waiting"]
             if not waiting:
@@ -212,9 +207,26 @@ class NetworkSender(Sender):
                 _LOG.warning("%s: %s; attempt %d in %.1f s", context.query, row.status, row.number + 1, pause)
             context.sleep(pause)
 
+    def _letters(self, batch: DataFrame, refused: Sequence[tuple[int, int, str]]) -> DataFrame:
+        """Rows of a micro-batch, by partition, offset and reason, as `serialized` takes them."""
+        from pyspark.sql import functions as sf
 
-def _with_time(rows: DataFrame) -> DataFrame:
-    """Rows with `time`, computed from `time_ms`."""
+        reasons = batch.sparkSession.createDataFrame(refused, "partition int, offset bigint, reason string")
+        letters = _as_events(batch).join(sf.broadcast(reasons), list(_POSITION))
+        return letters.withColumn("sender", sf.lit(self.name))
+
+
+def _as_events(rows: DataFrame) -> DataFrame:
+    """The columns of an event, and the position. Rows that are not whole events become the data of one, as JSON."""
     from pyspark.sql import functions as sf
 
-    return rows.withColumn("time", sf.timestamp_millis(_TIME)) if _TIME in rows.columns else rows
+    present = rows.columns
+    whole = {"data", "content_type"} <= set(present)
+    columns = {name: sf.col(name) for name in TYPES if whole and name in present}
+    if not whole:
+        columns["data"] = sf.to_json(sf.struct(*present))
+        columns["content_type"] = sf.lit("application/json")
+    has_time = "time" in present and dict(rows.dtypes)["time"] == "timestamp"
+    columns["time"] = sf.col("time") if has_time else sf.lit(None)
+    events = [columns.get(name, sf.lit(None)).cast(type_).alias(name) for name, type_ in TYPES.items()]
+    return rows.select(sf.col("partition").cast("int"), sf.col("offset").cast("bigint"), *events)

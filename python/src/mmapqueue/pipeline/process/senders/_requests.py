@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -48,6 +48,20 @@ class Request:
     def key(self) -> str:
         """Idempotency key: `<queue id>/<partition>/<first offset>-<last offset + 1>`."""
         return f"{self.queue}/{self.partition}/{self.rows[0]['offset']}-{self.rows[-1]['offset'] + 1}"
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """The offsets of the rows, each once."""
+        return tuple(dict.fromkeys(int(row["offset"]) for row in self.rows))
+
+    def halves(self) -> list[Request]:
+        """Two requests with the rows of half of the records each; the request itself if it has one record."""
+        offsets = self.offsets
+        if len(offsets) < 2:
+            return [self]
+        middle = offsets[len(offsets) // 2]
+        cut = next(index for index, row in enumerate(self.rows) if row["offset"] == middle)
+        return [replace(self, rows=self.rows[:cut]), replace(self, rows=self.rows[cut:])]
 
 
 def requests(

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import logging
 import threading
 from collections import Counter, deque
 from collections.abc import Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from mmapqueue.pipeline.process.columns import TYPES
 from mmapqueue.pipeline.process.senders._delivery import GivenUp, Outcome, Waiting, deliver
 from mmapqueue.pipeline.process.senders._requests import Request, Row, requests
 
@@ -22,26 +22,21 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("mmapqueue.pipeline.senders")
 _T = TypeVar("_T")
-
-
-_EVENT = tuple(name for name in TYPES if name != "time")
-#: Schema of a row that becomes a dead letter, which Spark's JVM encodes.
-LETTER = "reason string, partition int, offset bigint, time_ms bigint, " + ", ".join(
-    f"{name} {TYPES[name]}" for name in _EVENT
-)
+#: A request, or a part of one, and its outcome.
+Part: TypeAlias = "tuple[Request, Outcome]"
 
 
 class Report(NamedTuple):
     """The result of a task's requests.
 
     Attributes:
-        kind: `count`: number of rows by status. `letter`: value is a dead letter, a row of `LETTER`. `done`: number of
-            requests of the partition that are finished. `waiting`: number of attempts made for the request after these.
-        status: Of rows; with `waiting` the last error.
+        kind: `count`: number of rows by status. `refused`: rows that become dead letters. `done`: number of requests of
+            the partition that are finished. `waiting`: number of attempts made for the request after these.
+        status: Of rows; with `refused` the reason; with `waiting` the last error.
         partition: Partition of the queue.
         number: As kind says.
         pause: With `waiting`, seconds until the next attempt.
-        value: With `letter`, the row.
+        offsets: With `refused`, the offsets of the rows.
     """
 
     kind: str
@@ -49,7 +44,7 @@ class Report(NamedTuple):
     partition: int = -1
     number: int = 0
     pause: float = 0.0
-    value: tuple[Any, ...] = ()
+    offsets: tuple[int, ...] = ()
 
 
 class Task(NamedTuple):
@@ -57,14 +52,12 @@ class Task(NamedTuple):
 
     Attributes:
         sender: The sender of the rows.
-        pipe: The sender's pipe.
         queues: Identity of each partition of the queue.
         done: Requests of each partition that earlier runs have finished, counted in the order of `requests`.
         attempts: Attempts that earlier runs made for the first request that is not finished, by partition.
     """
 
     sender: NetworkSender
-    pipe: str
     queues: Mapping[int, str]
     done: Mapping[int, int]
     attempts: Mapping[int, int]
@@ -75,11 +68,11 @@ class Task(NamedTuple):
         Stops at the first request that has to wait longer than a task may.
 
         Yields:
-            Dead letters, each once its request is finished; the rest at the end.
+            Refused rows, once their request is finished; the rest at the end.
         """
         counts: Counter[str] = Counter()
         finished: Counter[int] = Counter()
-        pending: deque[tuple[Request, Future[Outcome]]] = deque()
+        pending: deque[tuple[Request, Future[list[Part]]]] = deque()
         unfinished = self._unfinished(row.asDict() for row in batch)
         waiting: tuple[Request, Waiting] | None = None
         try:
@@ -92,14 +85,15 @@ class Task(NamedTuple):
                 if started is not None and len(pending) < self.sender.parallel:
                     continue
                 request, future = pending.popleft()
-                outcome = future.result()
+                parts = future.result()
+                last, outcome = parts[-1]
                 if isinstance(outcome, Waiting):
-                    waiting = request, outcome
+                    waiting = last, outcome
                     deque(batch, maxlen=0)  # Reads the rest: Spark reuses only a worker that has read all of its input.
                     break
                 finished[request.partition] += 1
-                for letter in self._finish(request, outcome, counts):
-                    yield Report("letter", value=letter)
+                for part, outcome in parts:
+                    yield from self._finish(part, outcome, counts)
         finally:
             for _, future in pending:
                 future.cancel()
@@ -122,32 +116,43 @@ class Task(NamedTuple):
             if further > 0:
                 yield request, self.attempts.get(request.partition, 0) if further == 1 else 0
 
-    def _finish(self, request: Request, outcome: Outcome, counts: Counter[str]) -> list[tuple[Any, ...]]:
-        """Counts the rows of a request, and returns its dead letters."""
+    def _finish(self, request: Request, outcome: Outcome, counts: Counter[str]) -> Iterator[Report]:
+        """Counts the rows of a request; yields those that become dead letters."""
         records = len(request.rows)
         if not isinstance(outcome, GivenUp):
             counts["success"] += records
-            return []
-        then, error = self.sender.retry.then, outcome.error
+            return
+        error = outcome.error
+        then = self.sender.retry.then if error.retryable else self.sender.retry.refused
         _LOG.error("request %s is given up, then: %s: %s", request.key, then, error.reason)
         if then == "dead_letter":
             counts["dead_letter"] += records
-            return [self._letter(request, row, error.reason) for row in request.rows]
+            yield Report("refused", error.reason, request.partition, offsets=request.offsets)
+            return
         counts["rejected" if error.partial else "dropped"] += records
-        return []
-
-    def _letter(self, request: Request, row: Row, reason: str) -> tuple[Any, ...]:
-        event = row
-        if "data" not in row:
-            event = {"data": row["json"].encode(), "content_type": "application/json", "time_ms": row.get("time_ms")}
-        return (reason, request.partition, row["offset"], event.get("time_ms"), *(event.get(name) for name in _EVENT))
 
 
-async def _send(sender: NetworkSender, request: Request, earlier: int) -> Outcome:
+async def _send(sender: NetworkSender, request: Request, earlier: int) -> list[Part]:
+    """Sends a request. One that is refused for its content is sent in halves, so that only the records that the
+    receiver refuses become dead letters. Nothing is sent after a part that waits: it is the last one of the result.
+    """  # noqa: D205
     client = await _client(sender)
-    return await deliver(
-        lambda: client.send(request.route, request.rows, request.key), sender.retry, request.key, earlier=earlier
-    )
+    sent: list[Part] = []
+    unsent = [request]
+    while unsent:
+        part = unsent.pop()
+        outcome = await deliver(
+            functools.partial(client.send, part.route, part.rows, part.key), sender.retry, part.key, earlier=earlier
+        )
+        halves = part.halves()
+        if isinstance(outcome, GivenUp) and outcome.error.divisible and len(halves) > 1:
+            _LOG.warning("request %s is sent again in halves: %s", part.key, outcome.error.reason)
+            unsent += reversed(halves)
+            continue
+        sent.append((part, outcome))
+        if isinstance(outcome, Waiting):
+            break
+    return sent
 
 
 # ---- one event loop, and one client for each sender, in each worker process, kept across tasks

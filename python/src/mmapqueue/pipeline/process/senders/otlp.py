@@ -41,12 +41,12 @@ _ONE = RequestLimits(max_records=1)
 class OtlpSender(NetworkSender):
     """Sends events that were received by OTLP, unchanged: each event is one Export request.
 
-    Rows of other content types cannot be sent, and are treated at once as `retry.then` says; filter them out by
-    `where`. Events that were received as JSON are sent as JSON over HTTP, and converted for gRPC.
+    Rows of other content types are refused at once, as `retry.refused` says; filter them out by `where`. Events that
+    were received as JSON are sent as JSON over HTTP, and converted for gRPC.
 
     An answer of partial success means that the receiver took the request and rejected some of it permanently. By OTLP's
-    rule it is not sent again: with `then: dead_letter` the whole request goes to the dead-letter queue, otherwise its
-    rows count as rejected.
+    rule it is not sent again: with `refused: dead_letter` the whole request goes to the dead-letter queue, otherwise
+    its rows count as rejected.
 
     Attributes:
         endpoint: HOST:PORT for gRPC; for HTTP the base URL of /v1/logs, /v1/traces and /v1/metrics.
@@ -74,6 +74,11 @@ class OtlpSender(NetworkSender):
         if not self.merge and "request" in self.model_fields_set:
             raise ValueError("request has no effect without merge: true, as each event is one request")
         return self
+
+    @property
+    def takes(self) -> tuple[str, ...] | None:
+        """As `Sender.takes`."""
+        return _PROTOBUF, _JSON
 
     def route(self, row: Row) -> str:
         """`logs`, `traces` or `metrics`, with `+json` for JSON; the content type for any other payload."""

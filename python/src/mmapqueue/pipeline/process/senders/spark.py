@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
+from urllib.parse import unquote, urlsplit
 
 from pydantic import Field, model_validator
 
 import mmapqueue
+from mmapqueue._values.arguments import is_uri
 from mmapqueue.pipeline.plugins import Sender, SenderContext
 from mmapqueue.pipeline.process.events import record
 
@@ -18,6 +21,9 @@ _BATCH_FORMATS = frozenset({"jdbc"})
 #: Sinks of DataStreamWriter that are not data sources.
 _BUILT_INTO_WRITERS = frozenset({"memory"})
 _QUEUE = "mmapqueue"
+#: Formats whose option `path` is a directory.
+_OF_PATHS = frozenset({"parquet", "orc", "json", "csv", "text", "xml", "avro", "delta", _QUEUE})
+_PATH = "path"
 _OWN_OPTIONS = frozenset({"checkpointlocation", "queryname"})
 
 
@@ -53,9 +59,38 @@ class SparkSender(Sender):
         for key in self.options:
             if key.lower() in _OWN_OPTIONS:
                 raise ValueError(f"options.{key} is the pipeline's own: the pipe's checkpoints and the sender's name")
+        if self.format.lower() in _OF_PATHS and not self._path():
+            raise ValueError(f"format: {self.format} needs options.path, the directory to which it writes")
         if self.select is not None and not self.select:
             raise ValueError("select is empty; it needs one expression at least, or leave it out for all columns")
         return self
+
+    def resolved(self, base: Path) -> SparkSender:
+        """As `Plugin.resolved`: the option `path` of files and queues."""
+        path = self._path()
+        if self.format.lower() not in _OF_PATHS or is_uri(path):
+            return self
+        options = {key: each for key, each in self.options.items() if key.lower() != _PATH}
+        return self.model_copy(update={"options": {**options, _PATH: str(base / Path(path).expanduser())}})
+
+    @property
+    def target(self) -> Path | None:
+        """As `Sender.target`."""
+        path = self._path()
+        if self.format.lower() not in _OF_PATHS or not path:
+            return None
+        if is_uri(path):
+            url = urlsplit(path)
+            return Path(unquote(url.path)) if url.scheme == "file" else None
+        return Path(path)
+
+    @property
+    def writes_queue(self) -> bool:
+        """As `Sender.writes_queue`."""
+        return self.format.lower() == _QUEUE
+
+    def _path(self) -> str:
+        return next((value for key, value in self.options.items() if key.lower() == _PATH), "")
 
     def check(self, events: DataFrame, context: SenderContext) -> None:
         """As `Sender.check`."""
