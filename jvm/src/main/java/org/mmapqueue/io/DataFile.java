@@ -40,9 +40,14 @@ public interface DataFile extends Closeable {
     /** Maps as {@link #map}, but the caller unmaps. */
     Mapping mapToUnmap(long size, boolean writable) throws IOException;
 
-    /** Fsyncs all writes, all stores into mappings, and the length of the file. */
+    /**
+     * Fsyncs all writes, all stores into mappings, and the length of the file.
+     *
+     * @throws IOException when the fsync fails, or an earlier one of this object has failed: the kernel reports an
+     *     error once, and may drop the pages
+     */
     void force() throws IOException;
 
-    /** Fsyncs all stores into a part of a mapping of this file. */
+    /** Fsyncs all stores into a part of a mapping of this file; throws as {@link #force()} does. */
     void force(MappedByteBuffer mapping, int from, int length) throws IOException;
 }

@@ -4,6 +4,8 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.MappedByteBuffer;
+import java.nio.channels.AsynchronousFileChannel;
+import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.FileChannel;
 import java.nio.file.FileAlreadyExistsException;
@@ -15,12 +17,12 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.HashSet;
+import java.util.Objects;
 import java.util.Set;
 
 /**
- * A file with a {@link FileChannel}. The JDK closes a channel for all threads when one of them is interrupted inside;
- * this class then opens the channel again, repeats the call, and keeps the interrupt pending. All calls can be
- * repeated.
+ * A file with one descriptor from the open to the close, which no interrupt closes. A mapping is made through a {@link
+ * FileChannel} of its own, since no other channel maps.
  */
 final class DiskFile implements DataFile {
     private static final ByteBuffer ZEROS =
@@ -28,23 +30,27 @@ final class DiskFile implements DataFile {
 
     private final Path path;
     private final boolean writable;
-    private FileChannel channel;
-    private boolean closed;
+    private final AsynchronousFileChannel channel;
+    /** What identifies the file in its file system; null if the file system has no such key. */
+    private final Object key;
+    /** The first failure of an fsync, or null. */
+    private volatile IOException failure;
 
     DiskFile(Path path, Storage.Mode mode, FileMode fileMode) throws IOException {
         this.path = path;
         this.writable = mode != Storage.Mode.READ;
-        this.channel = mode == Storage.Mode.CREATE ? createChannel(fileMode) : openChannel();
+        AsynchronousFileChannel made = mode == Storage.Mode.CREATE ? create(fileMode) : null;
+        // Before the open: opening a FIFO would wait for its other end.
+        this.key = keyOfRegularFile(made);
+        this.channel = made != null ? made : Descriptors.open(path, options());
     }
 
-    private FileChannel createChannel(FileMode fileMode) throws IOException {
+    // Returns null if the file exists, which keeps its permissions.
+    private AsynchronousFileChannel create(FileMode fileMode) throws IOException {
         try {
-            Set<OpenOption> options = Set.of(
-                    StandardOpenOption.READ,
-                    StandardOpenOption.WRITE,
-                    StandardOpenOption.CREATE_NEW,
-                    LinkOption.NOFOLLOW_LINKS);
-            FileChannel made = FileChannel.open(path, options, fileMode.ofNewFile());
+            Set<OpenOption> options = options();
+            options.add(StandardOpenOption.CREATE_NEW);
+            AsynchronousFileChannel made = Descriptors.open(path, options, fileMode.ofNewFile());
             try {
                 fileMode.setOnFile(path);
                 return made;
@@ -53,23 +59,38 @@ final class DiskFile implements DataFile {
                 throw e;
             }
         } catch (FileAlreadyExistsException e) {
-            return openChannel(); // keeps the permissions of an existing file
+            return null;
         }
     }
 
-    private FileChannel openChannel() throws IOException {
-        // Opening a FIFO would wait for its other end.
-        if (Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS)
-                .isOther()) {
-            throw new FileSystemException(path.toString(), null, "not a regular file");
+    private Object keyOfRegularFile(AsynchronousFileChannel made) throws IOException {
+        boolean done = false;
+        try {
+            BasicFileAttributes attributes = attributes();
+            if (attributes.isOther()) {
+                throw new FileSystemException(path.toString(), null, "not a regular file");
+            }
+            done = true;
+            return attributes.fileKey();
+        } finally {
+            if (!done && made != null) {
+                made.close();
+            }
         }
+    }
+
+    private BasicFileAttributes attributes() throws IOException {
+        return Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
+    }
+
+    private Set<OpenOption> options() {
         Set<OpenOption> options = new HashSet<>();
         options.add(StandardOpenOption.READ);
         options.add(LinkOption.NOFOLLOW_LINKS);
         if (writable) {
             options.add(StandardOpenOption.WRITE);
         }
-        return FileChannel.open(path, options);
+        return options;
     }
 
     @Override
@@ -79,100 +100,73 @@ final class DiskFile implements DataFile {
 
     @Override
     public long size() throws IOException {
-        return uninterrupted(FileChannel::size);
+        return channel.size();
     }
 
     @Override
     public int read(ByteBuffer target, long position) throws IOException {
-        int start = target.position();
-        return uninterrupted(open -> {
-            target.position(start);
-            while (target.hasRemaining()) {
-                int count = open.read(target, position + target.position() - start);
-                if (count < 0) {
-                    break;
-                }
+        int done = 0;
+        while (target.hasRemaining()) {
+            int count = Descriptors.result(channel.read(target, position + done));
+            if (count < 0) {
+                break;
             }
-            return target.position() - start;
-        });
+            done += count;
+        }
+        return done;
     }
 
     @Override
     public void write(ByteBuffer source, long position) throws IOException {
-        int start = source.position();
-        uninterrupted(open -> {
-            source.position(start);
-            while (source.hasRemaining()) {
-                open.write(source, position + source.position() - start);
-            }
-            return null;
-        });
+        long at = position;
+        while (source.hasRemaining()) {
+            at += Descriptors.result(channel.write(source, at));
+        }
     }
 
     @Override
     public void zeroFill(long size, int blockSize) throws IOException {
-        uninterrupted(open -> {
-            long done = 0;
-            while (done < size) {
-                ByteBuffer block = ZEROS.duplicate();
-                block.limit((int) Math.min(blockSize, size - done));
-                done += open.write(block, done);
-            }
-            return null;
-        });
+        long done = 0;
+        while (done < size) {
+            ByteBuffer block = ZEROS.duplicate();
+            block.limit((int) Math.min(blockSize, size - done));
+            done += Descriptors.result(channel.write(block, done));
+        }
     }
 
     @Override
     public MappedByteBuffer map(long size, boolean toWrite) throws IOException {
-        return uninterrupted(open -> open.map(mapMode(toWrite), 0, size));
+        return mapped(file -> file.map(mapMode(toWrite), 0, size));
     }
 
     @Override
     public Mapping mapToUnmap(long size, boolean toWrite) throws IOException {
-        return uninterrupted(open -> Mapping.of(open, mapMode(toWrite), size));
+        return mapped(file -> Mapping.of(file, mapMode(toWrite), size));
     }
 
     private static FileChannel.MapMode mapMode(boolean toWrite) {
         return toWrite ? FileChannel.MapMode.READ_WRITE : FileChannel.MapMode.READ_ONLY;
     }
 
-    @Override
-    public void force() throws IOException {
-        uninterrupted(open -> {
-            open.force(false);
-            return null;
-        });
+    private interface MapCall<T> {
+        T on(FileChannel file) throws IOException;
     }
 
-    @Override
-    public void force(MappedByteBuffer mapping, int from, int length) throws IOException {
-        try {
-            mapping.force(from, length);
-        } catch (UncheckedIOException e) {
-            throw e.getCause();
-        }
-    }
-
-    @Override
-    public synchronized void close() throws IOException {
-        closed = true;
-        channel.close();
-    }
-
-    private interface ChannelCall<T> {
-        T on(FileChannel channel) throws IOException;
-    }
-
-    private <T> T uninterrupted(ChannelCall<T> call) throws IOException {
+    // An interrupt closes the channel that is to be mapped, and no other one.
+    private <T> T mapped(MapCall<T> call) throws IOException {
         boolean interrupted = false;
         try {
             while (true) {
-                FileChannel open = usable();
-                try {
-                    return call.on(open);
-                } catch (ClosedChannelException e) {
-                    // An interrupt closed the channel: of this thread, or of another one that was inside the same
-                    // channel.
+                if (!channel.isOpen()) {
+                    throw new ClosedChannelException();
+                }
+                try (FileChannel file = FileChannel.open(path, options())) {
+                    if (!Objects.equals(attributes().fileKey(), key)) {
+                        throw new FileSystemException(
+                                path.toString(), null, "another file has taken this name since the file was opened");
+                    }
+                    return call.on(file);
+                } catch (ClosedByInterruptException e) {
                     interrupted |= Thread.interrupted();
                 }
             }
@@ -183,13 +177,44 @@ final class DiskFile implements DataFile {
         }
     }
 
-    private synchronized FileChannel usable() throws IOException {
-        if (closed) {
-            throw new ClosedChannelException();
+    @Override
+    public void force() throws IOException {
+        synced(() -> channel.force(false));
+    }
+
+    @Override
+    public void force(MappedByteBuffer mapping, int from, int length) throws IOException {
+        synced(() -> {
+            try {
+                mapping.force(from, length);
+            } catch (UncheckedIOException e) {
+                throw e.getCause();
+            }
+        });
+    }
+
+    private interface Fsync {
+        void run() throws IOException;
+    }
+
+    // No fsync after a failed one proves anything: the kernel may have dropped the pages that it could not write.
+    private void synced(Fsync fsync) throws IOException {
+        IOException first = failure;
+        if (first != null) {
+            throw new IOException("an earlier fsync of " + path + " has failed: " + first, first);
         }
-        if (!channel.isOpen()) {
-            channel = openChannel();
+        try {
+            fsync.run();
+        } catch (ClosedChannelException e) {
+            throw e; // there was no fsync
+        } catch (IOException e) {
+            failure = e;
+            throw e;
         }
-        return channel;
+    }
+
+    @Override
+    public void close() throws IOException {
+        channel.close();
     }
 }

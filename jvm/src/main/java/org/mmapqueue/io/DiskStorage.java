@@ -1,12 +1,12 @@
 package org.mmapqueue.io;
 
 import java.io.IOException;
-import java.nio.channels.ClosedByInterruptException;
-import java.nio.channels.FileChannel;
+import java.nio.channels.AsynchronousFileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
+import java.util.Set;
 
 /**
  * The file system of this machine. Immutable; safe for any number of threads.
@@ -48,20 +48,8 @@ public record DiskStorage(FileMode fileMode) implements Storage {
 
     @Override
     public void syncDirectory(Path directory) throws IOException {
-        boolean interrupted = false;
-        try {
-            while (true) {
-                try (FileChannel channel = FileChannel.open(directory, StandardOpenOption.READ)) {
-                    channel.force(true);
-                    return;
-                } catch (ClosedByInterruptException e) {
-                    interrupted |= Thread.interrupted(); // kept for later, as in DiskFile
-                }
-            }
-        } finally {
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
+        try (AsynchronousFileChannel channel = Descriptors.open(directory, Set.of(StandardOpenOption.READ))) {
+            channel.force(true);
         }
     }
 

@@ -2,6 +2,7 @@ package org.mmapqueue.io;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -20,6 +21,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.mmapqueue.support.FailingFsyncs;
 
 @Timeout(60)
 class DiskFileTest {
@@ -122,7 +124,37 @@ class DiskFileTest {
         assertTrue(Files.isDirectory(temp.resolve("a").resolve("b")));
     }
 
-    /** The channel is closed under all threads when one is interrupted inside of it. */
+    @Test
+    void noFsyncFollowsAFailedOne() throws IOException {
+        FailingFsyncs disk = new FailingFsyncs();
+        try (DataFile file = disk.open(path(), Storage.Mode.CREATE)) {
+            file.zeroFill(4096, 4096);
+            Mapping mapped = file.mapToUnmap(4096, true);
+            file.force();
+            disk.failNext("file", () -> {});
+            IOException first = assertThrows(IOException.class, file::force);
+            IOException later = assertThrows(IOException.class, file::force);
+            assertSame(first, later.getCause());
+            assertThrows(IOException.class, () -> file.force(mapped.bytes(), 0, 4096));
+            assertEquals(1, disk.failures());
+            mapped.unmap();
+        }
+    }
+
+    @Test
+    void aFileThatHasTakenTheNameIsNotMapped() throws IOException {
+        try (DataFile file = create()) {
+            file.zeroFill(4096, 4096);
+            Path other = Files.write(temp.resolve("other"), new byte[4096]);
+            DiskStorage.INSTANCE.rename(other, path());
+            IOException refused = assertThrows(IOException.class, () -> file.map(4096, true));
+            assertTrue(refused.getMessage().contains("another file has taken this name"), refused.getMessage());
+            file.write(ByteBuffer.wrap(new byte[] {1}), 0);
+            assertArrayEquals(new byte[4096], Files.readAllBytes(path()));
+        }
+    }
+
+    /** The JDK closes some channels under all threads when one is interrupted inside. */
     @Test
     void interruptsOfOneThreadDoNotFailTheOthers() throws Exception {
         AtomicBoolean stop = new AtomicBoolean();

@@ -1,0 +1,385 @@
+package org.mmapqueue.support;
+
+import java.io.IOException;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.net.URI;
+import java.nio.ByteBuffer;
+import java.nio.channels.AsynchronousFileChannel;
+import java.nio.channels.CompletionHandler;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
+import java.nio.channels.SeekableByteChannel;
+import java.nio.file.AccessMode;
+import java.nio.file.CopyOption;
+import java.nio.file.DirectoryStream;
+import java.nio.file.FileStore;
+import java.nio.file.FileSystem;
+import java.nio.file.FileSystems;
+import java.nio.file.LinkOption;
+import java.nio.file.OpenOption;
+import java.nio.file.Path;
+import java.nio.file.PathMatcher;
+import java.nio.file.WatchService;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.FileAttributeView;
+import java.nio.file.attribute.UserPrincipalLookupService;
+import java.nio.file.spi.FileSystemProvider;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.io.ForwardingFile;
+import org.mmapqueue.io.Storage;
+
+/**
+ * The disk below the JDK, with one failing fsync. As Linux does, it reports the error to one call, and later fsyncs
+ * succeed, also those through another descriptor.
+ */
+public final class FailingFsyncs implements Storage {
+    private final FileSystem disk = FileSystems.getDefault();
+    private final FileSystemProvider provider = new Provider();
+    private final FileSystem fileSystem = new Wrapped();
+    private final AtomicInteger failures = new AtomicInteger();
+    private volatile String failing;
+    private volatile Runnable during = () -> {};
+
+    /**
+     * The next fsync of a file or directory with this name fails.
+     *
+     * @param meanwhile runs in the calling thread while that fsync is inside the kernel
+     */
+    public void failNext(String name, Runnable meanwhile) {
+        during = meanwhile;
+        failing = name;
+    }
+
+    /** Number of fsyncs that have failed. */
+    public int failures() {
+        return failures.get();
+    }
+
+    private void synced(Path path) throws IOException {
+        if (path.getFileName().toString().equals(failing)) {
+            failing = null;
+            during.run();
+            failures.incrementAndGet();
+            throw new IOException("injected: Input/output error of " + path.getFileName());
+        }
+    }
+
+    @Override
+    public DataFile open(Path path, Mode mode) throws IOException {
+        return new ForwardingFile(DiskStorage.INSTANCE.open(wrap(path), mode)) {
+            @Override
+            public Path path() {
+                return path;
+            }
+        };
+    }
+
+    @Override
+    public void createDirectories(Path directory) throws IOException {
+        DiskStorage.INSTANCE.createDirectories(directory);
+    }
+
+    @Override
+    public boolean delete(Path path) throws IOException {
+        return DiskStorage.INSTANCE.delete(path);
+    }
+
+    @Override
+    public void syncDirectory(Path directory) throws IOException {
+        DiskStorage.INSTANCE.syncDirectory(wrap(directory));
+    }
+
+    @Override
+    public void rename(Path from, Path to) throws IOException {
+        DiskStorage.INSTANCE.rename(from, to);
+    }
+
+    private Path wrap(Path path) {
+        return (Path) Proxy.newProxyInstance(
+                Path.class.getClassLoader(), new Class<?>[] {Path.class}, (proxy, method, arguments) -> {
+                    if (method.getName().equals("getFileSystem")) {
+                        return fileSystem;
+                    }
+                    Object result = call(path, method, arguments);
+                    return result instanceof Path other ? wrap(other) : result;
+                });
+    }
+
+    private static Object call(Path path, Method method, Object[] arguments) throws Throwable {
+        Object[] plain = arguments == null ? new Object[0] : arguments.clone();
+        for (int i = 0; i < plain.length; i++) {
+            plain[i] = plain[i] instanceof Path other ? unwrap(other) : plain[i];
+        }
+        try {
+            return method.invoke(path, plain);
+        } catch (InvocationTargetException e) {
+            throw e.getCause();
+        }
+    }
+
+    private static Path unwrap(Path path) {
+        return Path.of(path.toString());
+    }
+
+    /** A descriptor whose fsync may fail. */
+    private final class Channel extends AsynchronousFileChannel {
+        private final AsynchronousFileChannel channel;
+        private final Path path;
+
+        Channel(AsynchronousFileChannel channel, Path path) {
+            this.channel = channel;
+            this.path = path;
+        }
+
+        @Override
+        public void force(boolean metaData) throws IOException {
+            synced(path);
+            channel.force(metaData);
+        }
+
+        @Override
+        public long size() throws IOException {
+            return channel.size();
+        }
+
+        @Override
+        public AsynchronousFileChannel truncate(long size) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public <A> void lock(
+                long position,
+                long size,
+                boolean shared,
+                A attachment,
+                CompletionHandler<FileLock, ? super A> handler) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public Future<FileLock> lock(long position, long size, boolean shared) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public FileLock tryLock(long position, long size, boolean shared) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public <A> void read(
+                ByteBuffer target, long position, A attachment, CompletionHandler<Integer, ? super A> handler) {
+            channel.read(target, position, attachment, handler);
+        }
+
+        @Override
+        public Future<Integer> read(ByteBuffer target, long position) {
+            return channel.read(target, position);
+        }
+
+        @Override
+        public <A> void write(
+                ByteBuffer source, long position, A attachment, CompletionHandler<Integer, ? super A> handler) {
+            channel.write(source, position, attachment, handler);
+        }
+
+        @Override
+        public Future<Integer> write(ByteBuffer source, long position) {
+            return channel.write(source, position);
+        }
+
+        @Override
+        public boolean isOpen() {
+            return channel.isOpen();
+        }
+
+        @Override
+        public void close() throws IOException {
+            channel.close();
+        }
+    }
+
+    /** The calls that open files by the paths of this class; no other call is needed. */
+    private final class Provider extends FileSystemProvider {
+        private final FileSystemProvider real = disk.provider();
+
+        @Override
+        public AsynchronousFileChannel newAsynchronousFileChannel(
+                Path path, Set<? extends OpenOption> options, ExecutorService executor, FileAttribute<?>... attributes)
+                throws IOException {
+            Path plain = unwrap(path);
+            return new Channel(real.newAsynchronousFileChannel(plain, options, executor, attributes), plain);
+        }
+
+        @Override
+        public FileChannel newFileChannel(Path path, Set<? extends OpenOption> options, FileAttribute<?>... attributes)
+                throws IOException {
+            return real.newFileChannel(unwrap(path), options, attributes);
+        }
+
+        @Override
+        public <A extends BasicFileAttributes> A readAttributes(Path path, Class<A> type, LinkOption... options)
+                throws IOException {
+            return real.readAttributes(unwrap(path), type, options);
+        }
+
+        @Override
+        public void checkAccess(Path path, AccessMode... modes) throws IOException {
+            real.checkAccess(unwrap(path), modes);
+        }
+
+        @Override
+        public String getScheme() {
+            return "failing";
+        }
+
+        @Override
+        public FileSystem newFileSystem(URI uri, Map<String, ?> environment) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public FileSystem getFileSystem(URI uri) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public Path getPath(URI uri) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public SeekableByteChannel newByteChannel(
+                Path path, Set<? extends OpenOption> options, FileAttribute<?>... attributes) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public DirectoryStream<Path> newDirectoryStream(Path directory, DirectoryStream.Filter<? super Path> filter) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void createDirectory(Path directory, FileAttribute<?>... attributes) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void delete(Path path) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void copy(Path source, Path target, CopyOption... options) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void move(Path source, Path target, CopyOption... options) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public boolean isSameFile(Path one, Path other) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public boolean isHidden(Path path) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public FileStore getFileStore(Path path) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public <V extends FileAttributeView> V getFileAttributeView(Path path, Class<V> type, LinkOption... options) {
+            return real.getFileAttributeView(unwrap(path), type, options);
+        }
+
+        @Override
+        public Map<String, Object> readAttributes(Path path, String attributes, LinkOption... options) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void setAttribute(Path path, String attribute, Object value, LinkOption... options) {
+            throw new UnsupportedOperationException();
+        }
+    }
+
+    /** The file system of the paths; it only names the provider. */
+    private final class Wrapped extends FileSystem {
+        @Override
+        public FileSystemProvider provider() {
+            return provider;
+        }
+
+        @Override
+        public void close() {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public boolean isOpen() {
+            return true;
+        }
+
+        @Override
+        public boolean isReadOnly() {
+            return false;
+        }
+
+        @Override
+        public String getSeparator() {
+            return disk.getSeparator();
+        }
+
+        @Override
+        public Iterable<Path> getRootDirectories() {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public Iterable<FileStore> getFileStores() {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public Set<String> supportedFileAttributeViews() {
+            return disk.supportedFileAttributeViews();
+        }
+
+        @Override
+        public Path getPath(String first, String... more) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public PathMatcher getPathMatcher(String pattern) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public UserPrincipalLookupService getUserPrincipalLookupService() {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public WatchService newWatchService() {
+            throw new UnsupportedOperationException();
+        }
+    }
+}
