@@ -21,12 +21,15 @@ import org.mmapqueue.lookup.Log;
 import org.mmapqueue.lookup.RandomAccessReader;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.registry.Registry;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * One consumer in the process that owns it. Safe for any number of threads: each record goes to one of them, as the
  * lock lets one thread at a time move the reading position. Requeued records come before new ones.
  */
 public final class ConsumerCore extends BatchSource implements Closeable {
+    private static final Logger LOG = LoggerFactory.getLogger(ConsumerCore.class);
     private static final long NEVER = Long.MAX_VALUE;
 
     private final String name;
@@ -77,6 +80,27 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         this.meters = ConsumerMeters.from(window.first(), position, fetcher.redelivered());
         if (inFlightFile != null) {
             inFlightFile.take(position, window.first(), saved);
+            ignoreIfForged();
+        }
+    }
+
+    // What is saved about records in flight must end at the record that begins at its position: a file with a right
+    // checksum and a wrong count would ack records that no one has popped.
+    private void ignoreIfForged() {
+        long end = saved.end(window.first());
+        if (end == window.first()) {
+            return;
+        }
+        String fault;
+        try {
+            long found = log.offsetAt(saved.position());
+            fault = found == end ? null : "its records end at offset " + end + ", expected " + found;
+        } catch (MmapQueueException e) {
+            fault = e.getMessage();
+        }
+        if (fault != null) {
+            LOG.warn("the records in flight of consumer {} are redelivered, their file is ignored: {}", name, fault);
+            saved.clear();
         }
     }
 

@@ -140,6 +140,7 @@ public final class Consumers implements Closeable {
     private ConsumerCursors page(String name, StartAt start, Log log) throws IOException {
         ConsumerCursors there = registry.takeUp(name, () -> log.find(StartAt.EARLIEST));
         if (there != null) {
+            checkInRing(name, there, log);
             return there;
         }
         if (start.kind() == StartAt.Kind.COMMITTED) {
@@ -148,6 +149,13 @@ public final class Consumers implements Closeable {
         }
         inFlightFile(name).delete();
         return registry.create(name, () -> log.find(start));
+    }
+
+    private void checkInRing(String name, ConsumerCursors cursors, Log log) {
+        boolean isDefault = cursors == meta;
+        Path file = isDefault ? registry.directory().resolveSibling(MetaPage.FILE_NAME) : registry.path(name);
+        log.checkInRing("the committed position of consumer " + name, cursors.committed(), file, isDefault ? 640 : 128);
+        log.checkInRing("the dropped position of consumer " + name, cursors.dropped(), file, isDefault ? 768 : 256);
     }
 
     /** Creates a consumer without owning it; does nothing if it exists. */

@@ -14,6 +14,9 @@ import org.mmapqueue.io.Listing;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.InFlightDescriptor;
 import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.segment.RecordDescriptor;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The file consumers/&lt;name&gt;.inflight, in which a clean close saves the attempts of a consumer's in-flight
@@ -22,6 +25,7 @@ import org.mmapqueue.meta.MetaFields;
  * records.
  */
 public record InFlightFile(Storage storage, Path path, MetaFields queue) {
+    private static final Logger LOG = LoggerFactory.getLogger(InFlightFile.class);
 
     /**
      * Writes the window, and what is saved about the records after it; does nothing if both are empty.
@@ -69,7 +73,8 @@ public record InFlightFile(Storage storage, Path path, MetaFields queue) {
     }
 
     /**
-     * Reads and deletes the file.
+     * Reads and deletes the file. A file with numbers that are impossible is ignored as a whole: its records are
+     * redelivered.
      *
      * @param committed the consumer's committed position; a file with another one is ignored
      * @param first the offset of the record at that position
@@ -80,9 +85,7 @@ public record InFlightFile(Storage storage, Path path, MetaFields queue) {
             return;
         }
         delete();
-        if (!isWhole(image)
-                || image.getLong(InFlightDescriptor.COMMITTED) != committed
-                || image.getLong(InFlightDescriptor.READING) < committed) {
+        if (!isWhole(image) || image.getLong(InFlightDescriptor.COMMITTED) != committed || !areSound(image)) {
             return;
         }
         for (int at = InFlightDescriptor.RUNS; at < image.limit(); at += InFlightDescriptor.RUN_BYTES) {
@@ -111,6 +114,36 @@ public record InFlightFile(Storage storage, Path path, MetaFields queue) {
         }
     }
 
+    // Whether each run has records, and attempts that a record can have, and all of them fit between the positions. The
+    // checksum does not show that: whoever can write the file can compute it.
+    private static boolean areSound(ByteBuffer image) {
+        long most = mostRecords(image);
+        long records = 0;
+        for (int at = InFlightDescriptor.RUNS; at < image.limit(); at += InFlightDescriptor.RUN_BYTES) {
+            int times = image.getInt(at + Integer.BYTES);
+            int run = image.getInt(at);
+            records += run;
+            if (run < 1 || records > most || times < SavedInFlight.ACKED || times > Window.MOST_ATTEMPTS) {
+                LOG.warn(
+                        "a file of records in flight is ignored, and they are redelivered: found {} records with {}"
+                                + " attempts, expected 1..{} and {}..{}",
+                        run,
+                        times,
+                        most,
+                        SavedInFlight.ACKED,
+                        Window.MOST_ATTEMPTS);
+                return false;
+            }
+        }
+        return true;
+    }
+
+    // The most records between the positions in a header; each takes 8 bytes at least.
+    private static long mostRecords(ByteBuffer head) {
+        long bytes = head.getLong(InFlightDescriptor.READING) - head.getLong(InFlightDescriptor.COMMITTED);
+        return Math.max(0, bytes) / RecordDescriptor.HEADER;
+    }
+
     private boolean isWhole(ByteBuffer image) {
         return image.limit() >= InFlightDescriptor.RUNS
                 && image.getLong(0) == InFlightDescriptor.MAGIC
@@ -123,9 +156,14 @@ public record InFlightFile(Storage storage, Path path, MetaFields queue) {
 
     private ByteBuffer read() throws IOException {
         try (DataFile file = storage.open(path, Storage.Mode.READ)) {
-            ByteBuffer image = ByteBuffer.allocate(
-                            (int) Math.min(file.size(), Integer.MAX_VALUE - InFlightDescriptor.RUN_BYTES))
-                    .order(ByteOrder.LITTLE_ENDIAN);
+            ByteBuffer head = ByteBuffer.allocate(InFlightDescriptor.RUNS).order(ByteOrder.LITTLE_ENDIAN);
+            long records = file.read(head, 0) < InFlightDescriptor.RUNS ? 0 : mostRecords(head);
+            long ring = (long) queue.capacity() * queue.segmentSize();
+            long most = InFlightDescriptor.RUNS
+                    + Math.min(records, ring / RecordDescriptor.HEADER) * InFlightDescriptor.RUN_BYTES;
+            // A longer file is damaged, and not read to its end.
+            long read = Math.min(file.size(), Math.min(most + 1, Integer.MAX_VALUE - InFlightDescriptor.RUN_BYTES));
+            ByteBuffer image = ByteBuffer.allocate((int) read).order(ByteOrder.LITTLE_ENDIAN);
             file.read(image, 0);
             return image.flip();
         } catch (NoSuchFileException e) {

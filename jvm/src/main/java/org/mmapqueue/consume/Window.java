@@ -15,7 +15,9 @@ final class Window {
     static final int DEAD = 3;
 
     private static final int STATE_SHIFT = 14;
-    private static final int MOST_ATTEMPTS = (1 << STATE_SHIFT) - 1;
+    /** The highest number of attempts that is counted. */
+    static final int MOST_ATTEMPTS = (1 << STATE_SHIFT) - 1;
+
     private static final int FIRST_LENGTH = 64;
 
     private final int most;

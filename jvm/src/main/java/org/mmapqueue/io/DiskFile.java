@@ -9,13 +9,10 @@ import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.FileChannel;
 import java.nio.file.FileAlreadyExistsException;
-import java.nio.file.FileSystemException;
-import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.nio.file.attribute.BasicFileAttributes;
 import java.util.HashSet;
 import java.util.Objects;
 import java.util.Set;
@@ -66,12 +63,9 @@ final class DiskFile implements DataFile {
     private Object keyOfRegularFile(AsynchronousFileChannel made) throws IOException {
         boolean done = false;
         try {
-            BasicFileAttributes attributes = attributes();
-            if (attributes.isOther()) {
-                throw new FileSystemException(path.toString(), null, "not a regular file");
-            }
+            Object found = RegularFile.check(path).fileKey();
             done = true;
-            return attributes.fileKey();
+            return found;
         } finally {
             if (!done && made != null) {
                 made.close();

@@ -113,7 +113,7 @@ public final class ProcessLock implements Closeable {
             synchronized (PREFIX.intern()) {
                 take(file.toAbsolutePath().getParent().toRealPath().resolve(file.getFileName()), holder, tokens);
                 makeIfMissing(file, fileMode);
-                key = keyOf(file);
+                key = RegularFile.check(file).fileKey();
                 if (key != null) {
                     take(key, holder, tokens);
                 }

@@ -2,12 +2,14 @@ package org.mmapqueue.lookup;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.nio.file.Path;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
+import java.util.function.LongSupplier;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.errors.ConfigException;
@@ -18,6 +20,7 @@ import org.mmapqueue.log.DamageSkip;
 import org.mmapqueue.log.LogReader;
 import org.mmapqueue.log.LogReaderV1;
 import org.mmapqueue.log.LogReaderV2;
+import org.mmapqueue.log.PublishedEnd;
 import org.mmapqueue.log.TruncatedFiles;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaPage;
@@ -37,6 +40,7 @@ public final class Log implements RandomAccessReader.Source, Closeable {
     private final Geometry geometry;
     private final MetaPage meta;
     private final Swapper swapper;
+    private final LongSupplier published;
     private final LogStart retained;
     private final RandomAccessReader randomAccess;
     private final Set<Closeable> readers = ConcurrentHashMap.newKeySet();
@@ -48,6 +52,9 @@ public final class Log implements RandomAccessReader.Source, Closeable {
         this.geometry = settings.geometry();
         this.meta = meta;
         this.swapper = swapper;
+        this.published = geometry.format() == Format.V1
+                ? meta::writing // version 1 stores no reclaimed position; its recovery has checked the log end
+                : new PublishedEnd(swapper.ring().directory(), meta, geometry);
         this.retained = new LogStart(geometry, meta, swapper, registry, InstantSource.system());
         this.randomAccess =
                 geometry.format().hasSegmentHeaders() ? new RandomAccessReader((LogReaderV2) reader(), this) : null;
@@ -56,8 +63,8 @@ public final class Log implements RandomAccessReader.Source, Closeable {
     /** A new reader, for one thread at a time. */
     public LogReader reader() {
         return geometry.format() == Format.V1
-                ? new LogReaderV1(swapper, geometry, settings.maxEventSize(), meta::writing)
-                : new LogReaderV2(swapper, geometry, readableFields(), meta::writing);
+                ? new LogReaderV1(swapper, geometry, settings.maxEventSize(), published)
+                : new LogReaderV2(swapper, geometry, readableFields(), published);
     }
 
     /** A new reader of a range; {@code gone} returns true once the handle that returned the reader is closed. */
@@ -78,7 +85,7 @@ public final class Log implements RandomAccessReader.Source, Closeable {
 
     /** A new search for records after damage, for one thread at a time. Not in version 1. */
     public DamageSkip damageSkip() {
-        return new DamageSkip((LogReaderV2) reader(), meta::writing);
+        return new DamageSkip((LogReaderV2) reader(), published);
     }
 
     // The fixed facts as readers use them. A later writer may have a larger max_event_size, so in other processes the
@@ -123,7 +130,23 @@ public final class Log implements RandomAccessReader.Source, Closeable {
 
     @Override
     public long end() {
-        return meta.writing();
+        return published.getAsLong();
+    }
+
+    /**
+     * Checks a stored position of a consumer.
+     *
+     * @param file the file that stores it
+     * @param at the byte of the file
+     * @throws CorruptException if the ring cannot hold that position
+     */
+    public void checkInRing(String what, long position, Path file, int at) {
+        if (published instanceof PublishedEnd end && position > end.most()) {
+            throw new CorruptException(
+                    file.toString(),
+                    at,
+                    what + " is " + position + ", expected at most " + end.most() + ", the end of the ring");
+        }
     }
 
     @Override

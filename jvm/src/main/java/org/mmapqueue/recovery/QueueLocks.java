@@ -42,7 +42,7 @@ public final class QueueLocks {
         List<Closeable> held = new ArrayList<>();
         try {
             held.add(own(directory));
-            Map<String, Path> consumers = Listing.of(directory.resolve(ConsumerPage.DIRECTORY), LOCK_SUFFIX);
+            Map<String, Path> consumers = Listing.inside(directory.resolve(ConsumerPage.DIRECTORY), LOCK_SUFFIX);
             for (Map.Entry<String, Path> each : consumers.entrySet()) {
                 held.add(ProcessLock.acquire(each.getValue(), "consumer " + each.getKey(), FileMode.PRIVATE));
             }

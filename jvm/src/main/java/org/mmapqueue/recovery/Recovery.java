@@ -107,11 +107,22 @@ public final class Recovery {
             // Acked records before this may be partly lost, and no later walk checks them.
             meta.intact(Math.min(lowWatermark(), walked.start.position()));
         }
+        raiseReclaimed(closed);
         meta.writing(closed);
         meta.watermark(closed);
         meta.mirror();
         meta.force();
         return new LogEnd(closed, end.nextOffset(), end.lastTimestamp());
+    }
+
+    // Readers of other processes compare the log end with the reclaimed position. After a loss of power the stored one
+    // may be more than a ring before the records that were found.
+    private void raiseReclaimed(long end) {
+        long oldest = geometry.position(Math.max(0, geometry.segmentOfEnd(end) - geometry.capacity() + 1), 0);
+        if (meta.reclaimed() < oldest) {
+            meta.reclaiming(oldest);
+            meta.reclaimed(oldest);
+        }
     }
 
     /** Bytes from the last whole record to the stored writing position, after {@link #run}. */

@@ -8,7 +8,9 @@ import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.Listing;
+import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaFields;
@@ -88,9 +90,9 @@ public final class RingSwitch {
         Path ready = queue.resolve(READY);
         Path meta = ready.resolve(MetaPage.FILE_NAME);
         if (Files.exists(meta)) {
+            Set<String> ring = ring(meta, MetaImage.read(storage, ready));
             storage.delete(queue.resolve(MetaPage.FILE_NAME));
             storage.syncDirectory(queue);
-            Set<String> ring = ring(MetaImage.read(storage, ready));
             for (Path each : Listing.of(queue, Geometry.FILE_SUFFIX).values()) {
                 if (!ring.contains(each.getFileName().toString())) {
                     storage.delete(each);
@@ -110,12 +112,24 @@ public final class RingSwitch {
     }
 
     // Names of the new ring's files. Files that were moved already are no longer in the copy.
-    private static Set<String> ring(MetaImage meta) {
+    private static Set<String> ring(Path file, MetaImage meta) {
+        Mismatch fault = meta.check();
+        if (fault != null) {
+            throw new CorruptException(file.toString(), fault.at(), fault.toString());
+        }
         MetaFields facts = meta.fields();
         Geometry geometry = new Geometry(Format.V2, facts.segmentSize(), facts.capacity());
         Set<String> names = new HashSet<>();
+        long first = geometry.segmentOf(meta.get(MetaImage.Word.RECLAIMED));
         long last = geometry.segmentOfEnd(meta.get(MetaImage.Word.WRITING));
-        for (long id = geometry.segmentOf(meta.get(MetaImage.Word.RECLAIMED)); id <= last; id++) {
+        if (first < 0 || last - first < -1 || last - first >= facts.capacity()) {
+            throw new CorruptException(
+                    file.toString(),
+                    MetaImage.Word.WRITING.at(),
+                    "writing is in segment " + last + " and reclaimed in segment " + first
+                            + ", expected 0 <= reclaimed <= writing, and at most " + facts.capacity() + " segments");
+        }
+        for (long id = first; id <= last; id++) {
             names.add(geometry.fileName(id));
         }
         return names;

@@ -2,7 +2,6 @@ package org.mmapqueue.registry;
 
 import java.io.Closeable;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
@@ -34,8 +33,7 @@ final class ConsumerPages implements Closeable {
 
     /** The names of all pages in the directory, in alphabetical order. */
     Set<String> stored() throws IOException {
-        refuseLink(directory);
-        return Listing.of(directory, ConsumerPage.SUFFIX).keySet();
+        return Listing.inside(directory, ConsumerPage.SUFFIX).keySet();
     }
 
     /**
@@ -67,13 +65,6 @@ final class ConsumerPages implements Closeable {
             if (!names.contains(name)) {
                 forget(name);
             }
-        }
-    }
-
-    /** Throws when a directory of pages is a symbolic link, since pages and locks must not be created elsewhere. */
-    static void refuseLink(Path directory) throws IOException {
-        if (Files.isSymbolicLink(directory)) {
-            throw new IOException(directory + " is a symbolic link; expected a directory, or nothing");
         }
     }
 

@@ -33,7 +33,7 @@ final class ProducerFiles {
     static List<ProducerStats> read(Storage storage, Path queueDirectory, MetaFields queue, LongSupplier nextOffset)
             throws IOException {
         List<ProducerStats> found = new ArrayList<>();
-        Map<String, Path> files = Listing.of(queueDirectory.resolve(ProducerPage.DIRECTORY), ProducerPage.SUFFIX);
+        Map<String, Path> files = Listing.inside(queueDirectory.resolve(ProducerPage.DIRECTORY), ProducerPage.SUFFIX);
         for (Map.Entry<String, Path> each : files.entrySet()) {
             try {
                 ProducerPage.LastBatch last = lastBatch(storage, each.getValue(), queue, nextOffset);

@@ -53,7 +53,7 @@ public final class Producers implements Closeable {
         this.storage = storage;
         this.directory = queueDirectory.resolve(ProducerPage.DIRECTORY);
         this.queue = queue;
-        ConsumerPages.refuseLink(directory);
+        Listing.refuseLink(directory);
         try {
             load();
         } catch (Throwable e) {
@@ -63,7 +63,7 @@ public final class Producers implements Closeable {
     }
 
     private void load() throws IOException {
-        for (String name : Listing.of(directory, ProducerPage.SUFFIX).keySet()) {
+        for (String name : Listing.inside(directory, ProducerPage.SUFFIX).keySet()) {
             ProducerPage page = open(name);
             if (pages.size() < MOST_OPEN) {
                 pages.put(name, page);
@@ -186,7 +186,7 @@ public final class Producers implements Closeable {
             return page;
         }
         makeRoom(host);
-        ConsumerPages.refuseLink(directory);
+        Listing.refuseLink(directory);
         if (!Files.isDirectory(directory)) {
             storage.createDirectories(directory);
         }

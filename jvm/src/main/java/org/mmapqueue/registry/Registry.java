@@ -15,6 +15,7 @@ import org.mmapqueue.ProducerStats;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.FileMode;
+import org.mmapqueue.io.Listing;
 import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ConsumerCursors;
@@ -374,6 +375,6 @@ public final class Registry implements Closeable {
 
     /** Throws when the directory of consumers is a symbolic link. */
     public void refuseLink() throws IOException {
-        ConsumerPages.refuseLink(directory);
+        Listing.refuseLink(directory);
     }
 }

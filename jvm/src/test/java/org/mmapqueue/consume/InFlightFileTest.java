@@ -187,7 +187,7 @@ class InFlightFileTest {
     @ValueSource(ints = {1, 2, 3, 4})
     void anyWindowIsRestored(int seed) throws IOException {
         SplittableRandom random = new SplittableRandom(seed);
-        int[] attempts = new int[1 + random.nextInt(5000)];
+        int[] attempts = new int[1 + random.nextInt((int) (READING - COMMITTED) / 8)];
         int times = 1;
         for (int i = 0; i < attempts.length; i++) {
             times = random.nextInt(4) > 0 ? times : random.nextInt(5) == 0 ? -1 : random.nextInt(10_000);

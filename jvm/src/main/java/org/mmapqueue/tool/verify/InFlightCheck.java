@@ -10,11 +10,14 @@ import org.mmapqueue.io.Mapped;
 import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.InFlightDescriptor;
+import org.mmapqueue.segment.RecordDescriptor;
 import org.mmapqueue.tool.scan.Probe;
 
 /** Checks and copies the files of records in flight. A damaged file is ignored: its records are redelivered. */
 public final class InFlightCheck {
     private static final int CHUNK = 64 * 1024;
+    /** The highest number of attempts that a consumer counts. */
+    private static final int MOST_ATTEMPTS = (1 << 14) - 1;
 
     private final Storage storage;
     private final Survey survey;
@@ -133,12 +136,34 @@ public final class InFlightCheck {
             committed = head.getLong(InFlightDescriptor.COMMITTED);
             reading = head.getLong(InFlightDescriptor.READING);
             return found == head.getInt(InFlightDescriptor.CHECKSUM)
-                    ? null
+                    ? checkRuns(file, (reading - committed) / RecordDescriptor.HEADER)
                     : new Mismatch(
                             InFlightDescriptor.CHECKSUM,
                             "checksum " + Mismatch.hex(head.getInt(InFlightDescriptor.CHECKSUM)),
                             Mismatch.hex(found));
         }
+    }
+
+    // Numbers that no consumer writes, though the checksum is right: a record takes 8 bytes at least.
+    private static Mismatch checkRuns(DataFile file, long most) throws IOException {
+        ByteBuffer chunk = ByteBuffer.allocate(CHUNK).order(ByteOrder.LITTLE_ENDIAN);
+        long records = 0;
+        for (long at = InFlightDescriptor.RUNS; file.read(chunk.clear(), at) > 0; at += CHUNK) {
+            chunk.flip();
+            while (chunk.hasRemaining()) {
+                long place = at + chunk.position();
+                int run = chunk.getInt();
+                int times = chunk.getInt();
+                records += run;
+                if (run < 1 || records > most || times < -1 || times > MOST_ATTEMPTS) {
+                    return new Mismatch(
+                            place,
+                            run + " records with " + times + " attempts",
+                            "1.." + most + " and -1.." + MOST_ATTEMPTS);
+                }
+            }
+        }
+        return null;
     }
 
     private static int checksum(DataFile file, ByteBuffer head) throws IOException {

@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Listing;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.InFlightDescriptor;
@@ -62,12 +63,14 @@ public final class Inventory {
             }
         }
         Path pages = directory.resolve(ConsumerPage.DIRECTORY);
+        Listing.refuseLink(pages);
         if (Files.isDirectory(pages)) {
             try (DirectoryStream<Path> files = Files.newDirectoryStream(pages)) {
                 files.forEach(this::consumer);
             }
         }
         Path sequences = directory.resolve(ProducerPage.DIRECTORY);
+        Listing.refuseLink(sequences);
         if (Files.isDirectory(sequences)) {
             try (DirectoryStream<Path> files = Files.newDirectoryStream(sequences)) {
                 files.forEach(file -> (file.toString().endsWith(ProducerPage.SUFFIX) ? producers : odd).add(file));
