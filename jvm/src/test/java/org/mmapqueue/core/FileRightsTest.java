@@ -160,7 +160,7 @@ class FileRightsTest {
         Path target = Files.createDirectory(temp.resolve("target"));
         plant("consumers", target);
         MmapQueueException thrown = assertThrows(MmapQueueException.class, this::openAndUse);
-        assertTrue(thrown.getMessage().contains("consumers is a symbolic link"), thrown.getMessage());
+        assertTrue(thrown.getMessage().contains("consumers: is a symbolic link"), thrown.getMessage());
         assertEquals(0, target.toFile().list().length);
     }
 
