@@ -26,6 +26,7 @@ class GarbledBytesTest {
             "application/x-protobuf; proto=skywalking.logs",
             "text/plain",
             "text/x-syslog",
+            "text/x-syslog; zone=Europe/Berlin",
             "application/x-ndjson",
             "application/json",
             "application/cloudevents-batch+json");
@@ -36,7 +37,9 @@ class GarbledBytesTest {
     private static final List<String> POINTS = List.of(
             "application/x-protobuf; proto=otlp.metrics",
             "application/json; proto=otlp.metrics",
-            "application/x-protobuf; proto=skywalking.meters");
+            "application/x-protobuf; proto=skywalking.meters",
+            "text/plain; version=0.0.4",
+            "application/openmetrics-text; version=1.0.0");
 
     @Property(tries = 500)
     void anyBytes(@ForAll @Size(max = 80) byte[] bytes) {
@@ -75,7 +78,10 @@ class GarbledBytesTest {
                 Samples.skyWalkingSegment().toBytes(),
                 Samples.skyWalkingMeters().toBytes(),
                 Samples.JSON_LOGS.getBytes(UTF_8),
-                "<34>1 2003-10-11T22:14:15.003Z host su - ID47 [a b=\"c\"] x".getBytes(UTF_8)));
+                "# TYPE h histogram\nh_bucket{le=\"1\"} 2\nh_sum 3 4\n# TYPE c counter\nc_total 1 # {} 1 2\n# EOF"
+                        .getBytes(UTF_8),
+                "<34>1 2003-10-11T22:14:15.003Z host su - ID47 [a b=\"c\"] x".getBytes(UTF_8),
+                "<189>29: r1: *Mar  1 2024 18:46:11.234 CET: %SYS-5-CONFIG_I: x".getBytes(UTF_8)));
     }
 
     private static void checkAll(byte[] bytes) {

@@ -28,8 +28,8 @@ public final class ContentTypes {
 
     /**
      * The format of a payload: "otlp.logs", "otlp.logs+json" and the like for those that name one by the parameter
-     * `proto`, "text/plain; version" for metrics of Prometheus, else the media type in lower case without its
-     * parameters. Empty when there is none.
+     * `proto`, "text/plain; version" for metrics of Prometheus, "text/x-syslog; zone=…" for syslog with a time zone,
+     * else the media type in lower case without its parameters. Empty when there is none.
      */
     public static String format(UTF8String contentType) {
         if (contentType == null) {
@@ -58,6 +58,10 @@ public final class ContentTypes {
             }
             if (media.equals("text/plain") && parameter.startsWith("version=")) {
                 return media + "; version";
+            }
+            if (media.equals("text/x-syslog") && parameter.startsWith("zone=")) {
+                // Names of zones have capitals.
+                return media + "; " + parts[i].strip();
             }
         }
         return media;

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.util.Base64;
 import java.util.HexFormat;
 import java.util.Map;
@@ -65,7 +66,11 @@ public final class OtlpJson {
             JsonToken token = in.nextToken();
             if (field == null) {
                 in.skipChildren();
-            } else if (token == JsonToken.START_ARRAY) {
+            } else if (token == JsonToken.VALUE_NULL) {
+                // As if it were absent.
+                continue;
+            } else if (field.repeated()) {
+                expect(in, token, JsonToken.START_ARRAY, "an array for " + field.name());
                 while (in.nextToken() != JsonToken.END_ARRAY) {
                     value(in, field, out, depth);
                 }
@@ -78,9 +83,6 @@ public final class OtlpJson {
     private static void value(JsonParser in, OtlpSchema.Field field, WireWriter out, int depth)
             throws IOException, MalformedException {
         JsonToken token = in.currentToken();
-        if (token == JsonToken.VALUE_NULL) {
-            return;
-        }
         if (field.message() != null) {
             expect(in, token, JsonToken.START_OBJECT, "an object for " + field.name());
             int start = out.begin(field.number());
@@ -93,7 +95,7 @@ public final class OtlpJson {
         }
         try {
             scalar(in, token, field, out);
-        } catch (IllegalArgumentException e) {
+        } catch (IllegalArgumentException | ArithmeticException e) {
             throw wrong(in, field.name() + " = " + shortened(in.getText()) + " is no " + field.kind());
         }
     }
@@ -103,29 +105,48 @@ public final class OtlpJson {
         String text = in.getText();
         int number = field.number();
         switch (field.kind()) {
-            case "string" -> {
-                if (token != JsonToken.VALUE_STRING) {
-                    throw new IllegalArgumentException();
-                }
-                byte[] encoded = text.getBytes(java.nio.charset.StandardCharsets.UTF_8);
-                out.bytes(number, encoded, 0, encoded.length);
+            case "string", "hex", "base64" -> {
+                require(token == JsonToken.VALUE_STRING);
+                bytes(
+                        out,
+                        number,
+                        switch (field.kind()) {
+                            case "string" -> text.getBytes(StandardCharsets.UTF_8);
+                            case "hex" -> HexFormat.of().parseHex(text);
+                            default -> base64(text);
+                        });
             }
-            case "hex" -> bytes(out, number, HexFormat.of().parseHex(text));
-            case "base64" -> bytes(out, number, base64(text));
             case "bool" -> {
-                if (!token.isBoolean()) {
-                    throw new IllegalArgumentException();
-                }
+                require(token.isBoolean());
                 out.varint(number, token == JsonToken.VALUE_TRUE ? 1 : 0);
             }
-            case "int" -> out.varint(number, integer(text));
-            case "sint" -> {
-                int value = Math.toIntExact(integer(text));
+            default -> {
+                require(token == JsonToken.VALUE_STRING || token.isNumeric());
+                number(text, field, out);
+            }
+        }
+    }
+
+    private static void number(String text, OtlpSchema.Field field, WireWriter out) {
+        int number = field.number();
+        switch (field.kind()) {
+            case "int32" -> out.varint(number, Math.toIntExact(JsonNumbers.signed(text)));
+            case "int64" -> out.varint(number, JsonNumbers.signed(text));
+            case "uint64" -> out.varint(number, JsonNumbers.unsigned(text));
+            case "sint32" -> {
+                int value = Math.toIntExact(JsonNumbers.signed(text));
                 out.varint(number, value << 1 ^ value >> 31);
             }
-            case "fixed64" -> out.fixed64(number, integer(text));
-            case "double" -> out.fixed64(number, Double.doubleToRawLongBits(Double.parseDouble(text)));
+            case "fixed64" -> out.fixed64(number, JsonNumbers.unsigned(text));
+            case "sfixed64" -> out.fixed64(number, JsonNumbers.signed(text));
+            case "double" -> out.fixed64(number, Double.doubleToRawLongBits(JsonNumbers.float64(text)));
             default -> throw new IllegalStateException(field.kind());
+        }
+    }
+
+    private static void require(boolean condition) {
+        if (!condition) {
+            throw new IllegalArgumentException();
         }
     }
 
@@ -136,11 +157,6 @@ public final class OtlpJson {
     // Accepts both Base64 alphabets, as protobuf's JSON does.
     private static byte[] base64(String text) {
         return Base64.getDecoder().decode(text.replace('-', '+').replace('_', '/'));
-    }
-
-    // Parses 64 bits, signed or unsigned, from a number or a text.
-    private static long integer(String text) {
-        return text.startsWith("-") ? Long.parseLong(text) : Long.parseUnsignedLong(text);
     }
 
     public static void expect(JsonParser in, JsonToken found, JsonToken wanted, String what) throws MalformedException {

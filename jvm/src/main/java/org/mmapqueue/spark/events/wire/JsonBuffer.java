@@ -3,12 +3,23 @@ package org.mmapqueue.spark.events.wire;
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * Writes JSON as UTF-8 bytes. The caller writes brackets, keys and values in order; this class adds commas.
+ *
+ * <p>An object never has a name twice: when it is closed, the values of a name that was written several times become
+ * one array, at the place of the first. Lists of keys and values, which clients send, may repeat a key, and readers of
+ * JSON take only one of the values, or refuse the object.
  *
  * <p>Numbers that JSON does not have (NaN, Infinity) are written as texts, and bytes as Base64, as in protobuf's JSON.
  * The buffer is reused. Not thread-safe.
@@ -34,9 +45,22 @@ public final class JsonBuffer {
         ESCAPES['\\'] = '\\';
     }
 
+    /** The numbers of a member: where its key begins, where its value begins, and the hash of the key. */
+    private static final int MEMBER = 3;
+    /** Objects with more members are searched for repeated names by a table. */
+    private static final int FEW = 16;
+
     private byte[] bytes = new byte[1024];
     private int size;
     private boolean comma;
+    /** The members of the objects that are open. */
+    private int[] members = new int[16 * MEMBER];
+
+    private int memberCount;
+    /** The number of members before each bracket that is open. */
+    private int[] opened = new int[16];
+
+    private int depth;
 
     /** Clears the buffer. */
     void clear() {
@@ -45,6 +69,8 @@ public final class JsonBuffer {
         }
         size = 0;
         comma = false;
+        memberCount = 0;
+        depth = 0;
     }
 
     /** Returns a copy of the text, and clears the buffer. */
@@ -59,6 +85,10 @@ public final class JsonBuffer {
         separate();
         append((byte) bracket);
         comma = false;
+        if (depth == opened.length) {
+            opened = Arrays.copyOf(opened, 2 * depth);
+        }
+        opened[depth++] = memberCount;
         return this;
     }
 
@@ -75,6 +105,11 @@ public final class JsonBuffer {
 
     /** Writes '}' or ']'. */
     public JsonBuffer close(char bracket) {
+        int first = opened[--depth];
+        if (memberCount - first > 1 && repeats(first)) {
+            merge(first);
+        }
+        memberCount = first;
         append((byte) bracket);
         comma = true;
         return this;
@@ -86,10 +121,84 @@ public final class JsonBuffer {
     }
 
     public JsonBuffer key(byte[] from, int offset, int length) {
-        string(from, offset, length);
+        separate();
+        int start = size;
+        quoted(from, offset, length);
+        int hash = 0;
+        for (int i = start; i < size; i++) {
+            hash = 31 * hash + bytes[i];
+        }
         append((byte) ':');
         comma = false;
+        int at = MEMBER * memberCount++;
+        if (at == members.length) {
+            members = Arrays.copyOf(members, 2 * at);
+        }
+        members[at] = start;
+        members[at + 1] = size;
+        members[at + 2] = hash;
         return this;
+    }
+
+    private boolean repeats(int first) {
+        if (memberCount - first > FEW) {
+            Set<ByteBuffer> names = new HashSet<>();
+            for (int i = first; i < memberCount; i++) {
+                if (!names.add(name(bytes, i))) {
+                    return true;
+                }
+            }
+            return false;
+        }
+        for (int i = first + 1; i < memberCount; i++) {
+            for (int j = first; j < i; j++) {
+                if (members[MEMBER * i + 2] == members[MEMBER * j + 2]
+                        && name(bytes, i).equals(name(bytes, j))) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    // The key of a member with its quotes, which a colon follows.
+    private ByteBuffer name(byte[] from, int member) {
+        int start = members[MEMBER * member];
+        return ByteBuffer.wrap(from, start, members[MEMBER * member + 1] - 1 - start);
+    }
+
+    // Writes the members of the innermost object again, each name once.
+    private void merge(int first) {
+        int start = members[MEMBER * first];
+        byte[] from = Arrays.copyOf(bytes, size);
+        Map<ByteBuffer, List<Integer>> byName = new LinkedHashMap<>();
+        for (int i = first; i < memberCount; i++) {
+            byName.computeIfAbsent(name(from, i), name -> new ArrayList<>()).add(i);
+        }
+        size = start;
+        byName.forEach((name, values) -> {
+            if (size > start) {
+                append((byte) ',');
+            }
+            append(from, name.position(), name.remaining());
+            append((byte) ':');
+            if (values.size() > 1) {
+                append((byte) '[');
+            }
+            for (int i = 0; i < values.size(); i++) {
+                if (i > 0) {
+                    append((byte) ',');
+                }
+                int member = values.get(i);
+                int at = members[MEMBER * member + 1];
+                // A comma precedes the next key.
+                int end = member + 1 < memberCount ? members[MEMBER * (member + 1)] - 1 : from.length;
+                append(from, at, end - at);
+            }
+            if (values.size() > 1) {
+                append((byte) ']');
+            }
+        });
     }
 
     public JsonBuffer string(String text) {
@@ -99,6 +208,11 @@ public final class JsonBuffer {
 
     public JsonBuffer string(byte[] from, int offset, int length) {
         separate();
+        quoted(from, offset, length);
+        return this;
+    }
+
+    private void quoted(byte[] from, int offset, int length) {
         append((byte) '"');
         if (Utf8.isAscii(from, offset, length)) {
             escaped(from, offset, length);
@@ -111,7 +225,6 @@ public final class JsonBuffer {
             }
         }
         append((byte) '"');
-        return this;
     }
 
     private void escaped(byte[] from, int offset, int length) {

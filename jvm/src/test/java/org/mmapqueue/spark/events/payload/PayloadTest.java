@@ -8,11 +8,13 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.mmapqueue.spark.events.LogsFunction;
 import org.mmapqueue.spark.events.Rows;
 import org.mmapqueue.spark.events.Samples;
 import org.mmapqueue.spark.events.rows.LogRow;
+import org.mmapqueue.spark.events.wire.Wire;
 
 /** Rows of the payloads of {@link Samples}. */
 class PayloadTest {
@@ -133,6 +135,166 @@ class PayloadTest {
         List<Map<String, Object>> rows = Rows.logs(JSON + "otlp.logs", json);
         assertEquals(1, rows.size());
         assertTrue(rows.get(0).get("error").toString().startsWith("log records of application/json"), rows.toString());
+    }
+
+    /** The forms of integers that protobuf's JSON allows, numbers and texts. */
+    @ParameterizedTest
+    @CsvSource({
+        "intValue, 1.5e18, 1500000000000000000",
+        "intValue, 25.0, 25",
+        "intValue, \"25.0\", 25",
+        "intValue, \"-2.5E+1\", -25",
+        "intValue, 0e999999999, 0",
+        "intValue, 9223372036854775807.000, 9223372036854775807",
+        "intValue, \"-9223372036854775808\", -9223372036854775808",
+        "intValue, 92233720368547758.07e2, 9223372036854775807",
+        "doubleValue, \"-Infinity\", \"-Infinity\"",
+        "doubleValue, \"1e3\", 1000.0"
+    })
+    void jsonNumbers(String kind, String number, String written) {
+        String json = "{\"resourceLogs\":[{\"scopeLogs\":[{\"logRecords\":[{\"severityNumber\":9.0,"
+                + "\"timeUnixNano\":1.844674407370955e19,\"attributes\":[{\"key\":\"k\",\"value\":{\""
+                + kind + "\":" + number + "}}]}]}]}]}";
+        Map<String, Object> row = Rows.logs(JSON + "otlp.logs", json).get(0);
+        assertEquals("{\"k\":" + written + "}", row.get("attributes"), row.toString());
+        assertEquals(9, row.get("severity_number"));
+        assertEquals(18446744073709550L, row.get("time"));
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "\"severityNumber\": 9.5",
+                "\"severityNumber\": 2147483648",
+                "\"severityNumber\": true",
+                "\"severityNumber\": \"\"",
+                "\"severityNumber\": \" 9\"",
+                "\"severityNumber\": \"+9\"",
+                "\"severityNumber\": \"SEVERITY_NUMBER_INFO\"",
+                "\"timeUnixNano\": -1",
+                "\"timeUnixNano\": 18446744073709551616",
+                "\"timeUnixNano\": 1e-999999999",
+                "\"timeUnixNano\": 1e999999999",
+                "\"body\": {\"intValue\": 9223372036854775808}",
+                "\"body\": {\"intValue\": 18446744073709551615}",
+                "\"body\": {\"intValue\": 0.5}",
+                "\"body\": {\"doubleValue\": 1e400}",
+                "\"body\": {\"doubleValue\": \"0x1p3\"}",
+                "\"body\": {\"doubleValue\": \"1d\"}",
+                "\"body\": {\"stringValue\": 1}",
+                "\"body\": {\"boolValue\": \"true\"}",
+                "\"body\": [{\"stringValue\": \"a\"}]",
+                "\"body\": {\"arrayValue\": {\"values\": [null]}}",
+                "\"body\": {\"arrayValue\": {\"values\": {\"stringValue\": \"a\"}}}",
+                "\"attributes\": {\"key\": \"a\"}",
+                "\"traceId\": 12"
+            })
+    void jsonThatProtobufRefuses(String member) {
+        String json = "{\"resourceLogs\":[{\"scopeLogs\":[{\"logRecords\":[{" + member + "}]}]}]}";
+        List<Map<String, Object>> rows = Rows.logs(JSON + "otlp.logs", json);
+        assertEquals(1, rows.size());
+        assertTrue(rows.get(0).containsKey("error"), rows.toString());
+    }
+
+    @Test
+    void anObjectForAListIsAnError() {
+        List<Map<String, Object>> rows =
+                Rows.logs(JSON + "otlp.logs", "{\"resourceLogs\":{\"scopeLogs\":[{\"logRecords\":[{}]}]}}");
+        assertTrue(
+                rows.get(0).get("error").toString().contains("START_OBJECT in place of an array for resourceLogs"),
+                rows.toString());
+    }
+
+    @Test
+    void nullIsAsIfAbsent() {
+        assertEquals(
+                List.of(Map.of("body", "b", "index", 0)),
+                Rows.logs(
+                        JSON + "otlp.logs",
+                        "{\"resourceLogs\":[{\"resource\":null,\"scopeLogs\":[{\"logRecords\":[{\"attributes\":null,"
+                                + "\"body\":{\"stringValue\":\"b\"}}]}]}]}"));
+    }
+
+    /** A negative number of a metric keeps its sign. */
+    @Test
+    void integersOfPointsAreSigned() {
+        String json = "{\"resourceMetrics\":[{\"scopeMetrics\":[{\"metrics\":[{\"gauge\":{\"dataPoints\":["
+                + "{\"asInt\":\"%s\"}]}}]}]}]}";
+        assertEquals(
+                -5.0,
+                Rows.points(JSON + "otlp.metrics", json.formatted("-5").getBytes(UTF_8))
+                        .get(0)
+                        .get("value"));
+        assertTrue(Rows.points(
+                        JSON + "otlp.metrics",
+                        json.formatted("18446744073709551615").getBytes(UTF_8))
+                .get(0)
+                .containsKey("error"));
+    }
+
+    /** Clients may send a key twice. JSON with a name twice ends queries that parse it. */
+    @Test
+    void repeatedKeysAreArrays() {
+        Wire twice = Wire.message()
+                .attribute(6, "k", "1")
+                .attribute(6, "other", "x")
+                .attribute(6, "k", "2")
+                .nested(
+                        5,
+                        Wire.message()
+                                .nested(6, Wire.message().attribute(1, "m", "3").attribute(1, "m", "4")));
+        Wire resource = Wire.message().attribute(1, "service.name", "a").attribute(1, "service.name", "b");
+        Wire request = Wire.message()
+                .nested(
+                        1,
+                        Wire.message()
+                                .nested(1, resource)
+                                .nested(2, Wire.message().nested(2, twice)));
+        Map<String, Object> row =
+                Rows.logs(PROTOBUF + "otlp.logs", request.toBytes()).get(0);
+        assertEquals("{\"k\":[\"1\",\"2\"],\"other\":\"x\"}", row.get("attributes"));
+        assertEquals("{\"m\":[\"3\",\"4\"]}", row.get("body"));
+        assertEquals("{\"service.name\":[\"a\",\"b\"]}", row.get("resource"));
+        assertEquals("b", row.get("service"));
+    }
+
+    @Test
+    void repeatedTagsOfSkyWalkingAreArrays() {
+        Wire log = Wire.message()
+                .nested(7, Wire.message().pair(1, "k", "1").pair(1, "k", "2").pair(1, "level", "INFO"));
+        assertEquals(
+                "{\"k\":[\"1\",\"2\"],\"level\":\"INFO\"}",
+                Rows.logs(
+                                PROTOBUF + "skywalking.logs",
+                                Wire.message().nested(1, log).toBytes())
+                        .get(0)
+                        .get("attributes"));
+        // Tags with the names of the span's own attributes.
+        Wire span = Wire.message()
+                .text(7, "host:80")
+                .varint(9, 3)
+                .varint(10, 5)
+                .pair(12, "peer", "p")
+                .pair(12, "component.id", "c")
+                .pair(12, "span.layer", "l")
+                .nested(13, Wire.message().pair(2, "e", "1").pair(2, "e", "2"));
+        Map<String, Object> row = Rows.spans(
+                        PROTOBUF + "skywalking.segment",
+                        Wire.message().nested(3, span).toBytes())
+                .get(0);
+        assertEquals(
+                "{\"peer\":[\"host:80\",\"p\"],\"component.id\":[5,\"c\"],\"span.layer\":[\"l\",\"Http\"]}",
+                row.get("attributes"));
+        assertEquals("[{\"attributes\":{\"e\":[\"1\",\"2\"]}}]", row.get("events"));
+        Wire meter = Wire.message()
+                .nested(1, Wire.message().text(1, "m").pair(2, "k", "1").pair(2, "k", "2"));
+        assertEquals(
+                "{\"k\":[\"1\",\"2\"]}",
+                Rows.points(
+                                PROTOBUF + "skywalking.meters",
+                                Wire.message().nested(1, meter).toBytes())
+                        .get(0)
+                        .get("attributes"));
     }
 
     @Test
