@@ -1,6 +1,7 @@
 package org.mmapqueue.spark.common;
 
 import java.util.Optional;
+import java.util.regex.Pattern;
 
 /**
  * The consumers in use by streaming queries of this process. They are stored in system properties, which the copies of
@@ -11,7 +12,33 @@ public final class ConsumersOfQueries {
     /** Prefix of the labels of queries' consumers. */
     private static final String CHECKPOINT = "checkpoint ";
 
+    private static final String LASTING_NAME = "spark-";
+    private static final String TEMPORARY_NAME = "spark-temporary-";
+    private static final Pattern TEMPORARY = Pattern.compile(TEMPORARY_NAME + "[0-9a-f]{16}");
+
     private ConsumersOfQueries() {}
+
+    /**
+     * Returns the name of a query's consumer. Other programs and processes know by the name whether the consumer is
+     * temporary: no restart of the query will use it.
+     *
+     * @param digest identifies the query, as hex digits
+     * @param isTemporary whether the query cannot be restarted
+     * @return the consumer's name
+     */
+    public static String name(String digest, boolean isTemporary) {
+        return (isTemporary ? TEMPORARY_NAME : LASTING_NAME) + digest;
+    }
+
+    /**
+     * Whether a consumer is that of a query that cannot be restarted.
+     *
+     * @param consumer the consumer's name
+     * @return false for a consumer that lasts
+     */
+    public static boolean isTemporary(String consumer) {
+        return TEMPORARY.matcher(consumer).matches();
+    }
 
     /**
      * Reserves a consumer for a query.

@@ -14,6 +14,7 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.internal.SQLConf;
+import org.mmapqueue.spark.common.ConsumersOfQueries;
 
 /**
  * The source's own state in the checkpoint of a query: a {@link StreamOrigin} in files {@code queue-0}, {@code
@@ -60,11 +61,11 @@ final class CheckpointFile {
     String consumerName() {
         try {
             byte[] digest = MessageDigest.getInstance(DIGEST).digest(toString().getBytes(StandardCharsets.UTF_8));
-            StringBuilder name = new StringBuilder("spark-");
+            StringBuilder name = new StringBuilder();
             for (int i = 0; i < NAME_BYTES; i++) {
                 name.append(String.format("%02x", digest[i]));
             }
-            return name.toString();
+            return ConsumersOfQueries.name(name.toString(), isTemporary());
         } catch (NoSuchAlgorithmException e) {
             throw new IllegalStateException("no " + DIGEST + " in this JVM", e);
         }

@@ -25,7 +25,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A partition in a local directory, with the query's consumer. Not thread-safe.
+ * A partition in a local directory, with the query's consumer. The consumer of a query that cannot be restarted moves
+ * forward only beside a consumer that lasts: a look at a queue must not free its records. Not thread-safe.
  */
 final class LocalStreamPartition implements StreamPartition {
     private static final Logger LOG = LoggerFactory.getLogger(LocalStreamPartition.class);
@@ -82,6 +83,13 @@ final class LocalStreamPartition implements StreamPartition {
         consumer = own;
         QueueStats stats = queue.stats();
         mostHeld = Math.max(0, stats.capacitySegments() / 2 - 1) * (long) stats.segmentSize();
+        if (ConsumersOfQueries.isTemporary(consumerName) && !hasLastingConsumer()) {
+            LOG.info(
+                    "the query on {} cannot be restarted: while the queue has no other consumer, consumer {} frees no"
+                            + " record, and producers wait when the queue is full",
+                    directory.path(),
+                    consumerName);
+        }
     }
 
     private Consumer open(LocalPartition partition, String name) {
@@ -173,14 +181,69 @@ final class LocalStreamPartition implements StreamPartition {
         return consumer.committedOffset();
     }
 
+    /** Whether a consumer other than this one outlives its program. */
+    private boolean hasLastingConsumer() {
+        return queue.consumers().stream()
+                .anyMatch(each -> !each.equals(consumer.name()) && !ConsumersOfQueries.isTemporary(each));
+    }
+
     @Override
     public long moveTo(StartAt start) {
+        boolean isAlone = !hasLastingConsumer();
+        if (isAlone && ConsumersOfQueries.isTemporary(consumer.name())) {
+            return offsetOf(start);
+        }
+        long before = held();
+        seekBeyondDamage(start);
+        long after = held();
+        if (isAlone && after > before) {
+            LOG.warn(
+                    "consumer {} begins at offset {} of the queue in {}, which has no other consumer: the records"
+                            + " {}..{} are not retained any more",
+                    consumer.name(),
+                    after,
+                    directory.path(),
+                    before,
+                    after - 1);
+        }
+        return after;
+    }
+
+    // Where a consumer that must not move would begin.
+    private long offsetOf(StartAt start) {
+        try {
+            return switch (start.kind()) {
+                case EARLIEST -> {
+                    seek(start); // frees nothing
+                    yield held();
+                }
+                case LATEST -> queue.endOffset();
+                case COMMITTED -> held();
+                case OFFSET -> checked(start.value());
+                case TIMESTAMP ->
+                    records.find(Instant.EPOCH.plus(start.value(), ChronoUnit.MICROS))
+                            .orElse(queue.endOffset());
+            };
+        } catch (CorruptException e) {
+            return offsetOf(afterDamage(records, start, e));
+        }
+    }
+
+    private long checked(long offset) {
+        long first = records.firstKnownOffset();
+        long end = queue.endOffset();
+        if (offset < first || offset > end) {
+            throw new OutOfRangeException("the queue in " + directory.path(), offset, first, end - 1);
+        }
+        return offset;
+    }
+
+    private void seekBeyondDamage(StartAt start) {
         try {
             seek(start);
         } catch (CorruptException e) {
             seek(afterDamage(records, start, e));
         }
-        return held();
     }
 
     private void seek(StartAt start) {
@@ -196,22 +259,26 @@ final class LocalStreamPartition implements StreamPartition {
         try {
             consumer.seek(StartAt.COMMITTED); // throws DroppedException if the writer has dropped records
         } catch (DroppedException e) {
-            LOG.warn("partition {} of the queue in {}: {}", directory.id(), directory.path(), e.getMessage());
+            if (e.last() >= from) {
+                LOG.warn("partition {} of the queue in {}: {}", directory.id(), directory.path(), e.getMessage());
+            }
         }
         if (held() <= from) {
             return from;
         }
         try {
-            moveTo(StartAt.offset(from));
+            seekBeyondDamage(StartAt.offset(from));
             return from;
         } catch (OutOfRangeException e) {
-            return moveTo(StartAt.EARLIEST);
+            seekBeyondDamage(StartAt.EARLIEST);
+            return held();
         }
     }
 
     @Override
     public void release(long before) {
-        if (before > held() && before <= queue.endOffset()) {
+        boolean mayMove = !ConsumersOfQueries.isTemporary(consumer.name()) || hasLastingConsumer();
+        if (mayMove && before > held() && before <= queue.endOffset()) {
             try {
                 seek(StartAt.offset(before));
             } catch (OutOfRangeException | CorruptException e) {
