@@ -34,7 +34,7 @@ SIZE = "a size is a number of bytes, or a number with the unit k, m or g, such a
 NAME = "a name of 1 to 100 letters, digits, _ . or -, not beginning with . or -"
 REFERENCES = "allowed: ${NAME:default}, ${NAME}, ${env:NAME:-default} or ${env:NAME}; $$ for one $"
 RECEIVERS = "http, mmapqueue, otlp, skywalking, syslog"
-SERVER_KEYS = "bearer_token, listen, max_connections, max_message_size, name, tls, type"
+SERVER_KEYS = "bearer_token, listen, max_connections, max_message_size, name, request_timeout, tls, type"
 TOP_KEYS = "gather, name, pipes, servers, spark, telemetry"
 
 

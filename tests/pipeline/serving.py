@@ -4,6 +4,7 @@ import asyncio
 import logging
 import subprocess
 import threading
+from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -64,7 +65,11 @@ class FakeHost:
         self.inbox = inbox
         self.log = logging.getLogger(f"mmapqueue.pipeline.{pipe}")
         self.shared = False
+        self.counted: Counter[str] = Counter()
         self._servers = servers
+
+    def count(self, status: str, number: int) -> None:
+        self.counted[status] += number
 
     def protocol(self, server: str) -> Literal["grpc", "http"]:
         found: Literal["grpc", "http"] = self._servers[server].protocol

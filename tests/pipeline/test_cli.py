@@ -17,6 +17,8 @@ import mmapqueue
 from mmapqueue._cli import pipeline_commands
 from mmapqueue._cli.main import main
 from mmapqueue.pipeline import Event
+from mmapqueue.pipeline._signals import children_ignore_hangups
+from mmapqueue.pipeline.process.runner import _stopped_by
 
 _EXPORT = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
 _SECONDS = 120.0
@@ -99,7 +101,7 @@ def gone(pids: list[int]) -> bool:
     return not any(map(conftest.is_running, pids))
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_gather_says_ready_takes_events_and_stops(number: signal.Signals, tmp_path: Path) -> None:
     request = a_request("hello")
     with running("gather", config(tmp_path)) as process:
@@ -107,6 +109,32 @@ def test_gather_says_ready_takes_events_and_stops(number: signal.Signals, tmp_pa
         process.send_signal(number)
         assert process.wait(_SECONDS) == 0
     assert stored(tmp_path / "q") == [request]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_hangup_is_ignored_when_it_was_ignored_at_the_start(tmp_path: Path, processes: int) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        # As nohup does it: the child inherits that.
+        with running("gather", config(tmp_path, processes)) as process:
+            address = ready(process)
+            process.send_signal(signal.SIGHUP)
+            export(address, a_request("after"))
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(_SECONDS) == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_process_stops_by_a_hangup() -> None:
+    stopped: list[int] = []
+    before = signal.getsignal(signal.SIGHUP)
+    with _stopped_by(lambda: stopped.append(1)):
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert conftest.eventually(lambda: stopped == [1], _SECONDS)
+        with children_ignore_hangups():
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    assert signal.getsignal(signal.SIGHUP) == before
 
 
 def test_events_that_were_accepted_survive_kill_9(tmp_path: Path) -> None:

@@ -162,6 +162,10 @@ BAD: dict[str, tuple[str, list[str]]] = {
         ),
         ["1: servers[1].listen: :80 is invalid; allowed: an address apart from :80 of the server grpc"],
     ),
+    "a timeout that gRPC does not have": (
+        pipeline(servers="{name: grpc, type: grpc, listen: ':0', request_timeout: 1s}"),
+        ["1: servers[0].request_timeout: request_timeout has no effect with type: grpc"],
+    ),
     "server without receiver": (
         pipeline(servers=f"{SERVER}, {HTTP}"),
         ["1: servers[1]: no receiver uses the server 'http'"],

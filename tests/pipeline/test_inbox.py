@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -155,6 +157,83 @@ def test_a_request_whose_client_has_gone_disturbs_no_other(open_queue: Open) -> 
 
     run(queue, use)
     assert b"stays" in records(queue)
+
+
+@pytest.mark.parametrize("on_full", ["reject", "block"])
+def test_a_request_whose_client_has_gone_is_not_stored(open_queue: Open, on_full: str) -> None:
+    queue = open_queue(**SMALL)
+    consumer = queue.consumer("reader")
+    pushing, push = threading.Event(), threading.Event()
+
+    async def use(inbox: QueueInbox) -> None:
+        real = queue.push_many
+
+        def held(*args: Any, **options: Any) -> int:
+            pushing.set()
+            assert push.wait(60)
+            return real(*args, **options)
+
+        inbox._queue = SimpleNamespace(push_many=held)  # type: ignore[assignment]
+        first = asyncio.create_task(inbox.put(b"first"))
+        assert await asyncio.to_thread(pushing.wait, 60)
+        # Its push has begun; those of the others have not.
+        gone = [asyncio.create_task(inbox.put(b"gone", b"gone")) for _ in range(3)]
+        stays = asyncio.create_task(inbox.put(b"stays"))
+        await asyncio.sleep(0)
+        for each in gone:
+            each.cancel()
+        await asyncio.wait(gone)
+        push.set()
+        await asyncio.gather(first, stays)
+
+    assert run(queue, use, on_full=on_full) == {"success": 2, "disconnected": 6}
+    assert [each.data for each in consumer.pop_many(10)] == [b"first", b"stays"]
+
+
+def test_a_client_that_goes_while_the_queue_is_full_does_not_hold_up_others(open_queue: Open) -> None:
+    queue = open_queue(**SMALL)
+    fill(queue, b"x" * 1000)
+    before = queue.end_offset()
+
+    async def use(inbox: QueueInbox) -> None:
+        large = asyncio.create_task(inbox.put(b"g" * 5000))
+        while not inbox._waiting_bytes:
+            await asyncio.sleep(0)
+        large.cancel()
+        await asyncio.wait([large])
+        # Fits into the rest that is left, and waits until the push of the first one has been given up.
+        await inbox.put(b"s")
+
+    assert run(queue, use, on_full="block") == {"disconnected": 1, "success": 1}
+    assert [each.data for each in queue.read_many(before, 10)] == [b"s"]
+
+
+def test_failures_are_told_until_a_push_succeeds(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = open_queue()
+
+    async def use(inbox: QueueInbox) -> None:
+        assert inbox.failure is None
+
+        def fail(*_: Any, **__: Any) -> int:
+            raise mmapqueue.MmapQueueError("No space left on device")
+
+        inbox._queue = SimpleNamespace(push_many=fail, push_once=fail)  # type: ignore[assignment]
+        for put in (inbox.put(b"a"), inbox.put_once("p", 1, [b"a"])):
+            with pytest.raises(mmapqueue.MmapQueueError):
+                await put
+            assert inbox.failure == "MmapQueueError: No space left on device"
+            monkeypatch.setattr(QueueInbox, "FAILING", 0.0)
+            # Some time after it, so that clients are sent here again.
+            assert inbox.failure is None
+            monkeypatch.undo()
+        inbox._queue = queue
+        await inbox.put(b"a")
+        assert inbox.failure is None
+        with pytest.raises(mmapqueue.TooLarge):
+            await inbox.put(bytes(inbox.max_event_size + 1))
+        assert inbox.failure is None
+
+    run(queue, use)
 
 
 def test_a_closed_queue_fails_every_request(open_queue: Open) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp.http_exceptions import TransferEncodingError
 
 import mmapqueue
 from mmapqueue.pipeline.config import Server
@@ -101,6 +102,7 @@ def test_http_needs_a_length() -> None:
         (Malformed("no message"), 400, {}),
         (mmapqueue.Closed("stopping"), 503, {"retry-after": "1"}),
         (mmapqueue.MmapQueueError("no space left"), 503, {"retry-after": "1"}),
+        (TransferEncodingError("no size"), 400, {"connection": "close"}),
         (HttpError(418, "tea", {"Pot": "yes"}), 418, {"pot": "yes"}),
         (KeyError("a bug"), 500, {}),
     ],
@@ -110,7 +112,7 @@ def test_http_errors(error: Exception, status: int, headers: dict[str, str]) -> 
         serving.raised = [error]
         found, body, sent = serving.post()
         assert (found, {key: sent.get(key) for key in headers}) == (status, headers)
-        assert str(error) in body.decode()
+        assert getattr(error, "message", str(error)) in body.decode()
         assert serving.post()[0] == 200
 
 

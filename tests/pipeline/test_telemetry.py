@@ -174,12 +174,30 @@ def test_ready_and_health_of_gathering(tmp_path: Path) -> None:
         assert await page("/ready?verbose") == (200, "ok\n")
         assert await page("/health") == (200, "ok\n")
         assert (await page("/other"))[0] == 404
+        inbox: Any = agent.pipes["logs"].inbox
+        real, inbox._queue = inbox._queue, SimpleNamespace(push_many=no_space)
+        with pytest.raises(mmapqueue.MmapQueueError):
+            await inbox.put(b"x")
+        assert await page("/ready") == (
+            503,
+            "pipe logs: events cannot be stored: MmapQueueError: No space left on device\n",
+        )
+        inbox._queue = real
+        await inbox.put(b"x")
+        assert await page("/ready") == (200, "ok\n")
+        telemetry.refused_count("web")("tls")
+        _, _, text = await asyncio.to_thread(get, telemetry.port, "/metrics")
+        assert samples(text)["server_refused_count", labels(server="web", reason="tls")] == 1
         await asyncio.to_thread(agent.pipes["logs"].queue.close)
         status, text = await page("/health")
         assert (status, text[:11]) == (503, "pipe logs: ")
         assert (await page("/metrics"))[0] == 200
 
     gathered(pipeline(tmp_path), look)
+
+
+def no_space(*_: Any, **__: Any) -> int:
+    raise mmapqueue.MmapQueueError("No space left on device")
 
 
 def is_free(port: int) -> bool:

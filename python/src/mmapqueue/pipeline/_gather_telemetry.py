@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -26,7 +26,7 @@ class GatherTelemetry:
     """Counts the events of one gather process, and serves the metrics. Belongs to one event loop.
 
     It serves `/metrics`, `/health` (503 when a queue cannot be written) and `/ready` (503 until `watch` was called with
-    the agent, after its servers listen).
+    the agent, after its servers listen, and while pushes fail).
 
     Example:
         telemetry = GatherTelemetry(pipeline, partition)
@@ -50,7 +50,10 @@ class GatherTelemetry:
         self._pages = Pages(self._health, self._ready)
         self._received = Counts("gatherer_receive_count", "Events that receivers got.", ("pipe", "status"))
         self._fetched = Counts("gatherer_fetch_count", "Events that fetchers got.", ("pipe", "status"))
-        for each in (self._received, self._fetched, _Gauges(self)):
+        self._refused = Counts(
+            "server_refused_count", "Requests and connections that no receiver saw.", ("server", "reason")
+        )
+        for each in (self._received, self._fetched, self._refused, _Gauges(self)):
             self._pages.registry.register(each)
 
     def receive_count(self, pipe: str) -> "Counted":
@@ -60,6 +63,10 @@ class GatherTelemetry:
     def fetch_count(self, pipe: str) -> "Counted":
         """Returns the counter of a pipe's fetchers: called with a status and a number of events."""
         return lambda status, number: self._fetched.add((pipe, status), number)
+
+    def refused_count(self, server: str) -> Callable[[str], None]:
+        """Returns the counter of what a server refuses before a receiver sees it: called with a reason."""
+        return lambda reason: self._refused.add((server, reason), 1)
 
     def watch(self, agent: "Agent | None") -> None:
         """Measures the queues and servers of a running agent; None, before the agent closes them, to stop."""
@@ -130,7 +137,14 @@ class GatherTelemetry:
         return None
 
     def _ready(self) -> str | None:
-        return "receivers do not listen yet" if self._agent is None else None
+        agent = self._agent
+        if agent is None:
+            return "receivers do not listen yet"
+        for pipe in list(agent.pipes.values()):
+            failure = pipe.inbox.failure
+            if failure is not None:
+                return f"pipe {pipe.pipe}: events cannot be stored: {failure}"
+        return None
 
 
 class _Gauges(Collector):

@@ -79,6 +79,7 @@ class Server(Options):
         listen: Address.
         max_connections: The most connections at a time; further ones are closed.
         max_message_size: Bytes of a request, decompressed.
+        request_timeout: Of http: the time in which a request must arrive.
         tls: Certificates; without them the server speaks plain text.
         bearer_token: Clients must send `Authorization: Bearer <token>`.
     """
@@ -88,8 +89,15 @@ class Server(Options):
     listen: Address
     max_connections: Annotated[int, Field(ge=1, le=1_000_000)] = 4000
     max_message_size: Annotated[Size, Field(le=128 << 20)] = 4 << 20
+    request_timeout: Annotated[Duration, Field(gt=timedelta(0))] = timedelta(minutes=1)
     tls: Tls | None = None
     bearer_token: Annotated[str, Field(min_length=1)] | None = Field(default=None, repr=False)
+
+    @model_validator(mode="after")
+    def _check(self) -> Server:
+        if self.type == "grpc" and "request_timeout" in self.model_fields_set:
+            raise Refused("request_timeout has no effect with type: grpc", "request_timeout")
+        return self
 
 
 class Telemetry(Options):

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -114,7 +115,8 @@ class Agent:
 
     async def _open(self) -> None:
         for server in self._pipeline.servers:
-            self.servers[server.name] = server_of(server, shared=self._pipeline.gather.processes > 1)
+            count = self._telemetry.refused_count(server.name) if self._telemetry else None
+            self.servers[server.name] = server_of(server, shared=self._pipeline.gather.processes > 1, refused=count)
         gathering = [pipe for pipe in self._pipeline.pipes if pipe.receivers or pipe.fetchers]
         for pipe in gathering:
             await self._open_pipe(pipe)
@@ -159,16 +161,16 @@ def partition_directory(directory: Path, partition: int, partitions: int) -> Pat
     return directory if partitions == 1 else directory / f"p={partition}"
 
 
-def server_of(settings: Server, *, shared: bool) -> Any:
+def server_of(settings: Server, *, shared: bool, refused: Callable[[str], None] | None = None) -> Any:
     """A server that is not started."""
     # Imported when needed, so that a pipeline that only fetches files starts without gRPC.
     if settings.type == "grpc":
         from mmapqueue.pipeline.gather.grpc_server import GrpcServer
 
-        return GrpcServer(settings, shared=shared)
+        return GrpcServer(settings, shared=shared, refused=refused)
     from mmapqueue.pipeline.gather.http_server import HttpServer
 
-    return HttpServer(settings, shared=shared)
+    return HttpServer(settings, shared=shared, refused=refused)
 
 
 async def _fetch(fetcher: Fetcher, name: str, host: PipeHost, inbox: QueueInbox, count: Counted) -> None:

@@ -1,6 +1,5 @@
 """The gRPC server that receivers share: raw bytes in, raw bytes out, without decoding."""
 
-import hmac
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Literal, NoReturn
@@ -15,6 +14,7 @@ from google.rpc.status_pb2 import Status
 
 import mmapqueue
 from mmapqueue.pipeline.config import Server, Tls
+from mmapqueue.pipeline.gather.refusals import Refusals, Refused, authorized
 from mmapqueue.pipeline.gather.sockets import bind_address, established
 from mmapqueue.pipeline.gather.wire import Malformed
 
@@ -81,14 +81,16 @@ class GrpcServer:
 
     protocol: Literal["grpc"] = "grpc"
 
-    def __init__(self, settings: Server, *, shared: bool = False) -> None:
+    def __init__(self, settings: Server, *, shared: bool = False, refused: Refused | None = None) -> None:
         """Opens no socket.
 
         Args:
             settings: Address, limits, certificates and token.
             shared: Whether other processes listen on the same port (SO_REUSEPORT).
+            refused: Counts requests that no receiver sees, by reason.
         """
         self._settings = settings
+        self._refusals = Refusals(settings.name, refused)
         self._shared = shared
         self._methods: dict[str, tuple[Any, str]] = {}
         self._answers: dict[str, Any] = {}
@@ -168,7 +170,9 @@ class GrpcServer:
                 ("grpc.http2.min_ping_interval_without_data_ms", _PING_INTERVAL_MS),
             ]
         )
-        self._server.add_generic_rpc_handlers((_Router(self._methods, self._answers, settings.bearer_token),))
+        self._server.add_generic_rpc_handlers(
+            (_Router(self._methods, self._answers, settings.bearer_token, self._refusals),)
+        )
         host, port = bind_address(settings.listen)
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         try:
@@ -205,23 +209,30 @@ class GrpcServer:
 class _Router(grpc.GenericRpcHandler):  # type: ignore[misc]
     """Finds the handler of a request, after checking the token."""
 
-    def __init__(self, methods: dict[str, tuple[Any, str]], answers: dict[str, Any], token: str | None) -> None:
+    def __init__(
+        self, methods: dict[str, tuple[Any, str]], answers: dict[str, Any], token: str | None, refusals: Refusals
+    ) -> None:
         self._methods = methods
         self._answers = answers
-        self._expected = None if token is None else f"Bearer {token}".encode()
-        self._refuse = grpc.stream_unary_rpc_method_handler(_unauthenticated)
+        self._token = token
+        self._refusals = refusals
 
     def service(self, details: Any) -> Any:
-        if self._expected is not None:
+        if self._token is not None:
             sent = next((value for key, value in details.invocation_metadata if key == "authorization"), "")
-            if not hmac.compare_digest(sent.encode(), self._expected):
-                return self._refuse
+            if not authorized(sent, self._token):
+                return grpc.stream_unary_rpc_method_handler(self._unauthenticated(details.method))
         found = self._methods.get(details.method)
         return self._answers.get(details.method) if found is None else found[0]
 
+    def _unauthenticated(self, method: str) -> Any:
+        async def refuse(_: Any, context: Any) -> None:
+            peer = Call(method, context).peer
+            self._refusals.note("unauthenticated", f"request of {peer} to {method} without the token")
+            message = "the request needs the metadata authorization: Bearer <token>"
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, message)
 
-async def _unauthenticated(_: Any, context: Any) -> None:
-    await context.abort(grpc.StatusCode.UNAUTHENTICATED, "the request needs the metadata authorization: Bearer <token>")
+        return refuse
 
 
 def _credentials(tls: Tls) -> Any:

@@ -1,7 +1,6 @@
 """The HTTP server that receivers share."""
 
 import asyncio
-import hmac
 import logging
 import math
 import re
@@ -10,11 +9,13 @@ from http import HTTPStatus
 from typing import Any, Literal
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 import mmapqueue
 from mmapqueue.pipeline.config import Server
 from mmapqueue.pipeline.gather.http_body import WINDOW_BITS, encoding_of, read_body, too_large
 from mmapqueue.pipeline.gather.http_messages import HttpError, HttpReply, HttpRequest
+from mmapqueue.pipeline.gather.refusals import Refusals, Refused, authorized
 from mmapqueue.pipeline.gather.sockets import bind_address, peer_name, server_context
 from mmapqueue.pipeline.gather.wire import Malformed
 
@@ -24,6 +25,8 @@ _LOG = logging.getLogger("mmapqueue.pipeline.http")
 _PATH = re.compile(r"/[A-Za-z0-9_.~:@!$&'()*+,;=%/-]*")
 #: Seconds without a request after which a connection is closed.
 _KEEPALIVE = 75.0
+#: Seconds for which the rest of a refused request is read, so that its client gets the answer.
+_LINGER = 10.0
 #: Seconds that a connection above max_connections has to send a request, which is answered with 503.
 _REFUSE_WITHIN = 5.0
 _REFUSAL = (
@@ -48,7 +51,11 @@ class HttpServer:
 
     Bodies are identity, gzip or deflate. One of more than `max_message_size` bytes, compressed or not, is answered with
     413; at most that many bytes are ever decompressed. Connections above `max_connections` are answered with 503 and
-    closed, requests without the token with 401, unknown paths with 404.
+    closed, requests without the token with 401, unknown paths with 404. A request that has not arrived completely
+    within `request_timeout` is answered with 408.
+
+    A handler is cancelled when its client closes the connection. The requests in progress of one pipe hold at most
+    their share of `max_connections`: with N pipes an Nth of it. Others of that pipe are answered with 429.
 
     What a handler raises becomes a status: `mmapqueue.Full` 429 with Retry-After; `mmapqueue.TooLarge` 413; `Malformed`
     400; `mmapqueue.Closed` and other errors of the queue 503 with Retry-After; `HttpError` its own; anything else 500.
@@ -64,18 +71,23 @@ class HttpServer:
 
     protocol: Literal["http"] = "http"
 
-    def __init__(self, settings: Server, *, shared: bool = False) -> None:
+    def __init__(self, settings: Server, *, shared: bool = False, refused: Refused | None = None) -> None:
         """Opens no socket.
 
         Args:
             settings: Address, limits, certificates and token.
             shared: Whether other processes listen on the same port (SO_REUSEPORT).
+            refused: Counts requests and connections that no receiver sees, by reason.
         """
         self._settings = settings
         self._shared = shared
-        self._expected = None if settings.bearer_token is None else f"Bearer {settings.bearer_token}".encode()
+        self._refusals = Refusals(settings.name, refused)
         self._owners: dict[str, str] = {}
-        self._app = web.Application()
+        #: Requests in progress, by pipe.
+        self._progress: dict[str, int] = {}
+        #: Timers of connections that have not sent a request yet.
+        self._unheard: dict[Any, asyncio.TimerHandle] = {}
+        self._app = web.Application(middlewares=[self._hear])
         self._runner: web.AppRunner | None = None
         self._listener: asyncio.Server | None = None
         self._port: int | None = None
@@ -83,7 +95,13 @@ class HttpServer:
         self._stopping = False
 
     def post(
-        self, path: str, handler: Handler, *, owner: str = "a receiver", error_reply: ErrorReply = text_error
+        self,
+        path: str,
+        handler: Handler,
+        *,
+        owner: str = "a receiver",
+        pipe: str = "",
+        error_reply: ErrorReply = text_error,
     ) -> None:
         """Registers a path.
 
@@ -91,6 +109,7 @@ class HttpServer:
             path: The path, as `/v1/logs`.
             handler: Called for each POST request. Its client is answered when it returns.
             owner: The pipe and the receiver, for errors.
+            pipe: The pipe, whose requests share a part of the connections.
             error_reply: Makes the bodies of errors.
 
         Raises:
@@ -104,10 +123,11 @@ class HttpServer:
                 "one of them needs another path or server"
             )
         self._owners[path] = owner
+        self._progress.setdefault(pipe, 0)
 
         async def take(request: web.Request) -> web.Response:
             try:
-                return _response(await self._take(request, handler))
+                return _response(await self._take(request, handler, pipe))
             except Exception as error:
                 return _response(_failure(request, error, error_reply))
 
@@ -124,8 +144,8 @@ class HttpServer:
         """The error of a request that the headers alone show; None for none."""
         if self._stopping:
             return HttpError(503, "the server is stopping", {"Retry-After": "1"})
-        sent = request.headers.get("Authorization", "")
-        if self._expected is not None and not hmac.compare_digest(sent.encode(), self._expected):
+        token = self._settings.bearer_token
+        if token is not None and not authorized(request.headers.get("Authorization", ""), token):
             message = "the request needs the header Authorization: Bearer <token>"
             return HttpError(401, message, {"WWW-Authenticate": "Bearer"})
         encoding = encoding_of(request)
@@ -139,13 +159,54 @@ class HttpServer:
             return too_large(self._settings.max_message_size)
         return None
 
-    async def _take(self, request: web.Request, handler: Handler) -> HttpReply:
+    async def _take(self, request: web.Request, handler: Handler, pipe: str) -> HttpReply:
         error = self._header_error(request)
         if error is not None:
+            if error.status == 401:
+                self._refusals.note(
+                    "unauthenticated", f"request of {_peer(request)} to {request.path} without the token"
+                )
             raise error
-        body = await read_body(request, self._settings.max_message_size)
-        peer = request.transport.get_extra_info("peername") if request.transport else None
-        return await handler(HttpRequest(request.path, request.headers, body, peer_name(peer)))
+        body = await self._body(request)
+        share = max(1, self._settings.max_connections // len(self._progress))
+        if self._progress[pipe] >= share:
+            words = f"pipe {pipe} has {share} requests in progress, its share of max_connections"
+            self._refusals.note("waiting", f"{words}; that of {_peer(request)} is refused")
+            raise HttpError(429, words, {"Retry-After": "1", "Connection": "close"})
+        self._progress[pipe] += 1
+        try:
+            return await handler(HttpRequest(request.path, request.headers, body, _peer(request)))
+        finally:
+            self._progress[pipe] -= 1
+
+    async def _body(self, request: web.Request) -> bytes:
+        seconds = self._settings.request_timeout.total_seconds()
+        try:
+            return await asyncio.wait_for(read_body(request, self._settings.max_message_size), seconds)
+        except (TimeoutError, asyncio.TimeoutError):
+            words = f"the body did not arrive within request_timeout = {seconds:g} s"
+            self._refusals.note("timeout", f"request of {_peer(request)} to {request.path}: {words}")
+            raise HttpError(408, words, {"Connection": "close"}) from None
+
+    @web.middleware
+    async def _hear(self, request: web.Request, handler: Any) -> web.StreamResponse:
+        """Notes that a connection has sent a request."""
+        timer = self._unheard.pop(request.protocol, None)
+        if timer is not None:
+            timer.cancel()
+        response: web.StreamResponse = await handler(request)
+        return response
+
+    def _silent(self, connection: Any) -> None:
+        """Closes a connection that has not sent a request in time."""
+        del self._unheard[connection]
+        transport = connection.transport
+        if transport is not None:
+            peer = peer_name(transport.get_extra_info("peername"))
+            seconds = self._settings.request_timeout.total_seconds()
+            words = f"connection of {peer} has sent no request within request_timeout = {seconds:g} s"
+            self._refusals.note("timeout", words)
+            connection.force_close()
 
     async def start(self) -> None:
         """Listens.
@@ -155,28 +216,42 @@ class HttpServer:
             ValueError: A file is not a certificate or key.
         """
         settings = self._settings
+        seconds = settings.request_timeout.total_seconds()
         runner = web.AppRunner(
-            self._app, access_log=None, auto_decompress=False, keepalive_timeout=_KEEPALIVE, handler_cancellation=False
+            self._app,
+            access_log=None,
+            auto_decompress=False,
+            keepalive_timeout=_KEEPALIVE,
+            lingering_time=min(_LINGER, seconds),
+            handler_cancellation=True,
+            logger=_RequestLog(self._refusals),
         )
         await runner.setup()
         self._runner = runner
         requests = runner.server
         assert requests is not None
 
+        loop = asyncio.get_running_loop()
+
         def connect() -> asyncio.Protocol:
-            if len(requests.connections) < settings.max_connections:
-                return requests()
-            return _Refusing(self._refusing)
+            if len(requests.connections) >= settings.max_connections:
+                words = f"a connection beyond max_connections = {settings.max_connections} is refused"
+                self._refusals.note("connections", words)
+                return _Refusing(self._refusing)
+            connection = requests()
+            self._unheard[connection] = loop.call_later(seconds, self._silent, connection)
+            return connection
 
         host, port = bind_address(settings.listen)
         try:
-            self._listener = await asyncio.get_running_loop().create_server(
+            self._listener = await loop.create_server(
                 connect,
                 None if host == "::" else host,
                 port,
                 backlog=1024,
                 reuse_port=self._shared or None,
-                ssl=None if settings.tls is None else server_context(settings.tls),
+                ssl=None if settings.tls is None else server_context(settings.tls, self._handshake_failed),
+                ssl_handshake_timeout=None if settings.tls is None else seconds,
             )
         except OSError as error:
             raise OSError(
@@ -184,9 +259,15 @@ class HttpServer:
             ) from error
         self._port = int(self._listener.sockets[0].getsockname()[1])
 
+    def _handshake_failed(self, error: Exception) -> None:
+        self._refusals.note("tls", f"TLS handshake failed: {error}")
+
     async def stop(self, seconds: float) -> None:
         """Rejects new requests; those in flight have this time for their answers."""
         self._stopping = True
+        for timer in self._unheard.values():
+            timer.cancel()
+        self._unheard.clear()
         if self._listener is not None:
             self._listener.close()
         for each in list(self._refusing):
@@ -216,6 +297,29 @@ class HttpServer:
         return 0 if server is None else len(server.connections)
 
 
+class _RequestLog(logging.LoggerAdapter[logging.Logger]):
+    """The logger of aiohttp: requests that cannot be parsed are refusals, in one line without a traceback."""
+
+    def __init__(self, refusals: Refusals) -> None:
+        super().__init__(_LOG, {})
+        self._refusals = refusals
+
+    def exception(self, msg: object, *args: object, exc_info: Any = True, **options: Any) -> None:
+        if not self._noted(args, exc_info):
+            super().exception(msg, *args, exc_info=exc_info, **options)
+
+    def debug(self, msg: object, *args: object, exc_info: Any = None, **options: Any) -> None:
+        if not self._noted(args, exc_info):
+            super().debug(msg, *args, exc_info=exc_info, **options)
+
+    def _noted(self, args: tuple[object, ...], error: Any) -> bool:
+        if not isinstance(error, HttpProcessingError):
+            return False
+        peer = args[0] if args else "a client"
+        self._refusals.note("malformed", f"malformed request of {peer}: {error.message}")
+        return True
+
+
 class _Refusing(asyncio.Protocol):
     """A connection above the limit: its first request is answered with 503."""
 
@@ -240,6 +344,10 @@ class _Refusing(asyncio.Protocol):
         self._transport.close()
 
 
+def _peer(request: web.Request) -> str:
+    return peer_name(request.transport.get_extra_info("peername")) if request.transport else ""
+
+
 def _failure(request: web.Request, error: Exception, error_reply: ErrorReply) -> HttpReply:
     """The answer for an error."""
     headers: dict[str, str] = {}
@@ -253,6 +361,8 @@ def _failure(request: web.Request, error: Exception, error_reply: ErrorReply) ->
         status, message = 413, str(error)
     elif isinstance(error, Malformed):
         status, message = 400, str(error)
+    elif isinstance(error, HttpProcessingError):
+        status, message, headers = 400, f"the body is malformed: {error.message}", {"Connection": "close"}
     elif isinstance(error, UnicodeError):
         status, message = 400, "a header is not UTF-8"
     elif isinstance(error, ConnectionError):
@@ -268,6 +378,8 @@ def _failure(request: web.Request, error: Exception, error_reply: ErrorReply) ->
 
 def _response(reply: HttpReply) -> web.Response:
     response = web.Response(status=reply.status, reason=HTTPStatus(reply.status).phrase, headers=reply.headers)
+    if reply.headers.get("Connection") == "close":
+        response.force_close()
     if reply.body or reply.status not in (204, 304):
         response.headers["Content-Type"] = reply.content_type
         response.body = reply.body

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,7 @@ _MAX_WAITING = 32 << 20
 _FULL_WAIT = 0.2
 
 OnFull = Literal["reject", "block", "drop"]
-#: Called with a status (success, abandoned, rejected, too_large, failed) and a number of records.
+#: Called with a status (success, abandoned, rejected, too_large, failed, disconnected) and a number of records.
 Counted = Callable[[str, int], None]
 
 
@@ -36,6 +37,15 @@ class _Request(NamedTuple):
     done: "asyncio.Future[None]"
     counted: Counted
 
+    @property
+    def gone(self) -> bool:
+        """Whether its client has disconnected."""
+        return self.done.cancelled()
+
+
+class _Gone(Exception):
+    """The request was not pushed: its client had disconnected."""
+
 
 class QueueInbox:
     """Pushes the records of requests. Its coroutines belong to one event loop; one thread of its own pushes.
@@ -45,6 +55,9 @@ class QueueInbox:
     Attributes:
         max_event_size: Bytes that an event may have.
     """
+
+    #: Seconds after a failed push for which `failure` has it, unless a later push succeeds.
+    FAILING = 30.0
 
     def __init__(
         self,
@@ -66,9 +79,16 @@ class QueueInbox:
         self._room.set()
         self._not_empty = threading.Event()
         self._closed = False
+        self._failure: tuple[float, str] | None = None
         self._once = ThreadPoolExecutor(4, thread_name_prefix="push-once")
         self._pusher = threading.Thread(target=self._push_all, name="pusher", daemon=True)
         self._pusher.start()
+
+    @property
+    def failure(self) -> str | None:
+        """Why pushes fail; None after a success, and some time after the last failure, so that clients try again."""
+        failure = self._failure
+        return failure[1] if failure is not None and time.monotonic() - failure[0] < self.FAILING else None
 
     async def put(self, *records: bytes) -> None:
         """As `mmapqueue.pipeline.plugins.Inbox.put`."""
@@ -112,7 +132,12 @@ class QueueInbox:
                     continue
             raise mmapqueue.Closed("the pipe is stopping")
 
-        stored = await self._loop.run_in_executor(self._once, push) is not None
+        try:
+            stored = await self._loop.run_in_executor(self._once, push) is not None
+        except Exception as error:
+            self._note(error)
+            raise
+        self._failure = None
         if stored:
             count("success", len(records))
         return stored
@@ -155,7 +180,7 @@ class QueueInbox:
     def _push(self, taken: list[_Request]) -> list[Exception | None]:
         """Pushes requests in order, and returns the exception of each, None after a success."""
         outcomes: list[Exception | None] = []
-        single = [each.records[0] for each in taken if len(each.records) == 1]
+        single = [each.records[0] for each in taken if len(each.records) == 1 and not each.gone]
         try:
             # The usual case, one record for each request: one call pushes all.
             pushed = self._queue.push_many(single, block=False) if len(single) == len(taken) else 0
@@ -173,6 +198,8 @@ class QueueInbox:
 
     def _push_request(self, request: _Request) -> Exception | None:
         while True:
+            if request.gone:
+                return _Gone()
             try:
                 wait = self._on_full == "block"
                 self._queue.push_many(request.records, block=wait, timeout=_FULL_WAIT if wait else None, atomic=True)
@@ -188,7 +215,10 @@ class QueueInbox:
             self._waiting_bytes -= request.size
             records = len(request.records)
             if outcome is None:
+                self._failure = None
                 request.counted("success", records)
+            elif isinstance(outcome, _Gone):
+                request.counted("disconnected", records)
             elif isinstance(outcome, mmapqueue.Full):
                 if self._on_full == "drop":
                     request.counted("abandoned", records)
@@ -196,6 +226,7 @@ class QueueInbox:
                 else:
                     request.counted("rejected", records)
             else:
+                self._note(outcome)
                 request.counted("failed", records)
             if request.done.done():  # The client has disconnected.
                 continue
@@ -204,6 +235,10 @@ class QueueInbox:
             else:
                 request.done.set_exception(outcome)
         self._room.set()
+
+    def _note(self, error: Exception) -> None:
+        if not isinstance(error, mmapqueue.Full | mmapqueue.TooLarge | mmapqueue.Closed):
+            self._failure = time.monotonic(), f"{type(error).__name__}: {error}"
 
 
 class CountedInbox:
@@ -216,6 +251,11 @@ class CountedInbox:
         self.last_sequence = inbox.last_sequence
         self.producers = inbox.producers
         self.forget = inbox.forget
+
+    @property
+    def failure(self) -> str | None:
+        """As `QueueInbox.failure`."""
+        return self._inbox.failure
 
     async def put(self, *records: bytes) -> None:
         """As `mmapqueue.pipeline.plugins.Inbox.put`."""

@@ -12,11 +12,11 @@ import uvloop
 
 import mmapqueue
 from mmapqueue._jvm import standalone
+from mmapqueue.pipeline import _signals
 from mmapqueue.pipeline.config import Pipeline
 from mmapqueue.pipeline.gather.agent import Agent
 from mmapqueue.pipeline.gather.supervisor import end_with, run_partitions
 
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 #: Seconds between two checks of the JVM.
 _JVM_LOOK_SECONDS = 0.5
 
@@ -30,7 +30,7 @@ def run(
     parent: int | None = None,
     log_level: str = "info",
 ) -> int:
-    """Gathers until SIGTERM or SIGINT.
+    """Gathers until SIGTERM, SIGINT or SIGHUP.
 
     Prints `ready: SERVER HOST:PORT …` on stdout when events are taken. Belongs to the main thread: it handles signals.
 
@@ -115,19 +115,22 @@ def _ready(pipeline: Pipeline, agent: Agent, telemetry: Any) -> str:
 def _stopped_by_signals(stop: asyncio.Event) -> Iterator[None]:
     """Sets the event at the first signal; a second one ends the process at once."""
     loop = asyncio.get_running_loop()
+    numbers = _signals.stopping()
 
     def handle(number: int) -> None:
         if not stop.is_set():
             stop.set()
             return
+        if not _signals.repeats(number):
+            return
         sys.stderr.flush()
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
-    for number in _SIGNALS:
+    for number in numbers:
         loop.add_signal_handler(number, handle, number)
     try:
         yield
     finally:
-        for number in _SIGNALS:
+        for number in numbers:
             loop.remove_signal_handler(number)

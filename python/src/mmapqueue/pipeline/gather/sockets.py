@@ -2,6 +2,7 @@
 
 import os
 import ssl
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,12 @@ def peer_name(address: Any) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def server_context(tls: Tls) -> ssl.SSLContext:
+def server_context(tls: Tls, failed: Callable[[ssl.SSLError], None]) -> ssl.SSLContext:
     """The TLS settings of a listening socket.
+
+    Args:
+        tls: Certificates.
+        failed: Called for each handshake that fails.
 
     Raises:
         OSError: A file cannot be read.
@@ -45,6 +50,20 @@ def server_context(tls: Tls) -> ssl.SSLContext:
         raise ValueError(f"tls: {tls.certificate}, {tls.key} or client_ca is not a PEM file: {error}") from error
     if tls.client_ca is not None:
         context.verify_mode = ssl.CERT_REQUIRED
+
+    class Connection(ssl.SSLObject):
+        """Event loops close a connection whose handshake fails without a word."""
+
+        def do_handshake(self) -> None:
+            try:
+                super().do_handshake()
+            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                raise
+            except ssl.SSLError as error:
+                failed(error)
+                raise
+
+    context.sslobject_class = Connection
     return context
 
 

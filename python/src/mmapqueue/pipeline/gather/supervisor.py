@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from mmapqueue.pipeline import _signals
 from mmapqueue.pipeline.config import Pipeline
 
 _LOG = logging.getLogger("mmapqueue.pipeline.supervisor")
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _PR_SET_PDEATHSIG = 1
 #: Exit status of an invalid configuration: a restart would fail in the same way.
 _REFUSED = 2
@@ -38,7 +38,7 @@ def end_with(parent: int) -> None:
 
 
 def run_partitions(pipeline: Pipeline, file: str, *, log_level: str) -> int:
-    """Runs the agents of `gather.processes`, one process each, until SIGTERM or SIGINT.
+    """Runs the agents of `gather.processes`, one process each, until SIGTERM, SIGINT or SIGHUP.
 
     All of them share the ports of the servers; a port of 0 is chosen here. A process that dies is restarted.
 
@@ -63,9 +63,10 @@ def run_partitions(pipeline: Pipeline, file: str, *, log_level: str) -> int:
 
 
 def run_both(file: str, *, log_level: str) -> int:
-    """Runs `gather` and, when it is ready, `process`, until SIGTERM or SIGINT; then stops gather before process.
+    """Runs `gather` and, when it is ready, `process`, until SIGTERM, SIGINT or SIGHUP.
 
-    A half that is killed is restarted. When process ends by itself, gather is stopped.
+    Then it stops gather before process. A half that is killed is restarted. When process ends by itself, gather is
+    stopped.
 
     Returns:
         The exit status: 0 after a signal, otherwise that of a half that could not start, or of process.
@@ -146,17 +147,16 @@ class Supervisor:
         self._status: int | None = None
         self._ended = asyncio.Event()
         self._group_ready = [asyncio.Event() for _ in groups]
-        self._signals = 0
 
     async def run(self) -> int:
-        """Runs until SIGTERM or SIGINT, or until a child ends all.
+        """Runs until SIGTERM, SIGINT or SIGHUP, or until a child ends all.
 
         Returns:
             0 after a signal, otherwise the exit status of the child that has ended all.
         """
         loop = asyncio.get_running_loop()
-        for number in _SIGNALS:
-            loop.add_signal_handler(number, self._signalled)
+        for number in _signals.stopping():
+            loop.add_signal_handler(number, self._signalled, number)
         tasks = [
             [asyncio.create_task(self._keep_or_end(child, index)) for child in group]
             for index, group in enumerate(self._groups)
@@ -170,10 +170,11 @@ class Supervisor:
             await asyncio.gather(*of_group, return_exceptions=True)
         return self._status or 0
 
-    def _signalled(self) -> None:
-        self._signals += 1
-        if self._signals == 1:
+    def _signalled(self, number: int) -> None:
+        if self._status is None:
             self._end(0)
+            return
+        if not _signals.repeats(number):
             return
         for group in self._groups:
             for child in group:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 import mmapqueue
+from mmapqueue.pipeline import _signals
 from mmapqueue.pipeline.config import DEAD_LETTER, Pipe, Pipeline
 from mmapqueue.pipeline.plugins import Sender, Stopping
 from mmapqueue.pipeline.process.context import Context
@@ -233,17 +234,20 @@ class Processor:
 
 
 def main(pipeline: Pipeline, *, once: bool = False, telemetry: ProcessTelemetry | None = None) -> int:
-    """Processes a pipeline until SIGTERM or SIGINT; with `once`, what its queues hold. Belongs to the main thread.
+    """Processes a pipeline until SIGTERM, SIGINT or SIGHUP; with `once`, what its queues hold.
+
+    Belongs to the main thread.
 
     Returns:
         0 after a stop, 1 when the pipeline cannot be processed as configured, or a query failed with `once`.
     """
     stopping = threading.Event()
-    with _signals(stopping.set):
-        spark = session(pipeline)
+    with _stopped_by(stopping.set):
+        with _signals.children_ignore_hangups():
+            spark = session(pipeline)
         try:
             # Replaces the handler that the session has set for SIGINT.
-            with _signals(stopping.set):
+            with _stopped_by(stopping.set):
                 return _process(Processor(pipeline, spark, once=once, telemetry=telemetry, stopping=stopping))
         finally:
             spark.stop()
@@ -266,9 +270,8 @@ def _process(processor: Processor) -> int:
 
 
 @contextmanager
-def _signals(stop: Callable[[], None]) -> Iterator[None]:
-    numbers = (signal.SIGTERM, signal.SIGINT)
-    before = {number: signal.signal(number, lambda _number, _frame: stop()) for number in numbers}
+def _stopped_by(stop: Callable[[], None]) -> Iterator[None]:
+    before = {number: signal.signal(number, lambda _number, _frame: stop()) for number in _signals.stopping()}
     try:
         yield
     finally:

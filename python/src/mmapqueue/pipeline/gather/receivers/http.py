@@ -83,7 +83,7 @@ class HttpReceiver(Receiver):
             )
             return HttpReply(204)
 
-        host.http(self.server).post(self.path, take, owner=f"pipe {host.pipe}: receiver http")
+        host.http(self.server).post(self.path, take, owner=f"pipe {host.pipe}: receiver http", pipe=host.pipe)
 
 
 def _attributes(headers: Mapping[str, str]) -> dict[str, str]:

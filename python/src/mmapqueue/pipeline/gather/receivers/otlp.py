@@ -68,7 +68,9 @@ class OtlpReceiver(Receiver):
             if host.protocol(self.server) == "grpc":
                 host.grpc(self.server).unary(signal.method, _export(host, signal), owner=owner)
             else:
-                host.http(self.server).post(signal.path, _post(host, signal), owner=owner, error_reply=_error_reply)
+                host.http(self.server).post(
+                    signal.path, _post(host, signal), owner=owner, pipe=host.pipe, error_reply=_error_reply
+                )
 
 
 def _export(host: Host, signal: _Signal) -> Callable[[bytes, Call], Awaitable[bytes]]:

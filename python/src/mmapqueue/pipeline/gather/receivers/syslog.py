@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import re
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, PrivateAttr, model_validator
@@ -12,6 +13,7 @@ import mmapqueue
 from mmapqueue.pipeline._event import encode, repeated
 from mmapqueue.pipeline.config import Tls
 from mmapqueue.pipeline.event_pb2 import Event, EventType
+from mmapqueue.pipeline.gather.refusals import Refusals
 from mmapqueue.pipeline.gather.sockets import server_context
 from mmapqueue.pipeline.gather.syslog_sockets import Push, TcpListener, UdpListener
 from mmapqueue.pipeline.plugins import Host, Receiver, Size
@@ -111,7 +113,7 @@ class SyslogReceiver(Receiver):
                     push=push,
                     log=host.log,
                     max_connections=self.max_connections or 4000,
-                    context=None if self.tls is None else server_context(self.tls),
+                    context=None if self.tls is None else server_context(self.tls, self._handshake_failed(host)),
                 )
             await self._listener.start()
         except OSError as error:
@@ -123,6 +125,10 @@ class SyslogReceiver(Receiver):
         self._stopping.set()
         if self._listener is not None:
             await self._listener.stop()
+
+    def _handshake_failed(self, host: Host) -> Callable[[Exception], None]:
+        refusals = Refusals(f"{self.listen} (syslog of pipe {host.pipe})", lambda reason: host.count(reason, 1))
+        return lambda error: refusals.note("tls", f"TLS handshake failed: {error}")
 
     def _push(self, host: Host) -> Push:
         waits = self.protocol != "udp"
