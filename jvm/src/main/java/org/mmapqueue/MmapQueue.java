@@ -281,7 +281,8 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
      * @return the bytes of disk space that were released
      */
     public long gc() {
-        return writer().gc();
+        writer();
+        return core().gc();
     }
 
     /**

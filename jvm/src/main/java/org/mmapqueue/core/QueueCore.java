@@ -8,6 +8,7 @@ import java.util.OptionalLong;
 import java.util.UUID;
 import java.util.concurrent.Callable;
 import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.DamagedRange;
 import org.mmapqueue.Message;
@@ -15,6 +16,7 @@ import org.mmapqueue.MessageHandler;
 import org.mmapqueue.ProducerStats;
 import org.mmapqueue.QueueStats;
 import org.mmapqueue.StartAt;
+import org.mmapqueue.concurrent.Gate;
 import org.mmapqueue.concurrent.Signal;
 import org.mmapqueue.config.ConfigKey;
 import org.mmapqueue.config.ConfigValues;
@@ -22,6 +24,7 @@ import org.mmapqueue.config.Settings;
 import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.consume.Consumers;
 import org.mmapqueue.consume.DeadLetters;
+import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.ReadOnlyException;
 import org.mmapqueue.io.DiskStorage;
@@ -58,6 +61,7 @@ public final class QueueCore {
     private final Signal notFull;
     private final Writer writer;
     private final QueueMeter meter;
+    private final Gate gate = new Gate();
     private final Shutdown shutdown;
     private final Shipping shipping;
 
@@ -97,7 +101,17 @@ public final class QueueCore {
                         directory, settings, meta, ring, swapper, registry, producers, log, tail, notEmpty, notFull);
         this.meter = new QueueMeter(registry, consumers, writer, recovered);
         this.shutdown = new Shutdown(
-                ring.directory(), writer, consumers, deadLetters, log, lock, this::signalAll, producers, swapper, meta);
+                ring.directory(),
+                gate,
+                writer,
+                consumers,
+                deadLetters,
+                log,
+                lock,
+                this::signalAll,
+                producers,
+                swapper,
+                meta);
         this.shipping = new Shipping(this, registry);
     }
 
@@ -177,7 +191,10 @@ public final class QueueCore {
     }
 
     public void closeConsumer(ConsumerCore consumer) {
-        change(consumer.name(), () -> consumers.release(consumer));
+        explained(consumer.name(), () -> {
+            consumers.release(consumer);
+            return null;
+        });
         notEmpty.signalAll(); // its waiting pops throw ClosedException
     }
 
@@ -202,7 +219,23 @@ public final class QueueCore {
         });
     }
 
+    // A close of the queue waits for the call; after it, the call throws ClosedException.
     private <T> T onConsumer(String name, Callable<T> work) {
+        return inside(() -> explained(name, work));
+    }
+
+    private <T> T inside(Supplier<T> work) {
+        if (!gate.enter()) {
+            throw new ClosedException("the queue is closed");
+        }
+        try {
+            return work.get();
+        } finally {
+            gate.leave();
+        }
+    }
+
+    private <T> T explained(String name, Callable<T> work) {
         try {
             return work.call();
         } catch (RuntimeException e) {
@@ -311,7 +344,7 @@ public final class QueueCore {
     }
 
     public boolean owns(String consumer) {
-        return onConsumer(consumer, () -> consumers.owns(consumer));
+        return consumers.owns(consumer);
     }
 
     public List<ConsumerStats> consumerStats() {
@@ -368,9 +401,14 @@ public final class QueueCore {
         return onConsumer("*", () -> Statistics.ofQueue(meta, registry, geometry, swapper, log, this::endOffset));
     }
 
+    /** As {@code MmapQueue.gc}. */
+    public long gc() {
+        return inside(writer()::gc);
+    }
+
     /** As {@code MmapQueue.metrics}. */
     public List<Sample> metrics() {
-        return meter.samples(this::stats, this::consumerStats);
+        return inside(() -> meter.samples(this::stats, this::consumerStats));
     }
 
     /** Flushes and closes. Waits for running calls; waiting calls throw ClosedException. */

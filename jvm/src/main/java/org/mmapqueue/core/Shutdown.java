@@ -3,6 +3,7 @@ package org.mmapqueue.core;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.Path;
+import org.mmapqueue.concurrent.Gate;
 import org.mmapqueue.consume.Consumers;
 import org.mmapqueue.consume.DeadLetters;
 import org.mmapqueue.errors.LockedException;
@@ -22,6 +23,7 @@ final class Shutdown {
     private static final Logger LOG = LoggerFactory.getLogger(Shutdown.class);
 
     private final Path directory;
+    private final Gate gate;
     private final Writer writer;
     private final Consumers consumers;
     private final DeadLetters deadLetters;
@@ -34,6 +36,7 @@ final class Shutdown {
     private boolean closed;
 
     /**
+     * @param gate the calls that are not inside a lock of one part for all of their time
      * @param writer null if another process writes
      * @param lock the writer's lock; null if another process writes
      * @param wakeAll wakes the waiting calls
@@ -41,6 +44,7 @@ final class Shutdown {
      */
     Shutdown(
             Path directory,
+            Gate gate,
             Writer writer,
             Consumers consumers,
             DeadLetters deadLetters,
@@ -51,6 +55,7 @@ final class Shutdown {
             Closeable swapper,
             Closeable meta) {
         this.directory = directory;
+        this.gate = gate;
         this.writer = writer;
         this.consumers = consumers;
         this.deadLetters = deadLetters;
@@ -75,7 +80,7 @@ final class Shutdown {
         boolean stopped = false;
         try {
             // Stops the calls into each part of the queue, also if stopping another part fails.
-            Closing.all(writer == null ? null : writer::stopAppending, consumers::stop, log);
+            Closing.all(gate::close, writer == null ? null : writer::stopAppending, consumers::stop, log);
             stopped = true;
         } catch (IOException e) {
             throw notClosed(e);
@@ -90,7 +95,7 @@ final class Shutdown {
     // Whether all calls are stopped. A failure may have come later, for instance when a consumer's in-flight file was
     // written.
     private boolean isStopped() {
-        return (writer == null || writer.isStopped()) && consumers.isStopped() && log.isStopped();
+        return gate.isClosed() && (writer == null || writer.isStopped()) && consumers.isStopped() && log.isStopped();
     }
 
     // Releases mappings and lock only if all calls are stopped: a thread that may still access a segment would crash

@@ -286,6 +286,16 @@ public final class Flusher implements Closeable {
         Threads.join(thread);
     }
 
+    /** Waits for the running fsyncs; every later call throws ClosedException. Does not flush: an fsync has failed. */
+    public void abandon() {
+        StackRoom.lock(flushing);
+        try {
+            syncer.end();
+        } finally {
+            flushing.unlock();
+        }
+    }
+
     /** Flushes for the last time; every later call throws ClosedException. */
     public void end() {
         StackRoom.lock(flushing);

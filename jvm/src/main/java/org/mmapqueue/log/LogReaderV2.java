@@ -248,15 +248,23 @@ public final class LogReaderV2 extends LogReader {
     // all its segments exist or its length is damaged.
     private Segment continuation(long id) throws IOException {
         Segment next = swapper.pin(id);
-        String fault = next.headerFault(fields.uuidLow());
-        if (fault == null && next.epoch() != epoch) {
-            fault = "segment epoch is " + next.epoch() + ", but the record that continues here is of epoch " + epoch;
+        boolean valid = false;
+        try {
+            String fault = next.headerFault(fields.uuidLow());
+            if (fault == null && next.epoch() != epoch) {
+                fault = "segment epoch is " + next.epoch() + ", but the record that continues here is of epoch "
+                        + epoch;
+            }
+            if (fault != null) {
+                throw new CorruptException(next.path().toString(), 0, fault);
+            }
+            valid = true;
+            return next;
+        } finally {
+            if (!valid) {
+                swapper.unpinAndForget(next);
+            }
         }
-        if (fault != null) {
-            swapper.unpinAndForget(next);
-            throw new CorruptException(next.path().toString(), 0, fault);
-        }
-        return next;
     }
 
     @Override
@@ -321,21 +329,28 @@ public final class LogReaderV2 extends LogReader {
     @Override
     Segment pinned(long id) throws IOException {
         Segment next = swapper.pin(id);
-        String fault = next.headerFault(fields.uuidLow());
-        if (fault != null) {
-            swapper.unpinAndForget(next);
-            throw new CorruptException(next.path().toString(), 0, fault);
+        boolean valid = false;
+        try {
+            String fault = next.headerFault(fields.uuidLow());
+            if (fault != null) {
+                throw new CorruptException(next.path().toString(), 0, fault);
+            }
+            long found = next.epoch();
+            if (id != segmentId && found < lowestEpoch) {
+                throw new CorruptException(
+                        next.path().toString(),
+                        0,
+                        "segment epoch is " + found + ", but the segment before has " + lowestEpoch + " (segment " + id
+                                + ")");
+            }
+            epoch = found;
+            valid = true;
+            return next;
+        } finally {
+            if (!valid) {
+                swapper.unpinAndForget(next);
+            }
         }
-        if (id != segmentId && next.epoch() < lowestEpoch) {
-            swapper.unpin(next);
-            throw new CorruptException(
-                    next.path().toString(),
-                    0,
-                    "segment epoch is " + next.epoch() + ", but the segment before has " + lowestEpoch + " (segment "
-                            + id + ")");
-        }
-        epoch = next.epoch();
-        return next;
     }
 
     /** The lower half of the queue's UUID. */

@@ -58,8 +58,10 @@ record LogStart(Geometry geometry, MetaPage meta, Swapper swapper, Registry regi
         if (segment == null) {
             return 0; // overwritten since, so older than every retained segment
         }
-        long timestamp = segment.baseTimestamp();
-        swapper.unpin(segment);
-        return timestamp;
+        try {
+            return segment.baseTimestamp();
+        } finally {
+            swapper.unpin(segment);
+        }
     }
 }

@@ -188,8 +188,12 @@ public final class Recovery {
     // A reclaimed or damaged position may be the start of a segment that begins with the rest of a record.
     private void checkBegins(long id) throws IOException {
         Segment segment = swapper.pin(id);
-        int first = segment.firstRecord();
-        swapper.unpin(segment);
+        int first;
+        try {
+            first = segment.firstRecord();
+        } finally {
+            swapper.unpin(segment);
+        }
         if (first != geometry.dataStart()) {
             throw new CorruptException(
                     ring.path(id).toString(),
@@ -204,9 +208,11 @@ public final class Recovery {
         if (segment == null) {
             return -1;
         }
-        long epoch = segment.epoch();
-        swapper.unpin(segment);
-        return epoch;
+        try {
+            return segment.epoch();
+        } finally {
+            swapper.unpin(segment);
+        }
     }
 
     private LogEnd walk(LogEnd start) throws IOException {
@@ -248,9 +254,12 @@ public final class Recovery {
         if (offset < geometry.segmentSize()) {
             MetaFields fields = meta.fields();
             Segment segment = swapper.pin(id);
-            RecordChecksum checksum = new RecordChecksum(fields.uuidHigh(), fields.uuidLow());
-            segment.publish(offset, checksum.padHeader(id, epoch, offset));
-            swapper.unpin(segment);
+            try {
+                RecordChecksum checksum = new RecordChecksum(fields.uuidHigh(), fields.uuidLow());
+                segment.publish(offset, checksum.padHeader(id, epoch, offset));
+            } finally {
+                swapper.unpin(segment);
+            }
         }
         for (long each = geometry.segmentOf(start); each <= id; each++) {
             ring.force(each);

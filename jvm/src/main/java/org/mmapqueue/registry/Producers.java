@@ -18,6 +18,7 @@ import java.util.TreeSet;
 import java.util.function.Consumer;
 import org.mmapqueue.BatchDigest;
 import org.mmapqueue.config.Names;
+import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.flush.Flusher;
 import org.mmapqueue.io.Closing;
@@ -45,8 +46,10 @@ public final class Producers implements Closeable {
     private final MetaFields queue;
     /** The open pages. The map is never changed, but replaced: the flusher iterates over it without a lock. */
     private volatile TreeMap<String, ProducerPage> pages = new TreeMap<>();
-    /** Names of producers with a closed page; guarded by this object's monitor. */
+    /** Names of producers with a closed page; guarded by this object's monitor, as is the next field. */
     private final TreeSet<String> parked = new TreeSet<>();
+
+    private boolean closed;
 
     /** Opens the pages of all producers that the queue directory has. */
     public Producers(Storage storage, Path queueDirectory, MetaFields queue) throws IOException {
@@ -137,6 +140,7 @@ public final class Producers implements Closeable {
 
     /** The producers' names, in alphabetical order. */
     public synchronized List<String> names() {
+        checkOpen();
         TreeSet<String> all = new TreeSet<>(parked);
         all.addAll(pages.keySet());
         return List.copyOf(all);
@@ -196,6 +200,7 @@ public final class Producers implements Closeable {
 
     // The page of a known producer; null for a new one.
     private synchronized ProducerPage unpark(String name, Host host) throws IOException {
+        checkOpen();
         ProducerPage page = pages.get(name);
         if (page != null || !parked.contains(name)) {
             return page;
@@ -205,6 +210,13 @@ public final class Producers implements Closeable {
         page.start(Long.MAX_VALUE); // a page is parked only when all of its batches are in the log
         parked.remove(name);
         return page;
+    }
+
+    // A closed set of pages is empty: no answer may come from it.
+    private void checkOpen() {
+        if (closed) {
+            throw new ClosedException("the queue is closed");
+        }
     }
 
     private ProducerPage opened(String name) throws IOException {
@@ -282,6 +294,7 @@ public final class Producers implements Closeable {
 
     @Override
     public synchronized void close() throws IOException {
+        closed = true;
         Closing.all(pages.values().toArray(new Closeable[0]));
         pages = new TreeMap<>();
         parked.clear();

@@ -184,6 +184,7 @@ final class Preallocator {
         boolean wasMapped;
         lock.lock();
         try {
+            slots.checkOpen();
             // Compares with the writer's segment as it is now, which may be later than the caller knows.
             if (Math.floorMod(number - firstNeeded, (long) ring.geometry().capacity())
                     <= slots.lastEntered() - firstNeeded) {

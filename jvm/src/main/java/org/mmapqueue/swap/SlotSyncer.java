@@ -100,6 +100,7 @@ final class SlotSyncer {
         int number = ring.geometry().slotOf(id);
         lock.lock();
         try {
+            slots.checkOpen();
             slot = slots.of(id);
             if (slot != null
                             && (slot.filling

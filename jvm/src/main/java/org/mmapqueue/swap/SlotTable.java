@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.NavigableMap;
 import java.util.TreeMap;
 import java.util.concurrent.locks.Condition;
+import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.segment.SegmentRing;
 
 /** The slots in use, and how many of them are mapped. The swapper's lock guards it. */
@@ -22,6 +23,7 @@ final class SlotTable {
     private int ahead;
     private int peak;
     private long lastEntered = -1;
+    private boolean closed;
     private volatile boolean limitReached;
 
     /**
@@ -54,13 +56,24 @@ final class SlotTable {
         return at(keyOf(id));
     }
 
-    /** Waits until no thread fills the slot of a segment, and returns the slot, a new one if none exists. */
+    /** Throws ClosedException after {@link #close}. */
+    void checkOpen() {
+        if (closed) {
+            throw new ClosedException("the queue is closed");
+        }
+    }
+
+    /**
+     * Waits until no thread fills the slot of a segment, and returns the slot, a new one if none exists; throws
+     * ClosedException after {@link #close}.
+     */
     Slot awaitFilled(long id) {
         Slot slot = of(id);
         while (slot != null && slot.filling) {
             changed.awaitUninterruptibly();
             slot = of(id);
         }
+        checkOpen();
         return slot == null ? add(id) : slot;
     }
 
@@ -172,7 +185,7 @@ final class SlotTable {
     void unpin(Slot slot) {
         slot.pins--;
         if (slot.pins == 0) {
-            if (slot.distrusted) {
+            if (slot.distrusted || closed) {
                 release(slot);
             }
             changed.signalAll();
@@ -219,18 +232,32 @@ final class SlotTable {
         }
     }
 
-    /** Detaches all mappings, also pinned ones, once no slot is being filled. */
-    List<Closeable> detachAll() {
+    /**
+     * Closes the table: detaches all mappings without a pin, once no slot is being filled. The last unpin releases each
+     * of the others.
+     */
+    List<Closeable> close() {
+        closed = true;
         List<Closeable> mappings = new ArrayList<>();
         for (Slot slot : all()) { // a copy: slots may be forgotten while this waits
             while (slot.filling) {
                 changed.awaitUninterruptibly();
             }
-            mappings.add(slot.file.detach());
+            if (slot.pins > 0) {
+                enter(slot);
+            } else {
+                if (slot.file.isMapped()) {
+                    countLost(slot);
+                }
+                mappings.add(slot.file.detach());
+                slots.remove(slot.key);
+            }
         }
-        slots.clear();
-        live = 0;
-        ahead = 0;
         return mappings;
+    }
+
+    /** Whether the table is closed. */
+    boolean isClosed() {
+        return closed;
     }
 }

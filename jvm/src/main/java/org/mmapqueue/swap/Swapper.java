@@ -63,6 +63,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
      *
      * @throws CorruptException when the file is missing or has another size
      * @throws IOException when it cannot be opened or mapped
+     * @throws org.mmapqueue.errors.ClosedException after {@link #close}
      */
     public Segment pin(long id) throws IOException {
         if (!writable) {
@@ -110,6 +111,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
     private void dropGenerationsBefore(long id) throws IOException {
         lock.lock();
         try {
+            slots.checkOpen();
             slots.releaseGenerationsBefore(id);
             if (unmapper.isIdle()) {
                 return;
@@ -140,11 +142,24 @@ public final class Swapper implements SegmentSyncer, Closeable {
 
     /** Releases a pin. The caller must not use the segment any more. */
     public void unpin(Segment segment) {
+        boolean closed;
         lock.lock();
         try {
             slots.unpin(slots.of(segment.id()));
+            closed = slots.isClosed();
         } finally {
             lock.unlock();
+        }
+        if (closed) {
+            sweepAfterClose();
+        }
+    }
+
+    private void sweepAfterClose() {
+        try {
+            unmapper.sweep();
+        } catch (IOException e) {
+            // A file could not be closed; its mapping is gone, and so is the queue.
         }
     }
 
@@ -161,11 +176,15 @@ public final class Swapper implements SegmentSyncer, Closeable {
         } catch (CorruptException e) {
             return null;
         }
-        if (segment.headerFault(uuidLow) != null) {
-            unpinAndForget(segment);
-            return null;
+        boolean valid = false;
+        try {
+            valid = segment.headerFault(uuidLow) == null;
+        } finally {
+            if (!valid) {
+                unpinAndForget(segment);
+            }
         }
-        return segment;
+        return valid ? segment : null;
     }
 
     /**
@@ -282,12 +301,15 @@ public final class Swapper implements SegmentSyncer, Closeable {
         }
     }
 
-    /** Unmaps everything. No segment may be used any more. */
+    /**
+     * Unmaps everything without a pin; the last unpin unmaps each of the others. Every later call but an unpin throws
+     * ClosedException, or does nothing.
+     */
     @Override
     public void close() throws IOException {
         StackRoom.lock(lock);
         try {
-            List<Closeable> all = slots.detachAll();
+            List<Closeable> all = slots.close();
             all.add(unmapper);
             Closing.all(all.toArray(new Closeable[0]));
         } finally {

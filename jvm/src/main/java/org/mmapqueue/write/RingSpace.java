@@ -265,8 +265,11 @@ final class RingSpace {
         for (long at = id; found < 0 && geometry.position(at, 0) < writing; at++) {
             Segment segment = swapper.pinIfThere(at, meta.fields().uuidLow());
             if (segment != null) {
-                found = firstRecordOf(segment, writing);
-                swapper.unpin(segment);
+                try {
+                    found = firstRecordOf(segment, writing);
+                } finally {
+                    swapper.unpin(segment);
+                }
             }
         }
         return found < 0 ? writing : found;

@@ -327,10 +327,12 @@ public final class Writer implements Closeable {
     public void close() throws IOException {
         housekeeper.close();
         flusher.close();
-        if (flusher.failure() == null) {
-            flusher.end();
-            meta.closedAt(appender.endOffset());
-            meta.clean(true);
+        if (flusher.failure() != null) {
+            flusher.abandon();
+            return;
         }
+        flusher.end();
+        meta.closedAt(appender.endOffset());
+        meta.clean(true);
     }
 }

@@ -136,7 +136,7 @@ class DiscardTest extends DiscardedFiles {
     @Test
     void whatIsBeingSyncedUnmappedStays() throws Exception {
         write(0);
-        writer.close();
+        reopen();
         AtomicBoolean isSynced = new AtomicBoolean();
         storage.whileSyncingFile = () -> {
             isSynced.set(true);
@@ -201,7 +201,7 @@ class DiscardTest extends DiscardedFiles {
         writer.discard(1, NOTHING_NEEDED);
         assertThrows(NoSuchFileException.class, () -> writer.force(4, 0, SIZE));
         write(CAPACITY + 3);
-        writer.close();
+        reopen();
         Files.delete(file(3));
         assertThrows(NoSuchFileException.class, () -> writer.force(CAPACITY + 3, 0, SIZE));
     }

@@ -34,6 +34,12 @@ abstract class DiscardedFiles {
         reader = new Swapper(ring(), MAX, false, new Nowhere());
     }
 
+    /** Another writer, with nothing mapped. */
+    void reopen() throws IOException {
+        writer.close();
+        writer = new Swapper(ring(), MAX, true, new Nowhere());
+    }
+
     SegmentRing ring() {
         return new SegmentRing(storage, temp, new Geometry(Format.V2, SIZE, CAPACITY));
     }

@@ -18,6 +18,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.segment.Format;
@@ -350,5 +351,33 @@ class SwapperTest {
             throw new AssertionError(failure.get());
         }
         assertTrue(swapper.peak() <= 7);
+    }
+
+    /** An access to an unmapped segment crashes the JVM; so the test counts instead of reading first. */
+    @Test
+    void aPinnedSegmentStaysMappedAfterTheClose() throws IOException {
+        make(6, 100);
+        write(0);
+        write(1);
+        Segment pinned = swapper.pin(1);
+        swapper.close();
+        assertEquals(1, swapper.mapped());
+        assertEquals(2, pinned.getLong(0));
+        swapper.unpin(pinned);
+        assertEquals(0, swapper.mapped());
+    }
+
+    @Test
+    void afterTheCloseNothingIsMapped() throws IOException {
+        make(6, 100);
+        write(0);
+        swapper.close();
+        assertThrows(ClosedException.class, () -> swapper.pin(0));
+        assertThrows(ClosedException.class, () -> swapper.pinIfThere(0, 0));
+        assertThrows(ClosedException.class, () -> swapper.preallocate(1));
+        assertThrows(ClosedException.class, () -> swapper.enter(1));
+        assertThrows(ClosedException.class, () -> swapper.force(0, 0, 8));
+        assertThrows(ClosedException.class, () -> swapper.discard(5, 0));
+        assertEquals(0, swapper.mapped());
     }
 }
