@@ -1,6 +1,7 @@
 """Syslog: rsyslog and logger against the receiver, and raw sockets."""
 
 import contextlib
+import logging.handlers
 import random
 import shutil
 import socket
@@ -51,12 +52,13 @@ def connect(serving: Serving) -> socket.socket:
 @given(st.data())
 def test_frames_do_not_depend_on_how_their_bytes_arrive(draw: st.DataObject) -> None:
     texts = st.binary(max_size=40).map(lambda each: b"<1>" + each)
-    lines = texts.map(lambda each: each.replace(b"\n", b" "))
+    lines = texts.map(lambda each: each.replace(b"\n", b" ").replace(b"\0", b" "))
+    ends = st.sampled_from([b"\n", b"\0"])
     messages, sent = [], b""
     for counted in draw.draw(st.lists(st.booleans(), max_size=20)):
         message = draw.draw(texts if counted else lines)
         messages.append(message)
-        sent += b"%d %s" % (len(message), message) if counted else message + b"\n"
+        sent += b"%d %s" % (len(message), message) if counted else message + draw.draw(ends)
     frames, found = SyslogFrames(100), []
     while sent:
         size = draw.draw(st.integers(1, len(sent)))
@@ -89,7 +91,31 @@ def test_frames_at_the_end() -> None:
     assert frames.end() == []
 
 
+def test_frames_end_with_newline_or_nul() -> None:
+    frames = SyslogFrames(10)
+    assert frames.feed(b"<1>a\0<2>b\n<3>c\0\n\0<4>d\0" + b"x" * 20) == [b"<1>a", b"<2>b", b"<3>c", b"<4>d"]
+    assert frames.discarded == 1
+    assert frames.feed(b"x" * 20 + b"\0<5>e\0") == [b"<5>e"]
+    # A counted message may contain both.
+    assert frames.feed(b"7 <6>\n\0fg<7>h\0") == [b"<6>\n\0fg", b"<7>h"]
+    assert frames.discarded == 1
+
+
 # ---- TCP
+
+
+def test_pythons_handler_over_tcp() -> None:
+    with Serving(SyslogReceiver(listen=TCP)) as serving:
+        handler = logging.handlers.SysLogHandler(("127.0.0.1", port(serving)), socktype=socket.SOCK_STREAM)
+        try:
+            log = logging.Logger("tests.syslog")
+            log.addHandler(handler)
+            for number in range(1000):
+                log.warning("message %d", number)
+        finally:
+            handler.close()
+        wait_for(lambda: len(serving.inbox.records) == 1000)
+        assert data(serving) == [b"<12>message %d" % number for number in range(1000)]
 
 
 def test_tcp_messages_are_kept_byte_for_byte() -> None:
@@ -296,6 +322,24 @@ def test_udp_is_read_on_after_an_error_that_no_one_expects(caplog: pytest.LogCap
             wait_for(lambda: serving.inbox.records)
         assert data(serving) == [b"<1>kept"]
     assert "syslog: 1 messages are lost: odd" in caplog.text
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "UTC", "+02:00", "-11:30"])
+@pytest.mark.parametrize("listen", [TCP, UDP])
+def test_the_zone_is_stored_with_each_message(listen: str, zone: str) -> None:
+    kind = socket.SOCK_STREAM if listen == TCP else socket.SOCK_DGRAM
+    with Serving(SyslogReceiver(listen=listen, time_zone=zone)) as serving:
+        with socket.socket(socket.AF_INET, kind) as client:
+            client.connect(("127.0.0.1", port(serving)))
+            client.send(RFC3164 + b"\n")
+        wait_for(lambda: serving.inbox.records)
+        assert serving.events[0].content_type == f"text/x-syslog; zone={zone}"
+
+
+@pytest.mark.parametrize("zone", ["Moon/Sea", "EST", "+2", "+19:00", "localtime", "", "../etc/passwd"])
+def test_zones_that_are_refused(zone: str) -> None:
+    with pytest.raises(ValidationError, match="is no time zone of this system"):
+        SyslogReceiver(listen=TCP, time_zone=zone)
 
 
 @pytest.mark.parametrize("listen", [TCP, UDP])

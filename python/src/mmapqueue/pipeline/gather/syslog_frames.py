@@ -1,20 +1,22 @@
-"""Messages of a syslog TCP connection (RFC 6587): octet counting and newline framing, told apart message by message."""
+"""Messages of a syslog TCP connection (RFC 6587): octet counting and framing by newline or NUL, message by message."""
 
 import re
 
 #: MSG-LEN SP, and the "<" with which each counted message starts: a line that starts with a year is no length.
 _COUNT = re.compile(rb"([1-9][0-9]{0,8}) <")
+#: The ends of messages that are not counted. Python's SysLogHandler ends messages with NUL.
+_END = re.compile(rb"[\n\0]")
 
 
 class SyslogFrames:
     r"""Splits the bytes of one connection into messages. Not safe for several threads.
 
     A message that starts with a number, a space and "<" has that number of bytes; any other message ends with a
-    newline, which is not part of it. Empty lines are ignored.
+    newline or NUL, which is not part of it. Empty messages are ignored.
 
     Example:
-        >>> SyslogFrames(1000).feed(b"5 <1>ab<2>one line\n<3>rest")
-        [b'<1>ab', b'<2>one line']
+        >>> SyslogFrames(1000).feed(b"5 <1>ab<2>one line\n<3>another\0<4>rest")
+        [b'<1>ab', b'<2>one line', b'<3>another']
 
     Attributes:
         discarded: Number of messages that exceeded the limit.
@@ -54,12 +56,13 @@ class SyslogFrames:
                 messages.append(buffer[start : start + size])
                 at = start + size
                 continue
-            end = buffer.find(b"\n", at)
-            if end < 0:
+            found = _END.search(buffer, at)
+            if found is None:
                 if self._skip_line or len(buffer) - at > self._limit:
                     self.discarded += not self._skip_line
                     self._skip_line, at = True, len(buffer)
                 break
+            end = found.start()
             if self._skip_line:
                 self._skip_line = False
             elif end - at > self._limit:
@@ -71,6 +74,6 @@ class SyslogFrames:
         return messages
 
     def end(self) -> list[bytes]:
-        """The last message, when the client has ended the connection without a newline. One cut off is dropped."""
+        """The last message, when the client has ended the connection without an end of it. One cut off is dropped."""
         rest, self._rest = self._rest, b""
         return [rest] if rest and _COUNT.match(rest) is None else []

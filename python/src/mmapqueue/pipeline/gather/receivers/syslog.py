@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Callable
 from typing import Annotated, Literal
+from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
@@ -20,10 +21,22 @@ from mmapqueue.pipeline.plugins import Host, Receiver, Size
 
 _LISTEN = re.compile(r"(?:udp|tcp|tls\+tcp)://.*:(\d{1,5})")
 _CONTENT_TYPE = "text/x-syslog"
+_OFFSET = re.compile(r"[+-](?:0\d|1[0-7]):[0-5]\d|[+-]18:00")
+#: Names of Python that Java has not, or not in all of its versions.
+_NOT_IN_JAVA = {"EST", "HST", "MST", "ROC", "Factory", "localtime", "posixrules"}
 #: The most bytes of an event besides its message.
 _HEADER = 512
 #: Seconds between two attempts to push messages of TCP connections.
 _FIRST_RETRY, _LONGEST_RETRY = 0.05, 1.0
+
+
+def _zone(value: str) -> str:
+    """Checks a time zone: what names one here, and in Java, which decodes the messages."""
+    if _OFFSET.fullmatch(value) is None and (value in _NOT_IN_JAVA or value not in available_timezones()):
+        raise ValueError(
+            f"{value!r} is no time zone of this system; one is a name as Europe/Berlin, or an offset as +02:00"
+        )
+    return value
 
 
 def _listen(value: str) -> str:
@@ -45,6 +58,7 @@ class SyslogReceiver(Receiver):
         max_message_size: Bytes of a message. Larger ones are dropped, and logged once a connection.
         max_connections: TCP connections at a time, 4000 by default; more are closed.
         tls: Certificates, for tls+tcp.
+        time_zone: Zone of times that name none, as those of RFC 3164: a name as Europe/Berlin, or an offset as +02:00.
     """
 
     type: Literal["syslog"] = "syslog"
@@ -52,6 +66,7 @@ class SyslogReceiver(Receiver):
     max_message_size: Annotated[Size, Field(le=16 << 20)] = 64 << 10
     max_connections: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     tls: Tls | None = None
+    time_zone: Annotated[str, AfterValidator(_zone)] | None = None
 
     _listener: UdpListener | TcpListener | None = PrivateAttr(None)
     _stopping: asyncio.Event = PrivateAttr(default_factory=asyncio.Event)
@@ -132,6 +147,8 @@ class SyslogReceiver(Receiver):
 
     def _push(self, host: Host) -> Push:
         waits = self.protocol != "udp"
+        # The decoder gets the zone with the message, and so also long after this configuration.
+        content_type = _CONTENT_TYPE if self.time_zone is None else f"{_CONTENT_TYPE}; zone={self.time_zone}"
 
         async def push(messages: list[tuple[bytes, str]]) -> None:
             header, client, size = b"", None, 0
@@ -142,7 +159,7 @@ class SyslogReceiver(Receiver):
                     client = peer
                     header = encode(
                         type=EventType.LOGGING,
-                        content_type=_CONTENT_TYPE,
+                        content_type=content_type,
                         name="syslog",
                         source=f"syslog+{self.protocol}://{peer}",
                     )
