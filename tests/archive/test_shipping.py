@@ -13,6 +13,7 @@ import pytest
 import mmapqueue
 from archive_runs import payloads, records, runs
 from conftest import SMALL, Open, Script, eventually, fill, flip
+from mmapqueue._tools.archives import describe
 
 #: Ships at once.
 FAST = {"ship_period": "10ms", "flush_period": "10ms"}
@@ -212,23 +213,55 @@ def test_an_older_copy_of_a_queue_is_not_shipped(archive: Path, open_queue: Open
         queue.push_many([b"records"] * 5)
     with (
         open_queue(archive_uri=archive, **FAST) as queue,
-        pytest.raises(mmapqueue.MmapQueueError, match="has other records than the queue"),
+        pytest.raises(mmapqueue.MmapQueueError, match="is another record than in the queue"),
     ):
         queue.push(b"more", shipped=True)
     assert payloads(archive) == [b"one", b"two", b"three", b"four"]
 
 
-def test_a_gap_ends_the_shipping(archive: Path, open_queue: Open) -> None:
+def test_acked_records_that_the_queue_still_has_are_shipped(archive: Path, open_queue: Open) -> None:
     with open_queue(archive_uri=archive, **FAST) as queue:
         queue.push(b"one", shipped=True)
     with open_queue() as queue:
         queue.push_many([b"two", b"three"])
         queue.consumer("ship").seek(2)
-    with (
-        open_queue(archive_uri=archive, **FAST) as queue,
-        pytest.raises(mmapqueue.MmapQueueError, match="were never shipped"),
-    ):
+    with open_queue(archive_uri=archive, **FAST) as queue:
         queue.push(b"four", shipped=True)
+    assert payloads(archive) == [b"one", b"two", b"three", b"four"]
+
+
+def test_records_that_the_queue_has_dropped_are_a_named_gap(archive: Path, open_queue: Open) -> None:
+    with open_queue(archive_uri=archive, **FAST, **SMALL) as queue:
+        queue.push(b"one", shipped=True)
+    with open_queue(**SMALL) as queue:
+        for _ in range(5):  # the purged records are overwritten
+            fill(queue)
+            queue.purge()
+        last = queue.push(b"last before")
+        first = queue.first_offset()
+    assert first > 1
+    with open_queue(archive_uri=archive, **FAST, **SMALL) as queue:
+        queue.push(b"after", shipped=True)
+    (gap,) = describe(str(archive)).gaps
+    assert (gap.partition, gap.first, gap.reason) == (0, 1, "dropped")
+    assert first <= gap.last + 1 <= last
+    (name,) = (each.name for each in (archive / "data").rglob("*.gap"))
+    assert name == f"{1:019}-{gap.last + 1:019}-1-dropped.gap"
+
+
+def test_the_same_records_in_other_places_are_shipped_on(archive: Path, open_queue: Open, tmp_path: Path) -> None:
+    """As after a kill between storing a file and its ack, then a resize and a repair of the clock."""
+    with open_queue(archive_uri=archive, **FAST, **SMALL) as queue:
+        queue.push_many([b"%d" % number * 50 for number in range(20)], shipped=True)
+    with open_queue(archive_uri=archive, **FAST, **SMALL) as queue:
+        queue.push_many([b"%d" % number * 50 for number in range(20, 60)], shipped=True)
+    with open_queue(**SMALL) as queue:
+        queue.consumer("ship").seek(20)
+    mmapqueue.resize(tmp_path / "queue", segment_size="8k", capacity="256k")
+    mmapqueue.repair(tmp_path / "queue", in_place=True, reset_clock=True)
+    with open_queue(archive_uri=archive, **FAST) as queue:
+        queue.push(b"last", shipped=True)
+    assert payloads(archive) == [*(b"%d" % number * 50 for number in range(60)), b"last"]
 
 
 @pytest.mark.parametrize(

@@ -237,6 +237,27 @@ def test_a_consumer_is_shown_and_deleted(command_line: CommandLine, closed: Path
     assert (ended.status, ended.err) == (1, f"mmapqueue: the archive in {archive} has no consumer query\n")
 
 
+def test_missing_records_are_shown_and_marked(command_line: CommandLine, closed: Path, archive: Path) -> None:
+    command_line.run("ship", closed, "--to", archive, "--bytes", "4096", "--once")
+    files = sorted((archive / "data").rglob("*.run"))
+    first, end = map(int, files[1].name.split("-")[:2])
+    files[1].unlink()
+    gap = {"partition": 0, "first": first, "last": end - 1, "records": end - first}
+    assert json.loads(command_line.run("archive", archive, "--json").out)["gaps"] == [{**gap, "reason": "missing"}]
+    shown = command_line.run("archive", archive).out.splitlines()
+    assert [*map(str, gap.values()), "missing"] in [line.split() for line in shown]
+    ended = command_line.run("archive", archive, "--mark-lost", f"0:0-{end + 5}", "--json")
+    assert (ended.status, json.loads(ended.out)) == (0, {"marked": [{**gap, "reason": "lost"}]})
+    assert json.loads(command_line.run("archive", archive, "--json").out)["gaps"] == [{**gap, "reason": "lost"}]
+    ended = command_line.run("archive", archive, "--mark-lost", "0:0-9")
+    assert (ended.status, ended.out.startswith("nothing to mark")) == (0, True)
+    ended = command_line.run("archive", archive, "--mark-lost", "7:0-9")
+    assert (ended.status, ended.out) == (1, "")
+    assert "has no partition 7" in ended.err
+    for wrong in ("0:9-8", "0", "0:5", "x:1-2", "0:-1-2"):
+        assert command_line.run("archive", archive, "--mark-lost", wrong).status == 2
+
+
 def test_a_directory_that_is_no_archive(command_line: CommandLine, tmp_path: Path) -> None:
     ended = command_line.run("archive", tmp_path)
     assert (ended.status, ended.out) == (1, "")

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from pyspark.sql import functions as f
 
 import mmapqueue
 
-from .archives import compact, drop_partition, run_files, spoil
+from .archives import compact, drop_partition, opened, run_files, spoil
 from .conftest import Fill, Load, QueryFailed, explained, plan, pushing
 
 
@@ -194,23 +195,59 @@ def test_records_that_retention_has_deleted(ship: Fill, load: Load, archive_dir:
         frame.collect()
 
 
-def test_a_gap_is_an_error(ship: Fill, load: Load, archive_dir: Path) -> None:
+@pytest.mark.parametrize("marked", [False, True], ids=["vanished", "marked"])
+def test_a_gap_is_an_error(spark: SparkSession, ship: Fill, load: Load, archive_dir: Path, marked: bool) -> None:
     for _ in range(3):
         ship(10)
     runs = run_files(archive_dir)
     runs[1].unlink()
+    reason = "they were marked as lost" if marked else "their files have vanished from the archive"
+    if marked:
+        with closing(opened(spark, archive_dir)) as archive:
+            archive.markLost(0, 0, 100)
     frame = load(archive_dir)
     for each in (frame, frame.select("offset"), frame.groupBy().count(), frame.agg(f.max("offset")), frame.limit(15)):
-        with pytest.raises(QueryFailed) as caught:
+        with pytest.raises(QueryFailed, match=rf"offsets 10\.\.19 were requested, but {reason}"):
             each.collect()
-        assert runs[0].name in str(caught.value)
-        assert runs[2].name in str(caught.value)
     assert offsets(load(archive_dir, startingOffsets=20)) == list(range(20, 30))
     assert offsets(load(archive_dir, endingOffsets=10)) == list(range(10))
-    with pytest.raises(QueryFailed, match=r"records 10 to 19 are missing between the runs"):
+    assert offsets(frame.where("offset < 10")) == list(range(10))
+    with pytest.raises(QueryFailed, match=r"offsets 12\.\.14 were requested, but"):
         load(archive_dir, startingOffsets=12, endingOffsets=15).collect()
     last = load(archive_dir, startingOffsets=20).agg(f.max("timestamp")).first()[0]
     assert offsets(load(archive_dir).where(f.col("timestamp") >= last))[-1] == 29
+
+
+def test_reading_continues_after_a_gap(ship: Fill, load: Load, archive_dir: Path) -> None:
+    for _ in range(4):
+        ship(10)
+    run_files(archive_dir)[1].unlink()
+    frame = load(archive_dir, failOnDataLoss=False)
+    present = [*range(10), *range(20, 40)]
+    assert offsets(frame) == present
+    assert [row.offset for row in frame.select("offset").collect()] == present
+    assert frame.count() == 30
+    assert frame.groupBy().agg(f.count("*"), f.min("offset"), f.max("offset")).first()[:] == (30, 0, 39)
+    assert frame.groupBy("partition").count().collect() == [(0, 30)]
+    assert len(frame.limit(15).collect()) == 15
+    assert [row.offset for row in frame.orderBy("partition", "offset").limit(15).collect()] == present[:15]
+    assert [row.offset for row in frame.orderBy(f.desc("offset")).limit(25).collect()] == present[-25:][::-1]
+    assert offsets(frame.where("offset BETWEEN 8 AND 21")) == [8, 9, 20, 21]
+    assert offsets(load(archive_dir, failOnDataLoss=False, startingOffsets=12, endingOffsets=15)) == []
+    assert offsets(load(archive_dir, failOnDataLoss=False, minPartitions=7)) == present
+
+
+def test_a_file_that_vanishes_after_the_plan(ship: Fill, load: Load, archive_dir: Path) -> None:
+    for _ in range(3):
+        ship(10)
+    frame = load(archive_dir, failOnDataLoss=False)
+    failing = load(archive_dir)
+    for each in (frame, failing):
+        plan(each)
+    run_files(archive_dir)[1].unlink()
+    assert offsets(frame) == [*range(10), *range(20, 30)]
+    with pytest.raises(QueryFailed, match=r"offsets 10\.\.19 were requested, but"):
+        failing.collect()
 
 
 def test_no_archive(load: Load, tmp_path: Path, ship: Fill, archive_dir: Path) -> None:

@@ -222,6 +222,20 @@ def test_runs_that_are_gone_are_an_error(streams: Streams, hosts: Hosts, archive
     assert [offset for _, offset, _ in streams.batches.all()] == [0, 1, 2, *range(13, 33)]
 
 
+def test_runs_in_the_middle_that_are_gone(streams: Streams, hosts: Hosts, archive_dir: Path) -> None:
+    for _ in range(4):
+        hosts["w1"](10)
+    run_files(archive_dir)[2].unlink()
+    query = streams.start(maxOffsetsPerTrigger=10)
+    with pytest.raises(
+        StreamingQueryException, match=r"offsets 20\.\.29 were requested, but their files have vanished"
+    ):
+        query.processAllAvailable()
+    assert [offset for _, offset, _ in streams.batches.all()] == list(range(20))  # the records before it
+    streams.run(maxOffsetsPerTrigger=10, failOnDataLoss=False)
+    assert [offset for _, offset, _ in streams.batches.all()] == [*range(20), *range(30, 40)]
+
+
 def test_the_last_runs_are_waited_for(streams: Streams, hosts: Hosts, archive_dir: Path) -> None:
     """What is shipped again has the same offsets, so it is not read again."""
     hosts["w1"](10)

@@ -56,6 +56,7 @@ ARCHIVE_CALLS = {
     "describe": "s",
     "deleteConsumer": "ss",
     "takeOver": "ssis",
+    "markLost": "siLL",
 }
 
 #: Methods of QueueHandle.

@@ -1,4 +1,4 @@
-"""Describes an archive: its partitions and consumers."""
+"""Describes an archive: its partitions, gaps and consumers."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
@@ -58,6 +58,27 @@ class ConsumerState(NamedTuple):
         )
 
 
+class GapState(NamedTuple):
+    """Records of a partition that no file of the archive has.
+
+    Attributes:
+        partition: The partition's number in the archive.
+        first: The offset of the first record.
+        last: The offset of the last record.
+        reason: `dropped` by the queue before they were shipped, marked as `lost`, or `missing`: their files have vanished.
+    """
+
+    partition: int
+    first: int
+    last: int
+    reason: str
+
+    @property
+    def records(self) -> int:
+        """The number of records."""
+        return self.last - self.first + 1
+
+
 class ArchiveState(NamedTuple):
     """An archive.
 
@@ -66,12 +87,14 @@ class ArchiveState(NamedTuple):
         id: The archive's UUID.
         partitions: The partitions by number.
         consumers: The consumers by name.
+        gaps: The gaps by partition and offset.
     """
 
     uri: str
     id: str
     partitions: list[PartitionState]
     consumers: list[ConsumerState]
+    gaps: list[GapState]
 
 
 def describe(location: str) -> ArchiveState:
@@ -85,7 +108,7 @@ def describe(location: str) -> ArchiveState:
         MmapQueueError: The archive cannot be read.
     """
     uri = identity = ""
-    partitions, consumers = [], []
+    partitions, consumers, gaps = [], [], []
     for line in str(_call("describe")(location)).split("\n"):
         kind, *fields = line.split(names.SEPARATOR)
         if kind == "archive":
@@ -94,11 +117,38 @@ def describe(location: str) -> ArchiveState:
             number, host, queue, *numbers, last_run = fields
             local, first, end, runs, size = map(int, numbers)
             partitions.append(PartitionState(int(number), host, queue, local, first, end, runs, size, _time(last_run)))
+        elif kind == "gap":
+            gaps.append(_gap(fields))
         else:
             name, label, updated, *pairs = fields
             offsets = dict(zip(map(int, pairs[::2]), map(int, pairs[1::2]), strict=True))
             consumers.append(ConsumerState(name, label, _time(updated) or _EPOCH, offsets))
-    return ArchiveState(uri, identity, partitions, consumers)
+    return ArchiveState(uri, identity, partitions, consumers, gaps)
+
+
+def _gap(fields: list[str]) -> GapState:
+    partition, first, end, reason = fields
+    return GapState(int(partition), int(first), int(end) - 1, reason)
+
+
+def mark_lost(location: str, partition: int, first: int, last: int) -> list[GapState]:
+    """Names records that no file has as lost.
+
+    Args:
+        location: The archive, as for `describe`.
+        partition: The partition's number in the archive.
+        first: The offset of the first record.
+        last: The offset of the last record.
+
+    Returns:
+        The gaps that have got a name; records that a file has are not marked.
+
+    Raises:
+        ArchiveError: The archive has no such partition.
+        MmapQueueError: The archive cannot be read or written.
+    """
+    text = str(_call("markLost")(location, partition, first, last + 1))
+    return [_gap(line.split(names.SEPARATOR)[1:]) for line in text.splitlines()]
 
 
 def delete_consumer(location: str, name: str) -> bool:

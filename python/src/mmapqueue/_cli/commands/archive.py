@@ -1,5 +1,6 @@
 """`mmapqueue archive`."""
 
+import re
 from datetime import datetime, timezone
 from typing import Annotated, Any
 
@@ -8,7 +9,7 @@ import typer
 from mmapqueue._cli.arguments import AsJson, ClassPath
 from mmapqueue._cli.output import Column, age_text, print_facts, print_object, print_table, size_text
 from mmapqueue._jvm import archive_jars, standalone
-from mmapqueue._tools.archives import ArchiveState, delete_consumer, describe
+from mmapqueue._tools.archives import ArchiveState, GapState, delete_consumer, describe, mark_lost
 from mmapqueue._values.arguments import location
 from mmapqueue._values.errors import MmapQueueError
 
@@ -28,6 +29,14 @@ _CONSUMERS = (
     Column("age_seconds", "LAST-COMMIT", age_text, right=True),
     Column("label", "LABEL"),
 )
+_GAPS = (
+    Column("partition", "PARTITION", right=True),
+    Column("first", "FIRST", right=True),
+    Column("last", "LAST", right=True),
+    Column("records", "MISSING", right=True),
+    Column("reason", "REASON"),
+)
+_RANGE = re.compile(r"(?P<partition>[0-9]{1,9}):(?P<first>[0-9]{1,18})-(?P<last>[0-9]{1,18})")
 
 
 def archive(
@@ -38,10 +47,19 @@ def archive(
         str | None,
         typer.Option("--delete-consumer", metavar="NAME", help="Delete a consumer: retention looks at it no more."),
     ] = None,
+    lost: Annotated[
+        str | None,
+        typer.Option(
+            "--mark-lost",
+            metavar="PARTITION:FIRST-LAST",
+            help="Name records that no file has any more as lost.",
+        ),
+    ] = None,
     classpath: ClassPath = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the partitions of an archive, the hosts that ship them, and the lag of its consumers."""
+    """Show the partitions of an archive, the hosts that ship them, missing records, and the lag of its consumers."""
+    marked = None if lost is None else _range(lost)
     target = location("URI", uri)
     standalone.start_quickly()
     archive_jars.add(target, "none", classpath)
@@ -51,11 +69,41 @@ def archive(
         if as_json:
             print_object({"deleted_consumer": delete})
         return
+    if marked is not None:
+        _mark_lost(target, marked, as_json)
+        return
     found = describe(target)
     if as_json:
         print_object(_as_object(found))
     else:
         _print(found)
+
+
+def _range(text: str) -> tuple[int, int, int]:
+    found = _RANGE.fullmatch(text)
+    if found is None:
+        raise typer.BadParameter(f"--mark-lost {text} is invalid; expected PARTITION:FIRST-LAST, such as 0:100-199")
+    partition, first, last = map(int, found.groups())
+    if last < first:
+        raise typer.BadParameter(f"--mark-lost {text} is invalid: {last} is before {first}")
+    return partition, first, last
+
+
+def _mark_lost(target: str, marked: tuple[int, int, int], as_json: bool) -> None:
+    gaps = [_as_gap(each) for each in mark_lost(target, *marked)]
+    if as_json:
+        print_object({"marked": gaps})
+    elif gaps:
+        print_table(_GAPS, gaps, as_json=False)
+    else:
+        partition, first, last = marked
+        print(
+            f"nothing to mark: files have all records from {first} to {last} of partition {partition}, or gaps are marked"
+        )
+
+
+def _as_gap(gap: GapState) -> dict[str, Any]:
+    return {**gap._asdict(), "records": gap.records}
 
 
 def _rows(found: ArchiveState) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -75,13 +123,15 @@ def _rows(found: ArchiveState) -> tuple[list[dict[str, Any]], list[dict[str, Any
 
 def _as_object(found: ArchiveState) -> dict[str, Any]:
     partitions, consumers = _rows(found)
-    return {"uri": found.uri, "id": found.id, "partitions": partitions, "consumers": consumers}
+    gaps = [_as_gap(each) for each in found.gaps]
+    return {"uri": found.uri, "id": found.id, "partitions": partitions, "gaps": gaps, "consumers": consumers}
 
 
 def _print(found: ArchiveState) -> None:
     partitions, consumers = _rows(found)
     print_facts({"archive": found.uri, "id": found.id})
-    for columns, rows in ((_PARTITIONS, partitions), (_CONSUMERS, consumers)):
+    gaps = [_as_gap(each) for each in found.gaps]
+    for columns, rows in ((_PARTITIONS, partitions), (_GAPS, gaps), (_CONSUMERS, consumers)):
         if rows:
             print()
             print_table(columns, rows, as_json=False)

@@ -3,12 +3,14 @@ package org.mmapqueue.archive;
 import java.io.IOException;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.files.TemporaryNames;
+import org.mmapqueue.archive.run.GapName;
 import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.errors.ArchiveException;
 
@@ -160,6 +162,37 @@ public final class Archive implements AutoCloseable {
     /** A reader's view of a partition, not loaded yet: {@link ArchivePartition#refresh} loads it. */
     public ArchivePartition partition(PartitionEntry entry) {
         return new ArchivePartition(files, entry.id(), entry.queue());
+    }
+
+    /**
+     * Names the records of a range that no run has as lost: their files have vanished, and will not come back. Records
+     * that a run has, and gaps that have a name, stay as they are.
+     *
+     * @param partition the partition's number
+     * @param from the first record's offset
+     * @param to the offset after the last record
+     * @return the gaps that have got a name
+     * @throws ArchiveException if there is no such partition
+     */
+    public List<Gap> markLost(int partition, long from, long to) throws IOException {
+        if (from < 0 || to <= from) {
+            throw new IllegalArgumentException("from = " + from + ", to = " + to + "; expected 0 <= from < to");
+        }
+        if (partitions().stream().noneMatch(each -> each.id() == partition)) {
+            throw new ArchiveException(files.uri() + " has no partition " + partition);
+        }
+        RunList runs = runs(partition);
+        runs.refresh();
+        List<Gap> marked = new ArrayList<>();
+        for (Gap gap : runs.gaps(from, to)) {
+            if (gap.reason().isEmpty()) {
+                byte[] content = ArchiveText.encode(Map.of("created", now().toString()));
+                GapName name = new GapName(gap.first(), gap.end(), runs.epochBefore(gap.first()), GapName.Reason.LOST);
+                files.create(name.file(partition), out -> out.write(content));
+                marked.add(gap);
+            }
+        }
+        return marked;
     }
 
     /** The consumers, by name. */

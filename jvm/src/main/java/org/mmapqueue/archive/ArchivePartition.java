@@ -23,8 +23,7 @@ import org.mmapqueue.errors.OutOfRangeException;
  * All methods but {@link #find}, {@link #timestampMicros} and those of readers use names of runs alone. Not
  * thread-safe; readers are independent of it.
  *
- * <p>All methods throw {@link org.mmapqueue.errors.ArchiveException} if the runs overlap without nesting or leave a
- * gap in the range, {@link MmapQueueException} if the file system fails, and {@link UncheckedIOException} if a call of
+ * <p>All methods throw {@link org.mmapqueue.errors.ArchiveException} if the runs overlap without nesting, {@link MmapQueueException} if the file system fails, and {@link UncheckedIOException} if a call of
  * the file system is interrupted or times out.
  */
 public final class ArchivePartition {
@@ -94,6 +93,17 @@ public final class ArchivePartition {
      */
     public List<RunName> runs(long from, long to) {
         return listed(() -> list.cover(from, to));
+    }
+
+    /**
+     * Returns the records of a range that no run has, in order.
+     *
+     * @param from the first record's offset
+     * @param to the offset after the last record
+     * @return the gaps, cut to the range
+     */
+    public List<Gap> gaps(long from, long to) {
+        return listed(() -> list.gaps(from, to));
     }
 
     /** All runs that are not nested in another one of their bucket, by first offset; gaps between them are no error. */
@@ -209,15 +219,22 @@ public final class ArchivePartition {
     // Opens the run of a record. Retries once, as the run may have been replaced since it was listed.
     private RunFile open(long offset) throws IOException {
         try {
-            return RunFile.open(files, id, list.cover(offset, offset + 1).get(0), queue);
+            return RunFile.open(files, id, runOf(offset), queue);
         } catch (NoSuchFileException e) {
             list.relist();
-            List<RunName> now = list.cover(offset, offset + 1);
-            if (now.isEmpty()) {
-                throw new OutOfRangeException("a record of an archive", offset, firstOffset(), endOffset() - 1);
-            }
-            return RunFile.open(files, id, now.get(0), queue);
+            return RunFile.open(files, id, runOf(offset), queue);
         }
+    }
+
+    private RunName runOf(long offset) throws IOException {
+        List<RunName> runs = list.cover(offset, offset + 1);
+        if (!runs.isEmpty()) {
+            return runs.get(0);
+        }
+        for (Gap gap : list.gaps(offset, offset + 1)) {
+            throw gap.exception(files.uri(), id);
+        }
+        throw new OutOfRangeException("a record of an archive", offset, firstOffset(), endOffset() - 1);
     }
 
     /** The hosts that hold the largest run of a range, most bytes first; empty for no preference. */
@@ -242,7 +259,7 @@ public final class ArchivePartition {
     }
 
     /**
-     * Returns a reader of a range. It also reads records of the range that are shipped later.
+     * Returns a reader of a range that throws at a gap. It also reads records of the range that are shipped later.
      *
      * @param from the first record's offset, up to {@link #endOffset}
      * @param to the offset after the last record; {@code Long.MAX_VALUE} for a range without end
@@ -250,6 +267,19 @@ public final class ArchivePartition {
      * @return the reader, which the caller closes
      */
     public ArchiveReader reader(long from, long to, boolean skipsDamage) {
-        return ArchiveReader.of(files, id, queue, runs(from, to), from, to, skipsDamage);
+        return reader(from, to, skipsDamage, false);
+    }
+
+    /**
+     * Returns a reader of a range. It also reads records of the range that are shipped later.
+     *
+     * @param from the first record's offset, up to {@link #endOffset}
+     * @param to the offset after the last record; {@code Long.MAX_VALUE} for a range without end
+     * @param skipsDamage whether to continue after damaged records instead of throwing CorruptException
+     * @param skipsGaps whether to continue after records that no run has instead of throwing ArchiveException
+     * @return the reader, which the caller closes
+     */
+    public ArchiveReader reader(long from, long to, boolean skipsDamage, boolean skipsGaps) {
+        return ArchiveReader.of(files, id, queue, runs(from, to), from, to, skipsDamage, skipsGaps);
     }
 }

@@ -13,27 +13,34 @@ import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.run.RecordCursor;
 import org.mmapqueue.archive.run.RunFile;
 import org.mmapqueue.archive.run.RunName;
+import org.mmapqueue.errors.ArchiveException;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.log.SkippedDamage;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Reads the records of a range of one partition in order, as a queue's {@code RecordReader} does. A run that was
  * replaced is no error: the reader lists again, and continues with the run that holds the records now. Not thread-safe.
  */
 public final class ArchiveReader implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(ArchiveReader.class);
+
     private final ArchiveFiles files;
     private final int partition;
     private final UUID queue;
     private final boolean skipsDamage;
+    private final boolean skipsGaps;
     private final SkippedDamage skipped = new SkippedDamage("a reader of an archive");
     private final long to;
     private List<RunName> runs;
     private @Nullable RunList list;
     private long offset;
     private long count;
+    private long missing;
     private boolean closed;
 
     /** The open run, the present block, and whether the cursor is on the record of the offset, checked. */
@@ -50,7 +57,8 @@ public final class ArchiveReader implements AutoCloseable {
             List<RunName> runs,
             long from,
             long to,
-            boolean skipsDamage) {
+            boolean skipsDamage,
+            boolean skipsGaps) {
         if (from < 0 || to < from) {
             throw new IllegalArgumentException("from = " + from + ", to = " + to + "; expected 0 <= from <= to");
         }
@@ -61,6 +69,7 @@ public final class ArchiveReader implements AutoCloseable {
         this.offset = from;
         this.to = to;
         this.skipsDamage = skipsDamage;
+        this.skipsGaps = skipsGaps;
     }
 
     /**
@@ -76,6 +85,8 @@ public final class ArchiveReader implements AutoCloseable {
      * @param to the offset after the last record; {@code Long.MAX_VALUE} for a range without end
      * @param skipsDamage whether to continue after damage, which {@link #damagedRanges} lists, instead of throwing
      *     CorruptException
+     * @param skipsGaps whether to continue after records that no run has, which {@link #missing} counts, instead of
+     *     throwing ArchiveException
      */
     public static ArchiveReader of(
             ArchiveFiles files,
@@ -84,8 +95,9 @@ public final class ArchiveReader implements AutoCloseable {
             List<RunName> runs,
             long from,
             long to,
-            boolean skipsDamage) {
-        return new ArchiveReader(files, partition, queue, List.copyOf(runs), from, to, skipsDamage);
+            boolean skipsDamage,
+            boolean skipsGaps) {
+        return new ArchiveReader(files, partition, queue, List.copyOf(runs), from, to, skipsDamage, skipsGaps);
     }
 
     /** The offset of the next record to read; the range's end after the last one. */
@@ -103,6 +115,11 @@ public final class ArchiveReader implements AutoCloseable {
         return skipped.ranges();
     }
 
+    /** The number of records that were skipped because no run has them. */
+    public long missing() {
+        return missing;
+    }
+
     /** The number of runs opened so far. */
     public long runs() {
         return count;
@@ -117,7 +134,8 @@ public final class ArchiveReader implements AutoCloseable {
      * @return the number of records; 0 at the end of the range, or if the next one is not in the archive yet
      * @throws OutOfRangeException if retention has deleted the next record
      * @throws CorruptException if the next record is damaged
-     * @throws org.mmapqueue.errors.ArchiveException if the archive's runs overlap without nesting, or leave a gap
+     * @throws ArchiveException if the archive's runs overlap without nesting, or none has the next record, but one has a
+     *     later one; {@link ArchiveException#missingTo} is where the next run begins
      * @throws MmapQueueException if the file system fails
      * @throws ClosedException if this reader is closed
      */
@@ -259,8 +277,9 @@ public final class ArchiveReader implements AutoCloseable {
         RunName run = runAt(offset);
         if (run == null) {
             list();
+            passGap();
             run = runAt(offset);
-            if (run == null) {
+            if (run == null || offset >= to) {
                 return null;
             }
         }
@@ -268,14 +287,30 @@ public final class ArchiveReader implements AutoCloseable {
             file = RunFile.open(files, partition, run, queue);
         } catch (NoSuchFileException e) {
             listAgain();
+            passGap();
             RunName now = runAt(offset);
-            if (now == null) {
+            if (now == null || offset >= to) {
                 return null;
             }
             file = RunFile.open(files, partition, now, queue);
         }
         count++;
         return file;
+    }
+
+    // Continues after records that no run has, or throws.
+    private void passGap() throws IOException {
+        for (Gap gap : list.gaps(offset, to)) {
+            if (gap.first() > offset) {
+                return;
+            }
+            if (!skipsGaps) {
+                throw gap.exception(files.uri(), partition);
+            }
+            LOG.warn("a reader of an archive continues after a gap: {}", gap.text(files.uri(), partition));
+            missing += gap.count();
+            offset = gap.end();
+        }
     }
 
     private void list() throws IOException {

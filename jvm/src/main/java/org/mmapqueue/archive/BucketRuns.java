@@ -7,11 +7,12 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.mmapqueue.archive.files.ArchiveFiles;
+import org.mmapqueue.archive.run.GapName;
 import org.mmapqueue.archive.run.RunName;
 
-/** The runs of one bucket, as of one listing. Immutable. */
+/** The runs and gaps of one bucket, as of one listing. Immutable. */
 final class BucketRuns {
-    static final BucketRuns NONE = new BucketRuns(List.of(), Map.of());
+    static final BucketRuns NONE = new BucketRuns(List.of(), List.of(), Map.of());
 
     /** Order by first offset, then by length, the longest run first. */
     static final Comparator<RunName> ORDER = Comparator.comparingLong(RunName::first)
@@ -19,10 +20,12 @@ final class BucketRuns {
 
     private final List<RunName> all;
     private final List<RunName> cover;
+    private final List<GapName> gaps;
     private final Map<RunName, Long> modified;
 
-    private BucketRuns(List<RunName> all, Map<RunName, Long> modified) {
+    private BucketRuns(List<RunName> all, List<GapName> gaps, Map<RunName, Long> modified) {
         this.all = all;
+        this.gaps = gaps;
         this.modified = modified;
         this.cover = RunNesting.cover(all);
     }
@@ -34,15 +37,19 @@ final class BucketRuns {
      */
     static BucketRuns list(ArchiveFiles files, int partition, long bucket) throws IOException {
         List<RunName> all = new ArrayList<>();
+        List<GapName> gaps = new ArrayList<>();
         Map<RunName, Long> modified = new HashMap<>();
         for (ArchiveFiles.Entry file : files.list(RunName.directory(partition, bucket))) {
             RunName.parse(file.name()).filter(run -> run.bucket() == bucket).ifPresent(run -> {
                 all.add(run);
                 modified.put(run, file.modifiedMillis());
             });
+            GapName.parse(file.name())
+                    .filter(gap -> RunName.bucketOf(gap.first()) == bucket)
+                    .ifPresent(gaps::add);
         }
         all.sort(ORDER);
-        return new BucketRuns(List.copyOf(all), modified);
+        return new BucketRuns(List.copyOf(all), List.copyOf(gaps), modified);
     }
 
     /** All runs, by first offset, then the longest first. */
@@ -55,8 +62,22 @@ final class BucketRuns {
         return cover;
     }
 
+    /** The gaps that begin in this bucket, by first offset; runs may have some of their records. */
+    List<GapName> gaps() {
+        return gaps;
+    }
+
     boolean isEmpty() {
-        return all.isEmpty();
+        return all.isEmpty() && gaps.isEmpty();
+    }
+
+    /** The offset after the last record of a run or a gap; 0 for none. */
+    long end() {
+        long end = cover.isEmpty() ? 0 : cover.get(cover.size() - 1).end();
+        for (GapName each : gaps) {
+            end = Math.max(end, each.end());
+        }
+        return end;
     }
 
     /**

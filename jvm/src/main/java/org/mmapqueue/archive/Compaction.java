@@ -52,6 +52,16 @@ public final class Compaction {
     private final Set<RunName> damaged = new HashSet<>();
 
     /**
+     * Makes a compaction that nothing ends but its caller; reads nothing yet.
+     *
+     * @param codec the compression of new runs
+     * @param grace the shortest time for which replaced runs are kept
+     */
+    public Compaction(Archive archive, PartitionEntry partition, ArchiveCodec codec, Duration grace) {
+        this(archive, partition, codec, grace, () -> false);
+    }
+
+    /**
      * Makes a compaction; reads nothing yet.
      *
      * @param codec the compression of new runs
@@ -77,6 +87,11 @@ public final class Compaction {
         this.clock = clock;
         this.isOver = isOver;
         this.runs = archive.runs(partition.id());
+    }
+
+    /** As {@link #step(boolean)}, while space is not short. */
+    public boolean step() throws IOException {
+        return step(false);
     }
 
     /**

@@ -6,6 +6,7 @@ import java.time.InstantSource;
 import java.util.ArrayList;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.archive.files.ArchiveFiles;
+import org.mmapqueue.archive.run.GapName;
 import org.mmapqueue.archive.run.RunName;
 
 /**
@@ -49,6 +50,9 @@ public final class Retention {
      */
     public long step() throws IOException {
         runs.relist();
+        if (runs.firstOffset() < runs.endOffset()) {
+            deletePassedGaps();
+        }
         long committed = committed();
         long oldest = StartAt.timestamp(clock.instant().minus(retain)).value();
         long deleted = 0;
@@ -68,6 +72,15 @@ public final class Retention {
             }
         }
         return deleted;
+    }
+
+    private void deletePassedGaps() throws IOException {
+        for (GapName gap : runs.passedGaps()) {
+            archive.files().delete(gap.file(partition));
+            if (RunName.bucketOf(gap.first()) < RunName.bucketOf(runs.firstOffset())) {
+                archive.files().deleteDirectory(RunName.directory(partition, RunName.bucketOf(gap.first())));
+            }
+        }
     }
 
     // Deletes the runs nested in it first: without the outer run they would be read, with gaps.

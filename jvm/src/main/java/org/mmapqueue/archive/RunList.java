@@ -5,11 +5,14 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.NavigableSet;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.archive.files.ArchiveFiles;
+import org.mmapqueue.archive.run.GapName;
 import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.errors.ArchiveException;
 
@@ -30,6 +33,15 @@ public final class RunList {
     /** The buckets that exist, by number; null for those that are not listed yet. */
     private TreeMap<Long, @Nullable BucketRuns> buckets = new TreeMap<>();
 
+    /**
+     * Gaps without a name that a new listing has shown again, from first offset to end: they are not the effect of a
+     * listing beside changes.
+     */
+    private final NavigableMap<Long, Long> confirmed = new TreeMap<>();
+
+    /** The gaps before the first run, as of the last full listing. */
+    private List<GapName> passedGaps = List.of();
+
     private int refreshes;
     private long first;
     private long end;
@@ -42,7 +54,7 @@ public final class RunList {
     /**
      * Lists new runs.
      *
-     * @throws ArchiveException if runs overlap without nesting, or leave a gap
+     * @throws ArchiveException if runs overlap without nesting
      */
     public void refresh() throws IOException {
         if (end == 0 || ++refreshes % FULL_REFRESH == 0) {
@@ -64,16 +76,15 @@ public final class RunList {
             if (listed.isEmpty()) {
                 return;
             }
-            List<RunName> cover = listed.cover();
-            if (cover.get(0).first() > end || hasGap(cover)) {
+            if (!areConfirmed(holes(end, listed))) {
                 relist();
                 return;
             }
             buckets.put(bucket, listed);
-            if (buckets.firstKey() == bucket) {
-                first = cover.get(0).first();
+            if (buckets.firstKey() == bucket && !listed.cover().isEmpty()) {
+                first = listed.cover().get(0).first();
             }
-            end = Math.max(end, cover.get(cover.size() - 1).end());
+            end = Math.max(end, listed.end());
             if (RunName.bucketOf(end) == bucket) {
                 return;
             }
@@ -81,22 +92,56 @@ public final class RunList {
         }
     }
 
-    private static boolean hasGap(List<RunName> cover) {
-        for (int i = 1; i < cover.size(); i++) {
-            if (cover.get(i).first() > cover.get(i - 1).end()) {
-                return true;
-            }
+    // The holes of a bucket that begin at its first run, or at an offset before it.
+    private static List<Gap> holes(long from, BucketRuns listed) {
+        List<RunName> cover = listed.cover();
+        if (cover.isEmpty()) {
+            return List.of();
         }
-        return false;
+        return holes(
+                        Math.min(from, cover.get(0).first()),
+                        cover.get(cover.size() - 1).end(),
+                        cover,
+                        listed.gaps())
+                .stream()
+                .filter(each -> each.reason().isEmpty())
+                .toList();
     }
 
     /** Discards what was listed, and lists again. */
     public void relist() throws IOException {
+        long before = end;
         try {
             listAgain();
         } catch (ArchiveException e) {
             listAgain(); // runs may have been replaced during the listing
         }
+        if (!buckets.isEmpty()) {
+            holes(before, bucket(buckets.lastKey())).forEach(this::confirm);
+        }
+    }
+
+    private void confirm(Gap hole) {
+        long from = hole.first();
+        long to = hole.end();
+        Map.Entry<Long, Long> other = confirmed.floorEntry(to);
+        while (other != null && other.getValue() >= from) {
+            from = Math.min(from, other.getKey());
+            to = Math.max(to, other.getValue());
+            confirmed.remove(other.getKey());
+            other = confirmed.floorEntry(to);
+        }
+        confirmed.put(from, to);
+    }
+
+    private boolean areConfirmed(List<Gap> holes) {
+        for (Gap each : holes) {
+            Map.Entry<Long, Long> known = confirmed.floorEntry(each.first());
+            if (known == null || known.getValue() < each.end()) {
+                return false;
+            }
+        }
+        return true;
     }
 
     private void listAgain() throws IOException {
@@ -109,17 +154,23 @@ public final class RunList {
         buckets = found;
         first = 0;
         end = 0;
-        while (!buckets.isEmpty() && bucket(buckets.firstKey()).isEmpty()) {
+        // Gaps before the first run are those between it and runs that retention has deleted.
+        passedGaps = new ArrayList<>();
+        while (!buckets.isEmpty() && bucket(buckets.firstKey()).cover().isEmpty()) {
+            end = Math.max(end, bucket(buckets.firstKey()).end());
+            passedGaps.addAll(bucket(buckets.firstKey()).gaps());
             buckets.pollFirstEntry();
         }
+        first = end;
         while (!buckets.isEmpty() && bucket(buckets.lastKey()).isEmpty()) {
             buckets.pollLastEntry();
         }
         if (!buckets.isEmpty()) {
             first = bucket(buckets.firstKey()).cover().get(0).first();
-            for (RunName run : bucket(buckets.lastKey()).cover()) {
-                end = Math.max(end, run.end());
-            }
+            bucket(buckets.firstKey()).gaps().stream()
+                    .filter(each -> each.end() <= first)
+                    .forEach(passedGaps::add);
+            end = Math.max(end, bucket(buckets.lastKey()).end());
         }
     }
 
@@ -138,25 +189,102 @@ public final class RunList {
         return first;
     }
 
-    /** The offset after the last record; 0 if no record exists. */
+    /** The offset after the last record or gap; 0 if there is neither. */
     public long endOffset() {
         return end;
     }
 
     /**
-     * Returns the runs to read for a range, in order: those that are not nested in another one.
+     * Returns the runs to read for a range, in order: those that are not nested in another one. {@link #gaps} returns
+     * the records of the range that they do not have.
      *
      * @param from the first record's offset
      * @param to the offset after the last record
      * @return the runs that hold records of the range; none outside of {@link #firstOffset} to {@link #endOffset}
-     * @throws ArchiveException if runs overlap without nesting, or leave a gap in the range
+     * @throws ArchiveException if runs overlap without nesting
      */
     public List<RunName> cover(long from, long to) throws IOException {
+        List<RunName> runs;
         try {
-            return coverAsListed(from, to);
+            runs = coverAsListed(from, to);
         } catch (ArchiveException e) {
             relist(); // runs may have been replaced between the listings of two buckets
             return coverAsListed(from, to);
+        }
+        List<Gap> holes = unnamed(from, to, runs);
+        if (!areConfirmed(holes)) {
+            relist(); // likewise
+            runs = coverAsListed(from, to);
+            unnamed(from, to, runs).forEach(this::confirm);
+        }
+        return runs;
+    }
+
+    /**
+     * Returns the records of a range that no run has, in order.
+     *
+     * @param from the first record's offset
+     * @param to the offset after the last record
+     * @return the gaps, cut to the range; none outside of {@link #firstOffset} to {@link #endOffset}
+     */
+    public List<Gap> gaps(long from, long to) throws IOException {
+        return gaps(from, to, cover(from, to));
+    }
+
+    private List<Gap> unnamed(long from, long to, List<RunName> runs) throws IOException {
+        return gaps(from, to, runs).stream()
+                .filter(each -> each.reason().isEmpty())
+                .toList();
+    }
+
+    private List<Gap> gaps(long from, long to, List<RunName> runs) throws IOException {
+        long low = Math.max(from, first);
+        long high = Math.min(to, end);
+        List<Gap> holes = holes(low, high, runs, List.of());
+        return holes.isEmpty() ? holes : holes(low, high, runs, named(low, high));
+    }
+
+    // The names of gaps in a range. A gap begins after the last run before it, so that its bucket is not skipped here.
+    private List<GapName> named(long from, long to) throws IOException {
+        List<GapName> names = new ArrayList<>();
+        if (!buckets.isEmpty()) {
+            for (long number : buckets.tailMap(bucketOfRunAt(from), true)
+                    .headMap(RunName.bucketOf(to - 1), true)
+                    .keySet()) {
+                names.addAll(bucket(number).gaps());
+            }
+        }
+        return names;
+    }
+
+    // What is neither in runs, which are in order, nor outside of a range; split by the names of gaps.
+    private static List<Gap> holes(long from, long to, List<RunName> runs, List<GapName> names) {
+        List<Gap> holes = new ArrayList<>();
+        long at = from;
+        for (RunName run : runs) {
+            addHole(at, Math.min(to, run.first()), names, holes);
+            at = Math.max(at, run.end());
+        }
+        addHole(at, to, names, holes);
+        return holes;
+    }
+
+    private static void addHole(long from, long to, List<GapName> names, List<Gap> holes) {
+        long at = from;
+        for (GapName name : names) {
+            if (name.end() <= at || name.first() >= to || at >= to) {
+                continue;
+            }
+            if (name.first() > at) {
+                holes.add(new Gap(at, name.first(), Optional.empty()));
+                at = name.first();
+            }
+            long end = Math.min(to, name.end());
+            holes.add(new Gap(at, end, Optional.of(name.reason())));
+            at = end;
+        }
+        if (at < to) {
+            holes.add(new Gap(at, to, Optional.empty()));
         }
     }
 
@@ -164,7 +292,7 @@ public final class RunList {
         List<RunName> runs = new ArrayList<>();
         long low = Math.max(from, first);
         long high = Math.min(to, end);
-        if (low >= high) {
+        if (low >= high || buckets.isEmpty()) {
             return runs;
         }
         RunName last = null;
@@ -179,20 +307,11 @@ public final class RunList {
                 if (last != null && run.first() < last.end()) {
                     throw RunNesting.conflict(last, run, "overlap, and neither is in the other");
                 }
-                if (last != null && run.first() > Math.max(last.end(), low) && last.end() < high) {
-                    throw gap(last, run); // the range touches it
-                }
                 last = run;
                 if (run.first() < high && run.end() > low) {
                     runs.add(run);
                 }
             }
-        }
-        if (runs.isEmpty()
-                || runs.get(0).first() > low
-                || runs.get(runs.size() - 1).end() < high) {
-            throw new ArchiveException(files.uri() + RunName.directory(partition) + ": no run holds all records from "
-                    + low + " to " + (high - 1) + "; found " + runs);
         }
         return runs;
     }
@@ -211,9 +330,18 @@ public final class RunList {
         return buckets.firstKey();
     }
 
-    private ArchiveException gap(RunName last, RunName next) {
-        return new ArchiveException(files.uri() + RunName.directory(partition) + ": records " + last.end() + " to "
-                + (next.first() - 1) + " are missing between the runs " + last + " and " + next);
+    /** The gaps before the first run, as of the last full listing; retention has deleted the runs before them. */
+    List<GapName> passedGaps() {
+        return passedGaps;
+    }
+
+    // The epoch of the last run before an offset at which no run is.
+    long epochBefore(long offset) throws IOException {
+        long epoch = 1;
+        for (RunName each : cover(first, offset)) {
+            epoch = each.epoch();
+        }
+        return epoch;
     }
 
     /** The buckets that exist, listed or not. */

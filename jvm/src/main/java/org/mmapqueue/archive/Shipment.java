@@ -2,18 +2,26 @@ package org.mmapqueue.archive;
 
 import java.io.IOException;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalLong;
+import org.jspecify.annotations.Nullable;
 import org.mmapqueue.archive.files.ArchiveFiles;
+import org.mmapqueue.archive.run.GapName;
 import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.archive.run.RunWriter;
 import org.mmapqueue.errors.ArchiveException;
 import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.errors.OutOfRangeException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Copies durable records into runs, from the archive's end on. A run is stored first, then its records are acked: a
  * crash in between leaves a run that {@link #resume} finds. Not thread-safe.
  */
 final class Shipment {
+    private static final Logger LOG = LoggerFactory.getLogger(Shipment.class);
+
     private static final long FIRST_EPOCH = 1;
 
     private final ShipSource source;
@@ -22,6 +30,9 @@ final class Shipment {
     private final ShipOptions options;
     /** The offset after the last record that was collected. */
     private long next;
+
+    /** The records before {@link #next} that the queue has dropped and the archive does not name as a gap yet. */
+    private @Nullable GapName gap;
 
     private RunWriter run;
     /** Whether the run may be stored already, after a failed attempt. */
@@ -39,8 +50,7 @@ final class Shipment {
     /**
      * Returns a shipment that continues at the archive's end.
      *
-     * @throws ArchiveException if the archive is that of another queue or host, or has a gap before the records that
-     *     the queue still retains
+     * @throws ArchiveException if the archive is that of another queue or host, or has other records than the queue
      */
     static Shipment resume(ShipSource source, Archive archive, ShipOptions options) throws IOException {
         PartitionEntry partition = archive.register(source.queueId(), source.localPartition(), options.host());
@@ -54,8 +64,10 @@ final class Shipment {
         long end = runs.endOffset();
         String where = archive.files().uri() + " has the records of partition " + partition.id() + " before " + end;
         if (committed > end) {
-            throw new ArchiveException(where + ", but consumer ship has acked all before " + committed
-                    + ": the records in between were never shipped. Ship into another archive");
+            // What is acked but not in the archive is shipped as far as the queue still has it.
+            Shipment shipment = new Shipment(source, archive, partition, options, end);
+            shipment.skipDropped(committed);
+            return shipment;
         }
         if (end > source.endOffset()) {
             throw new ArchiveException(where + ", but the queue ends at " + source.endOffset()
@@ -121,13 +133,44 @@ final class Shipment {
     private boolean fill() {
         long durable = source.durableOffset();
         while (next < durable && run.bytes() < options.bytes()) {
-            int count = source.read(next, durable, options.bytes() - run.bytes(), run::add);
+            int count;
+            try {
+                count = source.read(next, durable, options.bytes() - run.bytes(), run::add);
+            } catch (OutOfRangeException e) {
+                if (source.committedOffset() <= next) {
+                    throw e;
+                }
+                if (hasRecords()) {
+                    return true; // the records before the gap are stored first
+                }
+                skipDropped(source.committedOffset());
+                continue;
+            }
             if (count == 0) {
                 break;
             }
             next += count;
         }
         return run.bytes() >= options.bytes();
+    }
+
+    // Continues with the first record that the queue still has. Records that were acked without being shipped, by a
+    // purge
+    // or because of their age, may have been reclaimed.
+    private void skipDropped(long committed) {
+        long first = Math.min(committed, Math.max(next, source.firstOffset()));
+        if (first > next) {
+            long from = gap == null ? next : gap.first();
+            gap = new GapName(from, first, FIRST_EPOCH, GapName.Reason.DROPPED);
+            LOG.warn(
+                    "the queue {} has dropped records {} to {} before they were shipped: partition {} of {} has a gap",
+                    source.queueId(),
+                    from,
+                    first - 1,
+                    partition.id(),
+                    archive.files().uri());
+            next = first;
+        }
     }
 
     /** Whether records are collected that are not stored yet. */
@@ -141,10 +184,21 @@ final class Shipment {
      */
     RunName store() throws IOException {
         isStoring = true;
+        storeGap();
         RunName stored = run.publish(archive.files(), partition.id());
         isStoring = false;
         run = new RunWriter(source.queueId(), FIRST_EPOCH, options.codec());
         return stored;
+    }
+
+    // Before the run after it: without it, readers could not tell the gap from a run that has vanished.
+    private void storeGap() throws IOException {
+        GapName dropped = gap;
+        if (dropped != null) {
+            byte[] content = ArchiveText.encode(Map.of("created", Archive.now().toString()));
+            archive.files().create(dropped.file(partition.id()), out -> out.write(content));
+            gap = null;
+        }
     }
 
     /** Acks the records of a run that was stored. */

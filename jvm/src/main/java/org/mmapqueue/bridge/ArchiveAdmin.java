@@ -4,17 +4,22 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 import java.util.UUID;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.archive.Archive;
 import org.mmapqueue.archive.ArchiveConsumer;
+import org.mmapqueue.archive.Gap;
 import org.mmapqueue.archive.PartitionEntry;
 import org.mmapqueue.archive.RunList;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.files.Archives;
+import org.mmapqueue.archive.run.GapName;
 import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.config.HostName;
 import org.mmapqueue.config.Locations;
@@ -23,6 +28,8 @@ import org.mmapqueue.errors.MmapQueueException;
 /** Describes archives, and changes what neither shippers nor queries change, for py4j. Thread-safe. */
 public final class ArchiveAdmin {
     private static final String KEY = "archive";
+    /** The reason of a gap without a name. */
+    private static final String MISSING = "missing";
     /** Returned in place of a time. */
     private static final long NEVER = -1;
 
@@ -34,7 +41,8 @@ public final class ArchiveAdmin {
      * @param location the archive's path or URI
      * @return lines of fields, separated by {@link Bridge#SEPARATOR}: {@code archive}, UUID, URI; for each partition
      *     {@code partition}, number, host, queue's UUID, number in the queue's directory, log start, end, runs, bytes of
-     *     records, time of the last run in ms or -1; for each consumer {@code consumer}, name, label, time of the last
+     *     records, time of the last run in ms or -1, and for each of its gaps {@code gap}, number of the partition, first
+     *     offset, end, and {@code dropped}, {@code lost} or {@code missing}; for each consumer {@code consumer}, name, label, time of the last
      *     commit in ms, and each partition and offset
      * @throws MmapQueueException if there is no archive, or it cannot be read
      */
@@ -58,7 +66,8 @@ public final class ArchiveAdmin {
         long first = runs.firstOffset();
         long end = runs.endOffset();
         List<RunName> cover = runs.cover(first, end);
-        return Bridge.line(
+        List<String> lines = new ArrayList<>();
+        lines.add(Bridge.line(
                 "partition",
                 partition.id(),
                 partition.host(),
@@ -68,7 +77,15 @@ public final class ArchiveAdmin {
                 end,
                 cover.size(),
                 cover.stream().mapToLong(RunName::bytes).sum(),
-                cover.isEmpty() ? NEVER : storedMillis(archive, partition.id(), cover.get(cover.size() - 1)));
+                cover.isEmpty() ? NEVER : storedMillis(archive, partition.id(), cover.get(cover.size() - 1))));
+        runs.gaps(first, end).forEach(each -> lines.add(describe(partition.id(), each)));
+        return String.join("\n", lines);
+    }
+
+    private static String describe(int partition, Gap gap) {
+        String reason =
+                gap.reason().map(each -> each.name().toLowerCase(Locale.ROOT)).orElse(MISSING);
+        return Bridge.line("gap", partition, gap.first(), gap.end(), reason);
     }
 
     private static long storedMillis(Archive archive, int partition, RunName run) throws IOException {
@@ -101,6 +118,26 @@ public final class ArchiveAdmin {
      */
     public static int deleteConsumer(String location, String name) {
         return onArchive(location, false, archive -> archive.deleteConsumer(name) ? 1 : 0);
+    }
+
+    /**
+     * Names records that no file has as lost.
+     *
+     * @param location the archive's path or URI
+     * @param partition the partition's number
+     * @param from the first record's offset
+     * @param to the offset after the last record
+     * @return lines of fields as those of {@link #describe} for gaps, one for each gap that has got a name; empty for none
+     * @throws MmapQueueException if there is no archive or no such partition, or it cannot be written
+     */
+    public static String markLost(String location, int partition, long from, long to) {
+        return onArchive(
+                location,
+                false,
+                archive -> archive.markLost(partition, from, to).stream()
+                        .map(each -> describe(
+                                partition, new Gap(each.first(), each.end(), Optional.of(GapName.Reason.LOST))))
+                        .collect(Collectors.joining("\n")));
     }
 
     /**

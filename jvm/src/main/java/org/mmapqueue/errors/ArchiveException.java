@@ -1,11 +1,13 @@
 package org.mmapqueue.errors;
 
 /**
- * An archive is inconsistent, or belongs to another queue or host: runs that overlap or leave a gap, a partition that
- * another host ships, an unknown version. Nothing was changed.
+ * An archive is inconsistent, or belongs to another queue or host: runs that overlap, records that no run has, a
+ * partition that another host ships, an unknown version. Nothing was changed.
  */
 public final class ArchiveException extends MmapQueueException {
-    private static final long serialVersionUID = 1L;
+    private static final long serialVersionUID = 2L;
+
+    private final long missingTo;
 
     /**
      * Makes the exception.
@@ -13,7 +15,7 @@ public final class ArchiveException extends MmapQueueException {
      * @param message what was found where, and what was expected
      */
     public ArchiveException(String message) {
-        super(message);
+        this(message, -1);
     }
 
     /**
@@ -24,5 +26,22 @@ public final class ArchiveException extends MmapQueueException {
      */
     public ArchiveException(String message, Throwable cause) {
         super(message, cause);
+        this.missingTo = -1;
+    }
+
+    /**
+     * Makes the exception for records that no file of the archive has.
+     *
+     * @param message what was found where, and what was expected
+     * @param missingTo the offset after the last missing record
+     */
+    public ArchiveException(String message, long missingTo) {
+        super(message);
+        this.missingTo = missingTo;
+    }
+
+    /** {@return the offset after the records that no file of the archive has; -1 if that is not the reason} */
+    public long missingTo() {
+        return missingTo;
     }
 }

@@ -201,11 +201,11 @@ class ArchiveReaderTest {
                 .map(run -> RunName.parse(run.toString()).orElseThrow())
                 .toList();
         FailingArchive counting = new FailingArchive(memory);
-        try (ArchiveReader reader = ArchiveReader.of(counting, 0, log.queue, runs, 2, 7, false)) {
+        try (ArchiveReader reader = ArchiveReader.of(counting, 0, log.queue, runs, 2, 7, false, false)) {
             assertEquals(offsets(2, 7), read(reader, 100, 1000));
         }
         assertEquals(0, counting.listings());
-        try (ArchiveReader reader = ArchiveReader.of(counting, 0, log.queue, List.of(), 2, 7, false)) {
+        try (ArchiveReader reader = ArchiveReader.of(counting, 0, log.queue, List.of(), 2, 7, false, false)) {
             assertEquals(offsets(2, 7), read(reader, 100, 1000));
         }
     }

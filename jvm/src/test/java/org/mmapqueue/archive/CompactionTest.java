@@ -105,8 +105,9 @@ class CompactionTest {
     @Test
     void aReaderThatPlannedWithReplacedRunsContinuesInTheLongOne() throws IOException {
         List<RunName> small = ArchiveRuns.publishAll(files, log, 3, new Random(1), ArchiveCodec.NONE);
-        try (ArchiveReader reader = ArchiveReader.of(files, 0, log.queue, small, log.first(), log.end(), false);
-                ArchiveReader inside = ArchiveReader.of(files, 0, log.queue, small, log.first(), log.end(), false)) {
+        try (ArchiveReader reader = ArchiveReader.of(files, 0, log.queue, small, log.first(), log.end(), false, false);
+                ArchiveReader inside =
+                        ArchiveReader.of(files, 0, log.queue, small, log.first(), log.end(), false, false)) {
             inside.read(1, 1, (offset, timestamp, data) -> {});
             Compaction compaction = compaction(files, Duration.ZERO);
             while (compaction.step(false)) {

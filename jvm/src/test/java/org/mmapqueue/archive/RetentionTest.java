@@ -15,6 +15,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.run.ArchiveCodec;
+import org.mmapqueue.archive.run.GapName;
 import org.mmapqueue.archive.run.RunMerger;
 import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.errors.OutOfRangeException;
@@ -152,6 +153,23 @@ class RetentionTest {
                     copy.names().stream().filter(name -> name.endsWith(".run")).count());
             assertEquals(List.of(), copy.list(ArchiveFiles.TEMPORARY));
         }
+    }
+
+    @Test
+    void aGapIsDeletedAfterTheRunsBeforeIt() throws IOException {
+        RunList listed = archive.runs(0);
+        listed.refresh();
+        RunName lost = listed.cover(0, Long.MAX_VALUE).get(1);
+        files.delete(lost.file(0));
+        GapName gap = new GapName(lost.first(), lost.end(), 1, GapName.Reason.LOST);
+        files.replace(gap.file(0), new byte[0]);
+        now = now.plusSeconds(3600);
+        assertEquals(18 * PER_RUN, retention(archive, Duration.ZERO).step());
+        assertEquals(log.end() - PER_RUN, firstOffset());
+        retention(archive, Duration.ZERO).step();
+        assertEquals(
+                List.of(),
+                files.names().stream().filter(name -> name.endsWith(".gap")).toList());
     }
 
     @Test

@@ -10,17 +10,19 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Random;
 import java.util.Set;
 import java.util.zip.CRC32C;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
+import org.mmapqueue.archive.run.GapName;
 import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.errors.ArchiveException;
 import org.mmapqueue.support.MemoryFiles;
 
 /**
- * Any set of nested runs is read through the longest ones; sets that overlap otherwise, differ, or leave a gap are
+ * Any set of nested runs is read through the longest ones; sets that overlap otherwise, or differ, are
  * errors. The model looks at each offset by itself.
  */
 class RunListTest {
@@ -96,16 +98,15 @@ class RunListTest {
         List<RunName> cover(long from, long to) {
             Set<RunName> cover = new LinkedHashSet<>();
             for (long offset = Math.max(from, first); offset < Math.min(to, end); offset++) {
-                cover.add(longest(offset));
+                longestOf(offset).ifPresent(cover::add);
             }
             return List.copyOf(cover);
         }
 
-        RunName longest(long offset) {
+        Optional<RunName> longestOf(long offset) {
             return runs.stream()
                     .filter(run -> run.first() <= offset && offset < run.end())
-                    .max(Comparator.comparingLong(RunName::count))
-                    .orElseThrow();
+                    .max(Comparator.comparingLong(RunName::count));
         }
     }
 
@@ -164,7 +165,7 @@ class RunListTest {
     }
 
     @Property
-    void aRunThatIsMissingFailsTheRangesThatTouchIt(@ForAll long seed) throws IOException {
+    void aRunThatIsMissingIsAGapOfTheRangesThatTouchIt(@ForAll long seed) throws IOException {
         Random random = new Random(seed);
         Model model = new Model(random);
         List<RunName> cover = model.cover(0, Long.MAX_VALUE);
@@ -175,20 +176,32 @@ class RunListTest {
         List.copyOf(model.runs).stream()
                 .filter(run -> run.first() >= gone.first() && run.end() <= gone.end())
                 .forEach(model::delete);
-        String before = model.longest(gone.first() - 1).toString();
-        String after = model.longest(gone.end()).toString();
+        long named = gone.first() + random.nextInt((int) gone.count());
+        boolean isNamed = random.nextBoolean();
+        if (isNamed) {
+            GapName name = new GapName(named, gone.end() + random.nextInt(3), 1, GapName.Reason.LOST);
+            model.files.replace(name.file(0), new byte[0]);
+        }
         RunList list = model.listed();
         for (int i = 0; i < 20; i++) {
+            if (random.nextInt(5) == 0) {
+                list.refresh();
+            }
             long from = model.first + random.nextInt(MOST);
             long to = Math.min(model.end, from + 1 + random.nextInt(20));
-            if (to <= gone.first() || from >= gone.end()) {
-                assertEquals(model.cover(from, to), list.cover(from, to), "from " + from + " to " + to);
-            } else {
-                String message = assertThrows(ArchiveException.class, () -> list.cover(from, to))
-                        .getMessage();
-                assertTrue(message.contains("records " + gone.first() + " to " + (gone.end() - 1)), message);
-                assertTrue(message.contains(before) && message.contains(after), message);
-            }
+            assertEquals(model.cover(from, to), list.cover(from, to), "from " + from + " to " + to);
+            List<Gap> expected = new ArrayList<>();
+            addGap(Math.max(from, gone.first()), Math.min(to, isNamed ? named : gone.end()), false, expected);
+            addGap(Math.max(from, isNamed ? named : gone.end()), Math.min(to, gone.end()), true, expected);
+            assertEquals(expected, list.gaps(from, to), "from " + from + " to " + to);
+        }
+        assertEquals(model.first, list.firstOffset());
+        assertEquals(model.end, list.endOffset());
+    }
+
+    private static void addGap(long from, long to, boolean isNamed, List<Gap> gaps) {
+        if (from < to) {
+            gaps.add(new Gap(from, to, isNamed ? Optional.of(GapName.Reason.LOST) : Optional.empty()));
         }
     }
 

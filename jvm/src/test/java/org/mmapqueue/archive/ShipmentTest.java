@@ -10,6 +10,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -19,6 +20,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.mmapqueue.archive.files.FailingDirectories;
 import org.mmapqueue.archive.files.LocalFiles;
 import org.mmapqueue.archive.run.ArchiveCodec;
+import org.mmapqueue.archive.run.GapName;
 import org.mmapqueue.archive.run.RunMerger;
 import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.errors.ArchiveException;
@@ -207,13 +209,74 @@ class ShipmentTest {
         assertEquals(List.of(source.run(0, 5), source.run(5, 9), source.run(9, 12)), shipped());
     }
 
+    private List<Gap> gaps() throws IOException {
+        RunList runs = Archive.open(local()).runs(0);
+        runs.refresh();
+        return runs.gaps(0, Long.MAX_VALUE);
+    }
+
     @Test
-    void recordsThatWereNeverShippedAreAnError() throws IOException {
+    void recordsThatTheQueueHasDroppedAreANamedGap() throws IOException {
+        ship(5);
+        source.pushTo(9);
+        source.ack(8); // a purge
+        source.retainsFrom(7);
+        ship(12);
+        ship(14);
+        assertEquals(List.of(source.run(7, 12), source.run(12, 14)), shipped().subList(1, 3));
+        assertEquals(List.of(new Gap(5, 7, Optional.of(GapName.Reason.DROPPED))), gaps());
+        assertEquals(14, source.committedOffset());
+    }
+
+    @Test
+    void ackedRecordsThatTheQueueStillHasAreShipped() throws IOException {
         ship(5);
         source.pushTo(9);
         source.ack(8);
-        String text = assertThrows(ArchiveException.class, this::resume).getMessage();
-        assertTrue(text.contains("before 5") && text.contains("before 8"), text);
+        ship(9);
+        assertEquals(List.of(source.run(5, 9)), shipped().subList(1, 2));
+        assertEquals(List.of(), gaps());
+    }
+
+    @Test
+    void recordsMayBeDroppedWhileTheArchiveIsAway() throws IOException {
+        Shipment shipment = resume();
+        source.pushTo(4);
+        shipment.collect();
+        source.pushTo(20);
+        source.committed(10);
+        source.retainsFrom(10);
+        assertTrue(shipment.collect()); // the records before the gap first
+        shipment.ack(shipment.store());
+        source.committed(15);
+        source.retainsFrom(13);
+        assertFalse(shipment.collect());
+        shipment.ack(shipment.store());
+        source.pushTo(22);
+        shipment.collect();
+        shipment.ack(shipment.store());
+        source.retainsFrom(0);
+        assertEquals(List.of(source.run(0, 4), source.run(13, 20), source.run(20, 22)), shipped());
+        assertEquals(List.of(new Gap(4, 13, Optional.of(GapName.Reason.DROPPED))), gaps());
+        assertEquals(22, source.committedOffset());
+    }
+
+    @Test
+    void aKillBetweenTheGapAndItsRunShipsTheSame() throws IOException {
+        ship(5);
+        source.pushTo(20);
+        source.ack(10);
+        source.retainsFrom(10);
+        FailingFiles files = new FailingFiles(local());
+        Shipment shipment = Shipment.resume(source, Archive.create(files), OPTIONS);
+        shipment.collect();
+        AtomicInteger creations = new AtomicInteger(1);
+        files.fail(() -> creations.getAndDecrement() == 0, () -> false);
+        assertThrows(IOException.class, shipment::store);
+        assertEquals(List.of(new Gap(5, 10, Optional.of(GapName.Reason.DROPPED))), gaps());
+        ship(21);
+        assertEquals(List.of(source.run(10, 21)), shipped().subList(1, 2));
+        assertEquals(List.of(new Gap(5, 10, Optional.of(GapName.Reason.DROPPED))), gaps());
     }
 
     @Test

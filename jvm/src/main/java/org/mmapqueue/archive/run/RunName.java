@@ -99,7 +99,7 @@ public record RunName(long first, long end, long epoch, long minMicros, long max
                 + hex(crc) + ".run";
     }
 
-    private static String pad(long offset) {
+    static String pad(long offset) {
         String digits = Long.toString(offset);
         return "0".repeat(19 - digits.length()) + digits;
     }

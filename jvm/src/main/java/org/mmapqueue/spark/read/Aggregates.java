@@ -152,7 +152,6 @@ record Aggregates(List<Function> functions, boolean byPartition) {
         Long maxTime = null;
         for (ReadRange each : ranges) {
             ReadablePartition read = partitions.partition(each.partition());
-            read.refuseGaps(each.from(), each.to());
             count += each.records();
             minOffset = minOffset == null ? each.from() : Math.min(minOffset, each.from());
             maxOffset = maxOffset == null ? each.to() - 1 : Math.max(maxOffset, each.to() - 1);

@@ -36,7 +36,7 @@ record ArchivePartitionLocation(int id, String path, UUID queue, List<RunName> r
 
             @Override
             public SequentialReader reader(long from, long to, boolean skipsDamage) {
-                return new RunRecords(ArchiveReader.of(open, id, queue, runs, from, to, skipsDamage));
+                return new RunRecords(ArchiveReader.of(open, id, queue, runs, from, to, skipsDamage, false));
             }
 
             @Override

@@ -129,8 +129,10 @@ public final class ArchivedPartition implements ReadablePartition {
     }
 
     @Override
-    public void refuseGaps(long from, long to) {
-        List<RunName> unused = listed().runs(from, to);
+    public List<Missing> missing(long from, long to) {
+        return listed().gaps(from, to).stream()
+                .map(each -> new Missing(each.first(), each.end(), each.why()))
+                .toList();
     }
 
     @Override

@@ -56,13 +56,24 @@ public interface ReadablePartition extends PartitionRecords {
     long endOffset();
 
     /**
-     * Checks that no record of a range is missing, for what is computed without a scan. A local queue has no gaps.
+     * Records that no file has.
      *
      * @param from the first offset
      * @param to the offset after the last one
-     * @throws org.mmapqueue.errors.ArchiveException if runs are missing, or overlap in part
+     * @param why the reason, for messages
      */
-    default void refuseGaps(long from, long to) {}
+    record Missing(long from, long to, String why) {}
+
+    /**
+     * Returns the records of a range that are missing, though later ones exist. A local queue has none.
+     *
+     * @param from the first offset
+     * @param to the offset after the last one
+     * @return the missing records, in order, cut to the range
+     */
+    default List<Missing> missing(long from, long to) {
+        return List.of();
+    }
 
     /**
      * The size of a range in the log.

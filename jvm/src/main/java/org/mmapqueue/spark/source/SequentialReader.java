@@ -36,6 +36,7 @@ public interface SequentialReader extends AutoCloseable {
      * @return the number of records; 0 at the end of the range, or if the next one does not exist yet
      * @throws org.mmapqueue.errors.OutOfRangeException if the next record is not retained any more
      * @throws org.mmapqueue.errors.CorruptException if the next record is damaged
+     * @throws org.mmapqueue.errors.ArchiveException if no file of an archive has the next record
      */
     int read(int maxRecords, long maxBytes, RecordSink sink);
 

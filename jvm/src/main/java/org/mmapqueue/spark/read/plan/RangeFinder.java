@@ -34,7 +34,8 @@ public final class RangeFinder {
      * The ranges, by partition and offset. With a selection by time they may contain records that do not match.
      *
      * @throws IllegalArgumentException if an option does not fit the queue
-     * @throws IllegalStateException if a requested record is not retained any more and failOnDataLoss is true
+     * @throws IllegalStateException if a requested record is not retained any more, or missing, and failOnDataLoss is
+     *     true
      */
     public List<ReadRange> find() {
         String consumer = options.consumerOr(OffsetRanges.DEFAULT_CONSUMER);
@@ -82,7 +83,8 @@ public final class RangeFinder {
                         "the log starts at offset " + first);
             }
             if (Math.max(each.low(), first) < to) {
-                ranges.add(new ReadRange(id, Math.max(each.low(), first), to));
+                ReadRange range = new ReadRange(id, Math.max(each.low(), first), to);
+                ranges.addAll(Gaps.without(partition, range, options.failOnDataLoss()));
             }
         }
     }

@@ -28,6 +28,7 @@ import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionOffsets;
 import org.mmapqueue.spark.common.RunningSession;
 import org.mmapqueue.spark.read.plan.DataLoss;
+import org.mmapqueue.spark.read.plan.Gaps;
 import org.mmapqueue.spark.read.plan.InputPlanner;
 import org.mmapqueue.spark.read.plan.OffsetSpec;
 import org.mmapqueue.spark.read.plan.OverDamage;
@@ -322,7 +323,10 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         StreamOffset.offsets(end).map().forEach((id, to) -> {
             Range range = queue().readable(id, from.of(id, queue().start(id)), to);
             if (range.size() > 0) {
-                ranges.add(new ReadRange(id, range.from(), range.to()));
+                ranges.addAll(Gaps.without(
+                        queue().partitions().get(id).records(),
+                        new ReadRange(id, range.from(), range.to()),
+                        options.failOnDataLoss()));
             }
         });
         if (ranges.isEmpty()) {

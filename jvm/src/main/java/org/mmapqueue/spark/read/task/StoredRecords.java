@@ -1,5 +1,6 @@
 package org.mmapqueue.spark.read.task;
 
+import org.mmapqueue.errors.ArchiveException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
 
@@ -34,6 +35,11 @@ final class StoredRecords implements RecordSource {
                 // The range existed when it was planned: either a crash of the machine has lost the end of the log, or
                 // files were deleted.
                 reader.lose(end, "the queue ends at " + reader.next());
+            } catch (ArchiveException e) {
+                if (e.missingTo() <= reader.next()) {
+                    throw e;
+                }
+                reader.lose(Math.min(e.missingTo(), end), "files of the archive have vanished: " + e.getMessage());
             } catch (OutOfRangeException e) {
                 if (e.last() < e.first()) {
                     reader.lose(end, "nothing is retained any more");
