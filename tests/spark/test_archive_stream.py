@@ -227,9 +227,7 @@ def test_runs_in_the_middle_that_are_gone(streams: Streams, hosts: Hosts, archiv
         hosts["w1"](10)
     run_files(archive_dir)[2].unlink()
     query = streams.start(maxOffsetsPerTrigger=10)
-    with pytest.raises(
-        StreamingQueryException, match=r"offsets 20\.\.29 were requested, but their files have vanished"
-    ):
+    with pytest.raises(StreamingQueryException, match=r"offsets 20\.\.29 were requested, but their files"):
         query.processAllAvailable()
     assert [offset for _, offset, _ in streams.batches.all()] == list(range(20))  # the records before it
     streams.run(maxOffsetsPerTrigger=10, failOnDataLoss=False)

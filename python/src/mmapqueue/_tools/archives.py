@@ -65,7 +65,7 @@ class GapState(NamedTuple):
         partition: The partition's number in the archive.
         first: The offset of the first record.
         last: The offset of the last record.
-        reason: `dropped` by the queue before they were shipped, marked as `lost`, or `missing`: their files have vanished.
+        reason: `dropped` by the queue before they were shipped, marked as `lost`, or `missing`, if files have vanished.
     """
 
     partition: int

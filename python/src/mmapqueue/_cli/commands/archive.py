@@ -97,9 +97,7 @@ def _mark_lost(target: str, marked: tuple[int, int, int], as_json: bool) -> None
         print_table(_GAPS, gaps, as_json=False)
     else:
         partition, first, last = marked
-        print(
-            f"nothing to mark: files have all records from {first} to {last} of partition {partition}, or gaps are marked"
-        )
+        print(f"nothing to mark: partition {partition} has no missing records from {first} to {last} without a mark")
 
 
 def _as_gap(gap: GapState) -> dict[str, Any]:
