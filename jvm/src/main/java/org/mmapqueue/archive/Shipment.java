@@ -137,13 +137,12 @@ final class Shipment {
             try {
                 count = source.read(next, durable, options.bytes() - run.bytes(), run::add);
             } catch (OutOfRangeException e) {
-                if (source.committedOffset() <= next) {
-                    throw e;
-                }
                 if (hasRecords()) {
                     return true; // the records before the gap are stored first
                 }
-                skipDropped(source.committedOffset());
+                if (!skipDropped(source.committedOffset())) {
+                    throw e;
+                }
                 continue;
             }
             if (count == 0) {
@@ -154,23 +153,24 @@ final class Shipment {
         return run.bytes() >= options.bytes();
     }
 
-    // Continues with the first record that the queue still has. Records that were acked without being shipped, by a
-    // purge
-    // or because of their age, may have been reclaimed.
-    private void skipDropped(long committed) {
+    // Continues with the first record that the queue still has; returns whether others were skipped. Records that were
+    // acked without being shipped, by a purge or because of their age, may have been reclaimed.
+    private boolean skipDropped(long committed) {
         long first = Math.min(committed, Math.max(next, source.firstOffset()));
-        if (first > next) {
-            long from = gap == null ? next : gap.first();
-            gap = new GapName(from, first, FIRST_EPOCH, GapName.Reason.DROPPED);
-            LOG.warn(
-                    "the queue {} has dropped records {} to {} before they were shipped: partition {} of {} has a gap",
-                    source.queueId(),
-                    from,
-                    first - 1,
-                    partition.id(),
-                    archive.files().uri());
-            next = first;
+        if (first <= next) {
+            return false;
         }
+        long from = gap == null ? next : gap.first();
+        gap = new GapName(from, first, FIRST_EPOCH, GapName.Reason.DROPPED);
+        LOG.warn(
+                "the queue {} has dropped records {} to {} before they were shipped: partition {} of {} has a gap",
+                source.queueId(),
+                from,
+                first - 1,
+                partition.id(),
+                archive.files().uri());
+        next = first;
+        return true;
     }
 
     /** Whether records are collected that are not stored yet. */

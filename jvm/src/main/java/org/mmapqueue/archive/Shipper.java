@@ -211,6 +211,7 @@ public final class Shipper implements AutoCloseable {
     }
 
     private void end(Throwable e) {
+        isAborted = true; // its upkeep may have no right to the partition any more
         failure = e instanceof RuntimeException known ? known : new IllegalStateException(e);
         LOG.error("shipping {} has ended, and the queue keeps its records: {}", what, e.toString());
         state(stats.failures() + 1, Optional.of(line(e)), true);

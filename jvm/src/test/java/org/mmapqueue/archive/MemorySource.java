@@ -22,6 +22,7 @@ final class MemorySource implements ShipSource {
     private volatile long place;
     private volatile long micros;
     private volatile long lost = -1;
+    private volatile boolean fails;
     private volatile long committed;
 
     MemorySource() {
@@ -60,6 +61,11 @@ final class MemorySource implements ShipSource {
     /** Replaces a record by a tombstone, as a repair does. */
     void lose(long offset) {
         lost = offset;
+    }
+
+    /** From now on each read throws. */
+    void fail() {
+        fails = true;
     }
 
     /** The run of a range of the records. */
@@ -101,6 +107,9 @@ final class MemorySource implements ShipSource {
 
     @Override
     public int read(long from, long to, long maxBytes, StoredRecordSink sink) {
+        if (fails) {
+            throw new IllegalStateException("failed by the test");
+        }
         if (from < first) {
             throw new OutOfRangeException("the source of a test", from, first, durable - 1);
         }

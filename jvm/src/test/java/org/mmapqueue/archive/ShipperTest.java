@@ -377,4 +377,57 @@ class ShipperTest {
             assertFalse(shipper.stats().hasEnded());
         }
     }
+
+    private int numberOfRuns() throws IOException {
+        return new LocalFiles(temp.resolve("archive"))
+                .list(RunName.directory(0, 0))
+                .size();
+    }
+
+    private boolean hasMergedRun() {
+        try {
+            return allRuns().stream().anyMatch(run -> run.count() > 1);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    @Test
+    void onAFullFileSystemReplacedRunsAreDeletedAtOnce() throws Exception {
+        AtomicInteger most = new AtomicInteger(Integer.MAX_VALUE);
+        FailingFiles files = new FailingFiles(new LocalFiles(temp.resolve("archive"))) {
+            @Override
+            public boolean create(String name, Content content) throws IOException {
+                if (name.endsWith(".run") && numberOfRuns() >= most.get()) {
+                    throw new IOException("No space left on device");
+                }
+                return super.create(name, content);
+            }
+        };
+        try (Shipper shipper = new Shipper("/queues/full", source, files.uri(), () -> files, options())) {
+            shipper.start();
+            shipSmallRuns();
+            Waiting.until("runs were merged", this::hasMergedRun);
+            most.set(20);
+            assertTrue(numberOfRuns() > 20); // all are kept for the grace period
+            source.pushTo(1000);
+            Waiting.until("the records are shipped", () -> source.committedOffset() == 1000);
+        }
+        assertEquals(1000, archived());
+        assertTrue(numberOfRuns() <= 20);
+    }
+
+    @Test
+    void theUpkeepOfAShipperThatHasFailedEndsToo() throws Exception {
+        FailingFiles files = files();
+        Shipper shipper = new Shipper("/queues/failed", source, files.uri(), () -> files, options());
+        shipper.start();
+        source.pushTo(3);
+        Waiting.until("the records are acked", () -> source.committedOffset() == 3);
+        source.fail();
+        source.pushTo(5);
+        Waiting.until("it has ended", () -> shipper.stats().hasEnded());
+        Waiting.until("no thread is left", () -> threads("failed").isEmpty());
+        shipper.close();
+    }
 }
