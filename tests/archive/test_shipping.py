@@ -221,6 +221,7 @@ def test_an_older_copy_of_a_queue_is_not_shipped(archive: Path, open_queue: Open
 
 def test_acked_records_that_the_queue_still_has_are_shipped(archive: Path, open_queue: Open) -> None:
     with open_queue(archive_uri=archive, **FAST) as queue:
+        queue.create_consumer("other")
         queue.push(b"one", shipped=True)
     with open_queue() as queue:
         queue.push_many([b"two", b"three"])
@@ -252,6 +253,7 @@ def test_records_that_the_queue_has_dropped_are_a_named_gap(archive: Path, open_
 def test_the_same_records_in_other_places_are_shipped_on(archive: Path, open_queue: Open, tmp_path: Path) -> None:
     """As after a kill between storing a file and its ack, then a resize and a repair of the clock."""
     with open_queue(archive_uri=archive, **FAST, **SMALL) as queue:
+        queue.create_consumer("other")
         queue.push_many([b"%d" % number * 50 for number in range(20)], shipped=True)
     with open_queue(archive_uri=archive, **FAST, **SMALL) as queue:
         queue.push_many([b"%d" % number * 50 for number in range(20, 60)], shipped=True)
