@@ -71,13 +71,13 @@ final class Upkeep {
             boolean more = false;
             try {
                 more = compaction.step(isShort);
-                if (!options.retain().isZero() && System.nanoTime() - retained >= RETENTION_NANOS) {
+                if (!isOver() && !options.retain().isZero() && System.nanoTime() - retained >= RETENTION_NANOS) {
                     retained = System.nanoTime();
                     retention.step();
                 }
                 hasCompleted |= !more;
                 failing = false;
-            } catch (IOException | RuntimeException e) {
+            } catch (IOException | RuntimeException | Error e) {
                 if (e instanceof IOException) {
                     isShort = true;
                 }
