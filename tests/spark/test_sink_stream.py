@@ -1,5 +1,6 @@
 """Streaming writes: no epoch is lost or duplicate, in every output mode, however often it is repeated."""
 
+import fcntl
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 import mmapqueue
+from conftest import eventually
 
 from .conftest import Fill
 from .sinks import SMALL, flat, numbers, partitions, records, staged
@@ -261,3 +263,53 @@ def test_a_progress_says_how_many_rows(
     query = writer.trigger(availableNow=True).start(str(queue_dir))
     assert query.awaitTermination(120)
     assert sum(progress["sink"]["numOutputRows"] for progress in query.recentProgress) == 12
+
+
+def is_open(queue_dir: Path) -> bool:
+    """Whether a sink, which keeps queues open for some seconds, has any partition open."""
+    for lock in queue_dir.rglob("lock"):
+        with lock.open("r+") as file:
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                return True
+    return False
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("lost", ["restored", "deleted"])
+def test_a_queue_that_has_lost_epochs(
+    spark: SparkSession,
+    source: Callable[[int, int], DataFrame],
+    run: Run,
+    queue_dir: Path,
+    tmp_path: Path,
+    lost: str,
+    count: int,
+) -> None:
+    run(source(0, 10), partitions=count)
+    run(source(10, 20).where("value < 0"), partitions=count)  # an epoch without rows is stored, too
+    backup = tmp_path / "backup"
+    assert eventually(lambda: not is_open(queue_dir))
+    shutil.copytree(queue_dir, backup)
+    run(source(20, 30), partitions=count)
+    run(source(30, 40), partitions=count)
+    assert eventually(lambda: not is_open(queue_dir))
+    shutil.rmtree(queue_dir)
+    if lost == "restored":
+        backup.rename(queue_dir)
+    found = "the last epoch there is 1, so epoch 2" if lost == "restored" else "has stored no epoch .*, so epoch 0"
+    rows = source(40, 50)
+    with pytest.raises(StreamingQueryException, match=rf"epoch 4 of query .* cannot follow in .*{found} was expected"):
+        run(rows, partitions=count)
+
+    def stored() -> list[bytes]:
+        rows = spark.read.format("mmapqueue").load(str(queue_dir)).collect()
+        return sorted((bytes(row.value) for row in rows), key=int)
+
+    kept = numbers(0, 10) if lost == "restored" else []
+    assert stored() == kept
+    assert staged(queue_dir) == []
+    run(rows, partitions=count, failOnDataLoss=False)
+    run(source(50, 60), partitions=count)
+    assert stored() == kept + numbers(40, 60)

@@ -3,7 +3,6 @@ package org.mmapqueue.spark.write.sink;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
-import java.util.OptionalLong;
 import org.mmapqueue.BatchDigest;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.spark.write.staging.Manifest;
@@ -23,6 +22,7 @@ final class RepeatedEpoch {
     private final List<MmapQueue> partitions;
     private final String query;
     private final Manifest now;
+    private final long last;
 
     /**
      * Makes an epoch that at least one partition has stored.
@@ -31,12 +31,14 @@ final class RepeatedEpoch {
      * @param partitions the queue's partitions
      * @param query the query's id
      * @param now the epoch as it is now
+     * @param last the last epoch of the query that a partition has stored
      */
-    RepeatedEpoch(Path root, List<MmapQueue> partitions, String query, Manifest now) {
+    RepeatedEpoch(Path root, List<MmapQueue> partitions, String query, Manifest now, long last) {
         this.root = root;
         this.partitions = partitions;
         this.query = query;
         this.now = now;
+        this.last = last;
     }
 
     /**
@@ -53,10 +55,10 @@ final class RepeatedEpoch {
             LOG.info("epoch {} of query {} is already in {}", now.sequence(), query, root);
         } else if (then.isPresent()) {
             differs(failOnDataLoss, "it held " + text(then.get()) + " when it was pushed");
-        } else if (last() > now.sequence()) {
+        } else if (last > now.sequence()) {
             differs(
                     failOnDataLoss,
-                    "the last epoch of the queue is " + last() + ", and the queue has no checksum of this one");
+                    "the last epoch of the queue is " + last + ", and the queue has no checksum of this one");
         } else {
             LOG.warn(
                     "epoch {} of query {} is already in {}, without a checksum of its rows: an earlier version of"
@@ -67,15 +69,6 @@ final class RepeatedEpoch {
         }
     }
 
-    private long last() {
-        return partitions.stream()
-                .map(each -> each.lastSequence(now.producer()))
-                .filter(OptionalLong::isPresent)
-                .mapToLong(OptionalLong::getAsLong)
-                .max()
-                .orElse(-1);
-    }
-
     private void differs(boolean failOnDataLoss, String how) {
         String what = "epoch " + now.sequence() + " of query " + query + " has been pushed to " + root
                 + " before and is repeated with other rows: it holds " + text(now.digest()) + " now; " + how
@@ -83,8 +76,11 @@ final class RepeatedEpoch {
                 + " not deterministic";
         if (failOnDataLoss) {
             throw new IllegalStateException(what + ". Its rows were not pushed. Restore the checkpoint's offsets/"
-                    + now.sequence() + "; or forget producer " + now.producer() + " of the queue, to push them in"
-                    + " addition to the first ones; or drop them, with option " + WriteOptions.FAIL_ON_DATA_LOSS
+                    + now.sequence() + "; or forget producer " + now.producer()
+                    + " of the queue, and start once with option "
+                    + WriteOptions.FAIL_ON_DATA_LOSS
+                    + " = false, to push them in addition to the first ones; or drop them, with option "
+                    + WriteOptions.FAIL_ON_DATA_LOSS
                     + " = false");
         }
         LOG.warn("{}. Its rows are dropped, as {} is false", what, WriteOptions.FAIL_ON_DATA_LOSS);

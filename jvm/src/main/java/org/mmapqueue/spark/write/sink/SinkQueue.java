@@ -15,6 +15,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Predicate;
 import org.mmapqueue.MmapQueue;
+import org.mmapqueue.Records;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.spark.write.staging.Manifest;
 import org.mmapqueue.spark.write.staging.StagedFile;
@@ -136,11 +137,17 @@ public final class SinkQueue implements Closeable {
         try {
             carryThrough(push);
             Manifest manifest = Manifest.of(EPOCHS + query, epoch, files);
-            boolean isNew = !isKnownSomewhere(manifest.producer(), epoch);
-            if (isNew) {
-                begin(query, manifest, "epoch " + epoch + " of query " + query, push);
+            long last = lastSequence(manifest.producer());
+            boolean isNew = epoch > last;
+            if (!isNew) {
+                new RepeatedEpoch(root, partitions, query, manifest, last).check(push.failOnDataLoss());
             } else {
-                new RepeatedEpoch(root, partitions, query, manifest).check(push.failOnDataLoss());
+                new MissingEpochs(root, query, manifest).check(last, push.failOnDataLoss());
+                if (files.isEmpty()) {
+                    storeWithoutRows(manifest, push);
+                } else {
+                    begin(query, manifest, "epoch " + epoch + " of query " + query, push);
+                }
             }
             staging.deleteThrough(query, epoch);
             return isNew;
@@ -161,16 +168,33 @@ public final class SinkQueue implements Closeable {
         long start = System.nanoTime();
         try {
             carryThrough(push);
-            long last = -1;
-            for (MmapQueue each : partitions) {
-                last = Math.max(last, each.lastSequence(BATCHES).orElse(-1));
-            }
-            begin(query, Manifest.of(BATCHES, last + 1, files), "the batch", push);
+            begin(query, Manifest.of(BATCHES, lastSequence(BATCHES) + 1, files), "the batch", push);
             staging.delete(query);
         } finally {
             push.figures().committed(System.nanoTime() - start);
             committing.unlock();
         }
+    }
+
+    /** The last sequence of a producer in any partition; -1 for none. */
+    private long lastSequence(String producer) {
+        return partitions.stream()
+                .mapToLong(each -> each.lastSequence(producer).orElse(-1))
+                .max()
+                .orElse(-1);
+    }
+
+    // The sequence alone, so that a missing epoch is noticed.
+    private void storeWithoutRows(Manifest manifest, Push push) throws InterruptedException {
+        partitions
+                .get(0)
+                .pushOnce(
+                        manifest.producer(),
+                        manifest.sequence(),
+                        manifest.digest(),
+                        Records.of(List.of()),
+                        Duration.ZERO,
+                        push.sync());
     }
 
     private void lock(Push push) throws InterruptedException {

@@ -23,6 +23,7 @@ class HalfPushedEpochTest extends StagedRows {
     @Test
     void filesOfEarlierAttemptsAreDeletedAtTheCommit() throws Exception {
         open(0);
+        storedBefore("q", 4);
         staged("q", 3, 0, "of a task that was lost");
         staged("q", 4, 0, "of an attempt that was lost");
         StagedFile later = staged("q", 5, 0, "of the epoch to come");
@@ -70,6 +71,7 @@ class HalfPushedEpochTest extends StagedRows {
     @Test
     void aManifestWithoutPushedRowsIsDropped() throws Exception {
         open(2);
+        storedBefore("q", 7);
         StagedFile old = staged("q", 7, 0, "old");
         Manifest.of("spark-q", 7, List.of(old, staged("q", 7, 1, "old")))
                 .write(DiskStorage.INSTANCE, sink.staging().of("q"), false);
@@ -82,6 +84,7 @@ class HalfPushedEpochTest extends StagedRows {
     @Test
     void aManifestWithAllRowsPushedIsDeleted() throws Exception {
         open(2);
+        storedBefore("q", 7);
         List<StagedFile> files = List.of(staged("q", 7, 0, "a"), staged("q", 7, 1, "b"));
         sink.commitEpoch("q", 7, files, PUSH);
         sink.staging().make("q");
@@ -116,6 +119,7 @@ class HalfPushedEpochTest extends StagedRows {
     @Test
     void aTornManifestWithoutPushedRowsIsDropped() throws Exception {
         open(2);
+        storedBefore("q", 7);
         sink.staging().make("q");
         Files.writeString(sink.staging().of("q").resolve("7.manifest"), "");
         assertTrue(sink.commitEpoch("q", 7, List.of(staged("q", 7, 0, "a")), PUSH));

@@ -99,31 +99,31 @@ class SinkFaultTest {
     }
 
     private Path manifest() {
-        return root.resolve(".staging/q/7.manifest");
+        return root.resolve(".staging/q/0.manifest");
     }
 
     @Test
     void theManifestIsKeptWhenASecondPushFails() throws Exception {
-        List<StagedFile> files = List.of(staged(7, 0, "a"), staged(7, 1, "b", "c"));
+        List<StagedFile> files = List.of(staged(0, 0, "a"), staged(0, 1, "b", "c"));
         disk.watch((isSync, path) -> isSync && path.startsWith(root.resolve("p=1/producers")));
-        assertThrows(RuntimeException.class, () -> sink.commitEpoch("q", 7, files, SYNC));
+        assertThrows(RuntimeException.class, () -> sink.commitEpoch("q", 0, files, SYNC));
         assertEquals(List.of("a"), rows(0));
         assertTrue(Files.exists(manifest()), "only the manifest names the rest of the epoch");
         reopen();
         assertFalse(Files.exists(manifest()));
         assertEquals(List.of("b", "c"), rows(1));
-        assertFalse(sink.commitEpoch("q", 7, List.of(staged(7, 1, "a"), staged(7, 0, "b", "c")), SYNC));
+        assertFalse(sink.commitEpoch("q", 0, List.of(staged(0, 1, "a"), staged(0, 0, "b", "c")), SYNC));
         assertEquals(List.of("a"), rows(0));
     }
 
     @Test
     void theManifestIsDeletedWhenNoPushSucceeded() throws Exception {
-        List<StagedFile> files = List.of(staged(7, 0, "a"), staged(7, 1, "b"));
+        List<StagedFile> files = List.of(staged(0, 0, "a"), staged(0, 1, "b"));
         disk.watch((isSync, path) -> isSync && path.getParent().endsWith("producers"));
-        assertThrows(RuntimeException.class, () -> sink.commitEpoch("q", 7, files, SYNC));
+        assertThrows(RuntimeException.class, () -> sink.commitEpoch("q", 0, files, SYNC));
         assertFalse(Files.exists(manifest()));
         reopen();
-        assertTrue(sink.commitEpoch("q", 7, List.of(staged(7, 0, "c")), SYNC));
+        assertTrue(sink.commitEpoch("q", 0, List.of(staged(0, 0, "c")), SYNC));
         assertEquals(List.of("c"), rows(0));
         assertEquals(List.of(), rows(1));
     }

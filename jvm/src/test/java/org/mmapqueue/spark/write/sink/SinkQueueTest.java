@@ -37,7 +37,7 @@ class SinkQueueTest extends StagedRows {
         assertTrue(sink.commitEpoch("q", 2, List.of(staged("q", 2, 0, "d")), SYNC));
         reopen();
         assertFalse(sink.commitEpoch("q", 2, List.of(staged("q", 2, 0, "d")), PUSH));
-        assertTrue(sink.commitEpoch("other", 2, List.of(staged("other", 2, 0, "e")), PUSH));
+        assertTrue(sink.commitEpoch("other", 0, List.of(staged("other", 0, 0, "e")), PUSH));
         assertEquals(List.of("a", "b", "c", "d", "e"), rows(0));
         assertEquals(List.of(), left("q"));
         assertEquals(List.of(), left("other"));
@@ -62,6 +62,7 @@ class SinkQueueTest extends StagedRows {
     void aRepeatedEpochWithOtherRowsIsAnError(int partitions) throws Exception {
         open(partitions);
         int last = partitions - 1;
+        storedBefore("q", 6);
         sink.commitEpoch("q", 6, List.of(staged("q", 6, 0, "x")), PUSH);
         sink.commitEpoch("q", 7, List.of(staged("q", 7, 0, "a"), staged("q", 7, last, "b")), PUSH);
         for (int opened = 0; opened < 2; opened++) {
@@ -85,6 +86,41 @@ class SinkQueueTest extends StagedRows {
         }
         assertEquals(partitions == 1 ? List.of("x", "a", "b") : List.of("x", "a"), rows(0));
         assertTrue(sink.commitEpoch("q", 8, List.of(staged("q", 8, 0, "c")), PUSH));
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void aMissingEpochIsAnError(int partitions) throws Exception {
+        open(partitions);
+        String none = refused(3, staged("q", 3, 0, "a"));
+        assertTrue(
+                none.startsWith(
+                        "epoch 3 of query q cannot follow in " + root + ": the queue has stored no epoch of this"
+                                + " query, so epoch 0 was expected. Epochs 0..2"
+                                + " are in the checkpoint and not in the queue"),
+                none);
+        assertTrue(none.contains("with option failOnDataLoss = false"), none);
+        assertTrue(sink.commitEpoch("q", 0, List.of(staged("q", 0, partitions - 1, "b")), PUSH));
+        assertTrue(sink.commitEpoch("q", 1, List.of(), SYNC), "an epoch without rows is stored");
+        reopen();
+        assertFalse(sink.commitEpoch("q", 1, List.of(), PUSH));
+        String gap = refused(3);
+        assertTrue(gap.contains("the last epoch there is 1, so epoch 2 was expected. Epochs 2..2 are"), gap);
+        assertTrue(sink.commitEpoch("q", 2, List.of(staged("q", 2, 0, "c")), PUSH));
+        Push lenient = new Push(Duration.ZERO, false, false);
+        assertTrue(sink.commitEpoch("q", 7, List.of(staged("q", 7, 0, "d")), lenient));
+        assertTrue(sink.commitEpoch("q", 8, List.of(staged("q", 8, 0, "e")), PUSH));
+        assertEquals(partitions == 1 ? List.of("b", "c", "d", "e") : List.of("c", "d", "e"), rows(0));
+    }
+
+    /** A full ring takes the sequence of an epoch without rows. */
+    @Test
+    void anEpochWithoutRowsNeedsNoRoom() throws Exception {
+        open(0);
+        sink.commitEpoch("q", 0, List.of(staged("q", 0, 0, many(24))), PUSH);
+        assertThrows(FullException.class, () -> sink.commitEpoch("q", 1, List.of(staged("q", 1, 0, many(24))), PUSH));
+        assertTrue(sink.commitEpoch("q", 1, List.of(), SYNC));
+        assertFalse(sink.commitEpoch("q", 1, List.of(), SYNC));
     }
 
     @Test

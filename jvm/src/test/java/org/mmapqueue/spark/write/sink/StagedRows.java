@@ -53,6 +53,11 @@ abstract class StagedRows {
         }
     }
 
+    /** Makes the queue one that has stored the epochs before an epoch. */
+    void storedBefore(String query, long epoch) throws IOException, InterruptedException {
+        sink.commitEpoch(query, epoch - 1, List.of(), new Push(Duration.ZERO, false, false));
+    }
+
     StagedFile staged(String query, long epoch, int partition, String... rows) throws IOException {
         Path own = sink.staging().make(query);
         Path file = own.resolve(StagingArea.fileName(epoch, "w" + staged, 0, staged++) + ".p" + partition);

@@ -1,0 +1,57 @@
+package org.mmapqueue.spark.write.sink;
+
+import java.nio.file.Path;
+import org.mmapqueue.spark.write.staging.Manifest;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Compares the number of an epoch with the last one that the queue has stored. Spark runs the epochs of a checkpoint
+ * consecutively, and the sink stores each, also those without rows. So a gap means that the queue has lost epochs that
+ * the checkpoint counts as written.
+ */
+final class MissingEpochs {
+    private static final Logger LOG = LoggerFactory.getLogger(MissingEpochs.class);
+
+    private final Path root;
+    private final String query;
+    private final Manifest now;
+
+    /**
+     * Makes the comparison.
+     *
+     * @param root the queue's directory
+     * @param query the query's id
+     * @param now the epoch
+     */
+    MissingEpochs(Path root, String query, Manifest now) {
+        this.root = root;
+        this.query = query;
+        this.now = now;
+    }
+
+    /**
+     * Checks that no epoch is missing.
+     *
+     * @param stored the last epoch that the queue has stored for the query; -1 for none
+     * @param failOnDataLoss whether a gap is an error; if false, it is logged
+     * @throws IllegalStateException if epochs are missing
+     */
+    void check(long stored, boolean failOnDataLoss) {
+        if (now.sequence() <= stored + 1) {
+            return;
+        }
+        String what = "epoch " + now.sequence() + " of query " + query + " cannot follow in " + root + ": "
+                + (stored < 0 ? "the queue has stored no epoch of this query" : "the last epoch there is " + stored)
+                + ", so epoch " + (stored + 1) + " was expected. Epochs " + (stored + 1) + ".." + (now.sequence() - 1)
+                + " are in the checkpoint and not in the queue: it was deleted, is another one, was restored from an"
+                + " older backup, lost them in a loss of power, or has forgotten producer " + now.producer();
+        if (failOnDataLoss) {
+            throw new IllegalStateException(what
+                    + ". Nothing was pushed. Put the right queue there; or start with a new"
+                    + " checkpoint; or continue without these epochs, with option " + WriteOptions.FAIL_ON_DATA_LOSS
+                    + " = false");
+        }
+        LOG.warn("{}. The query continues without them, as {} is false", what, WriteOptions.FAIL_ON_DATA_LOSS);
+    }
+}
