@@ -61,6 +61,9 @@ class Counts:
     def sender_output(self, pipe: str, sender: str, status: str, count: int) -> None:
         self.counted[pipe, sender, status] += count
 
+    def sender_waiting(self, pipe: str, sender: str, reason: str | None) -> None:
+        pass
+
 
 def process(spark: Any, configured: Pipeline, telemetry: Any = None) -> None:
     """Processes what the queues hold."""

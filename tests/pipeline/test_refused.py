@@ -8,12 +8,13 @@ import pytest
 
 from mmapqueue.pipeline import EventType, encode
 from mmapqueue.pipeline._event import OTLP_LOGS
-from mmapqueue.pipeline.config import Pipe, Pipeline, QueueSettings
+from mmapqueue.pipeline.config import Pipe, Pipeline, QueueSettings, Telemetry
 from mmapqueue.pipeline.event_pb2 import Batch
 from mmapqueue.pipeline.plugins import Sender
 from mmapqueue.pipeline.process.senders.events import EventsSender
 from mmapqueue.pipeline.process.senders.otlp import OtlpSender
 from mmapqueue.pipeline.process.senders.skywalking import SkyWalkingSender
+from mmapqueue.pipeline.telemetry import ProcessTelemetry
 from pipeline.processing import (
     FAST,
     KEYS,
@@ -22,11 +23,14 @@ from pipeline.processing import (
     forget_last_commit,
     line,
     lines,
+    look_until,
     process,
+    processing,
     push,
 )
 from pipeline.receiving import Answer, Request, grpc_receiver, http_receiver
 from pipeline.test_runner import backend, offsets
+from pipeline.test_telemetry import get, labels, samples
 
 QUICK = {"backoff": {"first": "10ms", "most": "50ms"}, "timeout": "60s"}
 NO_OTLP = b"\xff\xff no OTLP"
@@ -201,3 +205,30 @@ def test_credentials_that_are_refused_are_an_outage(spark: Any, tmp_path: Path) 
         assert offsets(receiver.taken) == [0, 1, 2]
         assert len(receiver.requests) == 7
     assert counts.counted == {("p", "backend", "success"): 3}
+
+
+def test_a_sender_that_is_blocked_is_not_ready_and_its_lag_goes_on(spark: Any, tmp_path: Path) -> None:
+    push(tmp_path / "queue", lines(3))
+    configured = defaults(tmp_path, backend("http://127.0.0.1:1")).model_copy(
+        update={"telemetry": Telemetry(listen="127.0.0.1:0")}
+    )
+    away = [True]
+    with (
+        http_receiver(lambda _position, _request: (503, {"Retry-After": "6"}, b"") if away[0] else 200) as receiver,
+        ProcessTelemetry(configured) as telemetry,
+    ):
+        pipe = configured.pipes[0].model_copy(update={"senders": (backend(receiver.url),)})
+        configured = configured.model_copy(update={"pipes": (pipe,)})
+
+        def lag() -> float:
+            return samples(get(telemetry.port, "/metrics")[2])["sender_lag_records", labels(pipe="p", sender="backend")]
+
+        with processing(spark, configured, telemetry) as processor:
+            look_until(processor, lambda: get(telemetry.port, "/ready")[0] == 503, "ready")
+            look_until(processor, lambda: "503 Service Unavailable" in get(telemetry.port, "/ready")[2], "no reason")
+            assert lag() == 3
+            push(tmp_path / "queue", lines(4, 3))
+            assert lag() == 7
+            away[0] = False
+            look_until(processor, lambda: get(telemetry.port, "/ready")[0] == 200 and lag() == 0, "not ready again")
+        telemetry.detach()

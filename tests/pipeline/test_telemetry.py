@@ -6,6 +6,7 @@ import socket
 import urllib.error
 import urllib.request
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,11 +16,12 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 import mmapqueue
-from conftest import SMALL
-from mmapqueue.pipeline.config import Pipeline
+from conftest import SMALL, Open
+from mmapqueue.pipeline.config import Pipe, Pipeline
 from mmapqueue.pipeline.gather.agent import Agent
 from mmapqueue.pipeline.gather.fetchers.command import CommandFetcher
 from mmapqueue.pipeline.plugins import Host, Receiver, Sender
+from mmapqueue.pipeline.process.backlog import Lag, completed_offsets, lags
 from mmapqueue.pipeline.telemetry import GatherTelemetry, ProcessTelemetry
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
@@ -259,8 +261,8 @@ def started(name: str | None, run: str = "r1") -> Any:
     return SimpleNamespace(name=name, runId=run)
 
 
-def progressed(name: str | None, records: int, rows: int = -1, **metrics: str) -> Any:
-    source = {"numInputRows": records, "metrics": metrics}
+def progressed(name: str | None, records: int, rows: int = -1) -> Any:
+    source = {"numInputRows": records}
     progress = {"name": name, "batchDuration": 400, "sources": [source], "sink": {"numOutputRows": rows}}
     return SimpleNamespace(progress=SimpleNamespace(json=json.dumps(progress)))
 
@@ -279,8 +281,7 @@ def test_progress_of_spark_3(tmp_path: Path) -> None:
 
 def test_satellites_names_of_processing(tmp_path: Path) -> None:
     with ProcessTelemetry(pipeline(tmp_path)) as telemetry:
-        behind = {"maxOffsetsBehindLatest": "7", "lag_bytes": "700", "oldest_unacked_age_seconds": "1.5"}
-        telemetry.progressed(progressed("logs.archive", 100, **behind))
+        telemetry.progressed(progressed("logs.archive", 100))
         telemetry.progressed(progressed("logs.archive", 10, rows=25))
         telemetry.progressed(progressed("logs.archive", 0))
         telemetry.progressed(progressed("other", 1))
@@ -299,9 +300,6 @@ def test_satellites_names_of_processing(tmp_path: Path) -> None:
         }
         assert found["queue_output_count", labels(pipe="logs", status="success")] == 115
         archive = labels(pipe="logs", sender="archive")
-        assert found["sender_lag_records", archive] == 7
-        assert found["sender_lag_bytes", archive] == 700
-        assert found["sender_lag_seconds", archive] == 1.5
         assert found["sender_batch_seconds_count", archive] == 2
         assert found["sender_batch_seconds_sum", archive] == 0.8
 
@@ -321,9 +319,87 @@ def test_ready_and_health_of_processing(tmp_path: Path) -> None:
         assert page("/ready") == (200, "ok\n")
         telemetry.terminated(SimpleNamespace(runId="r2", exception="lost"))
         telemetry.terminated(SimpleNamespace(runId="r3", exception="not ours"))
-        assert page("/ready") == (503, "queries that do not run: logs.back.end\n")
+        assert page("/ready") == (503, "queries that do not run: logs.back.end\nlogs.back.end: lost\n")
         assert page("/nothing")[0] == 404
         assert (
             samples(get(telemetry.port, "/metrics")[2])["queue_output_count", labels(pipe="logs", status="failure")]
             == 1
         )
+
+
+def complete(pipe: Pipe, sender: str, batch: int, offsets: str, *, committed: bool = True) -> None:
+    """As Spark leaves the checkpoint of a query after a micro-batch."""
+    for directory in ("offsets", "commits") if committed else ("offsets",):
+        path = pipe.checkpoint(sender) / directory
+        path.mkdir(parents=True, exist_ok=True)
+        (path / str(batch)).write_text(f"v1\n{{}}\n{offsets}")
+
+
+def test_lags_are_those_of_the_queue_and_the_checkpoint(open_queue: Open, tmp_path: Path) -> None:
+    queue = open_queue(tmp_path / "queue")
+    pipe = pipeline(tmp_path).pipes[0]
+
+    def reading(_: Path) -> Any:
+        return nullcontext(queue)
+
+    queue.push_many([b"x" * 100] * 10)
+    assert lags(pipe, reading) == {}
+    queue.create_consumer("archive")
+    queue.create_consumer("back.end")
+    whole = lags(pipe, reading)["archive"]
+    assert (whole.records, whole.bytes >= 1000, whole.seconds > 0) == (10, True, True)
+    # A micro-batch that is planned and not completed is not read.
+    complete(pipe, "archive", 0, '{"0":4}')
+    complete(pipe, "archive", 1, '{"0":9}', committed=False)
+    part = lags(pipe, reading)["archive"]
+    assert (part.records, part.bytes) == (6, round(whole.bytes * 0.6))
+    assert 0 < part.seconds < 3600
+    # The last completed micro-batch is not acked: an idle sender does not lag.
+    complete(pipe, "archive", 1, '{"0":10}')
+    assert lags(pipe, reading)["archive"] == Lag(0, 0, 0.0)
+    assert lags(pipe, reading)["back.end"].records == 10
+    queue.push(b"y")
+    assert lags(pipe, reading)["archive"].records == 1
+
+
+def test_offsets_of_several_sources_and_partitions(tmp_path: Path) -> None:
+    pipe = pipeline(tmp_path).pipes[0]
+    assert completed_offsets(pipe.checkpoint("archive")) == {}
+    complete(pipe, "archive", 9, '{"0":1}')
+    complete(pipe, "archive", 10, '{"0":7,"1":3}\n-\n{"0":5,"1":4}')
+    assert completed_offsets(pipe.checkpoint("archive")) == {0: 5, 1: 3}
+
+
+def test_a_sender_without_progress_is_not_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    behind = {("logs", "archive"): Lag(0, 0, 0.0), ("logs", "back.end"): Lag(0, 0, 0.0)}
+    with ProcessTelemetry(pipeline(tmp_path), clock=lambda: now[0]) as telemetry:
+        monkeypatch.setattr(telemetry, "lags", lambda: behind)
+
+        def page() -> tuple[int, str]:
+            status, _, text = get(telemetry.port, "/ready")
+            return status, text
+
+        for run, name in enumerate(("logs.archive", "logs.back.end")):
+            telemetry.started(started(name, str(run)))
+        # An idle sender is ready.
+        now[0] += 1000
+        assert page() == (200, "ok\n")
+        behind["logs", "archive"] = Lag(7, 700, 1.0)
+        now[0] += 299
+        assert page() == (200, "ok\n")
+        now[0] += 2
+        assert page() == (503, "logs.archive: no progress for 301 s, and 7 records wait\n")
+        telemetry.progressed(progressed("logs.archive", 1))
+        assert page() == (200, "ok\n")
+        # A receiver that is away is told at once, and until it is back.
+        telemetry.sender_waiting("logs", "back.end", "request q/0/0-1: 503\nGone; attempt 3")
+        assert page() == (503, "logs.back.end: request q/0/0-1: 503 Gone; attempt 3\n")
+        telemetry.sender_waiting("logs", "back.end", None)
+        assert page() == (200, "ok\n")
+        # A query that fails again and again runs in between.
+        telemetry.terminated(SimpleNamespace(runId="0", exception="too large\nstack"))
+        telemetry.started(started("logs.archive", "2"))
+        assert page() == (503, "logs.archive: too large\n")
+        telemetry.progressed(progressed("logs.archive", 1))
+        assert page() == (200, "ok\n")

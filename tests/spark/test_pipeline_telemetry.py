@@ -36,7 +36,7 @@ def get(port: int, path: str) -> tuple[int, str]:
             return error.code, error.read().decode()
 
 
-def test_a_query_is_counted(spark: SparkSession, fill: Fill, queue_dir: Path, tmp_path: Path) -> None:
+def test_a_query_is_counted(spark: SparkSession, fill: Fill, queue_dir: Path) -> None:
     fill(100)
     pipe = {"name": "logs", "queue": {"dir": queue_dir}, "senders": (Nowhere(name="archive"),)}
     config = Pipeline(name="test", telemetry={"listen": "127.0.0.1:0"}, pipes=(pipe,))
@@ -45,7 +45,7 @@ def test_a_query_is_counted(spark: SparkSession, fill: Fill, queue_dir: Path, tm
         assert get(telemetry.port, "/ready")[0] == 503
         rows = spark.readStream.format("mmapqueue").option("consumer", "archive").load(str(queue_dir))
         writer = rows.writeStream.queryName("logs.archive").format("noop")
-        query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+        query = writer.option("checkpointLocation", str(config.pipes[0].checkpoint("archive"))).start()
         try:
             assert eventually(lambda: get(telemetry.port, "/ready")[0] == 200, 60)
 

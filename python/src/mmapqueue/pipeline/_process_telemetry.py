@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 import threading
+import time
+from collections.abc import Callable, Iterator
 from http.server import ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
-from prometheus_client import Gauge, Histogram
+from prometheus_client import Histogram, Metric
+from prometheus_client.metrics_core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 
 from mmapqueue._tools.pages import address, serve
 from mmapqueue.pipeline._metrics import Counts, Pages
 from mmapqueue.pipeline.config import Pipeline
+from mmapqueue.pipeline.process.backlog import Lag, lags
+from mmapqueue.pipeline.process.queues import opened
 from mmapqueue.pipeline.process.undecodable import undecodable
 
 if TYPE_CHECKING:
@@ -26,6 +33,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("mmapqueue.pipeline.telemetry")
 #: Name of a pipe's query for records that cannot be decoded.
 _DEAD_LETTER = "dead_letter"
+_NO_LAG = Lag(0, 0, 0.0)
 _SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
 
 
@@ -33,7 +41,7 @@ class ProcessTelemetry:
     """Counts what the queries of a pipeline read and send, and serves the metrics. Safe for any number of threads.
 
     It serves `/metrics`, `/health` (503 when the Spark session has stopped) and `/ready` (503 until a query of each
-    sender runs). The queries have the names `<pipe>.<sender>`.
+    sender runs, and while one makes no progress). The queries have the names `<pipe>.<sender>`.
 
     Example:
         with ProcessTelemetry(pipeline) as telemetry:
@@ -41,10 +49,12 @@ class ProcessTelemetry:
 
     Args:
         pipeline: The configuration. Nothing is served when its `telemetry` is None.
+        clock: Monotonic seconds.
     """
 
-    def __init__(self, pipeline: Pipeline) -> None:
+    def __init__(self, pipeline: Pipeline, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._pipeline = pipeline
+        self._clock = clock
         self._queries = {
             f"{pipe.name}.{name}": (pipe.name, name)
             for pipe in pipeline.pipes
@@ -53,6 +63,11 @@ class ProcessTelemetry:
         self._wanted = {f"{pipe.name}.{each.name}" for pipe in pipeline.pipes for each in pipe.senders}
         #: Names of running queries, by their run id.
         self._running: dict[str, str] = {}
+        #: What keeps queries from going on, by name: an outage of the receiver, or the error of the last run.
+        self._outages: dict[str, str] = {}
+        self._failures: dict[str, str] = {}
+        #: The time of the last progress of each query, by name.
+        self._moved: dict[str, float] = {}
         #: Senders that count their output themselves.
         self._counting: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
@@ -66,13 +81,7 @@ class ProcessTelemetry:
         registry.register(self._read)
         registry.register(self._sent)
         of_sender = ("pipe", "sender")
-        self._lag_records = Gauge(
-            "sender_lag_records", "Lag of the fullest partition, in records.", of_sender, registry=registry
-        )
-        self._lag_bytes = Gauge("sender_lag_bytes", "Lag, in bytes.", of_sender, registry=registry)
-        self._lag_seconds = Gauge(
-            "sender_lag_seconds", "Age of the oldest record that was not read.", of_sender, registry=registry
-        )
+        registry.register(_Lags(self))
         self._seconds = Histogram(
             "sender_batch_seconds", "Duration of micro-batches.", of_sender, registry=registry, buckets=_SECONDS
         )
@@ -90,7 +99,21 @@ class ProcessTelemetry:
         """
         with self._lock:
             self._counting.add((pipe, sender))
+        self._move(f"{pipe}.{sender}")
         self._sent.add((pipe, status, sender), count)
+
+    def sender_waiting(self, pipe: str, sender: str, reason: str | None) -> None:
+        """Notes what keeps a sender from going on; None when nothing does."""
+        with self._lock:
+            if reason is None:
+                self._outages.pop(f"{pipe}.{sender}", None)
+            else:
+                self._outages[f"{pipe}.{sender}"] = reason
+
+    def _move(self, query: str) -> None:
+        with self._lock:
+            self._moved[query] = self._clock()
+            self._failures.pop(query, None)
 
     def attach(self, spark: SparkSession) -> None:
         """Adds a listener for queries that start later in a session."""
@@ -109,6 +132,7 @@ class ProcessTelemetry:
         if event.name in self._queries:
             with self._lock:
                 self._running[str(event.runId)] = str(event.name)
+                self._moved.setdefault(str(event.name), self._clock())
 
     def progressed(self, event: QueryProgressEvent) -> None:
         """Counts a micro-batch."""
@@ -118,6 +142,7 @@ class ProcessTelemetry:
             return
         pipe, sender = known
         records = sum(each["numInputRows"] for each in progress["sources"])
+        self._move(progress["name"])
         if records:
             self._read.add((pipe, "success"), records)
             # Spark 3.5 has no batchDuration.
@@ -131,20 +156,15 @@ class ProcessTelemetry:
         found = undecodable(progress)
         if found is not None:
             self._sent.add((pipe, "undecodable", sender), found.records)
-        figures = [each.get("metrics") or {} for each in progress["sources"]]
-        for gauge, name in (
-            (self._lag_records, "maxOffsetsBehindLatest"),
-            (self._lag_bytes, "lag_bytes"),
-            (self._lag_seconds, "oldest_unacked_age_seconds"),
-        ):
-            values = [float(each[name]) for each in figures if name in each]
-            if values:
-                gauge.labels(pipe, sender).set(max(values))
 
     def terminated(self, event: QueryTerminatedEvent) -> None:
         """Notes that a query has ended, and counts a failure."""
         with self._lock:
             name = self._running.pop(str(event.runId), None)
+            if name is not None:
+                self._outages.pop(name, None)
+                if event.exception is not None:
+                    self._failures[name] = str(event.exception).partition("\n")[0]
         if name is not None and event.exception is not None:
             self._read.add((self._queries[name][0], "failure"), 1)
 
@@ -200,9 +220,56 @@ class ProcessTelemetry:
         return "the Spark session has stopped" if stopped else None
 
     def _ready(self) -> str | None:
+        now = self._clock()
+        after = self._pipeline.telemetry.stalled_after.total_seconds() if self._pipeline.telemetry else 0.0
         with self._lock:
             missing = self._wanted - set(self._running.values())
-        return f"queries that do not run: {', '.join(sorted(missing))}" if missing else None
+            stopped = {**self._failures, **self._outages}
+            still = {name: now - moved for name, moved in self._moved.items() if now - moved > after}
+        if still:
+            behind = {f"{pipe}.{sender}": lag for (pipe, sender), lag in self.lags().items()}
+            for name, seconds in still.items():
+                if not behind.get(name, _NO_LAG).records:
+                    self._move(name)
+                else:
+                    stopped.setdefault(
+                        name, f"no progress for {seconds:.0f} s, and {behind[name].records} records wait"
+                    )
+        problems = [f"queries that do not run: {', '.join(sorted(missing))}"] if missing else []
+        problems += [f"{name}: {' '.join(reason.split())}" for name, reason in sorted(stopped.items())]
+        return "\n".join(problems) or None
+
+    def lags(self) -> dict[tuple[str, str], Lag]:
+        """The lags of the queries, by pipe and sender; empty before a session is attached."""
+        spark = self._spark
+        if spark is None:
+            return {}
+        open_queue = functools.partial(opened, spark)
+        return {
+            (pipe.name, name): lag
+            for pipe in self._pipeline.pipes
+            if pipe.senders
+            for name, lag in lags(pipe, open_queue).items()
+        }
+
+
+class _Lags(Collector):
+    """Lags of senders at the time of a scrape."""
+
+    def __init__(self, telemetry: ProcessTelemetry) -> None:
+        self._telemetry = telemetry
+
+    def collect(self) -> Iterator[Metric]:
+        """As `prometheus_client.registry.Collector.collect`."""
+        labels = ("pipe", "sender")
+        records = GaugeMetricFamily("sender_lag_records", "Lag of the slowest partition, in records.", labels=labels)
+        size = GaugeMetricFamily("sender_lag_bytes", "Lag, in bytes.", labels=labels)
+        seconds = GaugeMetricFamily("sender_lag_seconds", "Age of the oldest record that was not read.", labels=labels)
+        for sender, lag in sorted(self._telemetry.lags().items()):
+            records.add_metric(sender, lag.records)
+            size.add_metric(sender, lag.bytes)
+            seconds.add_metric(sender, lag.seconds)
+        yield from (records, size, seconds)
 
 
 def _listener(telemetry: ProcessTelemetry) -> Any:

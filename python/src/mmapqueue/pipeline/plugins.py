@@ -265,6 +265,9 @@ class SenderContext(Protocol):
     def sleep(self, seconds: float) -> None:
         """Waits inside a `foreachBatch` function. Raises `Stopping` as soon as the query must stop."""
 
+    def waiting(self, reason: str | None) -> None:
+        """Says why the sender cannot go on, which /ready then tells; None when it can again."""
+
     def count(self, status: str, records: int) -> None:
         """Counts rows by their outcome: success, dead_letter, dropped or rejected."""
 

@@ -105,9 +105,11 @@ class Telemetry(Options):
 
     Attributes:
         listen: Address of /metrics, /health and /ready. Process i of several listens on port + i.
+        stalled_after: The time without progress after which a sender that lags is not ready.
     """
 
     listen: Address = "127.0.0.1:1234"
+    stalled_after: Annotated[Duration, Field(gt=timedelta(0))] = timedelta(minutes=5)
 
 
 class Gather(Options):

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Called with pipe, sender, status and a number of rows.
 Counted = Callable[[str, str, str, int], None]
+#: Called with pipe, sender, and what keeps the sender from going on; None when nothing does.
+Waits = Callable[[str, str, str | None], None]
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Context:
         letters: The pipe's dead-letter queue.
         stopping: Set when the queries must stop.
         counted: The function that counts rows.
+        waits: The function that gets to know of outages.
     """
 
     spark: SparkSession
@@ -42,6 +45,7 @@ class Context:
     letters: DeadLetters | None
     stopping: threading.Event
     counted: Counted
+    waits: Waits
 
     @property
     def query(self) -> str:
@@ -77,6 +81,10 @@ class Context:
         """As `SenderContext.sleep`."""
         if self.stopping.wait(seconds):
             raise Stopping(f"{self.query} is to stop")
+
+    def waiting(self, reason: str | None) -> None:
+        """As `SenderContext.waiting`."""
+        self.waits(self.pipe, self.sender, reason)
 
     def count(self, status: str, records: int) -> None:
         """As `SenderContext.count`."""

@@ -51,14 +51,17 @@ def create_consumers(spark: Any, directory: Path, names: Iterable[str]) -> None:
     """
     wanted = set(names)
     for each in partitions(directory).values():
-        try:
-            queue = mmapqueue.Queue(each, spark=spark, read_only=True)
-        except mmapqueue.ConfigError:
-            # This JVM has the queue open to write.
-            queue = mmapqueue.Queue(each, spark=spark)
-        with queue:
+        with opened(spark, each) as queue:
             for name in sorted(wanted - set(queue.consumers())):
                 queue.create_consumer(name)
+
+
+def opened(spark: Any, directory: Path) -> mmapqueue.Queue:
+    """Opens a partition in a session's JVM: read-only, unless this JVM has it open to write."""
+    try:
+        return mmapqueue.Queue(directory, spark=spark, read_only=True)
+    except mmapqueue.ConfigError:
+        return mmapqueue.Queue(directory, spark=spark)
 
 
 def _queue_id(directory: Path) -> str:

@@ -35,13 +35,16 @@ _POOL = "spark.scheduler.pool"
 
 
 class ProcessTelemetry(Protocol):
-    """The counter of sent rows."""
+    """What gets to know of sent rows and of outages."""
 
     def attach(self, spark: SparkSession) -> None:
         """Called before the first query."""
 
     def sender_output(self, pipe: str, sender: str, status: str, count: int) -> None:
         """Counts rows."""
+
+    def sender_waiting(self, pipe: str, sender: str, reason: str | None) -> None:
+        """Notes why a sender cannot go on; None when it can."""
 
 
 class StartError(mmapqueue.ConfigError):
@@ -212,6 +215,7 @@ class Processor:
             letters=dead,
             stopping=self._stopping,
             counted=self._telemetry.sender_output if self._telemetry is not None else _ignore,
+            waits=self._telemetry.sender_waiting if self._telemetry is not None else _ignore,
         )
 
     def _rows(self, pipe: Pipe, sender: Sender, dead: DeadLetters | None) -> Any:
@@ -296,7 +300,7 @@ def _undecodable_outcome(pipe: Pipe) -> str:
     return f"stored in {pipe.dead_letters.dir}"
 
 
-def _ignore(_pipe: str, _sender: str, _status: str, _records: int) -> None:
+def _ignore(*_: object) -> None:
     pass
 
 

@@ -199,6 +199,7 @@ class NetworkSender(Sender):
                     context.count(row.status, row.number)
             done |= {row.partition: row.number for row in found if row.kind == "done"}
             waiting = [row for row in found if row.kind == "waiting"]
+            context.waiting(f"{waiting[0].status}; attempt {waiting[0].number}" if waiting else None)
             if not waiting:
                 return
             attempts = {row.partition: row.number for row in waiting}
