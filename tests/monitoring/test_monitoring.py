@@ -38,7 +38,7 @@ def expressions() -> list[str]:
 
 @pytest.mark.parametrize("expression", expressions())
 def test_metrics_of_queries_exist(expression: str) -> None:
-    used = re.findall(r"\b(?:mmapqueue|gatherer|sender)_\w+", expression)
+    used = re.findall(r"\b(?:mmapqueue|gatherer|sender|server)_\w+", expression)
     assert used
     assert set(used) <= known()
 
