@@ -171,7 +171,12 @@ def test_the_sdk_tries_again_when_the_queue_is_full(caplog: pytest.LogCaptureFix
 
 def test_what_the_client_sent_is_kept_byte_for_byte() -> None:
     rng = random.Random(5)
-    requests = {path: [rng.randbytes(rng.randrange(5000)) for _ in range(30)] for path in (LOGS, TRACES, METRICS)}
+    # A field that no one knows, of any bytes.
+    requests = {
+        path: [b"\xfa\x7f\x88\x27" + rng.randbytes(5000) for _ in range(30)]
+        for path in (LOGS, TRACES, METRICS)
+    }
+    requests[LOGS] += [b"", logs("\xff")]
     with Serving(OtlpReceiver(server="grpc")) as serving:
         with grpc.insecure_channel(serving.grpc_address) as channel:
             for path, sent in requests.items():
@@ -185,7 +190,7 @@ def test_clients_are_answered_after_the_push() -> None:
     with Serving(OtlpReceiver(server="grpc")) as serving:
         serving.run(serving.inbox.hold())
         with grpc.insecure_channel(serving.grpc_address) as channel:
-            reply = channel.unary_unary(LOGS).future(b"abc", timeout=60)
+            reply = channel.unary_unary(LOGS).future(b"", timeout=60)
             assert serving.inbox.waiting.acquire(timeout=30)
             with pytest.raises(grpc.FutureTimeoutError):
                 reply.result(timeout=0.2)
@@ -199,12 +204,12 @@ def test_signals_that_are_not_taken() -> None:
     receivers = (OtlpReceiver(server="grpc", signals=("traces",)), OtlpReceiver(server="http", signals=("traces",)))
     with Serving(*receivers) as serving:
         with grpc.insecure_channel(serving.grpc_address) as channel:
-            assert channel.unary_unary(TRACES)(b"abc", timeout=30) == b""
+            assert channel.unary_unary(TRACES)(b"", timeout=30) == b""
             with pytest.raises(grpc.RpcError) as caught:
-                channel.unary_unary(LOGS)(b"abc", timeout=30)
+                channel.unary_unary(LOGS)(b"", timeout=30)
             assert caught.value.code() == grpc.StatusCode.UNIMPLEMENTED
-        assert post(serving, "/v1/traces", b"abc", "application/x-protobuf")[0] == 200
-        assert post(serving, "/v1/logs", b"abc", "application/x-protobuf")[0] == 404
+        assert post(serving, "/v1/traces", b"", "application/x-protobuf")[0] == 200
+        assert post(serving, "/v1/logs", b"", "application/x-protobuf")[0] == 404
     assert len(serving.inbox.records) == 2
 
 
@@ -219,6 +224,154 @@ def post(
         return reply.status, reply.read(), dict(reply.getheaders())
     finally:
         connection.close()
+
+
+def logs(text: str) -> bytes:
+    """A request with one log; a text of \\xff is not UTF-8."""
+    body = text.encode("latin-1")
+    return nested(1, nested(2, nested(2, nested(5, nested(1, body)))))
+
+
+def nested(field: int, content: bytes) -> bytes:
+    size = bytes([len(content) & 0x7F | 0x80, len(content) >> 7])
+    return bytes([field << 3 | 2]) + size + content
+
+
+#: Bodies that are no OTLP at all, or cut off.
+NO_OTLP = [
+    b"abc",
+    b"not otlp",
+    b'{"resourceLogs": []}',
+    gzip.compress(b"x"),
+    logs("text")[:-1],
+    b"\x08\x01",  # Field 1 is a number.
+    nested(1, b"\x10\x01"),  # Field 2 of a resource is a number.
+    nested(1, b"\xff" * 20),
+]
+
+
+@pytest.mark.parametrize("body", NO_OTLP)
+def test_a_body_that_is_no_otlp_is_refused(body: bytes) -> None:
+    with Serving(OtlpReceiver(server="grpc"), OtlpReceiver(server="http")) as serving:
+        with grpc.insecure_channel(serving.grpc_address) as channel:
+            for path in (LOGS, TRACES, METRICS):
+                with pytest.raises(grpc.RpcError) as caught:
+                    channel.unary_unary(path)(body, timeout=30)
+                assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+                assert "the request is no OTLP" in caught.value.details()
+        for path in ("/v1/logs", "/v1/traces", "/v1/metrics"):
+            status, answer, _ = post(serving, path, body, "application/x-protobuf")
+            assert (status, Status.FromString(answer).code) == (400, 3)
+        assert not serving.inbox.records
+        assert serving.host.counted == {"malformed": 6}
+
+
+def record(member: str) -> str:
+    return '{"resourceLogs":[{"scopeLogs":[{"logRecords":[{' + member + "}]}]}]}"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "[]",
+        "{",
+        "{} {}",
+        "NaN",
+        '{"resourceLogs": {}}',
+        '{"resourceLogs": [[]]}',
+        '{"resourceLogs": 1}',
+        '{"a": ' + "[" * 100_000,
+        '{"resourceLogs":[{"scopeLogs":[{"logRecords":[null]}]}]}',
+        record('"severityNumber": 9.5'),
+        record('"severityNumber": 2147483648'),
+        record('"severityNumber": "SEVERITY_NUMBER_INFO"'),
+        record('"severityNumber": true'),
+        record('"severityText": {}'),
+        record('"timeUnixNano": -1'),
+        record('"timeUnixNano": "soon"'),
+        record('"timeUnixNano": 18446744073709551616'),
+        record('"timeUnixNano": 1e999999999'),
+        record('"timeUnixNano": 1e-999999999'),
+        record('"timeUnixNano": NaN'),
+        record('"traceId": "xy"'),
+        record('"traceId": "a b"'),
+        record('"traceId": 12'),
+        record('"body": {"intValue": 9223372036854775808}'),
+        record('"body": {"intValue": "+5"}'),
+        record('"body": {"doubleValue": 1e400}'),
+        record('"body": {"doubleValue": "1d"}'),
+        record('"body": {"boolValue": "true"}'),
+        record('"body": {"bytesValue": "A"}'),
+        record('"body": {"bytesValue": "QQ="}'),
+        record('"body": [{"stringValue": "a"}]'),
+        record('"body": {"stringValue": "a", "intValue": 1}'),
+        record('"body": {"stringValue": "a", "stringValue": "b"}'),
+        record('"body": {"arrayValue": {"values": [null]}}'),
+        record('"attributes": {"key": "a"}'),
+        record('"body": ' + '{"arrayValue": {"values": [' * 60 + "]}}" * 60),
+    ],
+)
+def test_json_that_is_no_otlp_is_refused(body: str) -> None:
+    with Serving(OtlpReceiver(server="http")) as serving:
+        status, answer, _ = post(serving, "/v1/logs", body.encode(), "application/json")
+        assert (status, json.loads(answer)["code"]) == (400, 3), answer
+        assert "the request is no OTLP logs in JSON: " in json.loads(answer)["message"]
+        assert not serving.inbox.records
+        assert serving.host.counted == {"malformed": 1}
+
+
+def test_json_in_all_forms_of_protobuf_is_taken() -> None:
+    body = record(
+        '"severityNumber": 9.0, "timeUnixNano": "1.5e18", "observedTimeUnixNano": 18446744073709551615,'
+        '"x": [{}, null],'
+        '"traceId": "0aFF", "flags": 1, "attributes": [{"key": "k", "value": {"intValue": "-9223372036854775808"}},'
+        '{"key": "k", "value": {"doubleValue": "-Infinity"}}, {"key": "b", "value": {"bytesValue": "_-8"}},'
+        '{"value": {"kvlistValue": {"values": [{"value": {}}]}}}, {"key": "n", "value": null}],'
+        '"body": {"intValue": 92233720368547758.07e2, "doubleValue": null}'
+    )
+    with Serving(OtlpReceiver(server="http")) as serving:
+        assert post(serving, "/v1/logs", body.encode(), "application/json")[0] == 200
+        assert [each.data for each in serving.events] == [body.encode()]
+        assert not serving.host.counted
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/logs", '{"resource_logs":[{"scope_logs":[{"log_records":[{}]}]}]}'),
+        ("/v1/logs", '{"resourceLogs":[{"scopeLogs":[{"log_records":[{}]}]}]}'),
+        ("/v1/traces", '{"resourceLogs":[{"scopeLogs":[{"logRecords":[{}]}]}]}'),
+        ("/v1/metrics", '{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"x","sum":{"dataPoints":[]}}]}]}]}'),
+    ],
+)
+def test_content_without_records_is_counted_and_logged_once(
+    path: str, body: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Serving(OtlpReceiver(server="http")) as serving:
+        for _ in range(3):
+            # Unknown members are no error in OTLP.
+            assert post(serving, path, body.encode(), "application/json")[0] == 200
+        assert serving.host.counted == {"no_records": 3}
+        assert len(serving.events) == 3
+    assert caplog.text.count("has content, and no record of OTLP") == 1
+
+
+@pytest.mark.parametrize("body", ["{}", '{"resourceLogs": []}', '{"resourceLogs": null}'])
+def test_an_empty_request_is_no_content(body: str) -> None:
+    with Serving(OtlpReceiver(server="http")) as serving:
+        assert post(serving, "/v1/logs", body.encode(), "application/json")[0] == 200
+        assert post(serving, "/v1/logs", b"", "application/x-protobuf")[0] == 200
+        assert not serving.host.counted
+
+
+def test_protobuf_without_records_is_counted() -> None:
+    with Serving(OtlpReceiver(server="grpc")) as serving:
+        with grpc.insecure_channel(serving.grpc_address) as channel:
+            assert channel.unary_unary(LOGS)(nested(15, b"unknown"), timeout=30) == b""
+            assert channel.unary_unary(TRACES)(nested(1, nested(1, b"")), timeout=30) == b""
+            assert channel.unary_unary(METRICS)(nested(1, nested(2, nested(2, nested(5, b"")))), timeout=30) == b""
+        assert serving.host.counted == {"no_records": 3}
 
 
 def test_json_over_http() -> None:
@@ -236,7 +389,7 @@ def test_json_over_http() -> None:
 def test_errors_over_http_are_a_status_in_the_encoding_of_the_request() -> None:
     with Serving(OtlpReceiver(server="http"), http={"max_message_size": 1000}) as serving:
         serving.inbox.failures += [full(), full(), mmapqueue.Closed("stopping")]
-        status, body, headers = post(serving, "/v1/logs", b"abc", "application/x-protobuf")
+        status, body, headers = post(serving, "/v1/logs", b"", "application/x-protobuf")
         assert (status, headers["Retry-After"], headers["Content-Type"]) == (429, "1", "application/x-protobuf")
         assert Status.FromString(body).code == 8
         status, body, headers = post(serving, "/v1/logs", b"{}", "application/json")
@@ -251,7 +404,7 @@ def test_errors_over_http_are_a_status_in_the_encoding_of_the_request() -> None:
 def test_an_event_larger_than_the_queue_takes_is_refused() -> None:
     with Serving(OtlpReceiver(server="grpc"), inbox=FakeInbox(max_event_size=1000)) as serving:
         with grpc.insecure_channel(serving.grpc_address) as channel, pytest.raises(grpc.RpcError) as caught:
-            channel.unary_unary(LOGS)(b"a" * 1000, timeout=30)
+            channel.unary_unary(LOGS)(logs("a" * 1000), timeout=30)
         assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
 
 
@@ -274,7 +427,7 @@ def test_into_a_real_queue(open_queue: Open, tmp_path: Path) -> None:
 
         serving.run(close())
         with grpc.insecure_channel(serving.grpc_address) as channel, pytest.raises(grpc.RpcError) as caught:
-            channel.unary_unary(LOGS)(b"late", timeout=30)
+            channel.unary_unary(LOGS)(b"", timeout=30)
         assert caught.value.code() == grpc.StatusCode.UNAVAILABLE
 
 

@@ -1,7 +1,7 @@
 """OTLP: logs, traces and metrics, over gRPC or HTTP. A request is one event, byte for byte as it was sent."""
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Annotated, Literal, NamedTuple
 
 from google.rpc.status_pb2 import Status
@@ -11,9 +11,13 @@ from mmapqueue.pipeline._event import OTLP_LOGS, OTLP_METRICS, OTLP_TRACES, enco
 from mmapqueue.pipeline.event_pb2 import EventType
 from mmapqueue.pipeline.gather.grpc_server import Call
 from mmapqueue.pipeline.gather.http_server import HttpError, HttpReply, HttpRequest
+from mmapqueue.pipeline.gather.otlp import Checked, check_json, check_protobuf
+from mmapqueue.pipeline.gather.wire import Malformed
 from mmapqueue.pipeline.plugins import Host, Receiver
 
 SignalName = Literal["logs", "traces", "metrics"]
+#: Checks a request of a signal.
+_Check = Callable[[str, bytes], Checked]
 _PROTOBUF = "application/x-protobuf"
 _JSON = "application/json"
 
@@ -46,6 +50,9 @@ _CODES = {400: 3, 401: 16, 413: 3, 415: 3, 429: 8, 500: 13, 503: 14}
 class OtlpReceiver(Receiver):
     """Takes OTLP. The server's protocol decides between gRPC and HTTP (protobuf and JSON).
 
+    A request that cannot be decoded is answered with INVALID_ARGUMENT or 400, and not stored. One with content and
+    without a record is stored and counted, since fields that are unknown are no error in OTLP.
+
     Attributes:
         server: Name of a gRPC or HTTP server.
         signals: The accepted signals. Others are unknown methods (gRPC) or paths (HTTP).
@@ -65,49 +72,57 @@ class OtlpReceiver(Receiver):
         owner = f"pipe {host.pipe}: receiver otlp"
         for name in dict.fromkeys(self.signals):
             signal = _SIGNALS[name]
+            requests = _Requests(host, name, signal)
             if host.protocol(self.server) == "grpc":
-                host.grpc(self.server).unary(signal.method, _export(host, signal), owner=owner)
+                host.grpc(self.server).unary(signal.method, requests.export, owner=owner)
             else:
-                host.http(self.server).post(
-                    signal.path, _post(host, signal), owner=owner, pipe=host.pipe, error_reply=_error_reply
-                )
+                host.http(self.server).post(signal.path, requests.post, owner=owner, error_reply=_error_reply)
 
 
-def _export(host: Host, signal: _Signal) -> Callable[[bytes, Call], Awaitable[bytes]]:
-    async def take(request: bytes, call: Call) -> bytes:
-        await host.inbox.put(
-            encode(
-                type=signal.type,
-                data=request,
-                content_type=signal.content_type,
-                name=signal.method,
-                source=f"otlp://{call.peer}",
-            )
-        )
+class _Requests:
+    """Takes the requests of one signal."""
+
+    def __init__(self, host: Host, name: SignalName, signal: _Signal) -> None:
+        self._host = host
+        self._name = name
+        self._signal = signal
+        self._parameters = signal.content_type.partition(";")[2]
+        self._warned = False
+
+    async def export(self, request: bytes, call: Call) -> bytes:
+        """Takes a request of gRPC."""
+        signal = self._signal
+        await self._put(check_protobuf, request, signal.content_type, signal.method, f"otlp://{call.peer}")
         return b""  # An empty Export…ServiceResponse: nothing was rejected.
 
-    return take
-
-
-def _post(host: Host, signal: _Signal) -> Callable[[HttpRequest], Awaitable[HttpReply]]:
-    parameters = signal.content_type.partition(";")[2]
-
-    async def take(request: HttpRequest) -> HttpReply:
+    async def post(self, request: HttpRequest) -> HttpReply:
+        """Takes a request of HTTP."""
         media_type = request.media_type
         if media_type not in (_PROTOBUF, _JSON):
             raise HttpError(415, f"content type {request.content_type!r} is none of {_PROTOBUF}, {_JSON}")
-        await host.inbox.put(
-            encode(
-                type=signal.type,
-                data=request.body,
-                content_type=f"{media_type};{parameters}",
-                name=signal.path,
-                source=f"otlp://{request.peer}",
-            )
-        )
+        check = check_json if media_type == _JSON else check_protobuf
+        content_type = f"{media_type};{self._parameters}"
+        await self._put(check, request.body, content_type, self._signal.path, f"otlp://{request.peer}")
         return HttpReply(body=b"{}" if media_type == _JSON else b"", content_type=media_type)
 
-    return take
+    async def _put(self, check: _Check, data: bytes, content_type: str, name: str, source: str) -> None:
+        try:
+            found = check(self._name, data)
+        except Malformed:
+            self._host.count("malformed", 1)
+            raise
+        if found.content and not found.records:
+            self._host.count("no_records", 1)
+            if not self._warned:
+                self._warned = True
+                self._host.log.warning(
+                    "a request of %d bytes from %s has content, and no record of OTLP %s: are its keys in "
+                    "lowerCamelCase? Others have no further line; the status no_records counts them",
+                    *(len(data), source, self._name),
+                )
+        await self._host.inbox.put(
+            encode(type=self._signal.type, data=data, content_type=content_type, name=name, source=source)
+        )
 
 
 def _error_reply(status: int, message: str, media_type: str) -> HttpReply:

@@ -1,0 +1,342 @@
+"""Checks requests of OTLP: what no decoder accepts must not be answered with success, nor stored.
+
+Protobuf is parsed by its own library, which takes less than a microsecond for each log record; JSON takes some ten.
+Texts that are not UTF-8 are no error: decoders replace the bytes at fault.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from functools import cache
+from typing import Any, NamedTuple
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorProto
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message import DecodeError
+from google.protobuf.message_factory import GetMessageClass
+from google.protobuf.unknown_fields import UnknownFieldSet
+from opentelemetry.proto.common.v1 import common_pb2
+from opentelemetry.proto.logs.v1 import logs_pb2
+from opentelemetry.proto.metrics.v1 import metrics_pb2
+from opentelemetry.proto.resource.v1 import resource_pb2
+from opentelemetry.proto.trace.v1 import trace_pb2
+
+from mmapqueue.pipeline.gather.wire import Malformed
+
+#: Nested messages, as in the decoder.
+_MOST_DEPTH = 100
+_MOST_CHARACTERS = 1000
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?", re.ASCII)
+_PLAIN = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+_HEX = re.compile(r"(?:[0-9a-fA-F]{2})*")
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
+_NOT_FINITE = ("NaN", "Infinity", "-Infinity")
+#: Bytes that are hexadecimal in OTLP's JSON; others are Base64.
+_IDENTITIES = ("traceId", "spanId", "parentSpanId")
+
+
+class _Signal(NamedTuple):
+    """A request of one signal: the message, and the members that lead to its records."""
+
+    message: Any
+    path: tuple[tuple[str, ...], ...]
+
+
+_KINDS = ("gauge", "sum", "histogram", "exponentialHistogram", "summary")
+_SIGNALS = {
+    # These messages have the fields of the requests.
+    "logs": _Signal(logs_pb2.LogsData, (("resourceLogs",), ("scopeLogs",), ("logRecords",))),
+    "traces": _Signal(trace_pb2.TracesData, (("resourceSpans",), ("scopeSpans",), ("spans",))),
+    "metrics": _Signal(
+        metrics_pb2.MetricsData,
+        (("resourceMetrics",), ("scopeMetrics",), ("metrics",), _KINDS, ("dataPoints",)),
+    ),
+}
+_FILES = (common_pb2, resource_pb2, logs_pb2, trace_pb2, metrics_pb2)
+
+
+class Checked(NamedTuple):
+    """What a request has.
+
+    Attributes:
+        content: Whether it has more than empty lists.
+        records: Whether it has a log record, span or data point.
+    """
+
+    content: bool
+    records: bool
+
+
+def check_protobuf(signal: str, request: bytes) -> Checked:
+    """Checks a request in protobuf.
+
+    Args:
+        signal: logs, traces or metrics.
+        request: The request.
+
+    Raises:
+        Malformed: The bytes are no request of that signal.
+    """
+    try:
+        message = _class(signal).FromString(request)
+    except DecodeError as error:
+        raise Malformed(f"the request is no OTLP {signal}: {error}") from None
+    records = _leads(message, [[_snake(name) for name in names] for names in _SIGNALS[signal].path])
+    if not records:
+        # Without records, another message may look like this one: its fields have other types.
+        _check_types(message, signal)
+    return Checked(bool(request), records)
+
+
+def check_json(signal: str, request: bytes) -> Checked:
+    """Checks a request in JSON, as `check_protobuf`."""
+    try:
+        document = json.loads(request, parse_float=Decimal, parse_constant=_no_constant, object_pairs_hook=tuple)
+        _json(_SIGNALS[signal].message.DESCRIPTOR).check(document, 1)
+    except (ValueError, ArithmeticError, RecursionError) as error:
+        raise Malformed(f"the request is no OTLP {signal} in JSON: {error}") from None
+    content = any(value not in (None, [], ()) for _, value in document)
+    return Checked(content, _leads_json(document, _SIGNALS[signal].path))
+
+
+@cache
+def _pool() -> DescriptorPool:
+    """OTLP's messages with bytes in place of texts, which need not be UTF-8."""
+    pool = DescriptorPool()
+    for module in _FILES:
+        file = FileDescriptorProto.FromString(module.DESCRIPTOR.serialized_pb)
+        for message in file.message_type:
+            _texts_as_bytes(message)
+        pool.AddSerializedFile(file.SerializeToString())
+    return pool
+
+
+def _texts_as_bytes(message: DescriptorProto) -> None:
+    for field in message.field:
+        if field.type == FieldDescriptorProto.TYPE_STRING:
+            field.type = FieldDescriptorProto.TYPE_BYTES
+    for nested in message.nested_type:
+        _texts_as_bytes(nested)
+
+
+@cache
+def _class(signal: str) -> Any:
+    return GetMessageClass(_pool().FindMessageTypeByName(_SIGNALS[signal].message.DESCRIPTOR.full_name))
+
+
+@cache
+def _snake(name: str) -> str:
+    return re.sub(r"[A-Z]", lambda found: f"_{found[0].lower()}", name)
+
+
+def _leads(message: Any, path: Sequence[Sequence[str]]) -> bool:
+    """Whether the fields lead to a record."""
+    names, rest = path[0], path[1:]
+    for name in names:
+        if len(names) > 1 and not message.HasField(name):
+            continue
+        value = getattr(message, name)
+        if not rest:
+            return len(value) > 0
+        if any(_leads(each, rest) for each in ((value,) if len(names) > 1 else value)):
+            return True
+    return False
+
+
+def _check_types(message: Any, signal: str) -> None:
+    """Raises Malformed for a field of another wire type than its own. To protobuf's library it is an unknown field."""
+    known = message.DESCRIPTOR.fields_by_number
+    unknown_fields: Any = UnknownFieldSet(message)
+    for unknown in unknown_fields:
+        if unknown.field_number in known:
+            name = known[unknown.field_number].name
+            raise Malformed(f"the request is no OTLP {signal}: {name} has the wire type {unknown.wire_type}")
+    for field, value in message.ListFields():
+        if field.type == FieldDescriptor.TYPE_MESSAGE:
+            for each in value if field.is_repeated else (value,):
+                _check_types(each, signal)
+
+
+# ---- JSON: an object is a tuple of its members, in their order
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _leads_json(document: Any, path: Sequence[Sequence[str]]) -> bool:
+    names, rest = path[0], path[1:]
+    for name, value in document:
+        if name in names and value:
+            if not rest:
+                return True
+            if any(_leads_json(each, rest) for each in (value if type(value) is list else [value])):
+                return True
+    return False
+
+
+class _Member(NamedTuple):
+    check: Callable[[Any, int], None]
+    repeated: bool
+    oneof: str | None
+
+
+class _Object:
+    """Checks the objects of one message."""
+
+    def __init__(self, message: Descriptor) -> None:
+        self._name = message.name
+        self._message = message
+        self._members: dict[str, _Member] | None = None
+
+    def check(self, value: Any, depth: int) -> None:
+        """Raises ValueError if a value is no such object."""
+        if type(value) is not tuple:
+            raise ValueError(f"{_shown(value)} is no object {self._name}")
+        if depth > _MOST_DEPTH:
+            raise ValueError(f"it has more than {_MOST_DEPTH} nested objects")
+        members = self._members or self._prepare()
+        chosen: list[str] = []
+        for name, content in value:
+            member = members.get(name)
+            if member is None or content is None:
+                continue
+            check, repeated, oneof = member
+            if oneof is not None:
+                if oneof in chosen:
+                    raise ValueError(f"{self._name} has a second {oneof}, {name}")
+                chosen.append(oneof)
+            try:
+                if not repeated:
+                    check(content, depth + 1)
+                elif type(content) is list:
+                    for each in content:
+                        check(each, depth + 1)
+                else:
+                    raise ValueError(f"{_shown(content)} is no array")
+            except _Wrong:
+                raise
+            except ValueError as error:
+                raise _Wrong(f"{name}: {error}") from None
+
+    def _prepare(self) -> dict[str, _Member]:
+        self._members = {
+            field.json_name: _Member(
+                _check_of(field),
+                field.is_repeated,
+                None if field.containing_oneof is None else field.containing_oneof.name,
+            )
+            for field in self._message.fields
+        }
+        return self._members
+
+
+class _Wrong(ValueError):
+    """A ValueError that names its member."""
+
+
+@cache
+def _json(message: Descriptor) -> _Object:
+    return _Object(message)
+
+
+def _check_of(field: FieldDescriptor) -> Callable[[Any, int], None]:
+    """The check of a field's value, or of each of its values."""
+    if field.type == FieldDescriptor.TYPE_MESSAGE:
+        return _json(field.message_type).check
+    if field.type == FieldDescriptor.TYPE_BYTES:
+        return _check_hex if field.json_name in _IDENTITIES else _check_base64
+    if field.type in _BITS:
+        signed, bits = _BITS[field.type]
+        return _integers(-(1 << bits - 1) if signed else 0, (1 << bits - signed) - 1)
+    return _CHECKS[field.type]
+
+
+def _check_text(value: Any, _: int) -> None:
+    if type(value) is not str:
+        raise ValueError(f"{_shown(value)} is no text")
+
+
+def _check_bool(value: Any, _: int) -> None:
+    if type(value) is not bool:
+        raise ValueError(f"{_shown(value)} is neither true nor false")
+
+
+def _check_hex(value: Any, _: int) -> None:
+    if type(value) is not str or _HEX.fullmatch(value) is None:
+        raise ValueError(f"{_shown(value)} is not hexadecimal")
+
+
+def _check_base64(value: Any, _: int) -> None:
+    if type(value) is str and _BASE64.fullmatch(value) is not None:
+        digits = len(value.rstrip("="))
+        if digits % 4 != 1 and (digits == len(value) or len(value) % 4 == 0):
+            return
+    raise ValueError(f"{_shown(value)} is no Base64")
+
+
+def _check_double(value: Any, _: int) -> None:
+    if value in _NOT_FINITE and type(value) is str:
+        return
+    try:
+        finite = math.isfinite(float(_number(value)))
+    except OverflowError:
+        finite = False
+    if not finite:
+        raise ValueError(f"{_shown(value)} is out of the range of a double")
+
+
+def _integers(least: int, most: int) -> Callable[[Any, int], None]:
+    """The check of integers of a range, in any form that protobuf's JSON allows."""
+
+    def check(value: Any, _: int) -> None:
+        number = _number(value)
+        if type(number) is Decimal:
+            # Not made an integer before its size is known, which an exponent may make billions of digits.
+            whole = not number or 0 <= number.adjusted() <= 20
+            number = int(number) if whole and number == int(number) else most + 1
+        if not least <= number <= most:
+            raise ValueError(f"{_shown(value)} is no integer from {least} to {most}")
+
+    return check
+
+
+def _number(value: Any) -> int | Decimal:
+    """The value of a number, or of a text with a number."""
+    if type(value) is int or type(value) is Decimal:
+        return value
+    if type(value) is str:
+        if _PLAIN.fullmatch(value) is not None:
+            return int(value)
+        if len(value) <= _MOST_CHARACTERS and _NUMBER.fullmatch(value) is not None:
+            return Decimal(value)
+    raise ValueError(f"{_shown(value)} is no number")
+
+
+def _shown(value: Any) -> str:
+    text = str(value) if type(value) is Decimal else repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+#: Whether an integer has a sign, and its bits, by its type.
+_BITS = {
+    FieldDescriptor.TYPE_ENUM: (True, 32),
+    FieldDescriptor.TYPE_INT32: (True, 32),
+    FieldDescriptor.TYPE_SINT32: (True, 32),
+    FieldDescriptor.TYPE_SFIXED32: (True, 32),
+    FieldDescriptor.TYPE_UINT32: (False, 32),
+    FieldDescriptor.TYPE_FIXED32: (False, 32),
+    FieldDescriptor.TYPE_INT64: (True, 64),
+    FieldDescriptor.TYPE_SINT64: (True, 64),
+    FieldDescriptor.TYPE_SFIXED64: (True, 64),
+    FieldDescriptor.TYPE_UINT64: (False, 64),
+    FieldDescriptor.TYPE_FIXED64: (False, 64),
+}
+_CHECKS = {
+    FieldDescriptor.TYPE_STRING: _check_text,
+    FieldDescriptor.TYPE_BOOL: _check_bool,
+    FieldDescriptor.TYPE_DOUBLE: _check_double,
+}
