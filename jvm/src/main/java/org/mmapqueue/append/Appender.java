@@ -170,7 +170,7 @@ public abstract class Appender {
         try {
             rollBack();
         } catch (IOException | RuntimeException | InternalError e) {
-            if (e instanceof InternalError error && !isMappingFault(error)) {
+            if (e instanceof InternalError error && !TruncatedFiles.isMappingFault(error)) {
                 throw error;
             }
             pendingEnd = BEYOND_REPAIR;
@@ -190,14 +190,18 @@ public abstract class Appender {
      * @throws org.mmapqueue.errors.PoisonedException when that is impossible
      */
     final void failed(Throwable failure) {
-        Throwable cause = isMappingFault(failure) ? explained((InternalError) failure) : failure;
+        boolean isFault = TruncatedFiles.isMappingFault(failure);
+        Throwable cause = isFault ? TruncatedFiles.explain((InternalError) failure, swapper.ring()) : failure;
         if (pendingEnd == 0) {
             if (cause instanceof CorruptException corrupt) {
                 throw corrupt;
             }
+            if (isFault) {
+                throw poisoned(cause); // the JVM reports faults late: a store of an earlier append may be lost
+            }
             return;
         }
-        if (isMappingFault(failure)) {
+        if (isFault) {
             pendingEnd = BEYOND_REPAIR;
         }
         if (pendingEnd == BEYOND_REPAIR) {
@@ -207,20 +211,6 @@ public abstract class Appender {
             rollBackOrCommit();
         } catch (Error e) {
             // The next append rolls back.
-        }
-    }
-
-    // Whether a page of the mapping could not be read or written. An InternalError with a cause is another fault: a
-    // call that could not be linked at the end of the stack.
-    private static boolean isMappingFault(Throwable failure) {
-        return failure instanceof InternalError && failure.getCause() == null;
-    }
-
-    private Throwable explained(InternalError fault) {
-        try {
-            return TruncatedFiles.explain(fault, swapper.ring());
-        } catch (InternalError e) {
-            return e;
         }
     }
 

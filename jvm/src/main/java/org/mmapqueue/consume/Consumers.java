@@ -129,6 +129,7 @@ public final class Consumers implements Closeable {
     }
 
     private Closeable lock(String file, String what) throws IOException {
+        storage.checkPlace(); // the lock file is created where it is missing
         return ProcessLock.acquire(registry.directory().resolve(file), what, FileMode.of(settings.fileMode()));
     }
 

@@ -147,28 +147,47 @@ public final class OpenQueues {
         while (true) {
             CompletableFuture<Void> changed = null;
             Entry made = null;
+            QueueCore shared = null;
             synchronized (TABLE) {
                 for (Key key : shareable) {
                     Entry entry = TABLE.get(key);
                     if (entry != null && entry.isOpen()) {
-                        if (refusesOther) {
-                            refuseOther(config, entry.core.settings());
-                        }
                         entry.handles++;
-                        return entry.core;
+                        shared = entry.core;
+                        break;
                     }
                     changed = entry != null && changed == null ? entry.changed : changed;
                 }
-                if (changed == null) {
+                if (shared == null && changed == null) {
                     refuseDeadLetterLoop(own.directory(), deadLetters, directory);
                     made = new Entry(deadLetters);
                     TABLE.put(own, made);
                 }
             }
+            if (shared != null) {
+                return checked(shared, config, refusesOther);
+            }
             if (made != null) {
                 return open(opener, made);
             }
             changed.join(); // not interruptible, since opening and closing always end
+        }
+    }
+
+    // Releases the queue again if the caller must not share it: another directory may be at its path by now.
+    private static QueueCore checked(QueueCore shared, ConfigValues config, boolean refusesOther) {
+        boolean done = false;
+        try {
+            shared.checkPlace();
+            if (refusesOther) {
+                refuseOther(config, shared.settings());
+            }
+            done = true;
+            return shared;
+        } finally {
+            if (!done) {
+                release(shared);
+            }
         }
     }
 

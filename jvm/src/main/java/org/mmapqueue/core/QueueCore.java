@@ -103,6 +103,7 @@ public final class QueueCore {
         this.shutdown = new Shutdown(
                 ring.directory(),
                 gate,
+                ring.storage(),
                 writer,
                 consumers,
                 deadLetters,
@@ -148,6 +149,15 @@ public final class QueueCore {
         } catch (Throwable e) {
             close();
             throw e;
+        }
+    }
+
+    /** Throws if the directory of the queue has been moved or replaced since the open. */
+    void checkPlace() {
+        try {
+            swapper.ring().storage().checkPlace();
+        } catch (IOException e) {
+            throw new MmapQueueException("this process has the queue in " + directory + " open: " + e, e);
         }
     }
 

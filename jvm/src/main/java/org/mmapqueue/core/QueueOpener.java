@@ -3,6 +3,8 @@ package org.mmapqueue.core;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.UUID;
+import java.util.function.Supplier;
 import org.mmapqueue.config.ConfigKey;
 import org.mmapqueue.config.ConfigValues;
 import org.mmapqueue.config.Settings;
@@ -12,9 +14,11 @@ import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.FileMode;
+import org.mmapqueue.io.PlacedStorage;
 import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.RealPath;
 import org.mmapqueue.io.Storage;
+import org.mmapqueue.log.TruncatedFiles;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.recovery.QueueDirectory;
@@ -36,7 +40,7 @@ final class QueueOpener {
     private static final Logger LOG = LoggerFactory.getLogger(QueueOpener.class);
 
     private final ConfigValues given;
-    private final Storage storage;
+    private Storage storage;
     private final int leastMapped;
     /** The configuration with the real path of the directory: no file is looked for through a link that may change. */
     private ConfigValues config;
@@ -67,6 +71,11 @@ final class QueueOpener {
             throw new CorruptException(e.getFile(), 0, "the file is missing");
         } catch (IOException e) {
             throw new MmapQueueException("the queue in " + path + " could not be opened: " + e, e);
+        } catch (InternalError e) {
+            if (TruncatedFiles.isMappingFault(e)) {
+                throw TruncatedFiles.unreadable(e, path);
+            }
+            throw e;
         } finally {
             if (!done) {
                 undo();
@@ -109,6 +118,7 @@ final class QueueOpener {
             settings = Settings.forExisting(config.with(ConfigKey.MAX_IN_MEM_SEGMENTS, leastMapped), found);
         }
         meta = directory.openMeta(found);
+        storage = new PlacedStorage(storage, path.resolve(MetaPage.FILE_NAME), holder(storage, found));
         if (!settings.readOnly() && settings.geometry().format().hasRetention()) {
             // Keys that are not set keep the directory's values. Without timestamps no retention by age is possible.
             long millis = settings.timestamps() ? Math.max(0, meta.retainMillis()) : 0;
@@ -131,6 +141,23 @@ final class QueueOpener {
         Recovered recovered = settings.readOnly() ? null : startup.run();
         return new QueueCore(
                 given.queueDir(), settings, lock, meta, ring, swapper, registry, consumers, producers, recovered);
+    }
+
+    // Says which queue has the place of this one.
+    private Supplier<String> holder(Storage files, MetaFields own) {
+        Path place = path;
+        UUID id = new UUID(own.uuidHigh(), own.uuidLow());
+        String expected = own.version() == 1 ? "a queue of version 1" : "queue " + id;
+        return () -> {
+            try {
+                String other = QueueDirectory.idIn(files, place)
+                        .map(each -> each.equals(id) ? "the same queue with another meta.dat" : "queue " + each)
+                        .orElse("no queue with an id");
+                return "the directory holds " + other + ", expected " + expected;
+            } catch (MmapQueueException e) {
+                return "the directory holds something else: " + e.getMessage();
+            }
+        };
     }
 
     // Only the writer completes or undoes an interrupted resize; the queue of the directory is known only after that.

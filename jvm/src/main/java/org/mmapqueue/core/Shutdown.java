@@ -11,6 +11,7 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.ProcessLock;
+import org.mmapqueue.io.Storage;
 import org.mmapqueue.lookup.Log;
 import org.mmapqueue.recovery.QueueFiles;
 import org.mmapqueue.recovery.QueueLocks;
@@ -24,6 +25,7 @@ final class Shutdown {
 
     private final Path directory;
     private final Gate gate;
+    private final Storage storage;
     private final Writer writer;
     private final Consumers consumers;
     private final DeadLetters deadLetters;
@@ -37,6 +39,7 @@ final class Shutdown {
 
     /**
      * @param gate the calls that are not inside a lock of one part for all of their time
+     * @param storage knows whether the queue is still in the directory
      * @param writer null if another process writes
      * @param lock the writer's lock; null if another process writes
      * @param wakeAll wakes the waiting calls
@@ -45,6 +48,7 @@ final class Shutdown {
     Shutdown(
             Path directory,
             Gate gate,
+            Storage storage,
             Writer writer,
             Consumers consumers,
             DeadLetters deadLetters,
@@ -56,6 +60,7 @@ final class Shutdown {
             Closeable meta) {
         this.directory = directory;
         this.gate = gate;
+        this.storage = storage;
         this.writer = writer;
         this.consumers = consumers;
         this.deadLetters = deadLetters;
@@ -134,6 +139,11 @@ final class Shutdown {
     /** Closes the queue, and deletes its files. */
     void destroy() {
         close();
+        try {
+            storage.checkPlace();
+        } catch (IOException e) {
+            throw new MmapQueueException("the queue is closed and was not destroyed: " + e, e);
+        }
         try {
             Closeable locks = QueueLocks.all(directory);
             try {

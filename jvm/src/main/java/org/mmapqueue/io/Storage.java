@@ -2,6 +2,7 @@ package org.mmapqueue.io;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.SortedMap;
 
 /**
  * All operations of a queue on a file system. {@link DiskStorage} is the real one; tests use others that fail, lose
@@ -34,6 +35,17 @@ public interface Storage {
      */
     default int blockSize(long size) {
         return size < LARGEST_BLOCK ? 128 << 10 : LARGEST_BLOCK;
+    }
+
+    /**
+     * Fails if the queue that uses this storage is not at its path any more; called before a change of files that does
+     * not go through this storage.
+     */
+    default void checkPlace() throws IOException {}
+
+    /** As {@link Listing#inside}. */
+    default SortedMap<String, Path> list(Path directory, String suffix) throws IOException {
+        return Listing.inside(directory, suffix);
     }
 
     /** Creates a directory and its missing parents, and fsyncs their entries. */

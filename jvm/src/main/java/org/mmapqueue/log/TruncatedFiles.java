@@ -2,11 +2,13 @@ package org.mmapqueue.log;
 
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.meta.ProducerPage;
@@ -25,13 +27,15 @@ public final class TruncatedFiles {
     private TruncatedFiles() {}
 
     /**
-     * Returns the exception to throw instead of the error; it names the file that is shorter than its mapping.
+     * Returns the exception to throw instead of the error; it names the file that is shorter than its mapping, or, if
+     * there is none, the directory: a full file system that copies pages when they are written (btrfs), or one that was
+     * shut down after an error (XFS), fails so.
      *
-     * @throws InternalError the error itself, when there is no such file
+     * @throws InternalError the error itself, if it is no fault in a mapping
      */
-    public static CorruptException explain(InternalError fault, SegmentRing ring) {
-        if (fault.getCause() != null) {
-            throw fault; // not a mapping's fault: a call could not be linked, mostly at the end of the stack
+    public static MmapQueueException explain(InternalError fault, SegmentRing ring) {
+        if (!isMappingFault(fault)) {
+            throw fault;
         }
         Path directory = ring.directory();
         Geometry geometry = ring.geometry();
@@ -48,10 +52,24 @@ public final class TruncatedFiles {
         if (found == null) {
             found = first(fault, directory.resolve(ProducerPage.DIRECTORY), ProducerPage.SUFFIX, PAGE_BYTES);
         }
-        if (found == null) {
-            throw fault;
-        }
-        return found;
+        return found == null ? unreadable(fault, directory) : found;
+    }
+
+    /** Whether a page of a mapping could not be read or written. */
+    public static boolean isMappingFault(Throwable failure) {
+        // One with a cause is another fault: a call could not be linked, mostly at the end of the stack.
+        return failure instanceof InternalError && failure.getCause() == null;
+    }
+
+    /** The exception for a fault while each file has its full length. */
+    public static MmapQueueException unreadable(InternalError fault, Path directory) {
+        FileSystemException cause = new FileSystemException(directory.toString(), null, fault.getMessage());
+        cause.initCause(fault);
+        return new MmapQueueException(
+                "a page of a mapped file of the queue in " + directory
+                        + " could not be read or written: the disk is full or has failed, or its file system was shut"
+                        + " down",
+                cause);
     }
 
     private static CorruptException first(InternalError fault, Path directory, String suffix, long expected) {

@@ -98,8 +98,8 @@ public final class Log implements RandomAccessReader.Source, Closeable {
                 : fields;
     }
 
-    /** Explains a fault in a mapping; throws the fault itself if its cause is not known. */
-    public CorruptException explain(InternalError fault) {
+    /** Explains a fault in a mapping; throws an error that is none. */
+    public MmapQueueException explain(InternalError fault) {
         return TruncatedFiles.explain(fault, swapper.ring());
     }
 
@@ -222,6 +222,8 @@ public final class Log implements RandomAccessReader.Source, Closeable {
             return found;
         } catch (IOException e) {
             throw new MmapQueueException("no record after " + damage.getMessage() + " could be found: " + e, e);
+        } catch (InternalError e) {
+            throw explain(e);
         }
     }
 

@@ -8,7 +8,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.mmapqueue.io.Closing;
-import org.mmapqueue.io.Listing;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaPage;
@@ -33,7 +32,7 @@ final class ConsumerPages implements Closeable {
 
     /** The names of all pages in the directory, in alphabetical order. */
     Set<String> stored() throws IOException {
-        return Listing.inside(directory, ConsumerPage.SUFFIX).keySet();
+        return storage.list(directory, ConsumerPage.SUFFIX).keySet();
     }
 
     /**

@@ -11,7 +11,6 @@ import java.util.Map;
 import java.util.function.LongSupplier;
 import org.mmapqueue.ProducerStats;
 import org.mmapqueue.errors.CorruptException;
-import org.mmapqueue.io.Listing;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.ProducerPage;
@@ -33,7 +32,7 @@ final class ProducerFiles {
     static List<ProducerStats> read(Storage storage, Path queueDirectory, MetaFields queue, LongSupplier nextOffset)
             throws IOException {
         List<ProducerStats> found = new ArrayList<>();
-        Map<String, Path> files = Listing.inside(queueDirectory.resolve(ProducerPage.DIRECTORY), ProducerPage.SUFFIX);
+        Map<String, Path> files = storage.list(queueDirectory.resolve(ProducerPage.DIRECTORY), ProducerPage.SUFFIX);
         for (Map.Entry<String, Path> each : files.entrySet()) {
             try {
                 ProducerPage.LastBatch last = lastBatch(storage, each.getValue(), queue, nextOffset);

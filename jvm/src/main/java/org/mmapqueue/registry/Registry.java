@@ -296,6 +296,7 @@ public final class Registry implements Closeable {
     }
 
     private void withdrawForDeadWriter() throws IOException {
+        storage.checkPlace();
         try (ProcessLock lock =
                 ProcessLock.tryForAMoment(directory.resolveSibling(QueueDirectory.LOCK_FILE), FileMode.PRIVATE)) {
             if (lock != null) { // null: the writer is alive

@@ -1,8 +1,6 @@
 package org.mmapqueue.segment;
 
 import java.io.IOException;
-import java.nio.file.DirectoryStream;
-import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -38,13 +36,9 @@ public record SegmentRing(Storage storage, Path directory, Geometry geometry, Fi
     /** The numbers of the ring slots that have files, in no order. */
     public List<Integer> slots() throws IOException {
         List<Integer> slots = new ArrayList<>();
-        try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, "*" + Geometry.FILE_SUFFIX)) {
-            for (Path file : files) {
-                String name = file.getFileName().toString();
-                String digits = name.substring(0, name.length() - Geometry.FILE_SUFFIX.length());
-                if (digits.matches("[0-9]{1,10}") && Long.parseLong(digits) < geometry.capacity()) {
-                    slots.add(Integer.parseInt(digits));
-                }
+        for (String digits : storage.list(directory, Geometry.FILE_SUFFIX).keySet()) {
+            if (digits.matches("[0-9]{1,10}") && Long.parseLong(digits) < geometry.capacity()) {
+                slots.add(Integer.parseInt(digits));
             }
         }
         return slots;

@@ -4,8 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.LinkedHashMap;
@@ -27,8 +29,12 @@ final class TruncatedFileChild {
     private static final int SEGMENT = 4096;
     private static final int LENGTH = 300;
     private static final Duration SHORT = Duration.ofMillis(1);
+    /** Before the name of a file whose mapping faults, though the file of that name has its full length. */
+    static final String HIDDEN = "hidden:";
 
     private Path directory;
+    /** Number of calls that have met a fault in a mapping of a file with its full length. */
+    private int typed;
 
     private TruncatedFileChild(Path directory) {
         this.directory = directory;
@@ -41,6 +47,9 @@ final class TruncatedFileChild {
                 child.theErrorNamesTheFileAndItsLength();
             } else {
                 child.theQueueCanBeClosedWhateverWasCalled(arguments[1]);
+                if (arguments[1].startsWith(HIDDEN)) {
+                    child.assertMet();
+                }
             }
             System.out.println("done");
         } catch (Throwable e) {
@@ -87,11 +96,23 @@ final class TruncatedFileChild {
         return all;
     }
 
-    private static void assertTyped(String name, Executable call) {
+    private void truncate(String name) throws IOException {
+        if (!name.startsWith(HIDDEN)) {
+            Directories.resize(directory.resolve(name), 0);
+            return;
+        }
+        Path file = directory.resolve(name.substring(HIDDEN.length()));
+        Path mapped = Files.createLink(directory.resolveSibling("mapped" + directory.getFileName()), file);
+        Path other = Files.copy(file, directory.resolveSibling("other" + directory.getFileName()));
+        Files.move(other, file, StandardCopyOption.REPLACE_EXISTING);
+        Directories.resize(mapped, 0);
+    }
+
+    private void assertTyped(String name, Executable call) {
         try {
             call.execute();
         } catch (MmapQueueException e) {
-            // As it should be.
+            typed += e.getMessage().contains("could not be read or written") ? 1 : 0;
         } catch (InternalError e) {
             assertLate(name, e);
         } catch (Throwable e) {
@@ -119,7 +140,7 @@ final class TruncatedFileChild {
             List<Map.Entry<String, Executable>> calls =
                     List.copyOf(operations(queue).entrySet());
             assertEquals(0, queue.consumer("one", StartAt.EARLIEST).pop().offset());
-            Directories.resize(directory.resolve(name), 0);
+            truncate(name);
             for (int i = 0; i < count; i++) {
                 Map.Entry<String, Executable> call = calls.get((first + i) % count);
                 try {
@@ -129,6 +150,9 @@ final class TruncatedFileChild {
                 }
             }
             assertTyped("close", queue::close);
+            if (name.startsWith(HIDDEN)) {
+                continue; // the file at the path is whole, and what is in it depends on the calls
+            }
             if (!name.endsWith("_segment.dat")) {
                 continue; // without cursors the close itself may throw; the lock ends with the process
             }
@@ -139,6 +163,10 @@ final class TruncatedFileChild {
                 assertTrue(e.getMessage().contains("bytes"), e.getMessage());
             }
         }
+    }
+
+    private void assertMet() {
+        assertTrue(typed > 0, "no call has met a fault");
     }
 
     private static void assertNames(MmapQueueException told, Path file) {

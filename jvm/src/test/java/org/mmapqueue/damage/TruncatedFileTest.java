@@ -25,6 +25,17 @@ class TruncatedFileTest {
     @ValueSource(
             strings = {"0_segment.dat", "3_segment.dat", "6_segment.dat", "meta.dat", "consumers/one.dat", "names"})
     void isATypedError(String name) throws Exception {
+        assertDone(name);
+    }
+
+    /** As a full file system does that copies pages when they are written, or one that was shut down after an error. */
+    @ParameterizedTest
+    @ValueSource(strings = {"0_segment.dat", "6_segment.dat", "consumers/one.dat"})
+    void aPageThatCannotBeReadIsATypedErrorWhileNoFileIsTooShort(String name) throws Exception {
+        assertDone(TruncatedFileChild.HIDDEN + name);
+    }
+
+    private void assertDone(String name) throws Exception {
         try (ChildJvm child = ChildJvm.interpreting(TruncatedFileChild.class, temp.resolve("queue"), name)) {
             assertEquals("done", child.line());
             assertEquals(0, child.exitCode());
