@@ -76,7 +76,9 @@ class OtlpReceiver(Receiver):
             if host.protocol(self.server) == "grpc":
                 host.grpc(self.server).unary(signal.method, requests.export, owner=owner)
             else:
-                host.http(self.server).post(signal.path, requests.post, owner=owner, error_reply=_error_reply)
+                host.http(self.server).post(
+                    signal.path, requests.post, owner=owner, pipe=host.pipe, error_reply=_error_reply
+                )
 
 
 class _Requests:
