@@ -304,3 +304,40 @@ def test_the_same_queues_in_a_new_archive_are_read_on(streams: Streams, hosts: H
         streams.run()
     streams.run(failOnDataLoss=False)
     assert streams.batches.all()[3:] == [(0, 3, b"new")]
+
+
+def test_a_query_continues_while_its_consumer_cannot_be_stored(
+    streams: Streams, hosts: Hosts, archive_dir: Path
+) -> None:
+    records = hosts["w1"](10)
+    query = streams.start()
+    query.processAllAvailable()
+    ((name, before),) = consumers(archive_dir).items()
+    # A directory in the place of the file: a rename onto it fails, as on a full or read-only file system.
+    file = archive_dir / "consumers" / f"{name}.properties"
+    kept = file.rename(file.with_name("kept"))
+    (file / "obstacle").mkdir(parents=True)
+    for _ in range(3):
+        records += hosts["w1"](2)
+        query.processAllAvailable()
+    records_of_another = hosts["w2"](3)
+    query.processAllAvailable()
+    assert query.exception() is None
+    (file / "obstacle").rmdir()
+    file.rmdir()
+    kept.rename(file)
+    assert consumers(archive_dir)[name] == before
+    records += hosts["w1"](2)  # the next commit stores the consumer
+    query.processAllAvailable()
+    assert position(archive_dir) == {"0": str(len(records) - 2), "1": "3"}
+    query.stop()
+    assert [value for partition, _, value in streams.batches.all() if partition == 0] == records
+    assert [value for partition, _, value in streams.batches.all() if partition == 1] == records_of_another
+
+
+def test_a_new_query_needs_its_consumer(streams: Streams, hosts: Hosts, archive_dir: Path) -> None:
+    hosts["w1"](10)
+    file = archive_dir / "consumers" / "one.properties"
+    (file / "obstacle").mkdir(parents=True)
+    with pytest.raises(StreamingQueryException, match=r"consumer one of the archive .* cannot be stored"):
+        streams.run(consumer="one")

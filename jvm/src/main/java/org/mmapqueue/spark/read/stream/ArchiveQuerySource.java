@@ -1,6 +1,7 @@
 package org.mmapqueue.spark.read.stream;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -34,6 +35,10 @@ final class ArchiveQuerySource implements QuerySource {
     private final Map<Integer, Long> positions = new TreeMap<>();
 
     private boolean isStored = true;
+    /** Whether the archive has a file of the consumer. */
+    private boolean hasFile;
+    /** Whether the last attempt to store has failed. */
+    private boolean isFailing;
 
     /**
      * Makes the source, and opens nothing yet.
@@ -78,11 +83,13 @@ final class ArchiveQuerySource implements QuerySource {
         view = new ArchiveView(location, opened);
         partitions.clear();
         positions.clear();
+        hasFile = false;
         try {
             for (ArchiveConsumer each : archive.consumers()) {
                 if (each.name().equals(consumer)) {
                     refuseOther(each.label());
                     positions.putAll(each.offsets());
+                    hasFile = true;
                 }
             }
         } catch (IOException e) {
@@ -146,33 +153,48 @@ final class ArchiveQuerySource implements QuerySource {
 
     @Override
     public void store() {
-        if (!isStored) {
-            try {
-                archive.commit(consumer, label, positions);
-            } catch (IOException e) {
-                throw location.unreadable(e);
-            }
-            isStored = true;
+        if (isStored) {
+            return;
         }
+        try {
+            archive.commit(consumer, label, positions);
+        } catch (IOException | RuntimeException e) {
+            if (!hasFile) {
+                throw notStored(e instanceof UncheckedIOException unchecked ? unchecked.getCause() : e);
+            }
+            if (!isFailing) { // once for an outage
+                LOG.warn(
+                        "consumer {} of the archive {} cannot be stored, and the position there is an earlier one; the"
+                                + " query continues, and each commit tries again: {}",
+                        consumer,
+                        location,
+                        e.toString());
+            }
+            isFailing = true;
+            return;
+        }
+        if (isFailing) {
+            LOG.info("consumer {} of the archive {} is stored again", consumer, location);
+        }
+        isFailing = false;
+        isStored = true;
+        hasFile = true;
     }
 
-    @Override
-    public void storeIfPossible() {
-        try {
-            store();
-        } catch (RuntimeException e) {
-            LOG.warn(
-                    "consumer {} of the archive {} could not be stored, and retains more records than needed: {}",
-                    consumer,
-                    location,
-                    e.getMessage());
-        }
+    private RuntimeException notStored(Exception cause) {
+        String what = "consumer " + consumer + " of the archive " + location
+                + " cannot be stored, so that nothing would" + " retain the records of the new query: " + cause;
+        // Spark ends a query that it interrupts without a failure, if the cause is an I/O error.
+        return cause instanceof IOException io
+                ? new UncheckedIOException(what, io)
+                : new IllegalStateException(what, cause);
     }
 
     @Override
     public void forget() {
         positions.clear();
         isStored = true;
+        hasFile = false;
         try {
             archive.deleteConsumer(consumer);
         } catch (IOException e) {

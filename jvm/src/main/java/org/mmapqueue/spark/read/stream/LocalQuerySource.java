@@ -65,11 +65,6 @@ final class LocalQuerySource implements QuerySource {
     }
 
     @Override
-    public void storeIfPossible() {
-        store();
-    }
-
-    @Override
     public void forget() {
         // nothing: each partition deletes its consumer
     }

@@ -30,11 +30,13 @@ interface QuerySource extends AutoCloseable {
      */
     StreamPartition open(int partition);
 
-    /** Stores the positions of the consumer, where the partitions themselves do not. */
+    /**
+     * Stores the positions of the consumer, where the partitions themselves do not. The checkpoint decides what is read,
+     * so a failure is logged, and the next call tries again.
+     *
+     * @throws IllegalStateException if a new consumer cannot be stored
+     */
     void store();
-
-    /** As {@link #store}; a failure is logged, and the next call tries again. */
-    void storeIfPossible();
 
     /** Deletes the consumer, where the partitions themselves do not. */
     void forget();

@@ -133,15 +133,19 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
     @SuppressWarnings("ReferenceEquality") // each change makes a new object
     void lookForPartitions() {
         StreamOrigin before = origin;
+        boolean anyAdded = false;
         for (int id : source.ids()) {
             if (!partitions.containsKey(id)) {
                 partitions.put(id, source.open(id));
+                anyAdded = true;
                 if (origin != null) {
                     compare(id);
                 }
             }
         }
-        source.store();
+        if (anyAdded) {
+            source.store();
+        }
         if (origin != before) {
             checkpoint.write(origin);
         }
@@ -320,7 +324,7 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
                 partition.release(offset);
             }
         });
-        source.storeIfPossible();
+        source.store();
     }
 
     private void lostFormer(int id, long from) {
