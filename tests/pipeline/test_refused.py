@@ -6,6 +6,8 @@ from typing import Any
 import grpc
 import pytest
 
+import mmapqueue
+from conftest import flip
 from mmapqueue.pipeline import EventType, encode
 from mmapqueue.pipeline._event import OTLP_LOGS
 from mmapqueue.pipeline.config import Pipe, Pipeline, QueueSettings, Telemetry
@@ -24,12 +26,13 @@ from pipeline.processing import (
     line,
     lines,
     look_until,
+    parquet,
     process,
     processing,
     push,
 )
-from pipeline.receiving import Answer, Request, grpc_receiver, http_receiver
-from pipeline.test_runner import backend, offsets
+from pipeline.receiving import Answer, Request, grpc_receiver, http_receiver, until
+from pipeline.test_runner import archive, backend, offsets, output
 from pipeline.test_telemetry import get, labels, samples
 
 QUICK = {"backoff": {"first": "10ms", "most": "50ms"}, "timeout": "60s"}
@@ -232,3 +235,34 @@ def test_a_sender_that_is_blocked_is_not_ready_and_its_lag_goes_on(spark: Any, t
             away[0] = False
             look_until(processor, lambda: get(telemetry.port, "/ready")[0] == 200 and lag() == 0, "not ready again")
         telemetry.detach()
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_a_damaged_record_is_skipped_and_counted(spark: Any, tmp_path: Path, partitions: int) -> None:
+    configured = defaults(tmp_path, archive(tmp_path))
+    directories = (
+        [tmp_path / "queue"] if partitions == 1 else [tmp_path / "queue" / f"p={n}" for n in range(partitions)]
+    )
+    for number, directory in enumerate(directories):
+        push(directory, lines(300, 300 * number))
+    flip(directories[-1] / "0_segment.dat", 1000)
+    (finding,) = mmapqueue.verify(directories[-1], spark=spark).findings
+    telemetry = ProcessTelemetry(configured)
+    process(spark, configured, telemetry)
+    lost = 300 * (partitions - 1) + finding.first_lost
+    expected = sorted(line(i) for i in range(300 * partitions) if i != lost)
+    assert parquet(spark, tmp_path / "out") == expected
+    until(lambda: output(telemetry, "damaged") == {"archive": 1}, "not counted")
+    push(directories[0], lines(5, 900))
+    process(spark, configured, telemetry)
+    until(lambda: sum(output(telemetry, "success").values()) == 300 * partitions + 4, "not sent")
+    assert output(telemetry, "damaged") == {"archive": 1}
+    telemetry.detach()
+
+
+def test_a_damaged_record_ends_the_query_when_the_pipe_says_so(spark: Any, tmp_path: Path) -> None:
+    push(tmp_path / "queue", lines(300))
+    flip(tmp_path / "queue" / "0_segment.dat", 1000)
+    pipe = defaults(tmp_path, archive(tmp_path)).pipes[0].model_copy(update={"on_damage": "error"})
+    with pytest.raises(RuntimeError, match=r"0_segment\.dat"):
+        process(spark, Pipeline(name="test", pipes=(pipe,)))

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from math import ceil
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from mmapqueue._jvm.jars import how_to_add
 from mmapqueue._values.annotations import DataFrame, DataFrameWriter, DataStreamWriter, SparkSession, Unpack
@@ -43,6 +43,7 @@ def read(
     min_partitions: int | None = None,
     max_partition_bytes: Size | None = None,
     fail_on_data_loss: bool | None = None,
+    on_damage: Literal["error", "skip"] | None = None,
 ) -> DataFrame:
     """A DataFrame of a queue's or archive's records: value, partition, offset, timestamp. Moves no consumer.
 
@@ -58,6 +59,7 @@ def read(
         min_partitions: The least number of tasks, where there are enough records.
         max_partition_bytes: About the most bytes of the log for a task, or a text such as "64m".
         fail_on_data_loss: Whether records that are not retained any more are an error; by default they are.
+        on_damage: Whether a damaged record is an error, as by default, or is skipped, logged and counted.
 
     Returns:
         A lazy DataFrame: each action reads, and raises Spark's errors.
@@ -75,6 +77,7 @@ def read(
         "minPartitions": min_partitions,
         "maxPartitionBytes": _bytes("max_partition_bytes", max_partition_bytes),
         "failOnDataLoss": fail_on_data_loss,
+        "onDamage": on_damage,
     }
     with _needing_the_jar():
         return spark.read.format(_FORMAT).options(**_given(options)).load(_path(path))
@@ -94,6 +97,7 @@ def read_stream(
     min_partitions: int | None = None,
     max_partition_bytes: Size | None = None,
     fail_on_data_loss: bool | None = None,
+    on_damage: Literal["error", "skip"] | None = None,
 ) -> DataFrame:
     """A streaming DataFrame of a queue's or archive's records, and of those pushed later.
 
@@ -114,6 +118,7 @@ def read_stream(
         min_partitions: The least number of tasks, where there are enough records.
         max_partition_bytes: About the most bytes of the log for a task, or a text such as "64m".
         fail_on_data_loss: Whether records that are not there any more are an error; by default they are.
+        on_damage: Whether a damaged record is an error, as by default, or is skipped, logged and counted.
 
     Returns:
         A streaming DataFrame: value, partition, offset, timestamp.
@@ -133,6 +138,7 @@ def read_stream(
         "minPartitions": min_partitions,
         "maxPartitionBytes": _bytes("max_partition_bytes", max_partition_bytes),
         "failOnDataLoss": fail_on_data_loss,
+        "onDamage": on_damage,
     }
     with _needing_the_jar():
         return spark.readStream.format(_FORMAT).options(**_given(options)).load(_path(path))

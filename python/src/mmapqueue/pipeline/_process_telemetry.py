@@ -19,6 +19,7 @@ from mmapqueue._tools.pages import address, serve
 from mmapqueue.pipeline._metrics import Counts, Pages
 from mmapqueue.pipeline.config import Pipeline
 from mmapqueue.pipeline.process.backlog import Lag, lags
+from mmapqueue.pipeline.process.damage import damaged
 from mmapqueue.pipeline.process.queues import opened
 from mmapqueue.pipeline.process.undecodable import undecodable
 
@@ -59,6 +60,12 @@ class ProcessTelemetry:
             f"{pipe.name}.{name}": (pipe.name, name)
             for pipe in pipeline.pipes
             for name in (*(each.name for each in pipe.senders), _DEAD_LETTER)
+        }
+        self._checkpoints = {
+            f"{pipe}.{name}": each.checkpoint(name)
+            for pipe, name in self._queries.values()
+            for each in pipeline.pipes
+            if each.name == pipe
         }
         self._wanted = {f"{pipe.name}.{each.name}" for pipe in pipeline.pipes for each in pipe.senders}
         #: Names of running queries, by their run id.
@@ -153,6 +160,9 @@ class ProcessTelemetry:
             if counts:
                 rows = progress["sink"].get("numOutputRows", -1)
                 self._sent.add((pipe, "success", sender), rows if rows >= 0 else records)
+        lost = damaged(progress, self._checkpoints[progress["name"]])
+        if lost:
+            self._sent.add((pipe, "damaged", sender), lost)
         found = undecodable(progress)
         if found is not None:
             self._sent.add((pipe, "undecodable", sender), found.records)

@@ -151,6 +151,7 @@ class Pipe(Options):
         filters: Applied in this order.
         on_undecodable: The treatment of records that cannot be decoded: stored in the dead-letter queue, or dropped and
             counted.
+        on_damage: The treatment of damaged records: skipped, logged and counted, or an error that ends the query.
         dead_letter: The queue for records that cannot be decoded or sent; default: `dead_letters`.
         checkpoints: Directory of the senders' checkpoints; default: `<queue.dir>.checkpoints`.
         senders: The targets of rows. Each has a query, a consumer and a checkpoint of its own.
@@ -164,6 +165,7 @@ class Pipe(Options):
     on_full: Literal["reject", "block", "drop"] = "reject"
     filters: tuple[Filter, ...] = ()
     on_undecodable: Literal["dead_letter", "drop"] = "dead_letter"
+    on_damage: Literal["skip", "error"] = "skip"
     dead_letter: DeadLetter | None = None
     checkpoints: Path | None = None
     senders: tuple[Sender, ...] = ()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mmapqueue.pipeline.config import Pipe
 from mmapqueue.pipeline.plugins import Batch, Filter, Sender
+from mmapqueue.pipeline.process import damage
 from mmapqueue.pipeline.process.events import events
 from mmapqueue.pipeline.process.undecodable import observed
 
@@ -18,7 +19,8 @@ _EXPLODE = "explode"
 def sent_rows(spark: SparkSession, pipe: Pipe, sender: Sender, *, batch_bytes: int | None = None) -> DataFrame:
     """The rows of a sender: decoded events with remote = true, after the filters.
 
-    With `on_undecodable: drop` the progress of each micro-batch has the number of rows with an error.
+    With `on_undecodable: drop` the progress of each micro-batch has the number of rows with an error, and with
+    `on_damage: skip` the number of records that were read.
 
     Args:
         spark: The session.
@@ -28,6 +30,8 @@ def sent_rows(spark: SparkSession, pipe: Pipe, sender: Sender, *, batch_bytes: i
     """
     drops = pipe.on_undecodable == "drop"
     frame = _events(spark, pipe, sender.name, sender.bounded, batch_bytes)
+    if pipe.on_damage == "skip":
+        frame = damage.observed(frame)
     frame = (observed(frame) if drops else frame).where("error IS NULL AND remote").drop("error")
     for step, each in enumerate(pipe.filters, 1):
         if each.type == _EXPLODE:
@@ -81,6 +85,7 @@ def _last_explode(filters: tuple[Filter, ...]) -> int:
 
 def _events(spark: SparkSession, pipe: Pipe, consumer: str, batch: Batch, batch_bytes: int | None) -> DataFrame:
     source: dict[str, Any] = {
+        "on_damage": pipe.on_damage,
         "max_offsets_per_trigger": batch.max_records,
         "max_bytes_per_trigger": min(filter(None, (batch.max_bytes, batch_bytes)), default=None),
     }
