@@ -201,4 +201,31 @@ class ShippedQueueTest {
                 .getMessage();
         assertTrue(text.contains("format version 1"), text);
     }
+
+    private static long shippingThreads() {
+        return Thread.getAllStackTraces().keySet().stream()
+                .map(Thread::getName)
+                .filter(each -> each.equals("mmapqueue-queue-shipper") || each.equals("mmapqueue-queue-upkeep"))
+                .count();
+    }
+
+    @Test
+    void nothingShipsAnyMoreWhenItsConsumerIsDeletedOrClosed() throws Exception {
+        for (boolean isDeleted : new boolean[] {false, true}) {
+            try (MmapQueue queue = MmapQueue.open(shipping().build())) {
+                long offset = queue.push(payload(1));
+                assertTrue(queue.awaitShipped(offset, LONG));
+                Waiting.until("both threads run", () -> shippingThreads() == 2);
+                if (isDeleted) {
+                    queue.deleteConsumer("ship");
+                } else {
+                    queue.consumer("ship", StartAt.COMMITTED).close();
+                    assertThrows(MmapQueueException.class, () -> queue.awaitShipped(queue.push(payload(2)), LONG));
+                }
+                // The thread itself may still be on its way out.
+                Waiting.until("no thread runs", () -> shippingThreads() == 0);
+                assertTrue(queue.shipStats().orElseThrow().hasEnded());
+            }
+        }
+    }
 }

@@ -39,6 +39,9 @@ public final class Shipper implements AutoCloseable {
     private final String name;
     private final OwnThread thread;
 
+    /** Why the shipping was ended by its owner; null if it was not, or by {@link #close} alone. */
+    private volatile @Nullable RuntimeException ending;
+
     /** Whether the close waits no longer for work that can be left to the next shipper. */
     private volatile boolean isAborted;
     /** Started by the thread, which ends after it. */
@@ -115,6 +118,11 @@ public final class Shipper implements AutoCloseable {
         boolean goesOn = true;
         while (goesOn) {
             goesOn = !thread.isEnding();
+            RuntimeException why = ending;
+            if (why != null) {
+                end(why);
+                return;
+            }
             try {
                 step(!goesOn);
                 succeeded();
@@ -252,6 +260,19 @@ public final class Shipper implements AutoCloseable {
         if (started != null) {
             started.interrupt();
         }
+    }
+
+    /**
+     * Ends the thread with an error, and ships nothing more.
+     *
+     * @param why the error, as {@link #failure} returns it then
+     * @param most as for {@link #close(Duration)}
+     * @return whether nothing of this shipper runs any more
+     */
+    public boolean end(RuntimeException why, Duration most) {
+        ending = why;
+        isAborted = true;
+        return close(most);
     }
 
     /** Runs something when nothing of this shipper runs any more: a call of the file system has returned after all. */

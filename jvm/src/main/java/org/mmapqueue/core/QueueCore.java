@@ -196,11 +196,13 @@ public final class QueueCore {
     }
 
     public void deleteConsumer(String name) {
+        shipping.endBefore(name);
         change(name, () -> consumers.delete(name));
         signalRoom();
     }
 
     public void closeConsumer(ConsumerCore consumer) {
+        shipping.endBefore(consumer.name());
         explained(consumer.name(), () -> {
             consumers.release(consumer);
             return null;

@@ -20,6 +20,7 @@ import org.mmapqueue.config.HostName;
 import org.mmapqueue.config.Locations;
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.consume.ConsumerCore;
+import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
@@ -101,6 +102,22 @@ public final class Shipping {
                     ConfigKey.ARCHIVE_URI.keyName(),
                     settings.uri(),
                     "none for a purge, which would ack records that are not shipped yet");
+        }
+    }
+
+    /**
+     * Ends the shipping of this process before its consumer is closed or deleted: from then on another process may ship
+     * the queue.
+     *
+     * @throws MmapQueueException if a call of the archive's file system does not return
+     */
+    void endBefore(String closedConsumer) {
+        Shipper own = shipper;
+        if (own != null
+                && closedConsumer.equals(CONSUMER)
+                && !own.end(new ClosedException("consumer " + CONSUMER + " was closed or deleted"), MOST_AT_CLOSE)) {
+            throw new MmapQueueException("consumer " + CONSUMER + " of the queue in " + core.directory()
+                    + " cannot be closed: a call of the archive's file system does not return");
         }
     }
 
