@@ -10,6 +10,7 @@ import org.mmapqueue.concurrent.SpinLock;
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.UnackedLimitException;
 import org.mmapqueue.io.Closing;
@@ -365,7 +366,10 @@ public final class ConsumerCore extends BatchSource implements Closeable {
     private void checkUsable() {
         checkOpen();
         if (committed.isDropped()) {
-            throw committed.dropped();
+            DroppedException dropped = committed.dropped();
+            if (dropped.first() <= dropped.last()) { // else no record was dropped, only the unused end of a segment
+                throw dropped;
+            }
         }
     }
 

@@ -45,10 +45,11 @@ final class DroppedRecords {
      *
      * @param consumer the consumer; an empty name means the queue without a consumer
      * @param to the end of a record
+     * @param withGaps whether bytes without a record are dropped, too: what a recovery leaves unused of a segment
      * @param reason continues a sentence that begins with the consumer's name
-     * @return whether records were dropped
+     * @return whether anything was dropped
      */
-    boolean drop(Registry.Named consumer, long to, long writing, String reason) throws IOException {
+    boolean drop(Registry.Named consumer, long to, boolean withGaps, long writing, String reason) throws IOException {
         ConsumerCursors cursors = consumer.cursors();
         long needed = cursors.needed();
         // A consumer before the reclaimed position is being moved back, which will fail.
@@ -65,11 +66,14 @@ final class DroppedRecords {
             boolean continues = cursors.dropped() > cursors.committed();
             long next = offsetAt(reader, to, writing);
             long from = Math.min(next, offsetAt(reader, needed, writing));
+            if (from == next && !withGaps) {
+                return false;
+            }
             cursors.drop(to, continues ? cursors.droppedFirst() : from);
             count(consumer.name()).add(next - from, to - needed);
             // Logs once until the consumer acknowledges the drop; until then it may lose one segment for each
             // segment written.
-            if (!continues) {
+            if (!continues && from < next) {
                 LOG.warn(
                         "consumer {} {}: records from {} to {} are dropped for it, and more until it continues",
                         consumer.name(),

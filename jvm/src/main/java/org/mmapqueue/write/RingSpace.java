@@ -200,7 +200,7 @@ final class RingSpace {
                 long to = firstRecordFrom(geometry.segmentOf(writing - maxConsumerLag) + 1, writing);
                 String reason = "lags by " + (writing - each.cursors().needed()) + " bytes, and max_consumer_lag is "
                         + maxConsumerLag;
-                dropped.drop(each, to, writing, reason);
+                dropped.drop(each, to, true, writing, reason);
             }
         }
     }
@@ -215,7 +215,7 @@ final class RingSpace {
         refresh();
         boolean any = false;
         for (Registry.Named each : withNoConsumer()) {
-            any |= dropped.drop(each, to, meta.writing(), reason);
+            any |= dropped.drop(each, to, false, meta.writing(), reason);
         }
         return any;
     }

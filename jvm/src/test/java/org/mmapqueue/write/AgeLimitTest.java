@@ -1,6 +1,7 @@
 package org.mmapqueue.write;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -81,6 +82,35 @@ class AgeLimitTest {
             assertEquals(30, dropped(core.consumerStats(), "slow"));
             assertEquals(0, dropped(core.consumerStats(), "quick"));
             assertEquals(30, core.log().firstOffset());
+        } finally {
+            core.close();
+        }
+    }
+
+    /** A recovery leaves the rest of a segment unused: whoever has acked all records before it loses none. */
+    @Test
+    void theUnusedEndOfASegmentIsNoRecord() throws Exception {
+        QueueConfig.Builder limited = config().maxAge(Duration.ofHours(1));
+        Path killed = temp.resolve("killed");
+        QueueCore before = Cores.open(limited.build(), DiskStorage.INSTANCE);
+        try {
+            ConsumerCore consumer = before.consumer("a", StartAt.EARLIEST);
+            before.writer().push(new byte[10], 0, 10);
+            before.ack(consumer, before.poll(consumer).offset());
+            Directories.copy(temp.resolve("queue"), killed);
+        } finally {
+            before.close();
+        }
+        QueueCore core = Cores.open(
+                QueueConfig.builder(killed).maxAge(Duration.ofHours(1)).build(), DiskStorage.INSTANCE);
+        try {
+            ConsumerCore consumer = core.consumer("a", StartAt.EARLIEST);
+            core.writer().push(new byte[10], 0, 10);
+            assertEquals(1, core.poll(consumer).offset());
+            core.writer().dropAged();
+            core.ack(consumer, 1);
+            assertNull(core.poll(consumer));
+            assertEquals(0, dropped(core.consumerStats(), "a"));
         } finally {
             core.close();
         }
