@@ -6,6 +6,7 @@ import java.util.SplittableRandom;
 import org.mmapqueue.core.OpenQueues;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.support.Directories;
+import org.mmapqueue.support.FailingFsyncs;
 import org.mmapqueue.support.FaultyStorage;
 import org.mmapqueue.support.PowerLossStorage;
 
@@ -14,7 +15,8 @@ import org.mmapqueue.support.PowerLossStorage;
  * and closed like any other, but run without their background threads.
  */
 public final class TestDisk {
-    private final PowerLossStorage platter = new PowerLossStorage();
+    private final FailingFsyncs fsyncs = new FailingFsyncs();
+    private final PowerLossStorage platter = new PowerLossStorage(fsyncs);
     private final FaultyStorage storage = new FaultyStorage(platter);
 
     /** Called for each call that may change the disk, in the thread that makes it; returns whether the call fails. */
@@ -39,8 +41,35 @@ public final class TestDisk {
                 && watcher.fails(call == FaultyStorage.Call.SYNC, path));
     }
 
+    /** Of the calls that can fail so, the n-th one from now on does, once. */
+    public void failOnce(int number, FaultyStorage.Fault fault) {
+        storage.failOnce(number, fault);
+    }
+
+    /** The n-th fsync from now on fails while its thread is interrupted, once. */
+    public void failFsync(int number) {
+        fsyncs.failAfter(number, FailingFsyncs::interruptCaller);
+    }
+
+    /** Number of fsyncs that have failed so. */
+    public int failedFsyncs() {
+        return fsyncs.failures();
+    }
+
     public void heal() {
         storage.heal();
+        fsyncs.failAfter(-1, () -> {});
+        storage.failOnce(-1, FaultyStorage.Fault.INPUT_OUTPUT);
+    }
+
+    /** Takes a directory as fsynced. */
+    public void adopt(Path directory) {
+        platter.adopt(directory);
+    }
+
+    /** Drops records beyond max_age, as the thread of an open queue does. */
+    public static void dropAged(MmapQueue queue) {
+        queue.core().writer().dropAged();
     }
 
     /** Copies what a power loss at this moment leaves; {@code percent} of the sectors not fsynced survive. */

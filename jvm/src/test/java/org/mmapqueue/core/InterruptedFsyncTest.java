@@ -16,7 +16,6 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.PoisonedException;
-import org.mmapqueue.io.Threads;
 import org.mmapqueue.support.Cores;
 import org.mmapqueue.support.FailingFsyncs;
 import org.mmapqueue.support.Payload;
@@ -64,7 +63,7 @@ class InterruptedFsyncTest {
     @CsvSource({"1_segment.dat", "2_segment.dat", "meta.dat", "named.dat", "queue"})
     void anInterruptDuringTheFsyncDoesNotHideItsFailure(String name) {
         long durable = core.stats().watermarkPosition();
-        disk.failNext(name, InterruptedFsyncTest::interruptCaller);
+        disk.failNext(name, FailingFsyncs::interruptCaller);
         assertPoisons(name, durable);
         assertTrue(Thread.interrupted(), "the interrupt stays pending");
     }
@@ -77,13 +76,6 @@ class InterruptedFsyncTest {
         Thread.currentThread().interrupt();
         assertPoisons(name, durable);
         assertTrue(Thread.interrupted(), "the interrupt stays pending");
-    }
-
-    // By another thread: the JDK closes no channel when a thread interrupts itself.
-    private static void interruptCaller() {
-        Thread other = new Thread(Thread.currentThread()::interrupt);
-        other.start();
-        Threads.join(other);
     }
 
     private void assertPoisons(String name, long durable) {

@@ -36,6 +36,7 @@ import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.ForwardingFile;
 import org.mmapqueue.io.Storage;
+import org.mmapqueue.io.Threads;
 
 /**
  * The disk below the JDK, with one failing fsync. As Linux does, it reports the error to one call, and later fsyncs
@@ -46,6 +47,7 @@ public final class FailingFsyncs implements Storage {
     private final FileSystemProvider provider = new Provider();
     private final FileSystem fileSystem = new Wrapped();
     private final AtomicInteger failures = new AtomicInteger();
+    private final AtomicInteger left = new AtomicInteger(-1);
     private volatile String failing;
     private volatile Runnable during = () -> {};
 
@@ -59,13 +61,31 @@ public final class FailingFsyncs implements Storage {
         failing = name;
     }
 
+    /**
+     * The n-th fsync from now on fails, once; none if negative.
+     *
+     * @param meanwhile runs in the calling thread while that fsync is inside the kernel
+     */
+    public void failAfter(int number, Runnable meanwhile) {
+        during = meanwhile;
+        left.set(number);
+    }
+
+    /** Interrupts the calling thread, from another one: the JDK closes no channel when a thread interrupts itself. */
+    public static void interruptCaller() {
+        Thread other = new Thread(Thread.currentThread()::interrupt);
+        other.start();
+        Threads.join(other);
+    }
+
     /** Number of fsyncs that have failed. */
     public int failures() {
         return failures.get();
     }
 
     private void synced(Path path) throws IOException {
-        if (path.getFileName().toString().equals(failing)) {
+        boolean isCounted = left.getAndUpdate(now -> Math.max(-1, now - 1)) == 0;
+        if (isCounted || path.getFileName().toString().equals(failing)) {
             failing = null;
             during.run();
             failures.incrementAndGet();

@@ -29,13 +29,22 @@ public final class PowerLossStorage implements Storage {
     private static final int SECTOR = 512;
     private static final int PAGE = 4096;
 
-    private final Storage disk = DiskStorage.INSTANCE;
+    private final Storage disk;
     /** The fsynced contents of each file. */
     private final Map<Path, byte[]> synced = new HashMap<>();
 
     private final Set<Path> entries = new HashSet<>();
     /** The fsynced contents of deleted files with an entry that may reappear. */
     private final Map<Path, byte[]> unlinked = new HashMap<>();
+
+    public PowerLossStorage() {
+        this(DiskStorage.INSTANCE);
+    }
+
+    /** @param disk holds the files; its fsyncs may fail */
+    public PowerLossStorage(Storage disk) {
+        this.disk = disk;
+    }
 
     private synchronized void sync(Path path, int from, int to) {
         byte[] now = Directories.read(path);
@@ -167,11 +176,13 @@ public final class PowerLossStorage implements Storage {
 
         @Override
         public void force() throws IOException {
+            super.force();
             PowerLossStorage.this.sync(path(), 0, Integer.MAX_VALUE - PAGE);
         }
 
         @Override
         public void force(MappedByteBuffer mapping, int from, int length) throws IOException {
+            super.force(mapping, from, length);
             PowerLossStorage.this.sync(path(), from, from + length);
         }
     }

@@ -1,0 +1,910 @@
+package org.mmapqueue.surface;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.net.URI;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalLong;
+import java.util.SplittableRandom;
+import java.util.TreeSet;
+import java.util.concurrent.CompletionException;
+import org.jspecify.annotations.Nullable;
+import org.mmapqueue.Consumer;
+import org.mmapqueue.ConsumerStats;
+import org.mmapqueue.Message;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.StartAt;
+import org.mmapqueue.TestDisk;
+import org.mmapqueue.archive.Archive;
+import org.mmapqueue.archive.ArchivePartition;
+import org.mmapqueue.archive.ArchiveReader;
+import org.mmapqueue.archive.PartitionEntry;
+import org.mmapqueue.archive.files.Archives;
+import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.DroppedException;
+import org.mmapqueue.errors.FullException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.support.Directories;
+import org.mmapqueue.support.FaultyStorage;
+import org.mmapqueue.support.Micros;
+import org.mmapqueue.support.Payload;
+import org.mmapqueue.support.Waiting;
+import org.mmapqueue.tool.QueueContent;
+import org.mmapqueue.tool.copy.Copier;
+import org.mmapqueue.tool.copy.RingSize;
+import org.mmapqueue.tool.repair.Repairer;
+import org.mmapqueue.tool.report.Progress;
+import org.mmapqueue.tool.report.VerifyReport;
+import org.mmapqueue.tool.verify.Verifier;
+
+/**
+ * A queue with its archive, and the {@link Reference} that both must agree with after every step. The queue is open
+ * between steps, on a disk that can fail and lose power, without background threads; steps that ship run with them.
+ */
+final class Surface implements AutoCloseable {
+    private static final String SHIP = "ship";
+    private static final String PRODUCER = "p";
+    private static final int LARGEST = 9000;
+    private static final Duration AGE = Duration.ofDays(1);
+    private static final int SECOND = 1_000_000;
+
+    /** What bounds the log besides its consumers. */
+    enum Limit {
+        NONE,
+        RETAIN,
+        LAG,
+        AGE
+    }
+
+    /** The forms of a push. */
+    enum Push {
+        PLAIN,
+        BUFFER,
+        OFFER,
+        TIMED,
+        SYNC,
+        ASYNC,
+        BATCH,
+        LENGTHS,
+        ONCE,
+        REPEATED
+    }
+
+    /** How an open queue that ships ends. */
+    enum Shipping {
+        WAITS,
+        CLOSES_AT_ONCE,
+        KILLED_BEFORE_THE_ACK,
+        THREADS_ARE_INTERRUPTED
+    }
+
+    private final Path temp;
+    private final Limit limit;
+    private final SplittableRandom random;
+    private final Reference reference = new Reference();
+    private final Map<String, Consumer> handles = new HashMap<>();
+    private final URI archive;
+
+    private TestDisk disk = new TestDisk();
+    private Path directory;
+    private @Nullable MmapQueue queue;
+    private int segmentSize = 4096;
+    private int capacity = 12;
+    private int directories;
+    /** Recoveries, each of which may leave the rest of a segment unused. */
+    private int recoveries;
+    /** Records before this offset have a time before max_age. */
+    private int aged;
+    /** Whether a call on a file may fail now. */
+    private boolean mayFail;
+
+    Surface(Path temp, Limit limit, long seed) {
+        this.temp = temp;
+        this.limit = limit;
+        this.random = new SplittableRandom(seed);
+        this.archive = temp.resolve("archive").toUri();
+        this.directory = next();
+        open();
+        create("a", StartAt.EARLIEST);
+    }
+
+    private Path next() {
+        return temp.resolve(temp.getFileName() + "-" + directories++);
+    }
+
+    private QueueConfig.Builder config() {
+        QueueConfig.Builder config = QueueConfig.builder(directory)
+                .segmentSize(segmentSize)
+                .queueCapacitySegments(capacity)
+                .maxInMemSegments(6)
+                .maxEventSize(LARGEST)
+                .flushPeriod(Duration.ofHours(1));
+        return switch (limit) {
+            case NONE -> config;
+            case RETAIN -> config.retainBytes(3L * segmentSize);
+            case LAG -> config.maxConsumerLag((capacity - 3L) * segmentSize);
+            case AGE -> config.maxAge(AGE);
+        };
+    }
+
+    private void open() {
+        queue = disk.open(config().build());
+    }
+
+    private MmapQueue queue() {
+        MmapQueue open = queue;
+        if (open == null) {
+            throw new IllegalStateException("the queue is closed");
+        }
+        return open;
+    }
+
+    // ---- steps with a fault or an interrupt
+
+    /** A step of the surface. */
+    interface Step {
+        void on(Surface surface) throws InterruptedException, IOException;
+    }
+
+    /** The n-th call of the step on a file fails; the process is killed then, and the next one recovers. */
+    void faulty(int number, FaultyStorage.Fault fault, Step step) throws InterruptedException, IOException {
+        disk.failOnce(number, fault);
+        mayFail = true;
+        try {
+            step.on(this);
+            disk.heal();
+        } catch (MmapQueueException | CompletionException e) {
+            disk.heal();
+            assertTrue(isInjected(e), "an error of its own: " + e);
+            kill(true);
+        } finally {
+            mayFail = false;
+        }
+    }
+
+    /**
+     * The n-th fsync of the step fails while its thread is interrupted: the step throws, and nothing is lost that was
+     * durable before. The kernel reports such an error once.
+     */
+    void faultyFsync(int number, Step step) throws InterruptedException, IOException {
+        int before = disk.failedFsyncs();
+        TestDisk used = disk;
+        disk.failFsync(number);
+        mayFail = true;
+        try {
+            step.on(this);
+            assertEquals(before, used.failedFsyncs(), "a failed fsync was reported as success");
+        } catch (MmapQueueException | CompletionException e) {
+            assertTrue(isInjected(e), "an error of its own: " + e);
+            Thread.interrupted();
+            used.heal();
+            losePower(0);
+        } finally {
+            used.heal();
+            mayFail = false;
+            Thread.interrupted();
+        }
+    }
+
+    private static boolean isInjected(Throwable e) {
+        for (Throwable each = e; each != null; each = each.getCause()) {
+            if (String.valueOf(each.getMessage()).contains("injected")) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** The step's thread is interrupted before it begins: the interrupt stays pending, or the step has no effect. */
+    void interrupted(Step step) throws IOException {
+        Thread.currentThread().interrupt();
+        boolean thrown = false;
+        try {
+            step.on(this);
+        } catch (InterruptedException e) {
+            thrown = true;
+        }
+        assertTrue(Thread.interrupted() != thrown, "an interrupt is pending, or was thrown");
+    }
+
+    // ---- writing
+
+    void push(Push form, List<Integer> lengths) throws InterruptedException {
+        List<byte[]> batch = new ArrayList<>();
+        int count = switch (form) {
+            case BATCH, LENGTHS, ONCE, REPEATED -> lengths.size();
+            default -> 1;
+        };
+        for (int length : lengths.subList(0, count)) {
+            batch.add(Payload.of(reference.end() + batch.size() + 1_000L * recoveries, length));
+        }
+        if (form == Push.REPEATED) {
+            repeat(batch);
+            return;
+        }
+        reference.uncertain.addAll(batch);
+        try {
+            if (form == Push.ONCE) {
+                // Known from now on: a failed push may be in the log, with its sequence.
+                reference.sequences.put(nextSequence(), reference.end() + count);
+            }
+            OptionalLong offset = pushed(form, batch);
+            assertEquals(OptionalLong.of(reference.end()), offset);
+            reference.log.addAll(batch);
+            reference.uncertain.clear();
+        } catch (InterruptedException e) {
+            reference.notPushed();
+            throw e;
+        } catch (FullException e) {
+            reference.notPushed();
+            assertIsFull(batch);
+            return;
+        }
+        if (form == Push.SYNC) {
+            reference.durable = reference.end();
+        }
+    }
+
+    private long nextSequence() {
+        return queue().lastSequence(PRODUCER).orElse(-1) + 1;
+    }
+
+    private OptionalLong pushed(Push form, List<byte[]> batch) throws InterruptedException {
+        byte[] first = batch.get(0);
+        return switch (form) {
+            case PLAIN -> OptionalLong.of(queue().push(first));
+            case BUFFER -> OptionalLong.of(queue().push(ByteBuffer.wrap(first)));
+            case OFFER -> {
+                OptionalLong offset = queue().offer(first);
+                if (offset.isEmpty()) {
+                    throw new FullException("offer returned nothing");
+                }
+                yield offset;
+            }
+            case TIMED -> OptionalLong.of(queue().push(first, Duration.ZERO));
+            case SYNC -> OptionalLong.of(queue().pushSync(first, Duration.ZERO));
+            case ASYNC -> OptionalLong.of(async(first));
+            case BATCH -> OptionalLong.of(queue().pushBatch(batch, Duration.ZERO));
+            case LENGTHS ->
+                OptionalLong.of(queue().pushBatch(
+                                joined(batch),
+                                0,
+                                batch.stream().mapToInt(each -> each.length).toArray(),
+                                batch.size(),
+                                Duration.ZERO));
+            case ONCE -> queue().pushOnce(PRODUCER, nextSequence(), batch, Duration.ZERO);
+            case REPEATED -> throw new IllegalArgumentException("not a new record");
+        };
+    }
+
+    // The future of a full queue would wait for room.
+    private long async(byte[] record) {
+        return needed(List.of(record)) < 0 ? queue().pushAsync(record).join() : queue().push(record);
+    }
+
+    private static byte[] joined(List<byte[]> batch) {
+        int length = batch.stream().mapToInt(each -> each.length).sum();
+        ByteBuffer all = ByteBuffer.allocate(length);
+        batch.forEach(all::put);
+        return all.array();
+    }
+
+    // A sequence that is in the log is refused, whatever its records are.
+    private void repeat(List<byte[]> batch) throws InterruptedException {
+        OptionalLong last = queue().lastSequence(PRODUCER);
+        assertEquals(
+                reference.sequences.isEmpty() ? OptionalLong.empty() : OptionalLong.of(reference.sequences.lastKey()),
+                last);
+        if (last.isPresent()) {
+            assertEquals(OptionalLong.empty(), queue().pushOnce(PRODUCER, last.getAsLong(), batch, Duration.ZERO));
+        }
+    }
+
+    private void assertIsFull(List<byte[]> batch) {
+        assertTrue(needed(batch) >= 0, "full, and " + -needed(batch) + " bytes are free");
+    }
+
+    // Bytes that a batch certainly needs beyond those that are free; an estimate that is too large by some segments.
+    private long needed(List<byte[]> batch) {
+        int low = queue().consumerStats().stream()
+                .mapToInt(each -> (int) each.committedOffset())
+                .min()
+                .orElse((int) queue().firstOffset());
+        long bytes = 0;
+        for (byte[] each : reference.log.subList(Math.min(low, reference.end()), reference.end())) {
+            bytes += each.length + 32;
+        }
+        for (byte[] each : batch) {
+            bytes += each.length + 32;
+        }
+        long wasted = (4L + recoveries) * segmentSize + LARGEST;
+        return bytes + wasted - (long) capacity * segmentSize;
+    }
+
+    void forgetProducer() {
+        if (reference.sequences.isEmpty()) {
+            return;
+        }
+        reference.mayForget = true;
+        queue().forgetProducer(PRODUCER);
+        reference.mayForget = false;
+        reference.sequences.clear();
+    }
+
+    // ---- consuming
+
+    private String nameOf(int choice) {
+        List<String> names = new ArrayList<>(reference.consumers.keySet());
+        return names.get(choice % names.size());
+    }
+
+    private Consumer handle(String name) {
+        return handles.computeIfAbsent(name, each -> queue().consumer(each, StartAt.LATEST));
+    }
+
+    private void assertIs(Message message) {
+        assertTrue(message.offset() < reference.end(), "offset " + message.offset());
+        assertArrayEquals(reference.log.get((int) message.offset()), message.data(), "record " + message.offset());
+    }
+
+    void pop(int choice, int count, boolean inBatches) throws InterruptedException {
+        String name = nameOf(choice);
+        Reference.Reading reading = reference.consumers.get(name);
+        Consumer handle = handle(name);
+        int left = count;
+        while (left > 0) {
+            List<Message> popped = new ArrayList<>();
+            try {
+                if (inBatches) {
+                    popped.addAll(handle.popBatch(left, 10_000, Duration.ZERO));
+                } else {
+                    Message peeked = handle.peek();
+                    Message message = handle.poll();
+                    if (message != null) {
+                        popped.add(message);
+                    }
+                    assertEquals(peeked == null ? -1 : peeked.offset(), message == null ? -1 : message.offset());
+                }
+            } catch (DroppedException e) {
+                dropped(reading, e);
+                continue;
+            }
+            for (Message message : popped) {
+                assertIs(message);
+                reading.popped((int) message.offset());
+            }
+            if (popped.isEmpty()) {
+                reading.foundNone(reference.end());
+                return;
+            }
+            left -= popped.size();
+        }
+    }
+
+    private void dropped(Reference.Reading reading, DroppedException e) {
+        assertTrue(
+                limit == Limit.LAG || limit == Limit.AGE && e.last() < aged,
+                "dropped without a limit, or a record that is younger than " + AGE + ": " + e.getMessage());
+        reading.dropped((int) e.last());
+    }
+
+    /** What a consumer does with one of the records that it has in flight. */
+    enum Answer {
+        ACK,
+        ACK_SINGLE,
+        NACK,
+        RELEASE
+    }
+
+    void answer(int choice, Answer answer, int which) {
+        String name = nameOf(choice);
+        Reference.Reading reading = reference.consumers.get(name);
+        if (reading.inFlight.isEmpty()) {
+            return;
+        }
+        int offset = new ArrayList<>(reading.inFlight).get(which % reading.inFlight.size());
+        Consumer handle = handle(name);
+        Reference.Reading after = reading.copy();
+        switch (answer) {
+            case ACK -> after.ack(offset);
+            case ACK_SINGLE -> after.ackSingle(offset);
+            case NACK, RELEASE -> after.inFlight.remove(offset);
+        }
+        try {
+            switch (answer) {
+                case ACK -> handle.ack(offset);
+                case ACK_SINGLE -> handle.ackSingle(offset);
+                case NACK -> handle.nack(offset);
+                case RELEASE -> handle.release(new long[] {offset});
+            }
+            reference.consumers.put(name, after);
+        } catch (DroppedException e) {
+            dropped(reading, e);
+        } catch (MmapQueueException e) {
+            reading.mayBe(after);
+            throw e;
+        }
+    }
+
+    void seek(int choice, StartAt.Kind kind, int which) {
+        String name = nameOf(choice);
+        Reference.Reading reading = reference.consumers.get(name);
+        int first = (int) queue().firstOffset();
+        int target = first + which % (reference.end() - first + 1);
+        Consumer handle = handle(name);
+        Reference.Reading after = reading.copy();
+        after.moved(
+                switch (kind) {
+                    case EARLIEST -> first;
+                    case LATEST -> reference.end();
+                    default -> target;
+                });
+        try {
+            handle.seek(
+                    switch (kind) {
+                        case EARLIEST -> StartAt.EARLIEST;
+                        case LATEST -> StartAt.LATEST;
+                        default -> StartAt.offset(target);
+                    });
+            reference.consumers.put(name, after);
+        } catch (DroppedException e) {
+            dropped(reading, e);
+        } catch (MmapQueueException e) {
+            reading.mayBe(after);
+            throw e;
+        }
+    }
+
+    void create(String name, StartAt start) {
+        if (!reference.consumers.containsKey(name)) {
+            int at = start.equals(StartAt.LATEST) ? reference.end() : (int) queue().firstOffset();
+            reference.consumers.put(name, new Reference.Reading(at));
+        }
+        reference.unsure.add(name);
+        queue().createConsumer(name, start);
+        reference.unsure.clear();
+    }
+
+    void delete(int choice) {
+        if (reference.consumers.size() > 1) {
+            String name = nameOf(choice);
+            handles.remove(name);
+            reference.unsure.add(name);
+            queue().deleteConsumer(name);
+            reference.unsure.clear();
+            reference.consumers.remove(name);
+        }
+    }
+
+    void closeConsumer(int choice) {
+        Consumer open = handles.remove(nameOf(choice));
+        if (open != null) {
+            open.close();
+            reference.consumers.get(nameOf(choice)).closed();
+        }
+    }
+
+    // ---- the whole queue
+
+    void flush() {
+        queue().flush();
+        reference.flushed();
+    }
+
+    void gc() {
+        queue().gc();
+    }
+
+    void purge() {
+        noteMissed(reference.end());
+        int end = reference.end();
+        Map<String, Reference.Reading> before = Map.copyOf(reference.consumers);
+        before.forEach((name, reading) -> {
+            Reference.Reading after = reading.copy();
+            after.ack(end - 1);
+            reading.mayBe(after);
+            reference.consumers.put(name, after);
+        });
+        try {
+            queue().purge();
+        } catch (MmapQueueException e) {
+            reference.consumers.putAll(before); // of which each may be purged
+            throw e;
+        }
+    }
+
+    // Records that consumer ship skips are in no archive.
+    private void noteMissed(int to) {
+        for (int offset = reference.shipped; offset < to; offset++) {
+            reference.missed.add(offset);
+        }
+    }
+
+    void dropAged() {
+        if (limit == Limit.AGE) {
+            TestDisk.dropAged(queue());
+        }
+    }
+
+    void read(int which, int count) {
+        int first = (int) queue().firstOffset();
+        if (first == reference.end()) {
+            return;
+        }
+        int from = first + which % (reference.end() - first);
+        List<Message> messages = queue().getMany(from, count);
+        int most = Math.min(count, reference.end() - from);
+        assertTrue(messages.size() == most || mayFail && messages.size() < most, messages.size() + " of " + most);
+        messages.forEach(this::assertIs);
+        long micros = messages.get(0).timestampMicros();
+        long found = queue().find(Micros.instant(micros)).orElse(-1);
+        assertTrue(
+                found >= first && found <= from && queue().get(found).timestampMicros() == micros,
+                "found " + found + " for the time of " + from);
+    }
+
+    void reopen() {
+        close();
+        open();
+    }
+
+    /** Closes the queue; all is durable then. */
+    @Override
+    public void close() {
+        MmapQueue open = queue;
+        if (open != null) {
+            handles.clear();
+            open.close();
+            queue = null;
+            reference.flushed();
+            reference.consumers.values().forEach(Reference.Reading::closed);
+        }
+    }
+
+    /** The process is killed; the page cache survives. */
+    void kill() {
+        kill(false);
+    }
+
+    private void kill(boolean afterFault) {
+        Path copy = next();
+        Directories.copy(directory, copy);
+        abandon();
+        directory = copy;
+        disk = new TestDisk();
+        disk.adopt(directory);
+        recover(false, afterFault);
+    }
+
+    /** The power fails; what was not fsynced survives by chance. */
+    void losePower(int percent) throws IOException {
+        Path copy = next();
+        disk.lose(directory, copy, random, percent);
+        abandon();
+        directory = copy;
+        disk = new TestDisk();
+        disk.adopt(directory);
+        recover(true, true);
+    }
+
+    private void abandon() {
+        handles.clear();
+        MmapQueue open = queue;
+        queue = null;
+        if (open != null) {
+            try {
+                open.close();
+            } catch (MmapQueueException e) {
+                assertTrue(isInjected(e) || e.getMessage().contains("earlier"), e.toString());
+            }
+        }
+        Directories.delete(directory);
+    }
+
+    // After a loss of power or a failed call, a consumer may be where it was before.
+    private void recover(boolean lostPower, boolean mayBeBack) {
+        recoveries++;
+        open();
+        int end = (int) queue().endOffset();
+        int durable = reference.durable;
+        reference.endsAt(end, lostPower);
+        reference
+                .consumers
+                .keySet()
+                .removeIf(name ->
+                        reference.unsure.contains(name) && !queue().consumers().contains(name));
+        reference.unsure.clear();
+        for (ConsumerStats each : queue().consumerStats()) {
+            Reference.Reading reading = reference.consumers.get(each.name());
+            if (reading != null) {
+                reading.crashed();
+                commits(reading, (int) each.committedOffset(), mayBeBack);
+            }
+        }
+        assertTrue(end >= reference.shipped, "the log was cut to " + end + ", but the archive ends later");
+        OptionalLong last = queue().lastSequence(PRODUCER);
+        if (lostPower) {
+            // The record of a push without sync may survive without its sequence.
+            reference
+                    .sequences
+                    .entrySet()
+                    .removeIf(each -> each.getValue() > durable && last.orElse(-1) < each.getKey());
+        }
+        if (reference.mayForget && last.isEmpty()) {
+            reference.sequences.clear();
+        }
+        reference.mayForget = false;
+        assertEquals(
+                reference.sequences.isEmpty() ? OptionalLong.empty() : OptionalLong.of(reference.sequences.lastKey()),
+                last,
+                "the last sequence follows the log");
+        reference.flushed();
+    }
+
+    // ---- the closed directory
+
+    void verify() {
+        close();
+        assertIsWhole();
+        open();
+    }
+
+    private void assertIsWhole() {
+        VerifyReport report = Verifier.verify(directory, Progress.NONE);
+        assertTrue(report.isWhole(), () -> report.findings().toString());
+    }
+
+    void repair(boolean resetClock) {
+        close();
+        assertEquals(
+                List.of(),
+                Repairer.repairInPlace(directory, resetClock, Progress.NONE).lost());
+        changedOutside();
+    }
+
+    void resize(int segments, int size) {
+        close();
+        try {
+            Copier.resize(directory, new RingSize((long) segments * size, size), Progress.NONE);
+            capacity = segments;
+            segmentSize = size;
+        } catch (MmapQueueException e) {
+            assertTrue(e instanceof ConfigException && e.getMessage().contains("capacity"), e.toString());
+        }
+        changedOutside();
+    }
+
+    void copy(int segments, int size) {
+        close();
+        Path copy = next();
+        try {
+            Copier.copy(directory, copy, new RingSize((long) segments * size, size), Progress.NONE);
+            assertEquals(QueueContent.of(directory, next()), QueueContent.of(copy, next()));
+            Directories.delete(copy);
+        } catch (ConfigException e) {
+            assertTrue(e.getMessage().contains("capacity"), e.toString());
+        }
+        open();
+    }
+
+    private void changedOutside() {
+        assertIsWhole();
+        disk = new TestDisk();
+        disk.adopt(directory);
+        open();
+    }
+
+    /** Records since an offset get times a year ahead, as if the clock had been wrong. */
+    void clockAhead(int which) throws IOException {
+        if (reference.shipped == reference.end()) {
+            return; // an archive keeps the times
+        }
+        restamp(which, Duration.ofDays(365).toSeconds() * SECOND, false);
+    }
+
+    /** Records before an offset get times before max_age. */
+    void age(int which) throws IOException {
+        if (limit != Limit.AGE) {
+            return;
+        }
+        aged = Math.max(aged, restamp(which, -2 * AGE.toSeconds() * SECOND, true));
+    }
+
+    private int restamp(int which, long micros, boolean before) throws IOException {
+        int first = Math.max((int) queue().firstOffset(), reference.shipped);
+        if (first == reference.end()) {
+            return 0;
+        }
+        int offset = first + which % (reference.end() - first);
+        long middle = queue().get(offset).timestampMicros();
+        if (queue().firstOffset() < first && queue().get(first - 1).timestampMicros() == middle) {
+            return 0; // a record that was shipped has the same time
+        }
+        close();
+        Repairer.restamp(directory, old -> (before ? old < middle : old >= middle) ? old + micros : old);
+        changedOutside();
+        return offset;
+    }
+
+    /** Another handle, which may only read, with a consumer of its own. */
+    void readOnly(int choice, int count) throws InterruptedException {
+        close();
+        queue = MmapQueue.open(config().readOnly(true).build());
+        try {
+            read(choice, count);
+            pop(choice, count, false);
+            answer(choice, Answer.ACK, choice);
+        } finally {
+            close();
+        }
+        disk = new TestDisk();
+        disk.adopt(directory);
+        open();
+    }
+
+    // ---- the archive
+
+    void ship(Shipping how, List<Integer> lengths) throws InterruptedException {
+        if (limit == Limit.LAG || limit == Limit.AGE) {
+            return; // refused beside an archive
+        }
+        close();
+        QueueConfig.Builder shipping = config().archiveUri(archive).archiveHost("host");
+        if (how == Shipping.KILLED_BEFORE_THE_ACK) {
+            shipping.shipPeriod(Duration.ofHours(1));
+        } else {
+            shipping.shipPeriod(Duration.ofMillis(5));
+        }
+        MmapQueue open = MmapQueue.open(shipping.build());
+        queue = open;
+        Path before = null;
+        try {
+            switch (how) {
+                case CLOSES_AT_ONCE -> {}
+                case THREADS_ARE_INTERRUPTED -> {
+                    ownThreads().forEach(Thread::interrupt);
+                    push(Push.BATCH, lengths);
+                    awaitShipped(open);
+                }
+                case WAITS -> {
+                    push(Push.BATCH, lengths);
+                    awaitShipped(open);
+                }
+                case KILLED_BEFORE_THE_ACK -> {
+                    awaitShipped(open);
+                    Waiting.until(
+                            "a shipment begins",
+                            () -> open.shipStats().orElseThrow().hasBegun());
+                    push(Push.BATCH, lengths);
+                    flush();
+                    before = Directories.copyOpen(directory, next(), segmentSize);
+                }
+            }
+        } finally {
+            close();
+        }
+        Waiting.until(
+                "no thread of the queue runs: " + ownThreads(),
+                () -> ownThreads().isEmpty());
+        if (before != null) {
+            reference.shipped = reference.end();
+            Directories.delete(directory);
+            directory = before;
+            recoveries++;
+        }
+        disk = new TestDisk();
+        disk.adopt(directory);
+        open();
+        checkArchive();
+    }
+
+    private void awaitShipped(MmapQueue open) throws InterruptedException {
+        if (reference.end() > 0) {
+            assertTrue(open.awaitShipped(reference.end() - 1, Waiting.LONG), "shipped within " + Waiting.LONG);
+            reference.shipped = reference.end();
+        }
+    }
+
+    private List<Thread> ownThreads() {
+        String beginning = "mmapqueue-" + directory.getFileName() + "-";
+        return Thread.getAllStackTraces().keySet().stream()
+                .filter(thread -> thread.getName().startsWith(beginning) && thread.isAlive())
+                .toList();
+    }
+
+    // Every record of the archive is that of the queue, and all that were reported as shipped are there.
+    private void checkArchive() {
+        if (!Files.exists(Path.of(archive).resolve("archive.properties"))) {
+            assertEquals(0, reference.shipped, "no archive");
+            return;
+        }
+        TreeSet<Integer> found = new TreeSet<>();
+        try (Archive opened = Archive.open(Archives.files(archive))) {
+            for (PartitionEntry entry : opened.partitions()) {
+                ArchivePartition partition = opened.partition(entry);
+                partition.refresh();
+                try (ArchiveReader reader =
+                        partition.reader(partition.firstOffset(), partition.endOffset(), false, true)) {
+                    while (reader.read(100, 1 << 20, (offset, micros, data, start, length, attempts) -> {
+                                assertArrayEquals(
+                                        reference.log.get((int) offset),
+                                        Arrays.copyOfRange(data, start, start + length),
+                                        "record " + offset + " of the archive");
+                                assertTrue(found.add((int) offset), "record " + offset + " is in the archive twice");
+                            })
+                            > 0) {}
+                }
+            }
+        } catch (IOException e) {
+            throw new AssertionError(e);
+        }
+        int from = found.isEmpty() ? reference.shipped : found.first();
+        for (int offset = from; offset < reference.shipped; offset++) {
+            assertTrue(
+                    found.contains(offset) || reference.missed.contains(offset),
+                    "record " + offset + " was shipped, and is not in the archive");
+        }
+    }
+
+    // A limit drops records of a consumer, which learns of that with its next call.
+    private void commits(Reference.Reading reading, int found, boolean mayBeBack) {
+        int dropped = switch (limit) {
+            case NONE, RETAIN -> 0;
+            case LAG -> reference.end();
+            case AGE -> aged;
+        };
+        if (found > reading.committed() && found <= dropped) {
+            reading.dropped(found - 1);
+        }
+        reading.commitsAt(found, reference.end(), mayBeBack);
+    }
+
+    // ---- what holds after every step
+
+    void check() {
+        int end = reference.end();
+        assertEquals(end, queue().endOffset());
+        long first = queue().firstOffset();
+        assertTrue(first <= end, "first " + first);
+        List<String> names = new ArrayList<>();
+        for (ConsumerStats each : queue().consumerStats()) {
+            if (!each.name().equals(SHIP)) {
+                names.add(each.name());
+                Reference.Reading reading = reference.consumers.get(each.name());
+                assertTrue(reading != null, "consumer " + each.name() + " exists");
+                commits(reading, (int) each.committedOffset(), false);
+                assertEquals(end - each.committedOffset(), each.lagRecords());
+            }
+        }
+        assertEquals(
+                new ArrayList<>(reference.consumers.keySet()),
+                names.stream().sorted().toList());
+        assertTrue(reference.durable <= end);
+    }
+
+    /** Pops and acks all that is left, and closes. */
+    void finish() throws InterruptedException {
+        for (int choice = 0; choice < reference.consumers.size(); choice++) {
+            Reference.Reading reading = reference.consumers.get(nameOf(choice));
+            pop(choice, Integer.MAX_VALUE, true);
+            if (!reading.inFlight.isEmpty()) {
+                answer(choice, Answer.ACK, reading.inFlight.size() - 1);
+            }
+        }
+        check();
+        close();
+        assertIsWhole();
+    }
+}
