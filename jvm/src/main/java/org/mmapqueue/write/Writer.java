@@ -4,9 +4,11 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
+import java.time.InstantSource;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.BooleanSupplier;
+import java.util.function.LongSupplier;
 import org.mmapqueue.QueueStats;
 import org.mmapqueue.Records;
 import org.mmapqueue.append.Appender;
@@ -97,11 +99,7 @@ public final class Writer implements Closeable {
         this.space = new RingSpace(settings, meta, swapper, registry, flusher);
         retain(settings.retention());
         space.start();
-        this.ageLimit = new AgeLimit(directory, settings.maxAgeMillis(), log, space, () -> {
-            notFull.signalAll();
-            notEmpty.signalAll(); // a consumer that waits for room in its window throws DroppedException
-            spaceMayBeFree();
-        });
+        this.ageLimit = ageLimit(InstantSource.system(), System::nanoTime);
         this.housekeeper = new Housekeeper(
                 name + "-housekeeper",
                 swapper,
@@ -119,6 +117,15 @@ public final class Writer implements Closeable {
         appender.start(tail.position(), tail.nextOffset());
         this.producers = new IdempotentProducers(directory, meta, this, appender, flusher, producers);
         flushAt = tail.nextOffset() + settings.flushCeilingNum() - 1;
+    }
+
+    /** A limit by these clocks. */
+    AgeLimit ageLimit(InstantSource clock, LongSupplier nanos) {
+        return new AgeLimit(directory, settings.maxAgeMillis(), log, space, meta::writing, clock, nanos, () -> {
+            notFull.signalAll();
+            notEmpty.signalAll(); // a consumer that waits for room in its window throws DroppedException
+            spaceMayBeFree();
+        });
     }
 
     /** Drops the records that are older than max_age for the consumers that have not acked them. */

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -156,6 +157,128 @@ class AgeLimitTest {
             queue.deleteConsumer("gone");
             queue.push(new byte[10]);
             Waiting.until("what nobody reads is dropped", () -> queue.firstOffset() == queue.endOffset());
+        }
+    }
+
+    /** The system's clock and a monotonic one, which a test moves. */
+    private static final class Clocks {
+        private long millis = System.currentTimeMillis();
+        private long nanos = 7;
+
+        AgeLimit limit(QueueCore core) {
+            return core.writer().ageLimit(() -> Instant.ofEpochMilli(millis), () -> nanos);
+        }
+
+        /** Some time passes. */
+        void pass(Duration time) {
+            millis += time.toMillis();
+            nanos += time.toNanos();
+        }
+
+        /** The system's clock is set ahead. */
+        void jump(Duration ahead) {
+            millis += ahead.toMillis();
+        }
+    }
+
+    private static long push(QueueCore core, int count) {
+        for (int i = 0; i < count; i++) {
+            core.writer().push(new byte[300], 0, 300);
+        }
+        return core.endOffset();
+    }
+
+    @Test
+    void aClockThatIsSetAheadDropsNothingThatIsYoungToThisProcess() {
+        QueueCore core = Cores.open(config().maxAge(Duration.ofHours(1)).build(), DiskStorage.INSTANCE);
+        try {
+            core.createConsumer("slow", StartAt.EARLIEST);
+            Clocks clocks = new Clocks();
+            AgeLimit limit = clocks.limit(core);
+            push(core, 10);
+            clocks.pass(Duration.ofMinutes(10));
+            limit.run();
+            clocks.jump(Duration.ofHours(2));
+            limit.run();
+            assertEquals(0, dropped(core.consumerStats(), "slow"));
+            long first = push(core, 5);
+            clocks.pass(Duration.ofMinutes(51));
+            limit.run();
+            assertEquals(0, dropped(core.consumerStats(), "slow"), "seen 51 minutes ago");
+            clocks.pass(Duration.ofMinutes(10));
+            limit.run();
+            assertEquals(first - 5, dropped(core.consumerStats(), "slow"), "seen for an hour");
+        } finally {
+            core.close();
+        }
+    }
+
+    /** Records from before the open: their age at the open is known, and the time since. */
+    @Test
+    void aClockThatIsSetAheadDropsNothingThatWasYoungAtTheOpen() {
+        QueueCore before = Cores.open(config().build(), DiskStorage.INSTANCE);
+        before.createConsumer("slow", StartAt.EARLIEST);
+        long end = push(before, 10);
+        before.close();
+        QueueCore core = Cores.open(config().maxAge(Duration.ofHours(1)).build(), DiskStorage.INSTANCE);
+        try {
+            Clocks clocks = new Clocks();
+            AgeLimit limit = clocks.limit(core);
+            clocks.jump(Duration.ofHours(2));
+            clocks.pass(Duration.ofMinutes(50));
+            limit.run();
+            assertEquals(0, dropped(core.consumerStats(), "slow"));
+            clocks.pass(Duration.ofMinutes(11));
+            limit.run();
+            assertEquals(end, dropped(core.consumerStats(), "slow"));
+        } finally {
+            core.close();
+        }
+    }
+
+    /** Checks each minute, for a day: a record is dropped when it is an hour old, and a tenth of an hour later at most. */
+    @Test
+    void recordsAreDroppedAtTheirAge() {
+        QueueCore core = Cores.open(config().maxAge(Duration.ofHours(1)).build(), DiskStorage.INSTANCE);
+        try {
+            core.createConsumer("slow", StartAt.EARLIEST);
+            Clocks clocks = new Clocks();
+            AgeLimit limit = clocks.limit(core);
+            long end = push(core, 10);
+            for (int minutes = 1; minutes <= 59; minutes++) {
+                clocks.pass(Duration.ofMinutes(1));
+                limit.run();
+                assertEquals(0, dropped(core.consumerStats(), "slow"), minutes + " minutes");
+            }
+            for (int minutes = 60; minutes <= 66; minutes++) {
+                clocks.pass(Duration.ofMinutes(1));
+                limit.run();
+            }
+            assertEquals(end, dropped(core.consumerStats(), "slow"));
+        } finally {
+            core.close();
+        }
+    }
+
+    /** A clock that is set back makes records younger by their timestamps; they are dropped later. */
+    @Test
+    void aClockThatIsSetBackDropsNothingEarly() {
+        QueueCore core = Cores.open(config().maxAge(Duration.ofHours(1)).build(), DiskStorage.INSTANCE);
+        try {
+            core.createConsumer("slow", StartAt.EARLIEST);
+            Clocks clocks = new Clocks();
+            AgeLimit limit = clocks.limit(core);
+            long end = push(core, 10);
+            limit.run();
+            clocks.jump(Duration.ofMinutes(-30));
+            clocks.pass(Duration.ofMinutes(70));
+            limit.run();
+            assertEquals(0, dropped(core.consumerStats(), "slow"));
+            clocks.pass(Duration.ofMinutes(30));
+            limit.run();
+            assertEquals(end, dropped(core.consumerStats(), "slow"));
+        } finally {
+            core.close();
         }
     }
 
