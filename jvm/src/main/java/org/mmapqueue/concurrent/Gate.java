@@ -41,8 +41,11 @@ public final class Gate {
             throw new IllegalStateException("a call closes the gate that it has entered");
         }
         calls.writeLock().lock();
-        closed = true;
-        calls.writeLock().unlock();
+        try {
+            closed = true;
+        } finally {
+            calls.writeLock().unlock();
+        }
     }
 
     public boolean isClosed() {
