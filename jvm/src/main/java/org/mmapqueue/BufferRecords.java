@@ -25,7 +25,7 @@ final class BufferRecords implements Records {
                 .filter(ByteBuffer::hasRemaining)
                 .map(ByteBuffer::slice)
                 .toArray(ByteBuffer[]::new);
-        this.lengths = lengths;
+        this.lengths = lengths.clone(); // the caller's array may change at any time
         check();
     }
 

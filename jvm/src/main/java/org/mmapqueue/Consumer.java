@@ -251,7 +251,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
     public void ackSingle(long[] offsets) {
         ConsumerCore core = offsets.length == 0 ? existing() : existing("ack", offsets[0]);
         if (core != null) {
-            queue.ackSingle(core, offsets);
+            queue.ackSingle(core, offsets.clone()); // checked before they are acked
         }
     }
 
@@ -287,7 +287,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
     public void release(long[] offsets) {
         ConsumerCore core = offsets.length == 0 ? existing() : existing("release", offsets[0]);
         if (core != null) {
-            queue.release(core, offsets);
+            queue.release(core, offsets.clone());
         }
     }
 

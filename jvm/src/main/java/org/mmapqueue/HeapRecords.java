@@ -31,16 +31,17 @@ record HeapRecords(byte[][] arrays, int[] starts, int[] lengths, int count) impl
         byte[][] arrays = new byte[count][];
         Arrays.fill(arrays, array);
         int[] starts = new int[count];
+        int[] checked = Arrays.copyOf(lengths, count); // the caller's array may change at any time
         int at = from;
         for (int i = 0; i < count; i++) {
             starts[i] = at;
-            if (lengths[i] < 0 || at < 0 || lengths[i] > array.length - at) {
-                throw new IllegalArgumentException("length " + lengths[i] + " of payload " + i
+            if (checked[i] < 0 || at < 0 || checked[i] > array.length - at) {
+                throw new IllegalArgumentException("length " + checked[i] + " of payload " + i
                         + " does not fit the buffer of " + array.length + " bytes at " + at);
             }
-            at += lengths[i];
+            at += checked[i];
         }
-        return new HeapRecords(arrays, starts, lengths, count);
+        return new HeapRecords(arrays, starts, checked, count);
     }
 
     /**

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.mmapqueue.errors.FullException;
@@ -101,6 +102,25 @@ class BufferPushContractTest extends ContractTest {
             Payload.assertMessages(again, payloads, Payload.drain(queue));
         } catch (FullException e) {
             assertEquals(payloads.size(), queue.endOffset());
+        }
+    }
+
+    @Test
+    void aPackedBatchKeepsTheLengthsItWasMadeWith() throws InterruptedException {
+        List<byte[]> payloads = setup.payloads(3, 5);
+        List<ByteBuffer> buffers = new ArrayList<>();
+        payloads.forEach(each -> buffers.add(direct(each)));
+        ByteBuffer array = ByteBuffer.allocate(
+                payloads.stream().mapToInt(each -> each.length).sum());
+        payloads.forEach(array::put);
+        int[] lengths = payloads.stream().mapToInt(each -> each.length).toArray();
+        Records ofBuffers = Records.packed(buffers, lengths);
+        Records ofArray = Records.packed(array.array(), 0, lengths, lengths.length);
+        Arrays.fill(lengths, Integer.MAX_VALUE); // the caller reuses its array
+        for (Records batch : List.of(ofBuffers, ofArray)) {
+            long first = queue.pushBatch(batch, Duration.ZERO);
+            Payload.assertMessages(first, payloads, Payload.drain(queue));
+            queue.consumer().ack(queue.endOffset() - 1);
         }
     }
 }

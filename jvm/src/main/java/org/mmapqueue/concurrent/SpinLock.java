@@ -2,7 +2,7 @@ package org.mmapqueue.concurrent;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import java.util.concurrent.locks.LockSupport;
+import org.mmapqueue.io.Threads;
 
 /**
  * An exclusive lock: one compare-and-set to take it, one release store to release it. A waiting thread spins, yields,
@@ -14,9 +14,9 @@ import java.util.concurrent.locks.LockSupport;
  * steps:
  *
  * <ol>
- * <li>replace the owner by a {@link Suspect}, which an unlock, or a lock by another thread, would overwrite;
- *   <li>read the owner's stack; a frame of this library ends the attempt;
- * <li>replace the suspect by the waiting thread: if the suspect is still stored, the owner left without unlocking.
+ *   <li>replace the owner by a {@link Suspect}, which an unlock, or a lock by another thread, would overwrite;
+ *   <li>read the owner's stack; a frame of this library ends the attempt, and so does a stack that may be cut off;
+ *   <li>replace the suspect by the waiting thread: if the suspect is still stored, the owner left without unlocking.
  * </ol>
  */
 public final class SpinLock {
@@ -26,8 +26,14 @@ public final class SpinLock {
     private static final long SLEEP_NANOS = 50_000;
     /** A waiting thread reads the owner's stack once in this number of rounds, which take 0.1 s at least. */
     private static final int ROUNDS_PER_LOOK = 2000;
+    /** More frames than are above the one that has locked. */
+    private static final int FRAMES = 100;
 
-    private static final String LIBRARY = "org.mmapqueue.";
+    /** The frames of a stack trace that is this deep; negative before the first look. */
+    private static volatile int framesSeen = -1;
+
+    /** The package of the library, by this class: a program may contain the library under another name. */
+    private static final String LIBRARY = libraryOf(SpinLock.class.getName(), "concurrent.SpinLock");
 
     static {
         try {
@@ -37,16 +43,41 @@ public final class SpinLock {
         }
     }
 
+    private static String libraryOf(String name, String rest) {
+        return name.substring(0, name.length() - rest.length());
+    }
+
     /** An owner that may have left the lock held. */
     private record Suspect(Thread owner) {
         boolean hasLeft() {
-            for (StackTraceElement frame : owner.getStackTrace()) {
+            if (!owner.isAlive()) {
+                return true;
+            }
+            StackTraceElement[] frames = owner.getStackTrace();
+            if (frames.length == 0 || !showsFrames()) {
+                return false;
+            }
+            for (StackTraceElement frame : frames) {
                 if (frame.getClassName().startsWith(LIBRARY)) {
                     return false;
                 }
             }
             return true;
         }
+    }
+
+    // Whether stack traces show the frame that has locked: options of the JVM cut them off, or leave them out.
+    private static boolean showsFrames() {
+        int seen = framesSeen;
+        if (seen < 0) {
+            seen = framesSeen(FRAMES);
+            framesSeen = seen;
+        }
+        return seen >= FRAMES;
+    }
+
+    private static int framesSeen(int frames) {
+        return frames == 0 ? new Throwable().getStackTrace().length : framesSeen(frames - 1);
     }
 
     // A cache line on either side: two locks must not share one.
@@ -84,7 +115,7 @@ public final class SpinLock {
             } else if (round < SPINS + YIELDS) {
                 Thread.yield();
             } else {
-                LockSupport.parkNanos(this, SLEEP_NANOS);
+                Threads.pause(SLEEP_NANOS);
                 if (round % ROUNDS_PER_LOOK == 0 && takeIfLeft(self)) {
                     return;
                 }

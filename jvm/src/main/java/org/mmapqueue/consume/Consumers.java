@@ -12,7 +12,6 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntConsumer;
 import org.mmapqueue.DamagedRange;
 import org.mmapqueue.StartAt;
@@ -25,6 +24,7 @@ import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.FileMode;
 import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.Storage;
+import org.mmapqueue.io.Threads;
 import org.mmapqueue.lookup.Log;
 import org.mmapqueue.lookup.RandomAccessReader;
 import org.mmapqueue.meta.ConsumerCursors;
@@ -212,7 +212,7 @@ public final class Consumers implements Closeable {
                 if (tries == DELETE_TRIES) {
                     throw e;
                 }
-                LockSupport.parkNanos(DELETE_WAIT_NANOS);
+                Threads.pause(DELETE_WAIT_NANOS);
             }
         }
     }

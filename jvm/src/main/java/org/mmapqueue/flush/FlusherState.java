@@ -1,23 +1,22 @@
 package org.mmapqueue.flush;
 
+import java.util.concurrent.atomic.AtomicReference;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.PoisonedException;
 
 /** Whether fsyncs are allowed: not after a failure, and not after the end. Safe for any number of threads. */
 final class FlusherState {
     private volatile boolean ended;
-    private volatile Throwable failure;
+    private final AtomicReference<Throwable> failure = new AtomicReference<>();
 
     /** The first failure, or null. */
     Throwable failure() {
-        return failure;
+        return failure.get();
     }
 
     /** Stores a failure; the first one remains. */
     void poison(Throwable cause) {
-        if (failure == null) {
-            failure = cause;
-        }
+        failure.compareAndSet(null, cause);
     }
 
     /** From now on {@link #check} throws ClosedException. */
@@ -35,7 +34,7 @@ final class FlusherState {
 
     /** Throws PoisonedException after a failure. */
     void throwIfPoisoned() {
-        Throwable cause = failure;
+        Throwable cause = failure.get();
         if (cause != null) {
             throw new PoisonedException(
                     "an earlier failure makes the writer unsafe; close the queue and open it again: " + cause, cause);

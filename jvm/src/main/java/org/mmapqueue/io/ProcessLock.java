@@ -17,7 +17,6 @@ import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
-import java.util.concurrent.locks.LockSupport;
 import org.mmapqueue.errors.LockedException;
 
 /**
@@ -75,8 +74,7 @@ public final class ProcessLock implements Closeable {
                     if (round == MOST_ROUNDS || e.pid != PASSING && (isAlive(e.pid) || round >= ROUNDS_FOR_PID)) {
                         throw e.toLocked(what);
                     }
-                    LockSupport.parkNanos(ROUND_NANOS);
-                    interrupted |= Thread.interrupted(); // else the next park would return at once
+                    Threads.pause(ROUND_NANOS);
                 }
             }
         } finally {

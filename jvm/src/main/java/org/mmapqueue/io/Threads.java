@@ -1,13 +1,27 @@
 package org.mmapqueue.io;
 
+import java.util.concurrent.locks.LockSupport;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Helpers for background threads. */
+/** Waiting that no interrupt ends; an interrupt stays pending. */
 public final class Threads {
     private static final Logger LOG = LoggerFactory.getLogger(Threads.class);
 
     private Threads() {}
+
+    /** Sleeps, also in a thread with a pending interrupt, in which a park would return at once. */
+    public static void pause(long nanos) {
+        boolean interrupted = false;
+        long end = System.nanoTime() + nanos;
+        for (long left = nanos; left > 0; left = end - System.nanoTime()) {
+            interrupted |= Thread.interrupted();
+            LockSupport.parkNanos(Threads.class, left);
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
 
     /** Waits until a thread has ended, if it was started. An interrupt of the caller stays pending. */
     public static void join(Thread thread) {

@@ -9,7 +9,6 @@ import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 import org.mmapqueue.ProducerStats;
 import org.mmapqueue.errors.CorruptException;
@@ -18,6 +17,7 @@ import org.mmapqueue.io.FileMode;
 import org.mmapqueue.io.Listing;
 import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.Storage;
+import org.mmapqueue.io.Threads;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaPage;
@@ -282,7 +282,7 @@ public final class Registry implements Closeable {
                 return false;
             }
             // The writer decides in a moment, unless it is stopped or has died.
-            LockSupport.parkNanos(this, ROUND_NANOS);
+            Threads.pause(ROUND_NANOS);
             if (round % ROUNDS_TO_ASK == 0) {
                 withdrawForDeadWriter();
             }

@@ -48,7 +48,8 @@ final class Evictor {
             slots.noteLimit();
         } finally {
             slot.pins--;
-            if (!slot.file.isMapped()) {
+            // A thread that fills the slot uses its file, and closes the file at the end.
+            if (!slot.filling && !slot.file.isMapped()) {
                 slot.file.detach().close();
             }
             slots.forgetIfIdle(slot);

@@ -73,7 +73,7 @@ class SpinLockTest {
                     lock.unlock();
                     return true;
                 })
-                .untilItIsIn(SpinLock.class, "parkNanos");
+                .untilItIsIn(SpinLock.class, "pause");
         Thread.sleep(600); // several looks at this thread's stack
         assertFalse(waiting.isDone());
         lock.unlock();
@@ -88,7 +88,7 @@ class SpinLockTest {
                     lock.unlock();
                     return true;
                 })
-                .untilItIsIn(SpinLock.class, "parkNanos");
+                .untilItIsIn(SpinLock.class, "pause");
         assertFalse(waiting.isDone());
         lock.unlock();
         assertTrue(waiting.result());
@@ -105,7 +105,7 @@ class SpinLockTest {
                         lock.unlock();
                     }
                 })
-                .untilItIsIn(SpinLock.class, "parkNanos");
+                .untilItIsIn(SpinLock.class, "pause");
         waiting.thread().interrupt();
         Thread.sleep(5);
         assertFalse(waiting.isDone());

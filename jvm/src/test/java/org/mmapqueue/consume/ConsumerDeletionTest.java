@@ -6,12 +6,15 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.mmapqueue.Consumer;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.io.FileMode;
+import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.Waiting;
 
@@ -91,5 +94,22 @@ class ConsumerDeletionTest extends DefaultConsumerQueue {
         reopenAfterKill();
         assertEquals(List.of("other"), queue.consumers());
         assertEquals(4, queue.consumer("other", StartAt.LATEST).pop().offset());
+    }
+
+    /** With a pending interrupt the rounds of the wait would pass at once. */
+    @Test
+    void anInterruptedThreadWaitsForAnotherDeletion() throws Exception {
+        queue.createConsumer("other", StartAt.EARLIEST);
+        Path lock = directory.resolve("consumers").resolve(".delete.lock");
+        ProcessLock held = ProcessLock.acquire(lock, "a deletion", FileMode.PRIVATE);
+        Waiting.Running<Boolean> deleting = Waiting.start(() -> {
+                    Thread.currentThread().interrupt();
+                    queue.deleteConsumer("other");
+                    return Thread.interrupted();
+                })
+                .untilItIsIn(Consumers.class, "pause");
+        held.close();
+        assertTrue(deleting.result(), "the interrupt stays pending");
+        assertEquals(List.of("default"), queue.consumers());
     }
 }

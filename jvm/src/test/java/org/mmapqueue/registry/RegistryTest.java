@@ -30,6 +30,7 @@ import org.mmapqueue.support.Cores;
 import org.mmapqueue.support.FaultyStorage;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
+import org.mmapqueue.support.Waiting;
 
 /** Another process creates or moves a consumer at the critical moments of the writer. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -233,5 +234,22 @@ class RegistryTest {
         assertEquals(position, other.create("late", () -> position).committed());
         assertEquals(position, meta.reclaiming());
         assertEquals(position, other.takeUp("late", meta::writing).committed());
+    }
+
+    /** With a pending interrupt the rounds of the wait would pass at once. */
+    @Test
+    void anInterruptedThreadWaitsForTheWriter() throws Exception {
+        pushAndAck(20);
+        long position = meta.reclaimed();
+        meta.reclaiming(position + SEGMENT);
+        Waiting.Running<Boolean> creating = Waiting.start(() -> {
+                    Thread.currentThread().interrupt();
+                    other.create("late", () -> position);
+                    return Thread.interrupted();
+                })
+                .untilItIsIn(Registry.class, "pause");
+        meta.reclaiming(position);
+        assertTrue(creating.result(), "the interrupt stays pending");
+        assertEquals(position, other.find("late").committed());
     }
 }

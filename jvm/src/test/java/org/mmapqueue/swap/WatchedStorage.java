@@ -33,6 +33,7 @@ final class WatchedStorage implements Storage {
     volatile Step whileFilling = () -> {};
     volatile Step beforeDeleting = () -> {};
     volatile Step beforeSyncingDirectory = () -> {};
+    volatile Step beforeClosing = () -> {};
     private final Storage disk = DiskStorage.INSTANCE;
 
     @Override
@@ -87,6 +88,12 @@ final class WatchedStorage implements Storage {
         public Mapping mapToUnmap(long size, boolean writable) throws IOException {
             mappings.incrementAndGet();
             return super.mapToUnmap(size, writable);
+        }
+
+        @Override
+        public void close() throws IOException {
+            beforeClosing.run();
+            super.close();
         }
 
         @Override
