@@ -173,8 +173,7 @@ def test_what_the_client_sent_is_kept_byte_for_byte() -> None:
     rng = random.Random(5)
     # A field that no one knows, of any bytes.
     requests = {
-        path: [b"\xfa\x7f\x88\x27" + rng.randbytes(5000) for _ in range(30)]
-        for path in (LOGS, TRACES, METRICS)
+        path: [b"\xfa\x7f\x88\x27" + rng.randbytes(5000) for _ in range(30)] for path in (LOGS, TRACES, METRICS)
     }
     requests[LOGS] += [b"", logs("\xff")]
     with Serving(OtlpReceiver(server="grpc")) as serving:

@@ -16,6 +16,7 @@ from mmapqueue.pipeline.plugins import Sender
 from mmapqueue.pipeline.process.senders.events import EventsSender
 from mmapqueue.pipeline.process.senders.otlp import OtlpSender
 from mmapqueue.pipeline.process.senders.skywalking import SkyWalkingSender
+from mmapqueue.pipeline.process.senders.spark import SparkSender
 from mmapqueue.pipeline.telemetry import ProcessTelemetry
 from pipeline.processing import (
     FAST,
@@ -266,3 +267,40 @@ def test_a_damaged_record_ends_the_query_when_the_pipe_says_so(spark: Any, tmp_p
     pipe = defaults(tmp_path, archive(tmp_path)).pipes[0].model_copy(update={"on_damage": "error"})
     with pytest.raises(RuntimeError, match=r"0_segment\.dat"):
         process(spark, Pipeline(name="test", pipes=(pipe,)))
+
+
+def second(directory: Path, **options: str) -> SparkSender:
+    path = {"path": str(directory / "second")}
+    return SparkSender.model_validate({"name": "second", "format": "mmapqueue", "options": {**path, **options}})
+
+
+def test_c_an_event_beyond_the_targets_limit_is_a_dead_letter(spark: Any, tmp_path: Path) -> None:
+    large = encode(type=EventType.LOGGING, data=b"x" * 2000, content_type="text/plain", name="n", time_ms=5)
+    push(tmp_path / "queue", [*lines(3), large, *lines(3, 3)])
+    sender = second(tmp_path, capacity="1m", segment_size="64k", max_event_size="1000")
+    other = sender.model_copy(update={"name": "other", "select": ("upper(CAST(data AS STRING)) AS value",)})
+    other = other.model_copy(update={"options": {**sender.options, "path": str(tmp_path / "other")}})
+    configured = defaults(tmp_path, sender, other)
+    telemetry = ProcessTelemetry(configured)
+    process(spark, configured, telemetry)
+    assert [each.data for each in dead_letters(tmp_path, "second")] == [line(i) for i in range(6)]
+    with mmapqueue.Queue(tmp_path / "other", read_only=True) as queue:
+        assert [each.data for each in queue.read_many(0, 10)] == [line(i).upper() for i in range(6)]
+    found = dead_letters(tmp_path, "queue.dead")
+    assert sorted(each.meta["sender"] for each in found) == ["other", "second"]
+    assert {(each.data, each.meta["offset"], each.name, each.timestamp) for each in found} == {
+        (b"x" * 2000, "3", "n", 5)
+    }
+    assert found[0].meta["reason"].endswith("max_event_size of the target is 1000")
+    until(lambda: output(telemetry, "dead_letter") == {"second": 1, "other": 1}, "not counted")
+    telemetry.detach()
+
+
+def test_c_a_backlog_larger_than_the_targets_ring_is_sent_in_parts(spark: Any, tmp_path: Path) -> None:
+    records = [encode(type=EventType.LOGGING, data=b"%05d" % i * 200, content_type="text/plain") for i in range(3000)]
+    push(tmp_path / "queue", records)
+    # The oldest records make room, as a reader would.
+    process(spark, defaults(tmp_path, second(tmp_path, capacity="1m", segment_size="64k", max_consumer_lag="256k")))
+    with mmapqueue.Queue(tmp_path / "second", read_only=True) as queue:
+        assert queue.end_offset() == 3000
+        assert queue.read_at(2999).data == records[2999]

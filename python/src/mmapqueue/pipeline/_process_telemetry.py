@@ -21,6 +21,7 @@ from mmapqueue.pipeline.config import Pipeline
 from mmapqueue.pipeline.process.backlog import Lag, lags
 from mmapqueue.pipeline.process.damage import damaged
 from mmapqueue.pipeline.process.queues import opened
+from mmapqueue.pipeline.process.too_large import too_large
 from mmapqueue.pipeline.process.undecodable import undecodable
 
 if TYPE_CHECKING:
@@ -60,6 +61,10 @@ class ProcessTelemetry:
             f"{pipe.name}.{name}": (pipe.name, name)
             for pipe in pipeline.pipes
             for name in (*(each.name for each in pipe.senders), _DEAD_LETTER)
+        }
+        #: The status of rows that a sender can never write, by pipe.
+        self._refused = {
+            pipe.name: "dead_letter" if pipe.on_undecodable == "dead_letter" else "dropped" for pipe in pipeline.pipes
         }
         self._checkpoints = {
             f"{pipe}.{name}": each.checkpoint(name)
@@ -163,6 +168,9 @@ class ProcessTelemetry:
         lost = damaged(progress, self._checkpoints[progress["name"]])
         if lost:
             self._sent.add((pipe, "damaged", sender), lost)
+        larger = too_large(progress)
+        if larger:
+            self._sent.add((pipe, self._refused[pipe], sender), larger)
         found = undecodable(progress)
         if found is not None:
             self._sent.add((pipe, "undecodable", sender), found.records)

@@ -329,6 +329,17 @@ class Sender(Plugin):
         """How the content types that it can send begin; None for all."""
         return None
 
+    def most_bytes(self, context: SenderContext) -> int | None:  # noqa: ARG002
+        """The most bytes of the queue that the target can take in a micro-batch; None for any number.
+
+        Called before each start, and may create the target.
+        """
+        return None
+
+    def refused(self, events: DataFrame, context: SenderContext) -> DataFrame | None:  # noqa: ARG002
+        """Rows that `start` does not write since the target can never take them, with a column `reason`."""
+        return None
+
     @property
     def dead_letters(self) -> bool:
         """Whether rows of this sender may become dead letters."""

@@ -100,3 +100,20 @@ def serialized(rows: DataFrame, pipe: str) -> DataFrame:
     kept = sf.map_filter(meta, lambda key, _value: ~key.isin(*about))
     letter = rows.withColumn("meta", sf.map_concat(kept, entries))
     return letter.select(record(letter).alias("value"))
+
+
+def as_events(rows: DataFrame) -> DataFrame:
+    """The columns of an event, its position, and `reason`. Rows that are not whole events become the data of one."""
+    from pyspark.sql import functions as sf
+
+    present = rows.columns
+    whole = {"data", "content_type"} <= set(present)
+    columns = {name: sf.col(name) for name in TYPES if whole and name in present}
+    if not whole:
+        columns["data"] = sf.to_json(sf.struct(*(name for name in present if name != "reason")))
+        columns["content_type"] = sf.lit("application/json")
+    has_time = "time" in present and dict(rows.dtypes)["time"] == "timestamp"
+    columns["time"] = sf.col("time") if has_time else sf.lit(None)
+    events = [columns.get(name, sf.lit(None)).cast(type_).alias(name) for name, type_ in TYPES.items()]
+    position = (sf.col("partition").cast("int"), sf.col("offset").cast("bigint"))
+    return rows.select(*position, *(["reason"] if "reason" in present else []), *events)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mmapqueue.pipeline.config import Pipe
 from mmapqueue.pipeline.plugins import Batch, Filter, Sender
 from mmapqueue.pipeline.process import damage
+from mmapqueue.pipeline.process.dead_letters import as_events, letters, serialized
 from mmapqueue.pipeline.process.events import events
 from mmapqueue.pipeline.process.undecodable import observed
 
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _EXPLODE = "explode"
+#: Selects rows of a sender that it can never write, with a column `reason`.
+Refused: TypeAlias = "Callable[[DataFrame], DataFrame]"
 
 
 def sent_rows(spark: SparkSession, pipe: Pipe, sender: Sender, *, batch_bytes: int | None = None) -> DataFrame:
@@ -33,22 +37,51 @@ def sent_rows(spark: SparkSession, pipe: Pipe, sender: Sender, *, batch_bytes: i
     if pipe.on_damage == "skip":
         frame = damage.observed(frame)
     frame = (observed(frame) if drops else frame).where("error IS NULL AND remote").drop("error")
+    return _filtered(frame, pipe, sender, observes=drops)
+
+
+def _filtered(frame: DataFrame, pipe: Pipe, sender: Sender, *, observes: bool = False) -> DataFrame:
+    """Events after the pipe's filters and the sender's condition."""
     for step, each in enumerate(pipe.filters, 1):
         if each.type == _EXPLODE:
             rows = each.apply(_with_error(frame))
             # `data` is the payload that could not be exploded.
-            frame = (observed(rows, step) if drops else rows).where("error IS NULL").drop("error", "data")
+            frame = (observed(rows, step) if observes else rows).where("error IS NULL").drop("error", "data")
         else:
             frame = each.apply(frame)
     return frame if sender.where is None else frame.where(sender.where)
 
 
-def failed_rows(spark: SparkSession, pipe: Pipe, consumer: str, *, batch_bytes: int) -> DataFrame:
-    """What senders do not get: rows with `error`, of records that could not be decoded and of payloads that could not
-    be exploded. The progress of each micro-batch has their number.
-    """  # noqa: D205
-    batch = Batch(max_bytes=batch_bytes)
-    frame = _events(spark, pipe, consumer, batch, None).where("error IS NOT NULL OR remote")
+def dead_rows(
+    spark: SparkSession, pipe: Pipe, consumer: str, refused: Mapping[str, Refused], *, batch_bytes: int
+) -> DataFrame:
+    """The dead letters of a pipe in a column `value`: what senders do not get, and what they can never write.
+
+    The progress of each micro-batch has the number of records and payloads that cannot be decoded.
+
+    Args:
+        spark: The session.
+        pipe: The pipe.
+        consumer: Name of the consumer.
+        refused: Selects the rows that a sender can never write, by the sender's name.
+        batch_bytes: The most bytes of the queue in a micro-batch.
+    """
+    from pyspark.sql import functions as sf
+
+    frame = _events(spark, pipe, consumer, Batch(max_bytes=batch_bytes), None)
+    found = letters(_failed_rows(frame, pipe), pipe.name)
+    for sender in pipe.senders:
+        if sender.name in refused:
+            events = _filtered(frame.where("error IS NULL AND remote").drop("error"), pipe, sender)
+            rows = refused[sender.name](events)
+            letter = as_events(rows).withColumn("sender", sf.lit(sender.name))
+            found = found.unionByName(serialized(letter, pipe.name))
+    return found
+
+
+def _failed_rows(frame: DataFrame, pipe: Pipe) -> DataFrame:
+    """Rows with `error`, of records that could not be decoded and of payloads that could not be exploded."""
+    frame = frame.where("error IS NOT NULL OR remote")
     filters = list(pipe.filters[: _last_explode(pipe.filters) + 1])
     if filters and filters[0].type == _EXPLODE:
         # An event with an error keeps it.

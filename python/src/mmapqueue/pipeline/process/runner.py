@@ -16,9 +16,9 @@ from mmapqueue.pipeline import _signals
 from mmapqueue.pipeline.config import DEAD_LETTER, Pipe, Pipeline
 from mmapqueue.pipeline.plugins import Sender, Stopping
 from mmapqueue.pipeline.process.context import Context
-from mmapqueue.pipeline.process.dead_letters import DeadLetters, letters
+from mmapqueue.pipeline.process.dead_letters import DeadLetters
 from mmapqueue.pipeline.process.queues import create_consumers, partitions
-from mmapqueue.pipeline.process.rows import failed_rows, sent_rows
+from mmapqueue.pipeline.process.rows import dead_rows, sent_rows
 from mmapqueue.pipeline.process.session import session
 from mmapqueue.pipeline.process.supervision import SupervisedQuery, reason
 from mmapqueue.pipeline.process.undecodable import UndecodableLog
@@ -218,17 +218,22 @@ class Processor:
             waits=self._telemetry.sender_waiting if self._telemetry is not None else _ignore,
         )
 
-    def _rows(self, pipe: Pipe, sender: Sender, dead: DeadLetters | None) -> Any:
+    def _rows(self, pipe: Pipe, sender: Sender, dead: DeadLetters | None, most: int | None = None) -> Any:
         # The dead letters of one micro-batch must fit into the dead-letter queue.
         limit = dead.batch_bytes if dead is not None and sender.dead_letters and not sender.batch.max_bytes else None
-        return sent_rows(self._spark, pipe, sender, batch_bytes=limit)
+        return sent_rows(self._spark, pipe, sender, batch_bytes=min(filter(None, (limit, most)), default=None))
 
     def _start(self, pipe: Pipe, sender: Sender, context: Context, dead: DeadLetters | None) -> StreamingQuery:
-        return sender.start(self._rows(pipe, sender, dead), context)
+        return sender.start(self._rows(pipe, sender, dead, sender.most_bytes(context)), context)
 
     def _start_dead_letters(self, pipe: Pipe, dead: DeadLetters) -> StreamingQuery:
-        failed = failed_rows(self._spark, pipe, DEAD_LETTER, batch_bytes=dead.batch_bytes)
-        writer = dead.stream(letters(failed, pipe.name), pipe.checkpoint(DEAD_LETTER))
+        refused = {
+            sender.name: functools.partial(_refused, sender, self._context(pipe, sender, dead))
+            for sender in pipe.senders
+            if sender.writes_queue
+        }
+        rows = dead_rows(self._spark, pipe, DEAD_LETTER, refused, batch_bytes=dead.batch_bytes)
+        writer = dead.stream(rows, pipe.checkpoint(DEAD_LETTER))
         return writer.queryName(f"{pipe.name}.{DEAD_LETTER}").trigger(**self._trigger(1.0)).start()
 
     def _trigger(self, seconds: float) -> dict[str, Any]:
@@ -292,6 +297,10 @@ def _local_property(spark: SparkSession, key: str, value: str) -> Iterator[None]
         yield
     finally:
         context.setLocalProperty(key, before)  # type: ignore[arg-type]
+
+
+def _refused(sender: Sender, context: Context, events: Any) -> Any:
+    return sender.refused(events, context)
 
 
 def _undecodable_outcome(pipe: Pipe) -> str:

@@ -13,7 +13,7 @@ from pydantic import Field
 import mmapqueue
 from mmapqueue.pipeline.plugins import Options, Sender, SenderContext
 from mmapqueue.pipeline.process.columns import TYPES
-from mmapqueue.pipeline.process.dead_letters import serialized
+from mmapqueue.pipeline.process.dead_letters import as_events, serialized
 from mmapqueue.pipeline.process.events import record
 from mmapqueue.pipeline.process.senders._delivery import Retry
 from mmapqueue.pipeline.process.senders._requests import RequestLimits, Row
@@ -131,7 +131,7 @@ class NetworkSender(Sender):
             raise mmapqueue.ConfigError("retry: dead letters need the pipe's dead_letter.dir")
         self._with_columns(events)
         if self.retry.dead_letters:
-            _as_events(events)
+            as_events(events)
 
     def start(self, events: DataFrame, context: SenderContext) -> StreamingQuery:
         """As `Sender.start`."""
@@ -213,21 +213,5 @@ class NetworkSender(Sender):
         from pyspark.sql import functions as sf
 
         reasons = batch.sparkSession.createDataFrame(refused, "partition int, offset bigint, reason string")
-        letters = _as_events(batch).join(sf.broadcast(reasons), list(_POSITION))
+        letters = as_events(batch).join(sf.broadcast(reasons), list(_POSITION))
         return letters.withColumn("sender", sf.lit(self.name))
-
-
-def _as_events(rows: DataFrame) -> DataFrame:
-    """The columns of an event, and the position. Rows that are not whole events become the data of one, as JSON."""
-    from pyspark.sql import functions as sf
-
-    present = rows.columns
-    whole = {"data", "content_type"} <= set(present)
-    columns = {name: sf.col(name) for name in TYPES if whole and name in present}
-    if not whole:
-        columns["data"] = sf.to_json(sf.struct(*present))
-        columns["content_type"] = sf.lit("application/json")
-    has_time = "time" in present and dict(rows.dtypes)["time"] == "timestamp"
-    columns["time"] = sf.col("time") if has_time else sf.lit(None)
-    events = [columns.get(name, sf.lit(None)).cast(type_).alias(name) for name, type_ in TYPES.items()]
-    return rows.select(sf.col("partition").cast("int"), sf.col("offset").cast("bigint"), *events)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from pydantic import Field, model_validator
@@ -11,7 +11,9 @@ from pydantic import Field, model_validator
 import mmapqueue
 from mmapqueue._values.arguments import is_uri
 from mmapqueue.pipeline.plugins import Sender, SenderContext
+from mmapqueue.pipeline.process import too_large
 from mmapqueue.pipeline.process.events import record
+from mmapqueue.pipeline.process.queues import opened, partitions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -24,7 +26,22 @@ _QUEUE = "mmapqueue"
 #: Formats whose option `path` is a directory.
 _OF_PATHS = frozenset({"parquet", "orc", "json", "csv", "text", "xml", "avro", "delta", _QUEUE})
 _PATH = "path"
+#: The part of a target's ring that a micro-batch takes.
+_SHARE_OF_RING = 8
+_SEGMENT_HEADER = 64
 _OWN_OPTIONS = frozenset({"checkpointlocation", "queryname"})
+
+
+class _Limits(NamedTuple):
+    """Limits of a queue that a sender writes.
+
+    Attributes:
+        ring: Bytes of one push.
+        max_event_size: Bytes of a record.
+    """
+
+    ring: int
+    max_event_size: int
 
 
 class SparkSender(Sender):
@@ -102,9 +119,35 @@ class SparkSender(Sender):
                 f"partition_by: no column {', '.join(missing)}; there are {', '.join(rows.columns)}"
             )
 
+    def most_bytes(self, context: SenderContext) -> int | None:
+        """As `Sender.most_bytes`: a micro-batch is one push into each partition of a queue."""
+        if not self.writes_queue:
+            return None
+        # Columns of one's own may be larger than the records.
+        share = _SHARE_OF_RING if self.select is None else 8 * _SHARE_OF_RING
+        return max(1, self._target_limits(context.spark).ring // share)
+
+    def refused(self, events: DataFrame, context: SenderContext) -> DataFrame | None:
+        """As `Sender.refused`: what is larger than the max_event_size of a queue."""
+        from pyspark.sql import functions as sf
+
+        if not self.writes_queue:
+            return None
+        largest = self._target_limits(context.spark).max_event_size
+        expressions = [sf.expr(each) for each in self.select or ()]
+        if expressions:
+            value = sf.struct(*expressions)["value"]
+        else:
+            value = sf.col("value") if "value" in events.columns else record(events)
+        size = sf.octet_length(value)
+        words = sf.concat(sf.lit("the event has "), size, sf.lit(f" bytes; max_event_size of the target is {largest}"))
+        return events.where(size > largest).withColumn("reason", words)
+
     def start(self, events: DataFrame, context: SenderContext) -> StreamingQuery:
         """As `Sender.start`."""
         rows = self._rows(events)
+        if self.writes_queue:
+            rows = too_large.left_out(rows, self._target_limits(context.spark).max_event_size)
         writer = context.writer(rows).outputMode(self.output_mode)
         as_batches = self.format.lower() in _BATCH_FORMATS if self.batch_writes is None else self.batch_writes
         if as_batches:
@@ -112,6 +155,20 @@ class SparkSender(Sender):
         if self.partition_by:
             writer = writer.partitionBy(*self.partition_by)
         return writer.format(self.format).options(**self.options).start()
+
+    def _target_limits(self, spark: SparkSession) -> _Limits:
+        """The limits of the target queue, which is created when it does not exist."""
+        directory = self.target
+        assert directory is not None
+        if not partitions(directory):
+            self._write(spark.createDataFrame([], "value binary"), 0)
+        found: list[_Limits] = []
+        for each in partitions(directory).values():
+            with opened(spark, each) as queue:
+                size = queue.config["segment_size"]
+                ring = (queue.stats().capacity // size - 1) * (size - _SEGMENT_HEADER)
+                found.append(_Limits(ring, queue.config["max_event_size"]))
+        return _Limits(min(each.ring for each in found), min(each.max_event_size for each in found))
 
     def _check_format(self, spark: SparkSession) -> None:
         """Raises Spark's own error when no data source of this name is on the class path."""
