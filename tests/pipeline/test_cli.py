@@ -271,13 +271,18 @@ def test_check_describes_what_would_run(tmp_path: Path, capsys: pytest.CaptureFi
         ("", "{dir}/q.dead: undecodable records, the newest 16 MiB"),
         ("dead_letter: {dir: d}", "{dir}/d: undecodable records; when it is full, they wait in the queue"),
         ("on_undecodable: drop", "none: undecodable records are dropped and counted"),
+        (
+            "on_undecodable: drop\n    senders: [{type: http, url: 'http://h/'}]",
+            "{dir}/q.dead: rows that receivers refuse, the newest 16 MiB; undecodable records are dropped and counted",
+        ),
     ],
 )
 def test_check_says_where_undecodable_records_go(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], keys: str, text: str
 ) -> None:
     file = Path(config(tmp_path))
-    file.write_text(f"{file.read_text()}    senders: [{{type: spark, format: noop}}]\n    {keys}\n")
+    senders = "" if "senders" in keys else "    senders: [{type: spark, format: noop}]\n"
+    file.write_text(f"{file.read_text()}{senders}    {keys}\n")
     assert main(["check", str(file)]) == 0
     assert f"    dead letters {text.format(dir=tmp_path)}" in capsys.readouterr().out.splitlines()
 

@@ -74,15 +74,18 @@ def _pipe(pipe: Pipe, processes: int) -> Iterator[tuple[str, str]]:
 
 
 def _dead_letters(pipe: Pipe) -> str:
-    if pipe.on_undecodable == "drop":
-        dropped = "undecodable records are dropped and counted"
-        return f"{pipe.dead_letter.dir}; {dropped}" if pipe.dead_letter is not None else f"none: {dropped}"
-    if pipe.dead_letter is not None:
-        return f"{pipe.dead_letter.dir}: undecodable records; when it is full, they wait in the queue"
+    kinds = ["undecodable records"] if pipe.on_undecodable == "dead_letter" else []
+    if any(sender.dead_letters for sender in pipe.senders):
+        kinds.append("rows that receivers refuse")
+    dropped = "" if pipe.on_undecodable == "dead_letter" else "undecodable records are dropped and counted"
     settings = pipe.dead_letters
     if settings is None:
-        return "none"
-    return f"{settings.dir}: undecodable records, the newest {_size(settings.max_consumer_lag or 0)}"
+        return f"none: {dropped}"
+    if pipe.dead_letter is not None:
+        limit = "; when it is full, they wait in the queue"
+    else:
+        limit = f", the newest {_size(settings.max_consumer_lag or 0)}"
+    return f"{settings.dir}: {' and '.join(kinds)}{limit}{f'; {dropped}' if dropped else ''}"
 
 
 def _capacity(pipe: Pipe) -> str:

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("mmapqueue.pipeline.telemetry")
 #: Name of a pipe's query for records that cannot be decoded.
 _DEAD_LETTER = "dead_letter"
-_NO_LAG = Lag(0, 0, 0.0)
 _SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
 
 
@@ -238,24 +237,27 @@ class ProcessTelemetry:
         return "the Spark session has stopped" if stopped else None
 
     def _ready(self) -> str | None:
-        now = self._clock()
-        after = self._pipeline.telemetry.stalled_after.total_seconds() if self._pipeline.telemetry else 0.0
         with self._lock:
             missing = self._wanted - set(self._running.values())
-            stopped = {**self._failures, **self._outages}
-            still = {name: now - moved for name, moved in self._moved.items() if now - moved > after}
-        if still:
-            behind = {f"{pipe}.{sender}": lag for (pipe, sender), lag in self.lags().items()}
-            for name, seconds in still.items():
-                if not behind.get(name, _NO_LAG).records:
+            stopped = {**self._failures, **self._still(), **self._outages}
+            outages = dict(self._outages)
+        if stopped.keys() - outages.keys():
+            behind = {f"{pipe}.{sender}": lag.records for (pipe, sender), lag in self.lags().items()}
+            for name in stopped.keys() - outages.keys():
+                # Without records that wait there is nothing to do.
+                if behind.get(name) == 0:
                     self._move(name)
-                else:
-                    stopped.setdefault(
-                        name, f"no progress for {seconds:.0f} s, and {behind[name].records} records wait"
-                    )
+                    del stopped[name]
         problems = [f"queries that do not run: {', '.join(sorted(missing))}"] if missing else []
         problems += [f"{name}: {' '.join(reason.split())}" for name, reason in sorted(stopped.items())]
         return "\n".join(problems) or None
+
+    def _still(self) -> dict[str, str]:
+        """The queries without progress for `stalled_after`."""
+        after = self._pipeline.telemetry.stalled_after.total_seconds() if self._pipeline.telemetry else 0.0
+        since = {name: self._clock() - moved for name, moved in self._moved.items() if name in self._wanted}
+        words = "no progress for {:.0f} s, and records wait"
+        return {name: words.format(seconds) for name, seconds in since.items() if seconds > after}
 
     def lags(self) -> dict[tuple[str, str], Lag]:
         """The lags of the queries, by pipe and sender; empty before a session is attached."""

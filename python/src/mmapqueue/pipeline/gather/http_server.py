@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
@@ -20,6 +20,12 @@ from mmapqueue.pipeline.gather.sockets import bind_address, peer_name, server_co
 from mmapqueue.pipeline.gather.wire import Malformed
 
 __all__ = ["HttpError", "HttpReply", "HttpRequest", "HttpServer", "text_error"]
+
+if TYPE_CHECKING:
+    _Adapter = logging.LoggerAdapter[logging.Logger]
+else:
+    # Not generic in Python 3.10.
+    _Adapter = logging.LoggerAdapter
 
 _LOG = logging.getLogger("mmapqueue.pipeline.http")
 _PATH = re.compile(r"/[A-Za-z0-9_.~:@!$&'()*+,;=%/-]*")
@@ -297,7 +303,7 @@ class HttpServer:
         return 0 if server is None else len(server.connections)
 
 
-class _RequestLog(logging.LoggerAdapter[logging.Logger]):
+class _RequestLog(_Adapter):
     """The logger of aiohttp: requests that cannot be parsed are refusals, in one line without a traceback."""
 
     def __init__(self, refusals: Refusals) -> None:
