@@ -341,3 +341,37 @@ def test_a_new_query_needs_its_consumer(streams: Streams, hosts: Hosts, archive_
     (file / "obstacle").mkdir(parents=True)
     with pytest.raises(StreamingQueryException, match=r"consumer one of the archive .* cannot be stored"):
         streams.run(consumer="one")
+
+
+def test_small_partitions_share_a_task(
+    spark: SparkSession, archive_dir: Path, tmp_path: Path, streams: Streams
+) -> None:
+    """Each micro-batch of twelve hosts writes two files on two cores, and keeps the order of each host."""
+    out = tmp_path / "out"
+    hosts = [pushing(spark, tmp_path / f"w{i}", archive_uri=archive_dir, archive_host=f"w{i}") for i in range(12)]
+
+    def run(**options: object) -> list[Path]:
+        """The files of one more micro-batch."""
+        before = set(out.glob("*.parquet"))
+        frame = spark.readStream.format("mmapqueue").options(**options).load(str(archive_dir))
+        rows = frame.selectExpr("partition", "offset", "CAST(value AS STRING) AS text", "timestamp")
+        query = rows.writeStream.format("parquet").option("checkpointLocation", str(streams.checkpoint))
+        streams.end(query.trigger(availableNow=True).start(str(out)))
+        return sorted(set(out.glob("*.parquet")) - before)
+
+    expected = []
+    for options, files in [({}, 2), ({}, 2), ({"minPartitions": 6}, 6), ({"minPartitions": 1}, 1)]:
+        for number, fill in enumerate(hosts):
+            first = sum(1 for partition, _, _ in expected if partition == number)
+            expected += [
+                (number, first + i, record.decode())
+                for i, record in enumerate(fill([b"%d %d" % (number, len(expected) + i) for i in range(20)]))
+            ]
+        written = run(**options)
+        assert len(written) == files
+        for file in written:
+            rows = [(row.partition, row.offset) for row in spark.read.parquet(str(file)).collect()]
+            assert rows == sorted(rows), "the order within each partition"
+    found = spark.read.parquet(str(out)).orderBy("partition", "offset").collect()
+    assert [(row.partition, row.offset, row.text) for row in found] == sorted(expected)
+    assert all(row.timestamp for row in found)

@@ -2,6 +2,10 @@ package org.mmapqueue.spark.read.plan;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.ToLongFunction;
+import org.apache.spark.sql.connector.read.InputPartition;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.spark.source.OpenPartitions;
 import org.mmapqueue.spark.source.ReadablePartition;
@@ -12,6 +16,8 @@ public final class InputPlanner {
     static final long LEAST_BYTES = 1 << 20;
     /** The smallest size of a part in rows, if only offsets are read. */
     private static final long LEAST_OFFSETS = 1 << 20;
+    /** The most preferred hosts of a task that reads several ranges. */
+    private static final int MOST_HOSTS = 3;
 
     private final int cores;
     private final int minPartitions;
@@ -54,6 +60,43 @@ public final class InputPlanner {
             }
         }
         return inputs;
+    }
+
+    /**
+     * Splits ranges, and puts small ones together: many partitions with few new records each need few tasks. The order
+     * of a partition's records is kept.
+     *
+     * @param partitions the open queue
+     * @param ranges the ranges to read
+     * @param stored whether records are read; false if only offsets are
+     * @return the input of each task
+     */
+    public List<InputPartition> planPacked(OpenPartitions partitions, List<ReadRange> ranges, boolean stored) {
+        List<QueueInputPartition> inputs = plan(partitions, ranges, stored);
+        int least = minPartitions > 0 ? minPartitions : cores;
+        if (inputs.size() <= least) {
+            return List.copyOf(inputs);
+        }
+        ToLongFunction<QueueInputPartition> bytes =
+                each -> stored ? partitions.partition(each.location().id()).bytes(each.from(), each.to()) : 0;
+        List<InputPartition> packed = new ArrayList<>();
+        for (List<QueueInputPartition> task : new TaskPacking(maxBytes, least).pack(inputs, bytes)) {
+            packed.add(task.size() == 1 ? task.get(0) : new PackedInputPartition(task, hosts(task, bytes)));
+        }
+        return packed;
+    }
+
+    /** The hosts that hold the most bytes of a task, as of Spark's file sources. */
+    private static List<String> hosts(List<QueueInputPartition> task, ToLongFunction<QueueInputPartition> bytes) {
+        Map<String, Long> held = new TreeMap<>();
+        for (QueueInputPartition each : task) {
+            each.hosts().forEach(host -> held.merge(host, bytes.applyAsLong(each), Long::sum));
+        }
+        return held.entrySet().stream()
+                .sorted(Map.Entry.<String, Long>comparingByValue().reversed())
+                .limit(MOST_HOSTS)
+                .map(Map.Entry::getKey)
+                .toList();
     }
 
     private QueueInputPartition input(ReadablePartition partition, long from, long to) {

@@ -333,7 +333,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
             return new InputPartition[0];
         }
         return new InputPlanner(options, context.defaultParallelism())
-                .plan(queue().records(), ranges, options.skipsDamage() || BatchRows.needRecords(columns))
+                .planPacked(queue().records(), ranges, options.skipsDamage() || BatchRows.needRecords(columns))
                 .toArray(new InputPartition[0]);
     }
 

@@ -6,10 +6,11 @@ import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.mmapqueue.spark.read.plan.PackedInputPartition;
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
 import org.mmapqueue.spark.read.pushdown.RowConditions;
 
-/** Makes readers of {@link QueueInputPartition}s inside tasks. Immutable. */
+/** Makes readers of {@link QueueInputPartition}s and {@link PackedInputPartition}s inside tasks. Immutable. */
 public final class QueueReaderFactory implements PartitionReaderFactory {
     private static final long serialVersionUID = 1L;
 
@@ -48,8 +49,13 @@ public final class QueueReaderFactory implements PartitionReaderFactory {
         return true;
     }
 
-    private BatchReader columnar(InputPartition partition) {
-        QueueInputPartition input = (QueueInputPartition) partition;
+    private PartitionReader<ColumnarBatch> columnar(InputPartition partition) {
+        return partition instanceof PackedInputPartition packed
+                ? new PackedReader(packed.inputs(), this::columnar)
+                : columnar((QueueInputPartition) partition);
+    }
+
+    private BatchReader columnar(QueueInputPartition input) {
         RecordSource source = input.skipsDamage() || BatchRows.needRecords(columns) || conditions.timestamps() != null
                 ? new StoredRecords(input, failOnDataLoss)
                 : new OffsetsOnly(input);

@@ -1,5 +1,6 @@
 package org.mmapqueue.spark.read.task;
 
+import java.io.IOException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.PartitionReader;
@@ -9,17 +10,17 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
  * Reads a range row by row, for plans without columnar batches. The next row overwrites the last one. Not thread-safe.
  */
 final class RowReader implements PartitionReader<InternalRow> {
-    private final BatchReader reader;
+    private final PartitionReader<ColumnarBatch> reader;
     private ColumnarBatch batch;
     private int row;
 
     /** Makes a reader, which closes the batch reader. */
-    RowReader(BatchReader reader) {
+    RowReader(PartitionReader<ColumnarBatch> reader) {
         this.reader = reader;
     }
 
     @Override
-    public boolean next() {
+    public boolean next() throws IOException {
         row++;
         if (batch == null || row >= batch.numRows()) {
             if (!reader.next()) {
@@ -42,7 +43,7 @@ final class RowReader implements PartitionReader<InternalRow> {
     }
 
     @Override
-    public void close() {
+    public void close() throws IOException {
         reader.close();
     }
 }

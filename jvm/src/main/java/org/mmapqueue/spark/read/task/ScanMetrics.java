@@ -151,4 +151,13 @@ public final class ScanMetrics {
             new Value(RecordWait.NAME, recordWait)
         };
     }
+
+    /** The sums of the values of two ranges, both made by {@link #values}. */
+    static CustomTaskMetric[] sum(CustomTaskMetric[] some, CustomTaskMetric[] others) {
+        CustomTaskMetric[] sums = new CustomTaskMetric[some.length];
+        for (int i = 0; i < sums.length; i++) {
+            sums[i] = new Value(some[i].name(), some[i].value() + others[i].value());
+        }
+        return sums;
+    }
 }
