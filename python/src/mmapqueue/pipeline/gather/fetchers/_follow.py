@@ -121,7 +121,9 @@ class Follower:
         """Begins to follow a file, if it can be read."""
         tail = None
         try:
-            tail = Tail(self._prefix, path, key, self._inbox.max_event_size, self._options.start_pattern)
+            options = self._options
+            size = self._inbox.max_event_size
+            tail = Tail(self._prefix, path, key, size, options.start_pattern, options.encoding)
             await self._in_thread(tail.open)
             numbers = self._known.get(key)
             last = await self._inbox.last_sequence(producer(self._prefix, key, numbers[-1])) if numbers else None

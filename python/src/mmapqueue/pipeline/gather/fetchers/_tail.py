@@ -5,14 +5,18 @@ import re
 import time
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from mmapqueue.pipeline.gather.fetchers._birth import birth_time
 from mmapqueue.pipeline.gather.fetchers._lines import Events, LineEncoder
+from mmapqueue.pipeline.gather.fetchers._text import Encoding
 
 #: Bytes at the start of a file, and before the position, by which the file is recognised.
 WINDOW = 1024
+#: The most reads of NULs in one turn, and the bytes of each.
+_HOLE_READS, _HOLE_BYTES = 16, 1 << 20
 _CHECK_BITS = 20
 #: The most bytes of a file, which a sequence has room for.
 MAX_POSITION = (1 << 63 - _CHECK_BITS) - 1
@@ -75,7 +79,15 @@ class Tail:
         drained: Whether the last read found nothing.
     """
 
-    def __init__(self, prefix: str, path: Path, key: Key, max_event_size: int, start: re.Pattern[bytes] | None) -> None:
+    def __init__(
+        self,
+        prefix: str,
+        path: Path,
+        key: Key,
+        max_event_size: int,
+        start: re.Pattern[bytes] | None,
+        encoding: Encoding = "utf-8",
+    ) -> None:
         self.key = key
         self.path = path
         self.generation = 0
@@ -83,7 +95,7 @@ class Tail:
         self.matched = True
         self._prefix = prefix
         self._head = self._last = b""
-        self._encoder = LineEncoder(path, key.inode, max_event_size, start)
+        self._encoder = LineEncoder(path, key.inode, max_event_size, start, encoding)
         self._fd: int | None = None
         self._born = 0
         self._seen: tuple[int, int] | None = None
@@ -177,9 +189,8 @@ class Tail:
 
     def skip(self) -> Batch:
         """Returns a batch without records that ends at the file's end. The file must be open."""
-        position = os.fstat(self._descriptor()).st_size
-        head, last = self._windows(position)
-        return Batch(self.producer, sequence(position, head, last, self._born), (), position, head, last)
+        size = os.fstat(self._descriptor()).st_size
+        return self._without_records(size - size % self._encoder.text.unit)
 
     def commit(self, batch: Batch) -> None:
         """Moves past a stored batch."""
@@ -210,7 +221,10 @@ class Tail:
             data = self._follow(max(limit, self._encoder.max_line + 1), stat.st_size)
             events = self._events(data, limit, False)
         if not events.size:
-            self._complete = not data
+            hole = len(data) - len(data.lstrip(b"\0")) if self._begins_line() else 0
+            if hole:
+                return self._after_hole(self.position + hole, ended=hole < len(data))
+            self._complete = everything or not data
             self.drained = True
             return None
         self.drained = False
@@ -221,9 +235,53 @@ class Tail:
         return Batch(self.producer, sequence(end, head, last, self._born), events.records, end, head, last)
 
     def _events(self, data: bytes, limit: int, everything: bool) -> Events:
-        after_newline = not self._last or self._last[-1] == 0x0A
+        self._encoder.begin(self._head or data[:WINDOW])
         most = max(1, limit // self._encoder.overhead)
-        return self._encoder.events(data, self.position, after_newline=after_newline, everything=everything, most=most)
+        return self._encoder.events(
+            data, self.position, after_newline=self._begins_line(), everything=everything, most=most
+        )
+
+    def _begins_line(self) -> bool:
+        return (
+            self._last[-1:] == b"\n"
+            if self._last and self._encoder.text.unit == 1 and self._last[-1]
+            else (self._encoder.text.begins_line(self._last))
+        )
+
+    def _after_hole(self, position: int, ended: bool) -> Batch | None:
+        """A batch without records up to the end of NULs that begin at the tail's position; None when they have no end.
+
+        NULs up to the end of the file stay unread: a writer may fill them.
+
+        Args:
+            position: All before it is NUL.
+            ended: Whether the file goes on there with another byte.
+        """
+        unit = self._encoder.text.unit
+        if ended and position - position % unit > self.position:
+            self.drained = False
+            return self._without_records(position - position % unit)
+        self._complete, self.drained = not ended, True
+        if ended:
+            return None
+        for _ in range(_HOLE_READS):
+            with suppress(OSError):  # Not all file systems have it. There are no data after the position, perhaps.
+                position = os.lseek(self._descriptor(), position, os.SEEK_DATA)
+            data = os.pread(self._descriptor(), _HOLE_BYTES, position)
+            if not data:
+                return None
+            rest = data.lstrip(b"\0")
+            position += len(data) - len(rest)
+            if rest:
+                self.drained = False
+                return self._without_records(position - position % unit)
+        # The rest is another turn's.
+        self.drained = False
+        return None
+
+    def _without_records(self, position: int) -> Batch:
+        head, last = self._windows(position)
+        return Batch(self.producer, sequence(position, head, last, self._born), (), position, head, last)
 
     def _follow(self, size: int, file_size: int) -> bytes:
         """Bytes from the position on. The read covers the bytes before it, too, which shows a truncation."""

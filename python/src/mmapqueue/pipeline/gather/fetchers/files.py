@@ -10,11 +10,13 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from mmapqueue.pipeline.gather.fetchers._follow import Follower
+from mmapqueue.pipeline.gather.fetchers._text import Encoding
 from mmapqueue.pipeline.plugins import Duration, Fetcher, Host, Options
 
 
 def _compiled(start: str) -> re.Pattern[bytes]:
-    return re.compile(b"^(?:" + start.encode() + b")", re.MULTILINE)
+    # A hole may precede the line.
+    return re.compile(rb"^\0*(?:" + start.encode() + b")", re.MULTILINE)
 
 
 def _checked(start: str) -> str:
@@ -60,6 +62,9 @@ class FileFetcher(Fetcher):
     that is truncated after it was copied (copytruncate) begins a new generation; lines that were not read before the
     truncation are in the copy alone, and a copy that `paths` match is read as a new file: exclude it.
 
+    **Holes.** NULs at the start of a line are left out: a writer that does not append leaves such a hole when its file is
+    truncated.
+
     **Long and unfinished lines.** A line that is too long for max_event_size becomes several events; a last line
     without newline becomes one when the file has not grown for `idle`. `meta` then has incomplete = "true" (no newline
     ends it), and the events that follow have continuation = "true" (the byte before is no newline).
@@ -79,6 +84,8 @@ class FileFetcher(Fetcher):
             when they grow.
         forget_after: Time after which the position of a removed file is deleted.
         multiline: The lines that belong together; None if every line is an event.
+        encoding: utf-8 for any encoding that has ASCII's newline; utf-16, utf-16-le or utf-16-be, of which the events
+            have the lines in UTF-8.
     """
 
     type: Literal["files"] = "files"
@@ -91,6 +98,7 @@ class FileFetcher(Fetcher):
     close_after: Duration = timedelta(minutes=1)
     forget_after: Duration = timedelta(days=1)
     multiline: Multiline | None = None
+    encoding: Encoding = "utf-8"
 
     @property
     def makes(self) -> tuple[str, ...] | None:

@@ -99,7 +99,7 @@ def _structured_id(body: bytes) -> str:
     """The id of a CloudEvent in structured mode."""
     try:
         event = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Malformed(f"the CloudEvent is not JSON: {error}") from error
     if not isinstance(event, dict):
         raise Malformed("the CloudEvent is not a JSON object")
