@@ -4,6 +4,7 @@ import contextlib
 import gc
 import logging
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -16,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import mmapqueue
-from conftest import SMALL, Open, Script, data, eventually, is_running
+from conftest import SMALL, Open, Script, children, data, eventually, is_running
 from mmapqueue._jvm import standalone
 
 START = """
@@ -49,6 +50,63 @@ def test_it_ends_with_its_process_however_that_ends(script: Script, open_queue: 
     process.wait()
     assert eventually(lambda: not is_running(jvm))
     assert data(open_queue()) == [b"%d" % i for i in range(100)]
+
+
+#: Code of the JVM that sleeps for ten minutes, as a Runnable of Java.
+SLEEP = """
+    java, gateway = standalone.jvm().java, standalone._running.gateway
+    handles = java.lang.invoke
+    kinds = gateway.new_array(java.lang.Class, 0)
+    kind = handles.MethodType.methodType(java.lang.Void.TYPE, java.lang.Long.TYPE, kinds)
+    sleep = handles.MethodHandles.publicLookup().findStatic(java.lang.Class.forName("java.lang.Thread"), "sleep", kind)
+    bound = gateway.new_array(java.lang.Object, 1)
+    bound[0] = java.lang.Long.valueOf(600_000)
+    sleep = handles.MethodHandles.insertArguments(sleep, 0, bound)
+    runnable = java.lang.Class.forName("java.lang.Runnable")
+    sleep = handles.MethodHandleProxies.asInterfaceInstance(runnable, sleep)
+"""
+
+
+def test_it_ends_with_its_process_whatever_its_calls_and_shutdown_hooks_do(script: Script, open_queue: Open) -> None:
+    process = script.start(
+        START
+        + SLEEP
+        + """
+    import threading
+    queue.push_many([b"%d" % i for i in range(100)])
+    queue.pop()
+    java.lang.Runtime.getRuntime().addShutdownHook(java.lang.Thread(sleep))
+    threading.Thread(target=sleep.run, daemon=True).start()
+    print(jvm, flush=True)
+    time.sleep(600)
+    """,
+        script.directory / "queue",
+    )
+    jvm = int(first_line(process))
+    process.kill()
+    process.wait()
+    # It holds the locks of the queue and of the consumer for less than lock_timeout.
+    queue = open_queue(lock_timeout=60)
+    assert data(queue) == [b"%d" % i for i in range(100)]
+    assert eventually(lambda: not is_running(jvm))
+
+
+def test_it_ends_in_order_where_that_takes_a_moment(script: Script, open_queue: Open) -> None:
+    process = script.start(
+        START
+        + """
+    queue.push(b"x")
+    print(jvm, flush=True)
+    time.sleep(600)
+    """,
+        script.directory / "queue",
+    )
+    jvm = int(first_line(process))
+    process.kill()
+    process.wait()
+    assert eventually(lambda: not is_running(jvm))
+    # Closed in order, and not recovered.
+    assert open_queue().stats().epoch == 1
 
 
 def test_a_child_does_not_keep_it_alive(script: Script) -> None:
@@ -317,3 +375,115 @@ def test_an_idle_queue_costs_no_time(open_queue: Open) -> None:
     before = used()
     time.sleep(2)
     assert (used() - before) / os.sysconf("SC_CLK_TCK") < 1
+
+
+def fake_java(directory: Path, script: str) -> str:
+    """A directory for JAVA_HOME with another program as java; returns its path."""
+    java = directory / "home" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(f"#!/bin/sh\n{script}\n")
+    java.chmod(0o755)
+    return str(java.parents[1])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "-Xlog:os+cpu -XX:+PrintCommandLineFlags",
+        "-XX:+PrintFlagsFinal",
+        "-Xlog:gc*=info:stdout -Xlog:startuptime",
+    ],
+)
+def test_other_lines_on_its_stdout_are_logged(script: Script, options: str) -> None:
+    out = script.run(
+        """
+        import logging, sys
+        logging.basicConfig(level=logging.DEBUG, stream=sys.stdout, format="%(name)s %(message)s")
+        logging.getLogger("py4j").setLevel(logging.WARNING)
+        import mmapqueue
+        with mmapqueue.Queue(sys.argv[1]) as queue:
+            queue.push(b"x")
+            print("data", queue.pop().data)
+        """,
+        script.directory / "queue",
+        JAVA_TOOL_OPTIONS=options,
+    )
+    lines = out.splitlines()
+    assert "data b'x'" in lines
+    assert len([line for line in lines if line.startswith("mmapqueue.jvm ")]) > 2, out
+    assert "mmapqueue.port" not in out
+
+
+def test_a_line_without_an_end_before_the_port(script: Script, tmp_path: Path) -> None:
+    real = shutil.which("java")
+    home = fake_java(tmp_path, f'printf "listening on port 5005"; printf "12345\n"; printf "half"; exec {real} "$@"')
+    out = script.run(START + '\n    queue.push(b"x"); print(queue.pop().data)', tmp_path / "queue", JAVA_HOME=home)
+    assert out == "b'x'\n"
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGUSR1", "SIGWINCH"])
+@pytest.mark.parametrize("java", ["exec 3<&0; cat <&3 & wait", "echo 1; exec cat"])
+def test_a_signal_ends_the_start(script: Script, tmp_path: Path, name: str, java: str) -> None:
+    process = script.start(
+        f"""
+        import signal, sys
+        import mmapqueue
+        def handle(number, frame):
+            raise RuntimeError(f"got {{number}}")
+        if {name!r} != "SIGINT":
+            signal.signal(signal.{name}, handle)
+        for _ in range(2):
+            try:
+                print("starts", flush=True)
+                mmapqueue.Queue(sys.argv[1])
+            except (KeyboardInterrupt, RuntimeError) as error:
+                print(type(error).__name__, error, flush=True)
+        """,
+        tmp_path / "queue",
+        JAVA_HOME=fake_java(tmp_path, java),
+    )
+    number = getattr(signal, name)
+    for _ in range(2):
+        assert first_line(process) == "starts"
+        assert eventually(lambda: children(process.pid))
+        (java_process,) = children(process.pid)
+        # What the program has started, such as the JVM of a script.
+        assert " & " not in java or eventually(lambda pid=java_process: children(pid))
+        below = children(java_process)
+        process.send_signal(number)
+        ended = "KeyboardInterrupt" if number == signal.SIGINT else f"RuntimeError got {int(number)}"
+        assert first_line(process) == ended
+        assert not is_running(java_process)
+        assert eventually(lambda pids=below: not any(map(is_running, pids)))
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (0, "", "")
+
+
+def test_a_signal_handler_opens_a_queue_during_the_start(script: Script, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    home = fake_java(tmp_path, f'until [ -e {go} ]; do sleep 0.05; done; exec {shutil.which("java")} "$@"')
+    process = script.start(
+        """
+        import signal, sys
+        import mmapqueue
+        from mmapqueue._jvm import standalone
+        def handle(number, frame):
+            print("handles", flush=True)
+            with mmapqueue.Queue(sys.argv[1] + "-of-the-handler") as queue:
+                print(queue.push(b"x"), standalone._running.process.pid, flush=True)
+        signal.signal(signal.SIGUSR1, handle)
+        print("starts", flush=True)
+        with mmapqueue.Queue(sys.argv[1]) as queue:
+            print(queue.push(b"x"), standalone._running.process.pid, flush=True)
+        """,
+        tmp_path / "queue",
+        JAVA_HOME=home,
+    )
+    assert first_line(process) == "starts"
+    assert eventually(lambda: children(process.pid))
+    (jvm,) = children(process.pid)
+    process.send_signal(signal.SIGUSR1)
+    assert first_line(process) == "handles"
+    go.touch()
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (0, f"0 {jvm}\n0 {jvm}\n", "")

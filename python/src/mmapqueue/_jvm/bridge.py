@@ -2,39 +2,42 @@
 
 from typing import Any
 
-from py4j.java_gateway import JavaClass, JavaObject
+from py4j.java_gateway import JavaClass
 from py4j.protocol import Py4JError
 
 from mmapqueue._jvm import jars, names, standalone
 from mmapqueue._jvm.calls import Call, translated
+from mmapqueue._jvm.signals import Shield
 from mmapqueue._values.errors import JarNotFound, MmapQueueError
 from mmapqueue._values.version import __version__
 
 _JAVA_NEEDED = 17
 
 
-def open_queue(spark: object, options: str) -> JavaObject:
-    """Opens a queue in a JVM.
+def opener(spark: object) -> Call:
+    """The call that opens queues in a JVM, which is started if it does not run. Must not be called within a Shield.
 
     Args:
         spark: A SparkSession or SparkContext, to use its JVM; None to use a JVM that this process starts.
-        options: The configuration; see Bridge.java.
 
     Returns:
-        The handle of the queue.
+        A call that takes the configuration (see Bridge.java), and returns the handle of the queue.
 
     Raises:
         JarNotFound: The JVM does not have the jar, or has another version of it.
-        MmapQueueError: No JVM is available, or the queue cannot be opened.
+        MmapQueueError: No JVM is available.
     """
-    return _call(_bridge_in(standalone.jvm() if spark is None else _jvm_of(spark)), "open")(options)
+    jvm = standalone.jvm() if spark is None else _jvm_of(spark)
+    with Shield():
+        return _call(_bridge_in(jvm), "open")
 
 
 def class_of(spark: object, name: str) -> JavaClass:
-    """A class of the jar. Arguments and errors are those of `open_queue`."""
+    """A class of the jar. Arguments and errors are those of `opener`."""
     jvm = standalone.jvm() if spark is None else _jvm_of(spark)
-    _bridge_in(jvm)
-    return _found(jvm, name)
+    with Shield():
+        _bridge_in(jvm)
+        return _found(jvm, name)
 
 
 def _call(bridge: JavaClass, name: str) -> Call:

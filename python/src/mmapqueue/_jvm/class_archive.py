@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from zlib import crc32
 
-#: Silences warnings about an archive: they would go to stdout, where the JVM's port is expected.
+#: Silences warnings about an archive, which costs only time when it cannot be used; errors go to the log.
 _LOG = ["-Xlog:disable", "-Xlog:all=error:stderr"]
 _SUFFIX = ".jsa"
 _UNFINISHED = ".new"

@@ -1,16 +1,24 @@
 """The JVM of this process, started by the first queue that is opened without Spark.
 
-It ends with this process, even after a kill: it reads a pipe, and only this process holds the other end.
+It ends with this process, even after a kill: it reads a pipe, and only this process holds the other end. The class
+PythonServer of the jar is its main program.
+
+Ctrl-C, and any other signal handler that raises, ends the start. A handler that opens a queue during the start waits
+for the same JVM.
 """
 
 import atexit
 import logging
 import os
 import re
+import secrets
 import shutil
+import signal
 import subprocess
 import threading
+from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,6 +27,7 @@ from py4j.java_gateway import GatewayParameters, find_jar_path
 from mmapqueue._jvm import finalizers, jars, lock_holders
 from mmapqueue._jvm.class_archive import ClassArchive
 from mmapqueue._jvm.gateway import Gateway
+from mmapqueue._jvm.signals import Shield
 from mmapqueue._values.errors import MmapQueueError
 
 _LOG = logging.getLogger("mmapqueue.jvm")
@@ -34,11 +43,23 @@ _QUICK_OPTIONS = ["-XX:TieredStopAtLevel=1", "-Dmmapqueue.jmx=false"]
 _COLLECTOR = "-XX:+UseSerialGC"
 #: Variables with options of every JVM. One that finds two collectors does not start.
 _VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
+#: The main program, and the beginning of its line with the port.
+_MAIN = "org.mmapqueue.bridge.PythonServer"
+_READY = "mmapqueue.port="
+#: The longest time from the end of this process to that of the JVM: less than the default of lock_timeout.
+_GRACE_SECONDS = 3.0
+#: The same for a JVM that writes an archive of classes at its end, which this process waits for.
 _EXIT_SECONDS = 10.0
+#: A waiting start looks at the JVM's state this often, and at once when that changes.
+_LOOK_SECONDS = 0.2
+#: The lines of the JVM's output that the error of a failed start quotes.
+_QUOTED_LINES = 20
+_OLD_JAVA = "UnsupportedClassVersionError"
 #: Python's levels by the names of java.util.logging.
 _LEVELS = {"SEVERE": logging.ERROR, "WARNING": logging.WARNING, "INFO": logging.INFO}
 
-_lock = threading.Lock()
+# Reentrant, as a signal handler may open a queue while this thread starts the JVM.
+_lock = threading.RLock()
 # Held while the JVM's process is started, to delay forks of other threads: a child forked then would inherit the pipe
 # on which Popen waits for exec, and Popen would wait for that child's end. Reentrant, as a signal handler may fork in
 # between.
@@ -47,6 +68,8 @@ _forking = threading.RLock()
 # while a JVM started.
 _lifelines: set[int] = set()
 _running: "_Jvm | None" = None
+# Set until the start has ended. A signal handler may end the start that it interrupts.
+_starting: "_Start | None" = None
 _is_quick = False
 #: Entries of the class path beside the jars of this package.
 _further: list[str] = []
@@ -90,7 +113,9 @@ def jvm() -> Any:
     finalizers.check()
     with _lock:
         if _running is None or _running.process.poll() is not None:
-            _running = _started()
+            _running = None
+            _start_java()
+        assert _running is not None
         return _running.gateway.jvm
 
 
@@ -100,28 +125,56 @@ def has_ended() -> bool:
     return running is not None and running.process.poll() is not None
 
 
-def _started() -> "_Jvm":
+def _start_java() -> None:
     java = _java()
     class_path = [_py4j_jar(), *jars.standalone_class_path()]
     if not _is_quick or _further:
-        return _Jvm(java, class_path)
+        _start(java, class_path, None)
+        return
     archive = ClassArchive(java, class_path)
     try:
-        return _Jvm(java, class_path, archive)
+        _start(java, class_path, archive)
     except MmapQueueError:
         if not archive.discard():
             raise
-        return _Jvm(java, class_path)
+        _start(java, class_path, None)
 
 
-class _Jvm:
-    """The process of a JVM, and the connection to it."""
+def _start(java: str, class_path: list[Path], archive: ClassArchive | None) -> None:
+    """Starts a JVM, or waits for the one that an interrupted call of this thread is starting."""
+    global _running, _starting
+    starting: _Start | None = None
+    try:
+        with Shield():
+            starting = _starting = _starting or _Start(java, class_path, archive)
+        starting.await_port()
+        with Shield():
+            # A signal handler within this call may have been the first.
+            _running = _running or starting.connected()
+    except BaseException:
+        if starting is not None and _running is None:
+            starting.abort()
+        raise
+    finally:
+        _starting = None
 
-    def __init__(self, java: str, class_path: list[Path], archive: ClassArchive | None = None) -> None:
-        self.archive = archive
+
+class _Start:
+    """The process of a JVM until it has said that it serves."""
+
+    def __init__(self, java: str, class_path: list[Path], archive: ClassArchive | None) -> None:
         quick = [] if archive is None else [*_QUICK_OPTIONS, *archive.options]
-        # Listens on any free port of the loopback device. Clients must send the token.
-        gateway = ["py4j.GatewayServer", "--die-on-broken-pipe", "--enable-auth", "0"]
+        grace = _EXIT_SECONDS if archive is not None and archive.is_made else _GRACE_SECONDS
+        self._java = java
+        self._archive = archive
+        # Clients must send it.
+        self._token = secrets.token_hex(32)
+        self._port: int | None = None
+        # The last lines of the output before the start.
+        self._said: deque[str] = deque(maxlen=_QUOTED_LINES)
+        # Released when the output has the port, or ends: a lock alone, since a signal handler may wait within a wait.
+        self._changed = threading.Lock()
+        self._changed.acquire()
         with _forking:
             its_end, self.lifeline = os.pipe()
             _lifelines.add(self.lifeline)
@@ -136,7 +189,8 @@ class _Jvm:
                         f"{lock_holders.OWNER}{os.getpid()}",
                         "-cp",
                         os.pathsep.join([*map(str, class_path), *_further]),
-                        *gateway,
+                        _MAIN,
+                        str(int(grace * 1000)),
                     ],
                     stdin=its_end,
                     stdout=subprocess.PIPE,
@@ -149,21 +203,97 @@ class _Jvm:
                     start_new_session=True,
                 )
             except OSError as error:
-                self._close_lifeline()
+                close_lifeline(self.lifeline)
                 raise MmapQueueError(f"{java} does not start: {error}") from None
             finally:
                 os.close(its_end)
         assert self.process.stdout is not None
         assert self.process.stderr is not None
-        port, token = self.process.stdout.readline().strip(), self.process.stdout.readline().strip()
-        if not port.isdigit() or not token:
-            self._close_lifeline()
-            self.process.kill()
-            said = f"{port} {token} {self.process.communicate()[1]}".strip()
-            raise MmapQueueError(f"{java} did not start a JVM: {said or 'it ended without output'}")
         # The JVM's output must be read: the JVM blocks once the pipe is full.
-        self.readers = [_start_reader(self.process.stdout, _LOG.debug), _start_reader(self.process.stderr, _Log())]
-        self.gateway = Gateway(gateway_parameters=GatewayParameters(port=int(port), auth_token=token))
+        self._readers = [
+            _start_reader(self.process.stdout, self._read, self._wake),
+            _start_reader(self.process.stderr, self._log(), lambda: None),
+        ]
+        # A JVM that has ended has closed the pipe.
+        with suppress(OSError):
+            os.write(self.lifeline, f"{self._token}\n".encode())
+
+    def _read(self, line: str) -> None:
+        """Takes a line of the JVM's stdout, which may also have lines of agents, and of the JVM itself."""
+        if self._port is None and line.startswith(_READY):
+            self._port = int(line.removeprefix(_READY))
+            self._wake()
+        elif line:
+            self._said.append(line)
+            _LOG.debug("%s", line)
+
+    def _log(self) -> Callable[[str], None]:
+        log = _Log()
+
+        def read(line: str) -> None:
+            self._said.append(line)
+            log(line)
+
+        return read
+
+    def _wake(self) -> None:
+        with suppress(RuntimeError):  # It was released already.
+            self._changed.release()
+
+    def await_port(self) -> None:
+        """Waits until the JVM serves.
+
+        Raises:
+            MmapQueueError: The JVM has ended.
+        """
+        while self._port is None and self._readers[0].is_alive():
+            # The flags are read again after each wait: a signal handler within this one may have taken the lock.
+            self._changed.acquire(timeout=_LOOK_SECONDS)
+        if self._port is None:
+            raise self._failure()
+
+    def connected(self) -> "_Jvm":
+        """The connection, after `await_port`."""
+        assert self._port is not None
+        return _Jvm(self.process, self.lifeline, self._readers, self._port, self._token, self._archive)
+
+    def _failure(self) -> MmapQueueError:
+        self.abort()
+        said = " ".join(self._said)
+        if _OLD_JAVA in said:
+            return MmapQueueError(f"Java 17 or newer is needed, and {self._java} is older: {said}")
+        return MmapQueueError(f"{self._java} did not start a JVM: {said or 'it ended without output'}")
+
+    def abort(self) -> None:
+        """Ends the JVM, and waits for it. Does nothing when repeated."""
+        with Shield():
+            close_lifeline(self.lifeline)
+            if self.process.returncode is None:
+                # The whole session: `java` may be a script that has started the JVM.
+                with suppress(ProcessLookupError):
+                    os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            for reader in self._readers:
+                reader.join(_EXIT_SECONDS)
+
+
+class _Jvm:
+    """The process of a JVM that serves, and the connection to it."""
+
+    def __init__(
+        self,
+        process: "subprocess.Popen[str]",
+        lifeline: int,
+        readers: list[threading.Thread],
+        port: int,
+        token: str,
+        archive: ClassArchive | None,
+    ) -> None:
+        self.process = process
+        self.lifeline = lifeline
+        self.readers = readers
+        self.archive = archive
+        self.gateway = Gateway(gateway_parameters=GatewayParameters(port=port, auth_token=token))
         atexit.register(self.end, os.getpid())
 
     def end(self, pid: int) -> None:
@@ -178,7 +308,7 @@ class _Jvm:
             # All queues are closed. An orderly exit would wait some 0.3 s for threads of the JVM that read from
             # sockets.
             self.process.kill()
-        self._close_lifeline()
+        close_lifeline(self.lifeline)
         try:
             self.process.wait(_EXIT_SECONDS)
             if self.archive is not None and self.process.returncode == 0:
@@ -189,11 +319,6 @@ class _Jvm:
         for reader in self.readers:
             reader.join()
 
-    def _close_lifeline(self) -> None:
-        with _forking:
-            _lifelines.remove(self.lifeline)
-            os.close(self.lifeline)
-
     def abandon(self) -> None:
         """Closes the copies of the connections in a forked child, and sends nothing to the JVM."""
         self.process.returncode = 0  # It is not a child of this process.
@@ -202,6 +327,14 @@ class _Jvm:
         for connection in client.deque:
             # Closes the descriptor alone: py4j would shut the connection down, for the parent too.
             os.close(connection.socket.detach())
+
+
+def close_lifeline(lifeline: int) -> None:
+    """Closes this process's end of the pipe that keeps a JVM alive. Does nothing when repeated."""
+    with _forking:
+        if lifeline in _lifelines:
+            _lifelines.remove(lifeline)
+            os.close(lifeline)
 
 
 class _Log:
@@ -218,11 +351,14 @@ class _Log:
         _LOG.log(self._level, "%s", line)
 
 
-def _start_reader(stream: IO[str], sink: Callable[[str], None]) -> threading.Thread:
+def _start_reader(stream: IO[str], sink: Callable[[str], None], end: Callable[[], None]) -> threading.Thread:
+    """Starts a thread that passes lines to a sink, and calls another function at the end of the stream."""
+
     def read() -> None:
         with stream:
             for line in stream:
                 sink(line.rstrip())
+        end()
 
     reader = threading.Thread(target=read, name="mmapqueue-jvm-output", daemon=True)
     reader.start()
@@ -257,11 +393,12 @@ def _py4j_jar() -> Path:
 
 def _after_fork_in_child() -> None:
     """Abandons the JVM in a forked child, which must neither keep it alive by the pipe's copy nor call it."""
-    global _lock, _running
+    global _lock, _running, _starting
     _forking.release()
     while _lifelines:
         os.close(_lifelines.pop())
-    _lock = threading.Lock()
+    _lock = threading.RLock()
+    _starting = None
     if _running is not None:
         _running.abandon()
         _running = None

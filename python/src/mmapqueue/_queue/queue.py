@@ -170,8 +170,10 @@ class Queue(
                 archive_jars.add(str(archive), configuration.get("archive_codec", "none"))
 
         def open_now() -> QueueHandle:
+            # Outside the Shield: Ctrl-C ends the start of a JVM.
+            open_in_jvm = bridge.opener(spark)
             with Shield():
-                return QueueHandle(bridge.open_queue(spark, keys), self.path, patience, codec)
+                return QueueHandle(open_in_jvm.within(keys), self.path, patience, codec)
 
         self._handle = retry_while_ending(open_now, patience)
         try:
