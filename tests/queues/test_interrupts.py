@@ -91,7 +91,7 @@ CONSUMER = """
 
 
 @pytest.mark.parametrize("way", ["pop", "pop_many", "consume"])
-@pytest.mark.parametrize("number", ["SIGINT", "SIGALRM"])
+@pytest.mark.parametrize("number", ["SIGINT", "SIGALRM", "SIGWINCH", "SIGRTMIN"])
 def test_no_record_is_lost_or_comes_twice(script: Script, way: str, number: str) -> None:
     hits = int(script.run(CONSUMER, script.directory / "queue", way, number, 2000))
     assert hits > 20
@@ -211,3 +211,98 @@ def test_a_ctrl_c_in_the_terminal_does_not_end_the_jvm(script: Script) -> None:
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=120)
     assert (process.returncode, err, out) == (0, "", "works\n")
+
+
+def test_the_exception_of_any_handler_is_the_callers(script: Script) -> None:
+    numbers = script.run(
+        """
+        import os, signal, sys, threading
+        import mmapqueue
+        from mmapqueue._queue.deadline import Deadline
+
+        class Handled(Exception):
+            pass
+
+        def handle(number, frame):
+            raise Handled(number)
+
+        queue = mmapqueue.Queue(sys.argv[1])
+        # Within a call into the JVM: the time of its wait is asked for right before.
+        call_millis = Deadline.call_millis
+        sent = threading.Semaphore(0)
+
+        def arriving(deadline):
+            sent.release()
+            return call_millis(deadline)
+
+        Deadline.call_millis = arriving
+        done = []
+        for number in sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}):
+            signal.signal(number, handle)
+
+            def send():
+                sent.acquire()
+                os.kill(os.getpid(), number)
+
+            sender = threading.Thread(target=send)
+            sender.start()
+            try:
+                queue.pop(timeout=60)
+            except Handled as error:
+                assert error.args == (number,)
+                done.append(number)
+            sender.join()
+            while sent.acquire(blocking=False):
+                pass
+            assert signal.getsignal(number) is handle
+            # The end of the JVM is a signal, too.
+            signal.signal(number, signal.SIG_DFL)
+        queue.push(b"x")
+        assert queue.pop(timeout=60).data == b"x"
+        print(len(done), len(signal.valid_signals()) - 2)
+        """,
+        script.directory / "queue",
+    )
+    handled, all_of_them = numbers.split()
+    assert handled == all_of_them
+
+
+def test_handlers_are_restored_when_one_raises_while_others_are_replaced(script: Script) -> None:
+    script.run(
+        """
+        import signal, sys
+        from mmapqueue._jvm import signals
+
+        class Handled(Exception):
+            pass
+
+        def handle(number, frame):
+            raise Handled(number)
+
+        numbers = (signal.SIGHUP, signal.SIGUSR1, signal.SIGWINCH)
+        for number in numbers:
+            signal.signal(number, handle)
+        real = signals._signal_set
+        for raised in numbers:
+            for at in range(2 * len(numbers) + 2):
+                left = [at]
+
+                def count(number, handler):
+                    real(number, handler)
+                    left[0] -= 1
+                    if left[0] == 0:
+                        signal.raise_signal(raised)
+
+                signals._signal_set = count
+                try:
+                    with signals.Shield():
+                        pass
+                except Handled:
+                    pass
+                else:
+                    assert left[0] != 0 or at == 0, (raised, at)
+                signals._signal_set = real
+                assert [signal.getsignal(number) for number in numbers] == [handle] * 3, (raised, at)
+                assert not signals._is_up
+        """
+    )

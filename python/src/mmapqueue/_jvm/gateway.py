@@ -1,11 +1,19 @@
 """py4j's gateway to a JVM that this process has started. Broken connections are errors, and not logged.
 
 py4j's own client logs them with tracebacks, also on the root logger, which it configures if the program has not. It
-repeats the command, although the JVM may have executed it.
+repeats the command, although the JVM may have executed it. It also sends a command when a Java object is collected: in
+any thread, at any moment, perhaps within another command, and where a signal handler that raises would break the
+connection.
 """
 
+from collections import deque
+from contextlib import suppress
+from typing import Any
+
 from py4j.java_gateway import GatewayClient, GatewayConnection, JavaGateway
-from py4j.protocol import Py4JNetworkError, is_fatal_error
+from py4j.protocol import MEMORY_COMMAND_NAME, MEMORY_DEL_SUBCOMMAND_NAME, Py4JNetworkError, is_fatal_error
+
+from mmapqueue._jvm.signals import Shield
 
 
 class _Connection(GatewayConnection):  # type: ignore[misc]
@@ -21,12 +29,27 @@ class _Connection(GatewayConnection):  # type: ignore[misc]
 
 
 class _Client(GatewayClient):  # type: ignore[misc]
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        # The Java objects that Python has collected, and the JVM still has: the next command releases them.
+        self._collected: deque[str] = deque()
+        super().__init__(*arguments, **options)
+
+    def garbage_collect_object(self, target_id: str) -> None:
+        self._collected.append(target_id)
+
     def _create_connection(self) -> _Connection:
         connection = _Connection(self.gateway_parameters, self.gateway_property)
         connection.start()
         return connection
 
     def send_command(self, command: str, retry: bool = True, binary: bool = False) -> str:  # noqa: ARG002
+        with Shield():
+            while self._collected:
+                with suppress(IndexError):  # Another thread has released it.
+                    self._send(f"{MEMORY_COMMAND_NAME}{MEMORY_DEL_SUBCOMMAND_NAME}{self._collected.popleft()}\ne\n")
+            return self._send(command)
+
+    def _send(self, command: str) -> str:
         connection = self._get_connection()
         try:
             answer: str = connection.send_command(command)

@@ -1,8 +1,8 @@
 """Defers signals: Ctrl-C takes effect between two calls into the JVM, never within one.
 
 An exception from a signal handler within a call would leave an unread answer in py4j's connection, and lose the records
-in it. So signals that arrive during a call of the main thread are handled at the end of the call. A call waits 0.2 s at
-most.
+in it; py4j would take it for a broken connection. So signals that arrive during a call of the main thread are handled
+at the end of the call: all signals that have a handler in Python, whichever they are. A call waits 0.2 s at most.
 """
 
 # Bypasses functions of `signal` that convert numbers to enums and back, which costs more than the rest of this module.
@@ -14,16 +14,19 @@ from typing import Any
 
 _Handler = Callable[[int, FrameType | None], Any]
 
-#: The signals that end or interrupt programs.
-_SIGNALS = tuple(
-    int(getattr(_signal, name))
-    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGALRM", "SIGUSR1", "SIGUSR2")
-    if hasattr(_signal, name)
-)
+#: All signals that may have a handler.
+_SIGNALS = tuple(sorted(set(map(int, _signal.valid_signals())) - {int(_signal.SIGKILL), int(_signal.SIGSTOP)}))
 _main_thread = threading.main_thread
 _get_ident = threading.get_ident
 _getsignal = _signal.getsignal
 _signal_set = _signal.signal
+
+# The handlers of `_SIGNALS` that the last Shield found, and those of them that are functions, by signal. Most Shields
+# find the same ones. For the main thread alone.
+_found: list[object] = []
+_functions: dict[int, _Handler] = {}
+# Whether a Shield of the main thread is up: another one within it has nothing to do.
+_is_up = False
 
 
 class Shield:
@@ -40,29 +43,56 @@ class Shield:
         self._up = True
 
     def __enter__(self) -> None:
-        if _get_ident() == _main_thread().ident:
-            for number in _SIGNALS:
-                handler = _getsignal(number)
-                if callable(handler):
-                    self._handlers[number] = handler
+        global _found, _functions, _is_up
+        if _is_up or _get_ident() != _main_thread().ident:
+            return
+        found = list(map(_getsignal, _SIGNALS))
+        if found != _found:
+            functions = {number: handler for number, handler in zip(_SIGNALS, found, strict=True) if callable(handler)}
+            _found, _functions = found, functions
+        # Kept: a signal handler may use other handlers, and Shields.
+        self._handlers = _functions
+        if self._handlers:
+            try:
+                for number in self._handlers:
                     _signal_set(number, self._note)
+                _is_up = True
+            except BaseException:
+                # A handler that was not replaced yet has raised. No __exit__ follows.
+                self._end()
+                raise
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self._up:
             self._noted[number] = frame
         else:
-            # A signal arrived while __exit__ restored the handlers.
+            # The exception of another handler has kept this one from being restored.
             self._handlers[number](number, frame)
 
     def __exit__(self, *error: object) -> None:
-        self._up = False
         if self._handlers:
-            try:
-                for number, handler in self._handlers.items():
-                    _signal_set(number, handler)
-            finally:
-                if self._noted:
-                    self._deliver()
+            self._end()
+
+    def _end(self) -> None:
+        global _is_up
+        _is_up = False
+        try:
+            self._restore(list(self._handlers))
+        finally:
+            # From here on, a handler that could not be restored only calls the one that it replaces.
+            self._up = False
+            if self._noted:
+                self._deliver()
+
+    def _restore(self, left: list[int]) -> None:
+        """Restores handlers: all of them, also when one that is restored raises in between."""
+        try:
+            while left:
+                _signal_set(left[-1], self._handlers[left[-1]])
+                left.pop()
+        finally:
+            if left:
+                self._restore(left)
 
     def _deliver(self) -> None:
         number, frame = self._noted.popitem()
