@@ -1,5 +1,6 @@
 """Prefetched pops keep every promise of pops that call the JVM each time; so do coalesced acks beside them."""
 
+import gc
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -10,7 +11,7 @@ import pytest
 from prefetching import in_jvm, prefetched, ready
 
 import mmapqueue
-from conftest import SMALL, Open, Script, data
+from conftest import SMALL, Open, Script, data, eventually
 from mmapqueue._queue.consuming import pace
 
 
@@ -319,3 +320,70 @@ def test_acks_of_a_program_that_ends_without_close_are_sent(script: Script) -> N
     with mmapqueue.Queue(script.directory / "queue") as queue:
         assert queue.lag() == 70
         assert data(queue) == [b"x"] * 70
+
+
+def left_in_a_batch(queue: mmapqueue.Queue) -> None:
+    for message in islice(queue.consume(max_records=35), 15):
+        queue.ack(message)
+
+
+def left_prefetched(queue: mmapqueue.Queue) -> None:
+    for _ in range(15):
+        queue.ack(queue.pop())
+
+
+def left_by_an_interrupted_call(queue: mmapqueue.Queue) -> None:
+    queue.ack(queue.pop_many(15)[-1])
+
+    def pop() -> None:
+        popper = queue._popper
+        buffer = popper.begin().state[0]
+        assert buffer.pop(buffer.next_call(), popper.number, 20, 1 << 15, 0) == 20
+
+    # The records stay in the shared buffer of a thread that has ended.
+    thread = threading.Thread(target=pop)
+    thread.start()
+    thread.join()
+
+
+def left_by_an_iterator_in_a_cycle(queue: mmapqueue.Queue) -> None:
+    iterator = queue.consume(max_records=35)
+    for _ in range(15):
+        queue.ack(next(iterator))
+    cycle = [queue, iterator]
+    cycle.append(cycle)  # type: ignore[arg-type]
+
+
+@pytest.mark.filterwarnings("ignore:.*was not closed:ResourceWarning")
+@pytest.mark.parametrize("leave", [
+    left_in_a_batch, left_prefetched, left_by_an_interrupted_call, left_by_an_iterator_in_a_cycle,
+])  # fmt: skip
+def test_a_collected_queue_releases_records_that_no_caller_got(
+    open_queue: Open, monkeypatch: pytest.MonkeyPatch, leave: Callable[[mmapqueue.Queue], None]
+) -> None:
+    monkeypatch.setattr(pace.Pace, "next", lambda self: self.most)
+    stays = open_queue()
+    records = [b"%d" % i for i in range(35)]
+    stays.push_many(records)
+    queue = mmapqueue.Queue(stays.path)
+    leave(queue)
+    assert eventually(lambda: stays.consumer_stats()["default"].committed_offset == 15)
+    assert (stays.qsize(), stays.unacked()) == (0, 20)
+    del queue
+    gc.collect()
+    assert eventually(lambda: stays.qsize() == 20)
+    messages = stays.pop_many()
+    assert data(messages) == records[15:]
+    assert {message.attempts for message in messages} == {1}
+
+
+def test_a_close_releases_the_rest_where_another_handle_has_acked_some(open_queue: Open) -> None:
+    stays, queue = open_queue(), open_queue()
+    stays.push_many([b"%d" % i for i in range(10)])
+    iterator = queue.consume()
+    next(iterator)
+    iterator.close()
+    stays.ack(3)
+    assert stays.lag() == 6
+    queue.close()
+    assert data(stays.pop_many(timeout=60)) == [b"%d" % i for i in range(4, 10)]

@@ -11,6 +11,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable
+from itertools import count
 from typing import Any, Protocol
 
 from mmapqueue._values.errors import Closed, MmapQueueError
@@ -23,7 +24,26 @@ class Closeable(Protocol):
         """Closes the queue, and waits until no thread calls the JVM."""
 
 
-_open: dict[int, tuple[weakref.ref[Closeable], Callable[[], Any]]] = {}
+class _LastReference:
+    """Belongs to an owner alone, and ends with it.
+
+    It refers to nothing, so the garbage collector does not track it. When the owner is garbage in a cycle, it ends
+    after all finalizers of the cycle have run: those of threads' buffers and of iterators, which put records back.
+    """
+
+    __slots__ = ()
+
+    def __del__(self) -> None:
+        number = _numbers.pop(id(self), None)
+        if number is not None:
+            _collected(number)
+
+
+#: The numbers of tracked owners, by the identity of the last reference, since that may have no attribute.
+_numbers: dict[int, int] = {}
+_next_number = count()
+#: By number: the owner, what closes the queue in the JVM, and the queue's name.
+_open: dict[int, tuple[weakref.ref[Closeable], Callable[[], Any], str]] = {}
 _pid = os.getpid()
 _ending = False
 
@@ -32,21 +52,21 @@ def track(owner: Closeable, close: Callable[[], Any], what: str) -> Callable[[],
     """Closes a queue when its owner is collected or the program ends.
 
     Args:
-        owner: The object that keeps the queue open.
+        owner: The object that keeps the queue open. It must keep the result, and share it with no other object.
         close: Closes the queue in the JVM; must not refer to the owner.
         what: The queue's name in the warning that it was not closed.
 
     Returns:
         A function to call once the owner has closed the queue itself.
     """
-    key = id(close)
-    _open[key] = (weakref.ref(owner), close)
-    finalizer = weakref.finalize(owner, _collected, key, what)
-    finalizer.atexit = False
+    last = _LastReference()
+    number = next(_next_number)
+    _open[number] = (weakref.ref(owner), close, what)
+    _numbers[id(last)] = number
 
     def closed() -> None:
-        finalizer.detach()
-        _open.pop(key, None)
+        _numbers.pop(id(last), None)
+        _open.pop(number, None)
 
     return closed
 
@@ -58,7 +78,7 @@ def close_all() -> None:
     _begin_end()
     while _open:
         with contextlib.suppress(KeyError, MmapQueueError):
-            reference, close = _open.popitem()[1]
+            reference, close, _ = _open.popitem()[1]
             owner = reference()
             if owner is None:
                 close()
@@ -88,17 +108,18 @@ def _begin_end() -> None:
     threading.excepthook = hook
 
 
-def _collected(key: int, what: str) -> None:
-    if key in _open and _pid == os.getpid():
+def _collected(number: int) -> None:
+    entry = _open.get(number)
+    if entry is not None and _pid == os.getpid():
         # No thread can be started at the very end; close_all has run by then.
         with contextlib.suppress(RuntimeError):
-            threading.Thread(target=_close, args=(key,), name="mmapqueue-close", daemon=True).start()
+            threading.Thread(target=_close, args=(number,), name="mmapqueue-close", daemon=True).start()
         # Last, since a filter may turn the warning into an error.
-        warnings.warn(f"{what} was not closed", ResourceWarning, stacklevel=2)
+        warnings.warn(f"{entry[2]} was not closed", ResourceWarning, stacklevel=2)
 
 
-def _close(key: int) -> None:
-    entry = _open.pop(key, None)
+def _close(number: int) -> None:
+    entry = _open.pop(number, None)
     if entry is not None:
         with contextlib.suppress(MmapQueueError):
             entry[1]()

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -13,6 +14,7 @@ from mmapqueue._jvm import finalizers, names
 from mmapqueue._jvm.calls import Call, Lifetime
 from mmapqueue._jvm.shared_buffer import BufferPool
 from mmapqueue._jvm.signals import Shield
+from mmapqueue._queue.consuming.leftovers import Leftovers, release
 from mmapqueue._queue.deadline import SLICE_MILLIS
 from mmapqueue._queue.options import effective
 from mmapqueue._values.arguments import as_bytes
@@ -66,6 +68,24 @@ class Stoppable(Protocol):
         """Pushes the records for which the queue has room, and ends; raises nothing."""
 
 
+class _CollectedHandle:
+    """Closes a handle in the JVM after it was collected. Refers to no object that keeps it from being collected.
+
+    The pool stays until then: it keeps the shared buffers, which may hold records of interrupted calls.
+    """
+
+    def __init__(self, close: Call, release: Call, pool: BufferPool, leftovers: dict[int, Leftovers]) -> None:
+        self._close = close
+        self._release = release
+        self._pool = pool
+        self._leftovers = leftovers
+
+    def __call__(self) -> None:
+        for consumer, leftovers in list(self._leftovers.items()):
+            release(partial(self._release, consumer), leftovers.take(consumer))
+        self._close()
+
+
 class QueueHandle:
     """An open queue in the JVM. Safe for any number of threads.
 
@@ -81,6 +101,7 @@ class QueueHandle:
         thread_buffers: The buffers that threads keep, by identity.
         producers: The batching producers. They end before the queue closes.
         releasables: The consumers, by identity. They end before the queue closes.
+        leftovers: The records of each consumer that no caller has received, by the consumer's number.
     """
 
     def __init__(
@@ -99,12 +120,14 @@ class QueueHandle:
         # Reports its own failure, since it runs after the lifetime has ended.
         self._close = Call(java_handle, "close", names.HANDLE_CALLS["close"])
         self.pool = BufferPool(java_handle, Path(path), self.lifetime)
+        self.leftovers: dict[int, Leftovers] = {}
         self.thread_buffers: WeakValueDictionary[int, ThreadBuffer] = WeakValueDictionary()
         self.producers: set[Stoppable] = set()
         self.releasables: WeakValueDictionary[int, Releasable] = WeakValueDictionary()
         # Another thread may end the program before `track` has returned.
         self._closed: Callable[[], None] = lambda: None
-        self._closed = finalizers.track(self, self._close, f"mmapqueue.Queue({path!r})")
+        close = _CollectedHandle(self._close, self._calls["release"], self.pool, self.leftovers)
+        self._closed = finalizers.track(self, close, f"mmapqueue.Queue({path!r})")
         self._threads: Threads | None = None
         self.config: EffectiveConfiguration = effective(self._calls["config"]())
         self.max_event_size = self.config["max_event_size"]

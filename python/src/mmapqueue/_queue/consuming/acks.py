@@ -22,6 +22,7 @@ from weakref import ref
 
 from mmapqueue._jvm import names
 from mmapqueue._jvm.signals import Shield
+from mmapqueue._queue.consuming.leftovers import Leftovers
 from mmapqueue._queue.consuming.undelivered import Undelivered
 from mmapqueue._queue.deadline import Bell
 from mmapqueue._queue.handle import QueueHandle
@@ -70,6 +71,7 @@ class Acks(ABC):
         origin: The origin of the messages that it pops.
         closed: Whether this process has closed the consumer.
         undelivered: Records that the next pop delivers before new ones.
+        leftovers: The records that no caller has received, for the finalizer of the queue.
         in_blocks: Offsets of messages in a `with` block that were neither acked nor nacked yet.
         pending: Acks that are not sent.
     """
@@ -81,6 +83,7 @@ class Acks(ABC):
         self.name = name
         self.closed = False
         self.undelivered = Undelivered()
+        self.leftovers = Leftovers(self.undelivered)
         self.in_blocks: set[int] = set()
         # Losses that were not raised yet: the records before them are delivered first.
         self._dropped: deque[Dropped] = deque()

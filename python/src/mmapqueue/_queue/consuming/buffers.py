@@ -31,11 +31,12 @@ class ThreadBuffers(Prefetch):
         super().__init__(handle, name, ahead)
         self.number = retry_while_ending(lambda: handle.call("consumer", name, start), handle.lock_timeout)
         handle.releasables[id(self)] = self
+        handle.leftovers[self.number] = self.leftovers
         self._visibility = handle.config["visibility_timeout"] / 1000
         self._local = threading.local()
         self._buffers: WeakValueDictionary[int, PopBuffer] = WeakValueDictionary()
         # Unfinished calls of threads that have ended.
-        self._orphans: list[State] = []
+        self._orphans = self.leftovers.orphans
         # The lock is held while the consumer moves. Pops read `_paused` without the lock.
         self._pause_lock = threading.Lock()
         self._paused = False
@@ -169,7 +170,7 @@ class ThreadBuffers(Prefetch):
 
     def discard_undelivered(self) -> None:
         """Drops records that were popped before the consumer moved, and makes batches of that time stale."""
-        self.undelivered = Undelivered()
+        self.undelivered = self.leftovers.undelivered = Undelivered()
         self._dropped.clear()
 
     def _await_idle(self) -> None:

@@ -239,4 +239,5 @@ class Popper(ThreadBuffers):
             except Closed:
                 pass  # Another thread has closed the queue, and so the consumer.
             finally:
+                self.handle.leftovers.pop(self.number, None)
                 self.discard_undelivered()

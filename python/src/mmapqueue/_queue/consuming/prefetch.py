@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from abc import abstractmethod
-from array import array
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, suppress
 from copy import copy
@@ -16,6 +15,7 @@ from weakref import WeakSet
 
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.consuming.acks import Acks, Pending
+from mmapqueue._queue.consuming.leftovers import release
 from mmapqueue._queue.consuming.pace import Ahead, Pace
 from mmapqueue._queue.consuming.undelivered import NEVER
 from mmapqueue._queue.handle import QueueHandle
@@ -53,7 +53,7 @@ class Prefetch(Acks):
         """Makes prefetched records ready; redelivered ones wait in `undelivered`, where a cumulative ack finds them."""
         with self._ready_lock:
             if in_order and not length_hint(self.ready):
-                self.ready = iter(rest)
+                self._set_ready(iter(rest))
             else:
                 self.undelivered.put_first(rest, NEVER)
         if self.closed or self.handle.closed:
@@ -62,14 +62,18 @@ class Prefetch(Acks):
     def forget_ready(self) -> None:
         """Drops prefetched records: the consumer is closed, or they are lost."""
         with Shield(), self._ready_lock:
-            self.ready = iter(())
+            self._set_ready(iter(()))
+
+    def _set_ready(self, records: Iterator[AnyMessage]) -> None:
+        self.leftovers.ready = records
+        self.ready = records
 
     def keep_ready(self) -> None:
         """Moves prefetched records to the front of `undelivered`."""
         if length_hint(self.ready):
             with Shield(), self._ready_lock:
                 rest = list(self.ready)
-                self.ready = iter(())
+                self._set_ready(iter(()))
                 self.undelivered.put_first(rest, NEVER)
 
     def next_ready(self) -> AnyMessage | None:
@@ -91,11 +95,9 @@ class Prefetch(Acks):
     def release_undelivered(self) -> None:
         """Releases undelivered records to the JVM, as if they had not been popped; raises nothing."""
         self.keep_ready()
-        offsets = array("q", sorted(self.undelivered.offsets()))
+        offsets = sorted(self.undelivered.offsets())
         if offsets:
-            # The JVM raises for a record that is not in flight any more: nothing to release then.
-            with suppress(MmapQueueError):
-                self.handle.call("release", self.number, offsets.tobytes())
+            release(lambda packed: self.handle.call("release", self.number, packed), offsets)
             self.undelivered.drop(offsets[0], offsets[-1])
 
     def requeued(self, delay: float) -> None:
