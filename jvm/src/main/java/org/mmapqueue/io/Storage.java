@@ -63,4 +63,18 @@ public interface Storage {
 
     /** Renames a file over another one, atomically. */
     void rename(Path from, Path to) throws IOException;
+
+    /**
+     * Deletes a file that could not be completed. A failure of that is suppressed by the first one.
+     *
+     * @param unfinished the file, which may not exist
+     * @param failure why it could not be completed
+     */
+    default void discard(Path unfinished, Exception failure) {
+        try {
+            delete(unfinished);
+        } catch (IOException e) {
+            failure.addSuppressed(e);
+        }
+    }
 }

@@ -17,9 +17,19 @@ record RingCopy(Storage storage) {
     /** Copies {@code size} bytes of a file, with zeros after its end. */
     void copy(Path from, Path to, long size) throws IOException {
         Path aside = to.resolveSibling(to.getFileName() + ASIDE);
+        try {
+            write(from, aside, size);
+            storage.rename(aside, to);
+        } catch (IOException | RuntimeException e) {
+            storage.discard(aside, e);
+            throw e;
+        }
+    }
+
+    private void write(Path from, Path to, long size) throws IOException {
         ByteBuffer block = ByteBuffer.allocate((int) Math.min(BLOCK, size));
         try (DataFile source = storage.open(from, Storage.Mode.READ);
-                DataFile target = storage.open(aside, Storage.Mode.CREATE)) {
+                DataFile target = storage.open(to, Storage.Mode.CREATE)) {
             for (long at = 0; at < size; at += block.capacity()) {
                 block.clear().limit((int) Math.min(block.capacity(), size - at));
                 int count = source.read(block, at);
@@ -30,7 +40,6 @@ record RingCopy(Storage storage) {
             }
             target.force();
         }
-        storage.rename(aside, to);
     }
 
     /** Sets the length of a segment file; creates the file if it is missing. */

@@ -12,10 +12,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.stream.Stream;
 import java.util.zip.CRC32C;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
@@ -162,6 +164,43 @@ class VerifierAlarmTest {
             Directories.delete(at());
         }
         assertTrue(failures > 5, "failures " + failures);
+    }
+
+    /** The disk is full at some call that creates the queue, a consumer or a producer; later there is room again. */
+    @ParameterizedTest
+    @EnumSource(
+            value = FaultyStorage.Fault.class,
+            names = {"NO_SPACE", "SHORT_WRITE", "INPUT_OUTPUT"})
+    void aFailedCreationLeavesNoUnfinishedFile(FaultyStorage.Fault fault) throws IOException {
+        int failures = 0;
+        for (int call = 0; call < 60; call++) {
+            FaultyStorage storage = new FaultyStorage();
+            storage.failOnce(call, fault);
+            try (StorageQueue queue = StorageQueue.open(Shape.Made.config(at(), true), storage)) {
+                queue.createConsumer("half", StartAt.EARLIEST);
+                queue.pushOnce("importer", 1, List.of(new byte[3000]), false);
+            } catch (MmapQueueException e) {
+                failures++;
+            }
+            assertEquals(List.of(), unfinished(), fault + " at call " + call + ", " + storage.failed());
+            if (Files.exists(at().resolve("meta.dat"))) {
+                VerifyReport report = Verifier.verify(at(), Progress.NONE);
+                assertTrue(report.isWhole(), "call " + call + ": " + report.findings());
+            }
+            if (Files.exists(at())) {
+                Directories.delete(at());
+            }
+        }
+        assertTrue(failures > 3, "failures " + failures);
+    }
+
+    private List<Path> unfinished() throws IOException {
+        if (!Files.exists(at())) {
+            return List.of();
+        }
+        try (Stream<Path> files = Files.walk(at())) {
+            return files.filter(file -> file.toString().endsWith(".new")).toList();
+        }
     }
 
     /** The close stores the records in flight on a full disk. */

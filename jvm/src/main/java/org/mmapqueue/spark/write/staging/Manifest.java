@@ -92,13 +92,18 @@ public record Manifest(String producer, long sequence, List<StagedFile> files, B
         Path target = path(directory);
         Path part = directory.resolve(target.getFileName() + ".new");
         storage.delete(part);
-        try (DataFile file = storage.open(part, Storage.Mode.CREATE)) {
-            file.write(ByteBuffer.wrap(text.toString().getBytes(StandardCharsets.UTF_8)), 0);
-            if (force) {
-                file.force();
+        try {
+            try (DataFile file = storage.open(part, Storage.Mode.CREATE)) {
+                file.write(ByteBuffer.wrap(text.toString().getBytes(StandardCharsets.UTF_8)), 0);
+                if (force) {
+                    file.force();
+                }
             }
+            storage.rename(part, target);
+        } catch (IOException | RuntimeException e) {
+            storage.discard(part, e);
+            throw e;
         }
-        storage.rename(part, target);
         if (force) {
             storage.syncDirectory(directory);
         }
