@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,15 +22,43 @@ ENTER = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mo
 _BRIDGE = "hosts"
 _NETWORK = "10.77.0"
 
-#: What a host's first process does: a name, a loopback device, and mounts over what it must not see.
+#: What a host's first process does: a name, a loopback device, and mounts over what it must not see. Each host has its
+#: own /tmp; the directories before "--" stay in it.
 _HOLD = """
 hostname "$1"; shift
 ip link set lo up
-for directory; do mount -t tmpfs -o ro none "$directory"; done
+kept=0
+mount -t tmpfs none /mnt
+while [ "$1" != -- ]; do
+    kept=$((kept + 1)); mkdir /mnt/$kept; mount --rbind "$1" /mnt/$kept; printf '%s' "$1" >/mnt/$kept.path; shift
+done
+shift
 mount -t tmpfs none /tmp
+for number in $(seq $kept); do
+    path=$(cat /mnt/$number.path); mkdir -p "$path"; mount --move /mnt/$number "$path"
+done
+umount /mnt
+for directory; do
+    if [ -d "$directory" ]; then mount -t tmpfs -o ro none "$directory"; fi
+done
 echo ready
 exec sleep infinity
 """
+_TMP = Path("/tmp")
+
+
+def kept_below_tmp() -> list[Path]:
+    """The directories below /tmp that programs in hosts need: those of the checkout, of Python and of Java."""
+    needed = [Path(__file__).parents[2], Path(sys.prefix), Path(sys.base_prefix)]
+    if java := os.environ.get("JAVA_HOME"):
+        needed.append(Path(java))
+    elif java := shutil.which("java"):
+        needed.append(Path(java).resolve().parents[1])
+    found: list[Path] = []
+    for each in sorted({path.resolve() for path in needed}):
+        if _TMP in each.parents and not any(outer in each.parents for outer in found):
+            found.append(each)
+    return found
 
 
 class Network:
@@ -83,7 +113,7 @@ class Host:
         self._link = f"to-{name}"
         self._holder = subprocess.Popen(
             ["unshare", "--net", "--mount", "--uts", "--propagation", "private", "sh", "-ec", _HOLD, "hold", name]
-            + [str(path) for path in hidden],
+            + [str(path) for path in (*kept_below_tmp(), "--", *hidden)],
             stdout=subprocess.PIPE,
             text=True,
         )

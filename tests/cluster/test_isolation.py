@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -88,6 +89,47 @@ network.end()
     ran = subprocess.run(
         [*ENTER, sys.executable, "-c", code],
         env={**os.environ, "PYTHONPATH": str(ROOT / "tests")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_a_checkout_below_tmp_is_in_each_host(tmp_path: Path) -> None:
+    checkout = tmp_path / "checkout"
+    shutil.copytree(ROOT / "tests" / "cluster", checkout / "tests" / "cluster")
+    other = tmp_path / "other"
+    other.mkdir()
+    code = f"""
+import subprocess, sys
+from pathlib import Path
+from cluster.hosts import Network
+
+checkout = Path({str(checkout)!r})
+network = Network(checkout / "build" / "hosts", ["a", "b"])
+for host in network.hosts.values():
+    (host.directory / "mine").touch()
+
+def listed(host, directory):
+    ran = subprocess.run(host.inside("ls", str(directory)), capture_output=True, text=True)
+    return ran.stdout.split() if ran.returncode == 0 else None
+
+for name, host in network.hosts.items():
+    other = network["b" if name == "a" else "a"]
+    assert "hosts.py" in listed(host, checkout / "tests" / "cluster"), listed(host, "/tmp")
+    # Its files are those of the machine; those of the other host stay hidden.
+    assert listed(host, host.directory) == ["mine"]
+    assert listed(host, other.directory) == []
+    # All else of /tmp is its own.
+    assert listed(host, {str(other)!r}) is None
+    assert listed(host, "/mnt") is not None
+network.end()
+"""
+    ran = subprocess.run(
+        [*ENTER, sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(checkout / "tests")},
         capture_output=True,
         text=True,
         timeout=120,
