@@ -281,7 +281,7 @@ mutants: $(MUTANTS_CP) ## Run TESTS against mutants of CLASSES (CLASSES="org.mma
 mutants: CLASSES ?= org.mmapqueue.segment.*
 mutants: TESTS ?= org.mmapqueue.segment.*Test
 
-spark-kill: $(PACKAGE_READY) $(JAR) ## Kill a streaming pipeline N=100 times and compare what it has written (MASTER=…, SEED=…)
+spark-kill: $(PACKAGE_READY) $(JAR) ## Kill a streaming pipeline N=100 times and compare what it has written (MASTER=…, hosts for speculative tasks; SEED=…)
 	$(PY) tests/spark/kill_loop.py $(N) --master "$(MASTER)" $(if $(SEED),--seed $(SEED))
 spark-kill: N ?= 100
 spark-kill: MASTER ?= local[2,4]

@@ -1,11 +1,14 @@
 """Kills a pipeline of two queries at random moments, again and again, and compares what it has written in the end.
 
-    python kill_loop.py <kills> [--master local[2,4]] [--seed N] [--directory DIR]
+    python kill_loop.py <kills> [--master local[2,4]|hosts] [--seed N] [--directory DIR]
 
 The pipeline (kill_pipeline.py) reads one queue twice: rows without duplicates go to a queue of three partitions, counts
-to another one in update mode. Tasks fail at random and are done again, speculatively, too. The whole process group is
+to another one in update mode. Tasks fail at random and are done again. The whole process group is
 killed with SIGKILL: driver, executors, Python. With a master of several processes (local-cluster[2,1,1024]) one
 executor may be killed before, alone. In the end each row must be there exactly once.
+
+Spark starts no speculative copy of a task on the host of its first attempt. The master "hosts" is a standalone cluster
+with workers on 127.0.0.1 and 127.0.0.2, which are two hosts for Spark: tasks then have copies, some of which end first.
 """
 
 import argparse
@@ -13,12 +16,14 @@ import contextlib
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import mmapqueue
@@ -35,10 +40,77 @@ MISHAPS = 5
 SECONDS = 600
 
 
+#: The master that stands for a standalone cluster, and the addresses of its workers.
+HOSTS = "hosts"
+ADDRESSES = ("127.0.0.1", "127.0.0.2")
+
+
+@contextlib.contextmanager
+def cluster(directory: Path, master: str) -> Iterator[tuple[str, list[int]]]:
+    """The URI of the master, and the processes that start executors: for "hosts", a standalone cluster of its own."""
+    if master != HOSTS:
+        yield master, []
+        return
+    import pyspark
+
+    home = Path(pyspark.__file__).parent
+    java = str(Path(os.environ["JAVA_HOME"]) / "bin" / "java") if "JAVA_HOME" in os.environ else "java"
+    # Executors that are killed must not end their application.
+    options = ["-Xmx192m", "-Dspark.deploy.maxExecutorRetries=-1"]
+    command = [java, *options, "-cp", f"{home}/jars/*"]
+    # Spark looks for a build of its sources without the version of Scala.
+    environment = {
+        **os.environ,
+        "SPARK_HOME": str(home),
+        "SPARK_SCALA_VERSION": "2.13",
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(name: str, *arguments: str) -> Path:
+        log = directory / f"{name}.log"
+        with log.open("wb") as out:
+            started.append(
+                subprocess.Popen(
+                    [*command, *arguments],
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=subprocess.STDOUT,
+                    env=environment,
+                )
+            )
+        return log
+
+    try:
+        anywhere = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
+        log = start("master", "org.apache.spark.deploy.master.Master", *anywhere)
+        uri = said(log, r"spark://127\.0\.0\.1:\d+", started)
+        for number, address in enumerate(ADDRESSES):
+            worker = ["org.apache.spark.deploy.worker.Worker", "--host", address, "--webui-port", "0"]
+            worker += ["--cores", "2", "--memory", "1g", "--work-dir", str(directory / f"work-{number}"), uri]
+            said(start(f"worker-{number}", *worker), "Successfully registered with master", started)
+        yield uri, [process.pid for process in started[1:]]
+    finally:
+        for process in reversed(started):
+            process.kill()
+            process.wait()
+
+
+def said(log: Path, pattern: str, processes: "list[subprocess.Popen[bytes]]") -> str:
+    """The first match in a log; waits for it."""
+    deadline = time.monotonic() + SECONDS
+    while not (found := re.search(pattern, log.read_text(errors="replace"))):
+        if time.monotonic() > deadline or any(process.poll() is not None for process in processes):
+            raise RuntimeError(f"{pattern!r} is not in {log}:\n{log.read_text(errors='replace')[-5000:]}")
+        time.sleep(0.05)
+    return found[0]
+
+
 class Pipeline:
     """A run of the pipeline, in a process group of its own."""
 
-    def __init__(self, directory: Path, master: str, once: bool) -> None:
+    def __init__(self, directory: Path, master: str, once: bool, workers: list[int]) -> None:
+        self._workers = workers
         self.log = directory / f"pipeline-{len(list(directory.glob('pipeline-*')))}.log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
@@ -60,13 +132,13 @@ class Pipeline:
             time.sleep(0.05)
 
     def members(self) -> dict[int, bytes]:
-        """The processes of this group that have not ended, with their command lines."""
+        """The processes of this group, and executors of workers, that have not ended, with their command lines."""
         found = {}
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
                 try:
-                    state, _, group = (entry / "stat").read_text().rpartition(")")[2].split()[:3]
-                    if int(group) == self.process.pid and state != "Z":
+                    state, parent, group = (entry / "stat").read_text().rpartition(")")[2].split()[:3]
+                    if (int(group) == self.process.pid or int(parent) in self._workers) and state != "Z":
                         found[int(entry.name)] = (entry / "cmdline").read_bytes()
                 except OSError:
                     continue  # ended in between
@@ -80,9 +152,13 @@ class Pipeline:
         """Kills all of them, and returns when they are gone."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        while self.members():
+        while members := self.members():
+            for pid in members:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            self.process.poll()
             time.sleep(0.02)
+        self.process.wait()
 
 
 def opened_patiently(path: Path, seconds: float = 30.0) -> mmapqueue.Queue:
@@ -145,8 +221,21 @@ def wait_for_epochs(directory: Path, count: int, pipeline: Pipeline) -> None:
         time.sleep(0.02)
 
 
+def copies(directory: Path) -> int:
+    """The number of speculative attempts of tasks that have ended, by Spark's event logs."""
+    logs = [path for path in (directory / "events").rglob("*") if path.is_file()]
+    lines = (line for path in logs for line in path.read_text(errors="replace").splitlines())
+    return sum('"Event":"SparkListenerTaskEnd"' in line and '"Speculative":true' in line for line in lines)
+
+
 def run(kills: int, directory: Path, master: str = "local[2,4]", seed: int = 0, longest: float = 3.0) -> dict[str, int]:
     """Runs the loop; raises AssertionError if a row is missing or duplicate."""
+    with cluster(directory, master) as (uri, workers):
+        return run_on(kills, directory, uri, workers, seed, longest)
+
+
+def run_on(kills: int, directory: Path, master: str, workers: list[int], seed: int, longest: float) -> dict[str, int]:
+    """As `run`, on a cluster that runs."""
     chance = random.Random(seed)
     values = 0
     killed_executors = ended = 0
@@ -154,7 +243,7 @@ def run(kills: int, directory: Path, master: str = "local[2,4]", seed: int = 0, 
         for _ in range(kills):
             push(source, values, values + ROUND // 2, chance)
             values += ROUND // 2
-            pipeline = Pipeline(directory, master, once=False)
+            pipeline = Pipeline(directory, master, once=False, workers=workers)
             try:
                 pipeline.wait_for_start()
                 if chance.random() < 0.7:
@@ -170,7 +259,7 @@ def run(kills: int, directory: Path, master: str = "local[2,4]", seed: int = 0, 
             finally:
                 pipeline.kill()
         for _ in range(MISHAPS):
-            pipeline = Pipeline(directory, master, once=True)
+            pipeline = Pipeline(directory, master, once=True, workers=workers)
             try:
                 pipeline.process.wait(SECONDS)
             finally:
@@ -187,6 +276,7 @@ def run(kills: int, directory: Path, master: str = "local[2,4]", seed: int = 0, 
         "executors killed alone": killed_executors,
         "ended by failed tasks": ended,
         "epochs": max(committed) + 1,
+        "speculative attempts": copies(directory),
         "records in": 2 * values,
         "records out, each once": values,
     }
@@ -195,7 +285,7 @@ def run(kills: int, directory: Path, master: str = "local[2,4]", seed: int = 0, 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("kills", type=int)
-    parser.add_argument("--master", default="local[2,4]")
+    parser.add_argument("--master", default="local[2,4]", help='of Spark, or "hosts"')
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     parser.add_argument("--directory", type=Path, help="where the queues lie; a new one in the temporary directory")
     arguments = parser.parse_args()

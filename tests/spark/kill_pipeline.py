@@ -15,12 +15,17 @@ import mmapqueue
 #: The probability that a row fails the attempt of its task. Retries are on, so that few of them end the query.
 MISHAP = 0.001
 
+#: The probability that a row delays its task on a cluster, and for how long: so the task gets a speculative copy.
+DELAY = 0.003
+DELAY_MILLIS = 1000
+
 #: The digits that counts are kept for, and the partitions of the copy.
 DIGITS = 10
 PARTITIONS = 3
 
 
 def session(master: str, directory: Path) -> SparkSession:
+    (directory / "events").mkdir(exist_ok=True)
     builder = SparkSession.builder.master(master).appName("kill")
     for key, value in {
         "spark.ui.enabled": "false",
@@ -34,19 +39,28 @@ def session(master: str, directory: Path) -> SparkSession:
         "spark.speculation.interval": "10ms",
         "spark.speculation.multiplier": "1.1",
         "spark.speculation.quantile": "0.1",
+        "spark.speculation.minTaskRuntime": "10ms",
+        # It names speculative attempts.
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.dir": (directory / "events").as_uri(),
+        "spark.executor.memory": "512m",
         "spark.task.maxFailures": "4",
     }.items():
         builder.config(key, value)
     return mmapqueue.configure(builder).getOrCreate()
 
 
-def source(spark: SparkSession, directory: Path) -> DataFrame:
-    """The rows; each one may fail its task."""
+def source(spark: SparkSession, directory: Path, delay: float) -> DataFrame:
+    """The rows; each one may fail its task, or delay it."""
     rows = spark.readStream.format("mmapqueue").option("maxOffsetsPerTrigger", 150)
     rows = rows.option("minPartitions", 2).load(str(directory / "source"))
     luck = sf.expr("cast(reflect('java.lang.Math', 'random') as double)")
     value = sf.col("value").cast("string")
-    return rows.select(sf.when(luck < MISHAP, sf.raise_error(sf.lit("mishap"))).otherwise(value).alias("value"))
+    # An empty text, after the delay.
+    slowly = sf.expr(f"substring(reflect('java.lang.Thread', 'sleep', {DELAY_MILLIS}L), 1, 0)")
+    mishap = sf.when(luck < MISHAP, sf.raise_error(sf.lit("mishap")))
+    return rows.select(mishap.when(luck < MISHAP + delay, sf.concat(value, slowly)).otherwise(value).alias("value"))
 
 
 def start(rows: DataFrame, directory: Path, name: str, mode: str, once: bool, **options: object) -> StreamingQuery:
@@ -71,10 +85,13 @@ def counts(rows: DataFrame) -> DataFrame:
 
 def main(directory: Path, master: str, once: bool) -> None:
     spark = session(master, directory)
+    delay = DELAY if master.startswith("spark:") else 0.0
     # Readers of one queue, each with a consumer of its own.
     queries = [
-        start(copy(source(spark, directory)), directory, "copy", "append", once, partitions=PARTITIONS, key="key"),
-        start(counts(source(spark, directory)), directory, "counts", "update", once),
+        start(
+            copy(source(spark, directory, delay)), directory, "copy", "append", once, partitions=PARTITIONS, key="key"
+        ),
+        start(counts(source(spark, directory, delay)), directory, "counts", "update", once),
     ]
     print("started", flush=True)
     for query in queries:

@@ -45,16 +45,16 @@ def keys(order: str, rows: list[Row]) -> list[list[object]]:
 
 # ---- ORDER BY … LIMIT
 
-#: Orders that need the first or last records of each partition alone, and the same order within a partition.
+#: Orders that need the first or last records of each partition alone, and the keys that decide, as the plan has them.
 PUSHED = {
     "offset DESC": "offset DESC",
     "offset": "offset ASC",
     "offset DESC, value": "offset DESC",
-    "partition, offset": "offset ASC",
-    "partition DESC, offset DESC": "offset DESC",
-    "partition": "offset ASC",
+    "partition, offset": "partition ASC, offset ASC",
+    "partition DESC, offset DESC": "partition DESC, offset DESC",
+    "partition": "partition ASC",
     "timestamp DESC": "timestamp DESC",
-    "timestamp DESC, partition, offset DESC": "timestamp DESC",
+    "timestamp DESC, partition, offset DESC": "timestamp DESC, partition ASC, offset DESC",
 }
 
 

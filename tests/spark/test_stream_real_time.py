@@ -22,7 +22,9 @@ from .streams import SECONDS, Streams  # noqa: E402
 #: Spark refuses shorter batches than this in its default configuration.
 SHORTEST = "5 seconds"
 
-HAS_REAL_TIME = tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 1)
+VERSION = tuple(map(int, pyspark.__version__.split(".")[:2]))
+HAS_REAL_TIME = VERSION >= (4, 1)
+HAS_STATE = VERSION >= (4, 3)
 needs_real_time = pytest.mark.skipif(not HAS_REAL_TIME, reason="real-time mode begins with Spark 4.1")
 
 
@@ -204,3 +206,34 @@ def test_a_stopped_query_leaves_its_consumer(spark: SparkSession, streams: Strea
         assert eventually(lambda: len(list((streams.checkpoint / "offsets").glob("[0-9]*"))) > logged, SECONDS)
         query.stop()
     assert sorted(set(kept(out))) == sorted(expected(records))
+
+
+@pytest.mark.skipif(not HAS_STATE, reason="real-time mode has state from Spark 4.3 on")
+@pytest.mark.parametrize("way", ["aggregate", "dropDuplicates"])
+def test_a_query_with_state(spark: SparkSession, streams: Streams, fill: Fill, tmp_path: Path, way: str) -> None:
+    out = tmp_path / "out"
+
+    def keep(row: Any) -> None:
+        with out.open("a") as file:
+            file.write(" ".join(map(str, row)) + "\n")
+
+    words = spark.readStream.format("mmapqueue").load(str(streams.queue_dir))
+    words = words.select(sf.col("value").cast("string").alias("word"))
+    rows = words.groupBy("word").count() if way == "aggregate" else words.dropDuplicates(["word"])
+    partitions = spark.conf.get("spark.sql.shuffle.partitions")
+    # All tasks of all stages run at the same time.
+    spark.conf.set("spark.sql.shuffle.partitions", "1")
+    fill([b"a", b"b", b"a"])
+    writer = mmapqueue.real_time(rows.writeStream.foreach(keep).outputMode("update"), SHORTEST)
+    query = writer.option("checkpointLocation", str(streams.checkpoint)).start()
+    try:
+        wanted = {"a 2", "b 1"} if way == "aggregate" else {"a", "b"}
+        await_count(query, lambda: len(wanted & set(kept(out))), 2)
+        fill([b"a", b"c"])
+        wanted = {"a 3", "c 1"} if way == "aggregate" else {"c"}
+        await_count(query, lambda: len(wanted & set(kept(out))), len(wanted))
+    finally:
+        query.stop()
+        spark.conf.set("spark.sql.shuffle.partitions", partitions)
+    if way == "dropDuplicates":
+        assert sorted(kept(out)) == ["a", "b", "c"]

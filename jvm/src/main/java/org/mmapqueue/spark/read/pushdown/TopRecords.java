@@ -1,5 +1,7 @@
 package org.mmapqueue.spark.read.pushdown;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.NullOrdering;
@@ -15,8 +17,9 @@ import org.mmapqueue.spark.common.RecordSchema;
  *     so it requires that all records read have one
  * @param last whether the last records are needed, not the first ones
  * @param limit the number of records needed of each partition
+ * @param keys the sort keys that decide, for the plan
  */
-public record TopRecords(boolean byTime, boolean last, int limit) {
+public record TopRecords(boolean byTime, boolean last, int limit, List<String> keys) {
 
     /**
      * Converts an order and a limit of Spark.
@@ -28,14 +31,16 @@ public record TopRecords(boolean byTime, boolean last, int limit) {
      */
     public static Optional<TopRecords> of(SortOrder[] orders, int limit, boolean neverNull) {
         Boolean newest = null;
+        List<String> keys = new ArrayList<>();
         for (SortOrder each : orders) {
             boolean last = each.direction() == SortDirection.DESCENDING;
+            keys.add(column(each) + (last ? " DESC" : " ASC"));
             switch (column(each)) {
                 case RecordSchema.PARTITION -> {} // the same in all records of a partition
                 case RecordSchema.OFFSET -> {
                     // Offsets are unique in a partition, so further keys have no effect.
                     return newest == null || newest == last
-                            ? Optional.of(new TopRecords(newest != null, last, limit))
+                            ? Optional.of(new TopRecords(newest != null, last, limit, List.copyOf(keys)))
                             : Optional.empty();
                 }
                 case RecordSchema.TIMESTAMP -> {
@@ -49,7 +54,7 @@ public record TopRecords(boolean byTime, boolean last, int limit) {
                 }
             }
         }
-        return Optional.of(new TopRecords(newest != null, Boolean.TRUE.equals(newest), limit));
+        return Optional.of(new TopRecords(newest != null, Boolean.TRUE.equals(newest), limit, List.copyOf(keys)));
     }
 
     private static String column(SortOrder order) {
@@ -60,7 +65,6 @@ public record TopRecords(boolean byTime, boolean last, int limit) {
 
     @Override
     public String toString() {
-        return "PushedTopN: [" + (byTime ? RecordSchema.TIMESTAMP : RecordSchema.OFFSET) + (last ? " DESC" : " ASC")
-                + " LIMIT " + limit + "]";
+        return "PushedTopN: [" + String.join(", ", keys) + " LIMIT " + limit + "]";
     }
 }
