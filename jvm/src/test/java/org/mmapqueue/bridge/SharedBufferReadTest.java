@@ -221,13 +221,15 @@ class SharedBufferReadTest {
         assertEquals(2, lines.size());
         assertTrue(
                 lines.get(0)
-                        .matches("name=default committedOffset=0 committedPosition=0 lagRecords=3 lagBytes=\\d+ lagTime=\\d+ "
-                                + "readOffset=2 readPosition=\\d+ unacked=2 droppedRecords=0 damagedRecords=0 label="),
+                        .matches("name=default committedOffset=0 committedPosition=0 lagRecords=3 lagBytes=\\d+"
+                                + " lagTime=\\d+ readOffset=2 readPosition=\\d+ unacked=2 droppedRecords=0"
+                                + " damagedRecords=0 label="),
                 lines.get(0));
         assertTrue(
                 lines.get(1)
-                        .matches("name=other committedOffset=3 committedPosition=\\d+ lagRecords=0 lagBytes=0 lagTime= readOffset=3 "
-                                + "readPosition=\\d+ unacked=0 droppedRecords=0 damagedRecords=0 label="),
+                        .matches("name=other committedOffset=3 committedPosition=\\d+ lagRecords=0 lagBytes=0 lagTime="
+                                + " readOffset=3 readPosition=\\d+ unacked=0 droppedRecords=0 damagedRecords=0"
+                                + " label="),
                 lines.get(1));
         assertTrue(queue.stats().startsWith("firstOffset=0\nendOffset=3\n"), queue.stats());
     }
