@@ -149,6 +149,28 @@ def test_paths_are_utf_8_whatever_the_locale_is(script: Script, locale: str) -> 
     assert [path.name for path in (script.directory / "queues").iterdir()] == ["größe 日本"]
 
 
+def test_a_path_that_python_cannot_encode_is_a_typed_error(script: Script) -> None:
+    code = """
+        import mmapqueue, tempfile
+        with tempfile.TemporaryDirectory() as directory:
+            path = directory + "/q\\xfc"
+            for call in (
+                lambda: mmapqueue.Queue(path),
+                lambda: mmapqueue.verify(path),
+                lambda: mmapqueue.repair(directory, to=path),
+            ):
+                try:
+                    call()
+                except mmapqueue.ConfigError as error:
+                    print(ascii(str(error)))
+    """
+    lines = script.run(code, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0").splitlines()
+    assert len(lines) == 3, lines
+    for line in lines:
+        assert "in ascii, in which this process encodes the names of files" in line
+        assert "LC_ALL=C.UTF-8" in line
+
+
 def test_a_collected_queue_is_closed(tmp_path: Path) -> None:
     queue = mmapqueue.Queue(tmp_path, **SMALL)
     queue.push(b"one")

@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from operator import index
 from pathlib import Path
 from typing import TypeAlias
@@ -125,7 +126,8 @@ def absolute(key: str, path: str | os.PathLike[str]) -> str:
         path: The path, relative to the working directory of this process.
 
     Raises:
-        ConfigError: The path is empty, or has a NUL or bytes that are not UTF-8, which Java cannot open.
+        ConfigError: The path is empty, or has a NUL or bytes that are not UTF-8, which Java cannot open; or this process
+            cannot encode it.
         TypeError: The value is not a path.
     """
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
@@ -137,6 +139,14 @@ def absolute(key: str, path: str | os.PathLike[str]) -> str:
         text.encode()
     except UnicodeEncodeError:
         allowed = f"{_PATH} that is UTF-8"
+        raise ConfigError(f"{key} = {text!r} is invalid; allowed: {allowed}", key, text, allowed) from None
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        allowed = (
+            f"{_PATH} in {sys.getfilesystemencoding()}, in which this process encodes the names of files;"
+            " set PYTHONUTF8=1 or LC_ALL=C.UTF-8 for any path"
+        )
         raise ConfigError(f"{key} = {text!r} is invalid; allowed: {allowed}", key, text, allowed) from None
     # Not Path.expanduser, which raises where no user x exists: "~x" is then an ordinary name.
     return str(Path(os.path.expanduser(text)).absolute())  # noqa: PTH111

@@ -39,7 +39,11 @@ public final class ConfigValues {
         try {
             values = of(Path.of(directory));
         } catch (InvalidPathException e) {
-            throw new ConfigException("queue_dir", directory, "the path of a directory: " + e.getReason());
+            throw new ConfigException(
+                    "queue_dir",
+                    directory,
+                    "the path of a directory: " + e.getReason() + " (this JVM encodes the names of files in "
+                            + System.getProperty("sun.jnu.encoding") + "; LC_ALL=C.UTF-8 makes that UTF-8)");
         }
         for (Map.Entry<String, String> option : options.entrySet()) {
             if (!option.getKey().equals("queue_dir")) {
