@@ -92,9 +92,9 @@ class CompactionTest {
             // until there is nothing to merge
         }
         assertTrue(runs(files).containsAll(small));
-        files.nowMillis += Duration.ofSeconds(10).toMillis() - 1;
+        files.pass(Duration.ofSeconds(10).toMillis() - 1);
         assertFalse(compaction.step(false));
-        files.nowMillis++;
+        files.pass(1);
         while (compaction.step(false)) {
             // deletes
         }
@@ -211,7 +211,7 @@ class CompactionTest {
             // a process for each step
         }
         assertTrue(runs(files).containsAll(small));
-        files.nowMillis += Duration.ofSeconds(10).toMillis();
+        files.pass(Duration.ofSeconds(10).toMillis());
         while (compaction(files, Duration.ofSeconds(10)).step(false)) {
             // a process for each step
         }
@@ -273,7 +273,7 @@ class CompactionTest {
                 files.replace(run.file(0), bytes);
             }
         }
-        files.nowMillis += Duration.ofSeconds(10).toMillis();
+        files.pass(Duration.ofSeconds(10).toMillis());
         while (compaction.step(true)) {
             // would delete
         }

@@ -95,7 +95,7 @@ class FlippedCursorTest {
     }
 
     /** A storage that counts what is opened, and ends the test where a loop does not end. */
-    private final class Counted {
+    private static final class Counted {
         private final FaultyStorage storage = new FaultyStorage();
         private int opened;
 

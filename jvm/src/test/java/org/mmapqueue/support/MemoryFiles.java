@@ -28,6 +28,11 @@ public final class MemoryFiles implements ArchiveFiles {
         files.putAll(other.files);
     }
 
+    /** Advances the clock of this file system. */
+    public synchronized void pass(long millis) {
+        nowMillis += millis;
+    }
+
     /** The names of all files. */
     public List<String> names() {
         return List.copyOf(files.keySet());
