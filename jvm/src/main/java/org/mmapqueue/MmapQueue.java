@@ -1,5 +1,6 @@
 package org.mmapqueue;
 
+import java.net.URI;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -264,6 +265,43 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
      */
     public static Optional<UUID> idIn(Path directory) {
         return QueueDirectory.idIn(DiskStorage.INSTANCE, directory);
+    }
+
+    /**
+     * Lets a directory replace the host that ships its queue into an archive now, or another copy of the directory: after
+     * a disk has moved, a host was renamed, or a backup was restored. It takes effect when this directory is shipped the
+     * next time. From then on the other one acks nothing any more, and ends with an error.
+     *
+     * @param directory the queue's directory
+     * @param archive the archive's directory
+     * @return false if the archive does not exist, or nobody ships the queue into it
+     * @throws org.mmapqueue.errors.LockedException if a process ships this directory
+     * @throws MmapQueueException if there is no queue, or the archive cannot be read
+     */
+    public static boolean takeOver(Path directory, URI archive) {
+        try (MmapQueue queue = toChangeShipping(directory)) {
+            return queue.core().shipping().takeOver(archive);
+        }
+    }
+
+    /**
+     * Forgets the archive into which a queue was shipped. A queue that was shipped once is shipped into the same archive
+     * for ever, even if another one is at its place; after this call it may be shipped into another one, from its first
+     * record that was not shipped on.
+     *
+     * @param directory the queue's directory
+     * @return false if the queue was never shipped
+     * @throws org.mmapqueue.errors.LockedException if a process ships this directory
+     * @throws MmapQueueException if there is no queue, or a file cannot be deleted
+     */
+    public static boolean leaveArchive(Path directory) {
+        try (MmapQueue queue = toChangeShipping(directory)) {
+            return queue.core().shipping().leaveArchive();
+        }
+    }
+
+    private static MmapQueue toChangeShipping(Path directory) {
+        return open(QueueConfig.builder(directory).readOnly(true).build());
     }
 
     /**

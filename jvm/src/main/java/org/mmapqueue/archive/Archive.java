@@ -8,11 +8,19 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
+import org.jspecify.annotations.Nullable;
 import org.mmapqueue.archive.files.ArchiveFiles;
+import org.mmapqueue.archive.files.ArchiveText;
 import org.mmapqueue.archive.files.TemporaryNames;
+import org.mmapqueue.archive.owner.Claim;
+import org.mmapqueue.archive.owner.ClaimFiles;
+import org.mmapqueue.archive.owner.LinkStore;
+import org.mmapqueue.archive.owner.Ownership;
 import org.mmapqueue.archive.run.GapName;
 import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.errors.ArchiveException;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.meta.ArchiveLink;
 
 /**
  * An open archive: its partitions, runs and consumers. Safe for any number of threads, processes and hosts.
@@ -123,35 +131,181 @@ public final class Archive implements AutoCloseable {
         return files;
     }
 
-    /** The partitions, by number. Lists the registry at each call, and reads new or replaced entries. */
+    /** Throws IOException unless these files are still those of this archive. */
+    void checkIdentity() throws IOException {
+        checkIdentity(files, id);
+    }
+
+    private static void checkIdentity(ArchiveFiles files, UUID expected) throws IOException {
+        Optional<ArchiveText> text = ArchiveText.read(files, FILE);
+        if (text.isEmpty()) {
+            throw new IOException(files.uri() + " has no " + FILE + ": the archive " + expected
+                    + ", into which the queue is shipped, is missing; is its file system mounted?");
+        }
+        UUID found = text.get().get("id", UUID::fromString);
+        if (!found.equals(expected)) {
+            throw new IOException(
+                    files.uri() + " is the archive " + found + "; the queue is shipped into the archive " + expected);
+        }
+    }
+
+    /**
+     * Opens the archive into which a queue is shipped.
+     *
+     * @param files the archive's files; closed by {@link #close}
+     * @param expected the archive's UUID
+     * @throws IOException if the archive is missing, or another one is in its place: it may come back
+     */
+    static Archive openSame(ArchiveFiles files, UUID expected) throws IOException {
+        checkIdentity(files, expected);
+        return open(files);
+    }
+
+    /** The partitions, by number: one listing of their registrations, of which none is read. */
     public List<PartitionEntry> partitions() throws IOException {
         return registry.list();
     }
 
     /**
-     * Registers a queue as a partition, or returns the partition if the queue is registered.
+     * Reads the registration of a partition.
      *
-     * @param queue the queue's UUID
-     * @param local the number of the partition in the queue's directory, 0 or more
-     * @param host the host that ships the queue
-     * @throws ArchiveException if the queue is registered for another host
+     * @throws ArchiveException if its file is damaged
      */
-    public PartitionEntry register(UUID queue, int local, String host) throws IOException {
-        return register(queue, local, host, false);
+    public Registration registration(PartitionEntry entry) throws IOException {
+        return registry.read(entry);
     }
 
     /**
-     * Registers a queue as a partition, or returns the partition if the queue is registered.
+     * The claim of the shipper that ships a partition now; empty if there is none.
+     *
+     * @throws ArchiveException if its file is damaged
+     */
+    public Optional<Claim> owner(PartitionEntry entry) throws IOException {
+        return new ClaimFiles(files, entry.id()).newest();
+    }
+
+    /**
+     * Registers a queue as a partition, or returns the partition if the queue is registered. Shippers register by
+     * themselves.
      *
      * @param queue the queue's UUID
      * @param local the number of the partition in the queue's directory, 0 or more
      * @param host the host that ships the queue
-     * @param takeOver whether this host replaces another one as the host that ships the queue: for a disk that was
-     *     moved. The other host must never ship the queue again
-     * @throws ArchiveException if the queue is registered for another host, without {@code takeOver}
      */
-    public PartitionEntry register(UUID queue, int local, String host, boolean takeOver) throws IOException {
-        return registry.register(queue, local, host, takeOver);
+    public PartitionEntry register(UUID queue, int local, String host) throws IOException {
+        if (local < 0 || host.isBlank()) {
+            throw new IllegalArgumentException(
+                    "local = " + local + ", host = '" + host + "'; expected 0 or more, and a name");
+        }
+        Optional<PartitionEntry> known = registry.find(queue);
+        if (known.isPresent()) {
+            return known.get();
+        }
+        Ownership owner = ownership(queue, host, new MemoryLink());
+        int number = registry.reserve(owner::reserve);
+        return registered(new PartitionEntry(number, queue), local, host);
+    }
+
+    private PartitionEntry registered(PartitionEntry entry, int local, String host) throws IOException {
+        registry.create(entry, new Registration(local, host, now()));
+        return entry;
+    }
+
+    private Ownership ownership(UUID queue, String host, LinkStore store) {
+        return new Ownership(files, id, this::checkIdentity, queue, host, store);
+    }
+
+    /**
+     * An ownership of the partition of a queue, which is registered if it never was. It is not claimed yet.
+     *
+     * @throws ArchiveException if the queue's registration is missing, or another directory or host ships the queue
+     */
+    Owned own(ShipSource source, String host) throws IOException {
+        Ownership owner = ownership(source.queueId(), host, source);
+        Optional<ArchiveLink> link = source.readLink();
+        PartitionEntry entry;
+        if (link.isPresent() && link.get().isRegistered()) {
+            entry = new PartitionEntry(link.get().partition(), source.queueId());
+            if (!registry.isThere(entry)) {
+                checkIdentity(); // else the archive is missing as a whole
+                throw new ArchiveException(files.uri() + PartitionRegistry.file(entry)
+                        + " is missing: the registration of this queue, which was shipped as partition " + entry.id()
+                        + ". Without it no query reads the partition. Restore the file");
+            }
+        } else {
+            Optional<PartitionEntry> known = registry.find(source.queueId());
+            if (known.isPresent()) {
+                entry = known.get();
+            } else if (link.isPresent() && owner.hasReserved(link.get())) {
+                entry = new PartitionEntry(link.get().partition(), source.queueId());
+            } else {
+                entry = new PartitionEntry(registry.reserve(owner::reserve), source.queueId());
+            }
+            owner.refuseOthers(entry.id());
+            registered(entry, source.localPartition(), host);
+            if (known.isEmpty()) {
+                owner.confirm();
+            }
+        }
+        owner.refuseOthers(entry.id());
+        return new Owned(owner, entry);
+    }
+
+    /**
+     * Lets the directory of a queue replace the shipper that ships the queue now, at its next start.
+     *
+     * @param queue the queue's UUID
+     * @param store the queue's directory, which no process ships at present
+     * @return false if no shipper exists that could be replaced
+     * @throws ArchiveException if the directory is shipped into another archive
+     */
+    public boolean takeOver(UUID queue, LinkStore store) throws IOException {
+        Optional<PartitionEntry> entry = registry.find(queue);
+        Optional<Claim> newest = entry.isEmpty() ? Optional.empty() : owner(entry.get());
+        if (newest.isEmpty()) {
+            return false;
+        }
+        Optional<ArchiveLink> before = undamaged(store);
+        if (before.isPresent() && !before.get().archive().equals(id)) {
+            throw new ArchiveException(files.uri() + " is the archive " + id + "; this directory is shipped into the"
+                    + " archive " + before.get().archive());
+        }
+        store.writeLink(new ArchiveLink(
+                queue,
+                id,
+                entry.get().id(),
+                true,
+                Math.max(newest.get().epoch(), before.map(ArchiveLink::epoch).orElse(0L)),
+                before.map(ArchiveLink::token).orElse(null),
+                before.map(ArchiveLink::next).orElseGet(UUID::randomUUID),
+                newest.get().token()));
+        return true;
+    }
+
+    private static Optional<ArchiveLink> undamaged(LinkStore store) throws IOException {
+        try {
+            return store.readLink();
+        } catch (CorruptException e) {
+            return Optional.empty(); // replaced by this call
+        }
+    }
+
+    /** A partition, and the right to ship it. */
+    record Owned(Ownership owner, PartitionEntry partition) {}
+
+    /** For a queue without a directory. */
+    private static final class MemoryLink implements LinkStore {
+        private @Nullable ArchiveLink link;
+
+        @Override
+        public Optional<ArchiveLink> readLink() {
+            return Optional.ofNullable(link);
+        }
+
+        @Override
+        public void writeLink(ArchiveLink now) {
+            link = now;
+        }
     }
 
     /** The list of a partition's runs, not loaded yet. */
@@ -224,10 +378,12 @@ public final class Archive implements AutoCloseable {
      * @return the number of deleted files
      */
     public int deleteUnfinished(int partition) throws IOException {
-        String beginning = TemporaryNames.beginning(RunName.directory(partition) + "/");
+        String runs = TemporaryNames.beginning(RunName.directory(partition) + "/");
+        String claims = TemporaryNames.beginning(ClaimFiles.directory(partition) + "/");
         int deleted = 0;
         for (ArchiveFiles.Entry each : files.list(ArchiveFiles.TEMPORARY)) {
-            if (each.name().startsWith(beginning) && files.delete(ArchiveFiles.TEMPORARY + "/" + each.name())) {
+            if ((each.name().startsWith(runs) || each.name().startsWith(claims))
+                    && files.delete(ArchiveFiles.TEMPORARY + "/" + each.name())) {
                 deleted++;
             }
         }

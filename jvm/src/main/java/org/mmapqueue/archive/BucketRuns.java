@@ -6,14 +6,14 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.mmapqueue.archive.files.ArchiveFiles;
+import org.mmapqueue.archive.owner.Fences;
 import org.mmapqueue.archive.run.GapName;
 import org.mmapqueue.archive.run.RunName;
 
 /** The runs and gaps of one bucket, as of one listing. Immutable. */
 final class BucketRuns {
-    static final BucketRuns NONE = new BucketRuns(List.of(), List.of(), Map.of());
-
     /** Order by first offset, then by length, the longest run first. */
     static final Comparator<RunName> ORDER = Comparator.comparingLong(RunName::first)
             .thenComparing(Comparator.comparingLong(RunName::end).reversed());
@@ -23,33 +23,47 @@ final class BucketRuns {
     private final List<GapName> gaps;
     private final Map<RunName, Long> modified;
 
-    private BucketRuns(List<RunName> all, List<GapName> gaps, Map<RunName, Long> modified) {
+    private BucketRuns(List<RunName> all, List<GapName> gaps, Map<RunName, Long> modified, String where) {
         this.all = all;
         this.gaps = gaps;
         this.modified = modified;
-        this.cover = RunNesting.cover(all);
+        this.cover = RunNesting.cover(all, where);
     }
 
     /**
-     * Lists a bucket.
+     * Lists a bucket, without what readers leave out because its shipper was replaced.
      *
      * @throws org.mmapqueue.errors.ArchiveException if runs overlap without nesting, or differ from those nested in them
      */
-    static BucketRuns list(ArchiveFiles files, int partition, long bucket) throws IOException {
-        List<RunName> all = new ArrayList<>();
-        List<GapName> gaps = new ArrayList<>();
+    static BucketRuns list(ArchiveFiles files, int partition, long bucket, FenceLookup fences) throws IOException {
+        String directory = RunName.directory(partition, bucket);
         Map<RunName, Long> modified = new HashMap<>();
-        for (ArchiveFiles.Entry file : files.list(RunName.directory(partition, bucket))) {
-            RunName.parse(file.name()).filter(run -> run.bucket() == bucket).ifPresent(run -> {
-                all.add(run);
-                modified.put(run, file.modifiedMillis());
-            });
-            GapName.parse(file.name())
-                    .filter(gap -> RunName.bucketOf(gap.first()) == bucket)
-                    .ifPresent(gaps::add);
+        List<GapName> gaps = new ArrayList<>();
+        long newest = 0;
+        for (ArchiveFiles.Entry file : files.list(directory)) {
+            Optional<RunName> run = RunName.parse(file.name()).filter(each -> each.bucket() == bucket);
+            if (run.isPresent()) {
+                modified.put(run.get(), file.modifiedMillis());
+                newest = Math.max(newest, run.get().epoch());
+            }
+            Optional<GapName> gap = GapName.parse(file.name()).filter(each -> RunName.bucketOf(each.first()) == bucket);
+            if (gap.isPresent()) {
+                gaps.add(gap.get());
+                newest = Math.max(newest, gap.get().epoch());
+            }
         }
+        Fences known = fences.upTo(newest);
+        modified.keySet().removeIf(each -> known.hides(each.epoch(), each.end()));
+        gaps.removeIf(each -> known.hides(each.epoch(), each.end()));
+        List<RunName> all = new ArrayList<>(modified.keySet());
         all.sort(ORDER);
-        return new BucketRuns(List.copyOf(all), List.copyOf(gaps), modified);
+        return new BucketRuns(List.copyOf(all), List.copyOf(gaps), modified, files.uri() + directory);
+    }
+
+    /** Knows where shippers have begun. */
+    interface FenceLookup {
+        /** Where they have begun, as of a time when a shipper of this epoch had. */
+        Fences upTo(long epoch) throws IOException;
     }
 
     /** All runs, by first offset, then the longest first. */

@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.mmapqueue.archive.files.ArchiveFiles;
+import org.mmapqueue.archive.files.ArchiveText;
 import org.mmapqueue.config.Names;
 
 /** The files {@code consumers/<name>.properties}. Thread-safe. */

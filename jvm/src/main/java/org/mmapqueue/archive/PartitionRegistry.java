@@ -4,112 +4,122 @@ import java.io.IOException;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.mmapqueue.archive.files.ArchiveFiles;
+import org.mmapqueue.archive.files.ArchiveText;
+import org.mmapqueue.archive.owner.ClaimFiles;
 import org.mmapqueue.errors.ArchiveException;
 
-/** The files {@code partitions/<number>.properties}. A file is read again only if it was replaced. Thread-safe. */
+/**
+ * The files {@code partitions/<number>-<queue>.properties}. Number and queue are in the name, so that a damaged file
+ * hides neither its own partition nor another one. Thread-safe.
+ */
 final class PartitionRegistry {
     private static final String DIRECTORY = "partitions";
-    private static final Pattern NAME = Pattern.compile("([0-9]{5,9})\\.properties");
+    private static final Pattern NAME =
+            Pattern.compile("([0-9]{5,9})-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\\.properties");
 
-    private record Known(ArchiveFiles.Entry file, PartitionEntry partition) {}
+    /** Numbers from which a queue chooses after it has lost one; each further loss multiplies them. */
+    private static final int CHOICES = 32;
+
+    private static final int MOST_CHOICES = 1 << 20;
 
     private final ArchiveFiles files;
-    private Map<String, Known> known = new HashMap<>();
 
     PartitionRegistry(ArchiveFiles files) {
         this.files = files;
     }
 
-    /** The partitions, by number. */
-    synchronized List<PartitionEntry> list() throws IOException {
-        Map<String, Known> found = new HashMap<>();
+    /** The partitions, by number: one listing. */
+    List<PartitionEntry> list() throws IOException {
         List<PartitionEntry> partitions = new ArrayList<>();
         for (ArchiveFiles.Entry file : files.list(DIRECTORY)) {
             Matcher name = NAME.matcher(file.name());
-            if (!name.matches()) {
-                continue;
+            if (name.matches()) {
+                partitions.add(new PartitionEntry(Integer.parseInt(name.group(1)), UUID.fromString(name.group(2))));
             }
-            Known before = known.get(file.name());
-            if (before == null || !before.file().equals(file)) {
-                Optional<ArchiveText> text = ArchiveText.read(files, DIRECTORY + "/" + file.name());
-                if (text.isEmpty()) {
-                    continue; // the entry was deleted since it was listed
-                }
-                before = new Known(file, read(Integer.parseInt(name.group(1)), text.get()));
-            }
-            found.put(file.name(), before);
-            partitions.add(before.partition());
         }
-        known = found;
         partitions.sort(Comparator.comparingInt(PartitionEntry::id));
         return partitions;
     }
 
-    private static PartitionEntry read(int id, ArchiveText text) {
-        return new PartitionEntry(
-                id,
-                text.get("queue", UUID::fromString),
-                text.get("partition", Integer::parseInt),
-                text.get("host"),
-                text.get("created", Instant::parse));
+    /** The partition of a queue; empty if the queue is not registered. */
+    Optional<PartitionEntry> find(UUID queue) throws IOException {
+        return list().stream().filter(each -> each.queue().equals(queue)).findFirst();
     }
 
-    /** See {@link Archive#register(UUID, int, String, boolean)}. */
-    PartitionEntry register(UUID queue, int local, String host, boolean takeOver) throws IOException {
-        if (local < 0 || host.isBlank()) {
-            throw new IllegalArgumentException(
-                    "local = " + local + ", host = '" + host + "'; expected 0 or more, and a name");
+    /**
+     * Reads a registration.
+     *
+     * @throws ArchiveException if the file is damaged, or missing
+     */
+    Registration read(PartitionEntry entry) throws IOException {
+        ArchiveText text = ArchiveText.read(files, file(entry))
+                .orElseThrow(() -> new ArchiveException(files.uri() + file(entry) + " is missing: the registration of"
+                        + " queue " + entry.queue() + " as partition " + entry.id()));
+        return new Registration(
+                text.get("partition", Integer::parseInt), text.get("host"), text.get("created", Instant::parse));
+    }
+
+    /** Whether the registration of a partition exists; makes it durable. */
+    boolean isThere(PartitionEntry entry) throws IOException {
+        try {
+            files.makeDurable(file(entry));
+            return true;
+        } catch (java.nio.file.NoSuchFileException e) {
+            return false;
         }
+    }
+
+    /** Registers a partition whose number the caller has reserved; does nothing if it is registered. */
+    void create(PartitionEntry entry, Registration registration) throws IOException {
+        byte[] content = ArchiveText.encode(Map.of(
+                "queue",
+                entry.queue().toString(),
+                "partition",
+                Integer.toString(registration.local()),
+                "host",
+                registration.host(),
+                "created",
+                registration.created().toString()));
+        files.create(file(entry), out -> out.write(content));
+    }
+
+    /** Reserves a number: stores a file that no other process can store, too. */
+    @FunctionalInterface
+    interface Reservation {
+        /** Returns whether the number is reserved for the caller. */
+        boolean take(int number) throws IOException;
+    }
+
+    /**
+     * Reserves the next free number. After a loss against another process it chooses at random among more and more
+     * numbers, so that the calls of many hosts which register at once stay few.
+     */
+    int reserve(Reservation reservation) throws IOException {
+        int choices = 1;
         while (true) {
-            int next = 0;
-            for (PartitionEntry each : list()) {
-                if (each.queue().equals(queue)) {
-                    files.makeDurable(file(each.id()));
-                    return registered(each, host, takeOver);
-                }
-                next = each.id() + 1;
+            int next = 1
+                    + ClaimFiles.partitions(files).stream()
+                            .mapToInt(Integer::intValue)
+                            .max()
+                            .orElse(-1);
+            int number = next + ThreadLocalRandom.current().nextInt(choices);
+            if (reservation.take(number)) {
+                return number;
             }
-            PartitionEntry entry = new PartitionEntry(next, queue, local, host, Archive.now());
-            byte[] content = content(entry);
-            // Another process may have taken this number: then the next number is tried.
-            files.create(file(entry.id()), out -> out.write(content));
+            choices = choices == 1 ? CHOICES : Math.min(MOST_CHOICES, 8 * choices);
         }
     }
 
-    private PartitionEntry registered(PartitionEntry entry, String host, boolean takeOver) throws IOException {
-        if (entry.host().equals(host)) {
-            return entry;
-        }
-        if (!takeOver) {
-            throw new ArchiveException("queue " + entry.queue() + " is partition " + entry.id() + " of " + files.uri()
-                    + ", which host " + entry.host() + " ships; this host is " + host
-                    + ". Two hosts with the same queue"
-                    + " are two copies of one directory: only one of them can be shipped. If the disk has moved here,"
-                    + " take the partition over");
-        }
-        PartitionEntry moved = new PartitionEntry(entry.id(), entry.queue(), entry.local(), host, entry.created());
-        files.replace(file(entry.id()), content(moved));
-        return moved;
-    }
-
-    private static byte[] content(PartitionEntry entry) {
-        return ArchiveText.encode(Map.of(
-                "queue", entry.queue().toString(),
-                "partition", Integer.toString(entry.local()),
-                "host", entry.host(),
-                "created", entry.created().toString()));
-    }
-
-    private static String file(int id) {
-        return String.format(Locale.ROOT, "%s/%05d.properties", DIRECTORY, id);
+    static String file(PartitionEntry entry) {
+        return String.format(Locale.ROOT, "%s/%05d-%s.properties", DIRECTORY, entry.id(), entry.queue());
     }
 }

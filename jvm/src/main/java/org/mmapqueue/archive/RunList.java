@@ -12,6 +12,8 @@ import java.util.OptionalLong;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.archive.files.ArchiveFiles;
+import org.mmapqueue.archive.owner.ClaimFiles;
+import org.mmapqueue.archive.owner.Fences;
 import org.mmapqueue.archive.run.GapName;
 import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.errors.ArchiveException;
@@ -42,6 +44,11 @@ public final class RunList {
     /** The gaps before the first run, as of the last full listing. */
     private List<GapName> passedGaps = List.of();
 
+    private final ClaimFiles claims;
+    private Fences fences = Fences.NONE;
+    /** The highest epoch of a listed run or gap; a higher one means that another shipper has begun. */
+    private long newestEpoch;
+
     private int refreshes;
     private long first;
     private long end;
@@ -49,6 +56,7 @@ public final class RunList {
     RunList(ArchiveFiles files, int partition) {
         this.files = files;
         this.partition = partition;
+        this.claims = new ClaimFiles(files, partition);
     }
 
     /**
@@ -71,12 +79,13 @@ public final class RunList {
     // The next run begins at the end of the last one.
     private void advance() throws IOException {
         long bucket = RunName.bucketOf(end);
+        Fences before = fences;
         while (true) {
-            BucketRuns listed = BucketRuns.list(files, partition, bucket);
+            BucketRuns listed = BucketRuns.list(files, partition, bucket, this::fencesUpTo);
             if (listed.isEmpty()) {
                 return;
             }
-            if (!areConfirmed(holes(end, listed))) {
+            if (fences != before || !areConfirmed(holes(end, listed))) {
                 relist();
                 return;
             }
@@ -151,6 +160,8 @@ public final class RunList {
                 found.put(Long.parseLong(name), null);
             }
         }
+        fences = claims.fences();
+        newestEpoch = fences.epoch();
         buckets = found;
         first = 0;
         end = 0;
@@ -174,11 +185,24 @@ public final class RunList {
         }
     }
 
+    // What was listed before may have runs that another shipper has replaced: it is listed again.
+    private Fences fencesUpTo(long epoch) throws IOException {
+        if (epoch > newestEpoch) {
+            newestEpoch = epoch;
+            Fences now = claims.fences();
+            if (now != fences) {
+                fences = now;
+                buckets.replaceAll((number, listed) -> null);
+            }
+        }
+        return fences;
+    }
+
     /** The runs of a bucket, as listed last. */
     BucketRuns bucket(long number) throws IOException {
         BucketRuns listed = buckets.get(number);
         if (listed == null) {
-            listed = BucketRuns.list(files, partition, number);
+            listed = BucketRuns.list(files, partition, number, this::fencesUpTo);
             buckets.put(number, listed);
         }
         return listed;
@@ -305,7 +329,8 @@ public final class RunList {
                     continue; // nested in a run of the previous bucket
                 }
                 if (last != null && run.first() < last.end()) {
-                    throw RunNesting.conflict(last, run, "overlap, and neither is in the other");
+                    throw RunNesting.conflict(
+                            files.uri() + RunName.directory(partition), last, run, "overlap, and neither is in the other");
                 }
                 last = run;
                 if (run.first() < high && run.end() > low) {
@@ -351,7 +376,7 @@ public final class RunList {
 
     /** Lists a bucket again. */
     BucketRuns listBucket(long number) throws IOException {
-        BucketRuns listed = BucketRuns.list(files, partition, number);
+        BucketRuns listed = BucketRuns.list(files, partition, number, this::fencesUpTo);
         buckets.put(number, listed);
         return listed;
     }

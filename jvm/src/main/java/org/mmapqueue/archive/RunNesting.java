@@ -34,35 +34,36 @@ final class RunNesting {
      * Returns the runs that are not nested in another one.
      *
      * @param sorted the runs, sorted by {@link BucketRuns#ORDER}
+     * @param where the directory, for messages
      * @throws ArchiveException if a rule does not hold
      */
-    static List<RunName> cover(List<RunName> sorted) {
+    static List<RunName> cover(List<RunName> sorted, String where) {
         List<RunName> cover = new ArrayList<>();
         Deque<Open> open = new ArrayDeque<>();
         for (RunName run : sorted) {
             while (!open.isEmpty() && open.peek().run.end() <= run.first()) {
-                close(open.pop());
+                close(open.pop(), where);
             }
             Open outer = open.peek();
             if (outer == null) {
                 cover.add(run);
             } else {
-                nest(outer, run);
+                nest(outer, run, where);
             }
             open.push(new Open(run));
         }
         while (!open.isEmpty()) {
-            close(open.pop());
+            close(open.pop(), where);
         }
         return List.copyOf(cover);
     }
 
-    private static void nest(Open outer, RunName run) {
+    private static void nest(Open outer, RunName run, String where) {
         if (run.end() > outer.run.end()) {
-            throw conflict(outer.run, run, "overlap, and neither is in the other");
+            throw conflict(where, outer.run, run, "overlap, and neither is in the other");
         }
         if (run.end() == outer.run.end() && run.first() == outer.run.first()) {
-            throw conflict(outer.run, run, "are of the same records, and differ");
+            throw conflict(where, outer.run, run, "are of the same records, and differ");
         }
         if (!outer.hasInner) {
             outer.inner = run.first() == outer.run.first() ? run : null;
@@ -72,16 +73,16 @@ final class RunNesting {
         }
     }
 
-    private static void close(Open done) {
+    private static void close(Open done, String where) {
         RunName inner = done.inner;
         if (inner != null && inner.end() == done.run.end() && !inner.hasRecordsOf(done.run)) {
-            throw conflict(done.run, inner, "differ: the second is what the runs in the first one make");
+            throw conflict(where, done.run, inner, "differ: the second is what the runs in the first one make");
         }
     }
 
     /** The exception for two conflicting runs of one partition. */
-    static ArchiveException conflict(RunName one, RunName other, String how) {
-        return new ArchiveException("runs " + one + " and " + other + " " + how
+    static ArchiveException conflict(String where, RunName one, RunName other, String how) {
+        return new ArchiveException(where + ": runs " + one + " and " + other + " " + how
                 + ": two hosts have shipped copies of one queue directory, or a run is damaged");
     }
 }

@@ -2,9 +2,10 @@ package org.mmapqueue.archive;
 
 import java.util.UUID;
 import org.mmapqueue.StoredRecordSink;
+import org.mmapqueue.archive.owner.LinkStore;
 
 /** A queue as the source of its shipper. One thread at a time, except for {@link #committedOffset}. */
-public interface ShipSource {
+public interface ShipSource extends LinkStore {
     /** The queue's UUID. */
     UUID queueId();
 

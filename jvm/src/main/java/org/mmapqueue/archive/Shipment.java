@@ -3,15 +3,20 @@ package org.mmapqueue.archive;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.archive.files.ArchiveFiles;
+import org.mmapqueue.archive.files.ArchiveText;
+import org.mmapqueue.archive.files.Archives;
+import org.mmapqueue.archive.owner.Ownership;
 import org.mmapqueue.archive.run.GapName;
 import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.archive.run.RunWriter;
 import org.mmapqueue.errors.ArchiveException;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.meta.ArchiveLink;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -22,11 +27,10 @@ import org.slf4j.LoggerFactory;
 final class Shipment {
     private static final Logger LOG = LoggerFactory.getLogger(Shipment.class);
 
-    private static final long FIRST_EPOCH = 1;
-
     private final ShipSource source;
     private final Archive archive;
     private final PartitionEntry partition;
+    private final Ownership owner;
     private final ShipOptions options;
     /** The offset after the last record that was collected. */
     private long next;
@@ -38,46 +42,66 @@ final class Shipment {
     /** Whether the run may be stored already, after a failed attempt. */
     private boolean isStoring;
 
-    private Shipment(ShipSource source, Archive archive, PartitionEntry partition, ShipOptions options, long next) {
+    private Shipment(ShipSource source, Archive archive, Archive.Owned owned, ShipOptions options, long next) {
         this.source = source;
         this.archive = archive;
-        this.partition = partition;
+        this.partition = owned.partition();
+        this.owner = owned.owner();
         this.options = options;
         this.next = next;
-        this.run = new RunWriter(source.queueId(), FIRST_EPOCH, options.codec());
+        this.run = new RunWriter(source.queueId(), owner.epoch(), options.codec());
     }
 
     /**
-     * Returns a shipment that continues at the archive's end.
+     * Claims the queue's partition, and returns a shipment that continues at the archive's end. A queue that was never
+     * shipped gets a partition, in an archive that is created if none exists.
      *
-     * @throws ArchiveException if the archive is that of another queue or host, or has other records than the queue
+     * @throws IOException if the archive into which the queue is shipped is missing, or another one is in its place
+     * @throws ArchiveException if another directory or host ships the queue, or the archive has other records than the
+     *     queue
      */
-    static Shipment resume(ShipSource source, Archive archive, ShipOptions options) throws IOException {
-        PartitionEntry partition = archive.register(source.queueId(), source.localPartition(), options.host());
-        RunList runs = archive.runs(partition.id());
+    static Shipment resume(ShipSource source, ArchiveFiles files, ShipOptions options) throws IOException {
+        Optional<ArchiveLink> link = source.readLink();
+        Archive archive = link.isPresent() ? Archive.openSame(files, link.get().archive()) : Archive.create(files);
+        Archive.Owned owned = archive.own(source, options.host());
+        int partition = owned.partition().id();
+        RunList runs = archive.runs(partition);
         runs.refresh();
-        long committed = source.committedOffset();
-        archive.deleteUnfinished(partition.id());
-        if (runs.endOffset() == 0) {
-            return new Shipment(source, archive, partition, options, committed);
-        }
+        checkSame(source, archive, owned.partition(), runs); // a wrong directory must not replace the right one
+        owned.owner().claim(partition);
+        runs.relist(); // the former shipper may have stored and acked runs up to the claim
+        checkSame(source, archive, owned.partition(), runs);
         long end = runs.endOffset();
-        String where = archive.files().uri() + " has the records of partition " + partition.id() + " before " + end;
-        if (committed > end) {
-            // What is acked but not in the archive is shipped as far as the queue still has it.
-            Shipment shipment = new Shipment(source, archive, partition, options, end);
-            shipment.skipDropped(committed);
-            return shipment;
+        long committed = source.committedOffset();
+        owned.owner().begin(end);
+        archive.deleteUnfinished(partition);
+        if (end == 0) {
+            return new Shipment(source, archive, owned, options, committed);
         }
+        Shipment shipment = new Shipment(source, archive, owned, options, end);
+        if (committed > end) {
+            shipment.skipDropped(committed); // ships what is acked but not in the archive, as far as the queue has it
+        } else {
+            makeDurable(files, partition, runs.cover(committed, end));
+            owned.owner().check();
+            source.ack(end);
+        }
+        return shipment;
+    }
+
+    private static void checkSame(ShipSource source, Archive archive, PartitionEntry partition, RunList runs)
+            throws IOException {
+        long committed = source.committedOffset();
+        long end = runs.endOffset();
+        if (end == 0 || committed > end) {
+            return;
+        }
+        String where = archive.files().uri() + " has the records of partition " + partition.id() + " before " + end;
         if (end > source.endOffset()) {
             throw new ArchiveException(where + ", but the queue ends at " + source.endOffset()
                     + ": its directory was replaced by an older copy. Ship into another archive");
         }
-        List<RunName> unacked = runs.cover(committed, end);
-        checkSame(source, archive, partition, unacked, committed, where);
-        makeDurable(archive.files(), partition.id(), unacked);
-        source.ack(end);
-        return new Shipment(source, archive, partition, options, end);
+        checkSame(source, archive, partition, runs.cover(committed, end), committed, where);
     }
 
     // Compares all runs with records that are not acked: they were stored before a crash, or before the queue was
@@ -111,8 +135,17 @@ final class Shipment {
         }
     }
 
+    Archive archive() {
+        return archive;
+    }
+
     PartitionEntry partition() {
         return partition;
+    }
+
+    /** The right to ship the partition. */
+    Ownership owner() {
+        return owner;
     }
 
     /** Collects durable records, up to the size of a run; returns whether the run takes no more. */
@@ -161,7 +194,7 @@ final class Shipment {
             return false;
         }
         long from = gap == null ? next : gap.first();
-        gap = new GapName(from, first, FIRST_EPOCH, GapName.Reason.DROPPED);
+        gap = new GapName(from, first, owner.epoch(), GapName.Reason.DROPPED);
         LOG.warn(
                 "the queue {} has dropped records {} to {} before they were shipped: partition {} of {} has a gap",
                 source.queueId(),
@@ -180,14 +213,21 @@ final class Shipment {
 
     /**
      * Stores the run of the collected records. After an IOException the call must be repeated: the file system may
-     * still store the run of the failed call, and no other run may begin with the same record.
+     * still store the run of the failed call, and no other run may begin with the same record. When the call returns,
+     * readers of the archive read the run.
+     *
+     * @throws ArchiveException if another shipper has claimed the partition: the run is not read
      */
     RunName store() throws IOException {
         isStoring = true;
+        if (Archives.isLocal(archive.files().uri())) {
+            owner.check(); // the mount point of another file system would get the run
+        }
         storeGap();
         RunName stored = run.publish(archive.files(), partition.id());
+        owner.check();
         isStoring = false;
-        run = new RunWriter(source.queueId(), FIRST_EPOCH, options.codec());
+        run = new RunWriter(source.queueId(), owner.epoch(), options.codec());
         return stored;
     }
 

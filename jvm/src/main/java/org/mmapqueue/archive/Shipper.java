@@ -148,9 +148,8 @@ public final class Shipper implements AutoCloseable {
             files = connection.get();
         }
         if (shipment == null) {
-            Archive archive = Archive.create(files);
-            Shipment resumed = Shipment.resume(source, archive, options);
-            Upkeep started = new Upkeep(name + "-upkeep", what, options, archive, resumed.partition(), () -> isAborted);
+            Shipment resumed = Shipment.resume(source, files, options);
+            Upkeep started = new Upkeep(name + "-upkeep", what, options, resumed, () -> isAborted);
             upkeep = started;
             started.start();
             shipment = resumed;

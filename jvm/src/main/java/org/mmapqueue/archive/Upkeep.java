@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
+import org.mmapqueue.archive.owner.Ownership;
 import org.mmapqueue.concurrent.OwnThread;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -25,6 +26,7 @@ final class Upkeep {
     private final String what;
     private final ShipOptions options;
     private final BooleanSupplier isAborted;
+    private final Ownership owner;
     private final Compaction compaction;
     private final Retention retention;
     private final OwnThread thread;
@@ -39,18 +41,14 @@ final class Upkeep {
      * @param what names queue and archive, for messages
      * @param isAborted whether the shipper waits no longer for the first round
      */
-    Upkeep(
-            String name,
-            String what,
-            ShipOptions options,
-            Archive archive,
-            PartitionEntry partition,
-            BooleanSupplier isAborted) {
+    Upkeep(String name, String what, ShipOptions options, Shipment shipment, BooleanSupplier isAborted) {
         this.what = what;
         this.options = options;
         this.isAborted = isAborted;
-        this.compaction = new Compaction(archive, partition, options.codec(), GRACE, this::isOver);
-        this.retention = new Retention(archive, partition, options.retain());
+        this.owner = shipment.owner();
+        this.compaction =
+                new Compaction(shipment.archive(), shipment.partition(), options.codec(), GRACE, this::isOver);
+        this.retention = new Retention(shipment.archive(), shipment.partition(), options.retain());
         this.thread = new OwnThread(name, this::run);
     }
 
@@ -70,6 +68,7 @@ final class Upkeep {
         while (!isOver()) {
             boolean more = false;
             try {
+                owner.check(); // after what an earlier round has stored, before this one deletes anything
                 more = compaction.step(isShort);
                 if (!isOver() && !options.retain().isZero() && System.nanoTime() - retained >= RETENTION_NANOS) {
                     retained = System.nanoTime();

@@ -1,6 +1,8 @@
 package org.mmapqueue.core;
 
+import java.io.IOException;
 import java.nio.file.Path;
+import java.util.Optional;
 import java.util.UUID;
 import java.util.function.LongConsumer;
 import java.util.function.LongSupplier;
@@ -8,9 +10,11 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.mmapqueue.StoredRecordSink;
 import org.mmapqueue.archive.ShipSource;
+import org.mmapqueue.archive.owner.LinkStore;
 import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.lookup.Log;
 import org.mmapqueue.lookup.StoredReader;
+import org.mmapqueue.meta.ArchiveLink;
 
 /**
  * An open queue as the source of its shipper. One thread at a time, except for {@link #committedOffset}.
@@ -18,6 +22,7 @@ import org.mmapqueue.lookup.StoredReader;
  * @param end the log end
  * @param onAck acks the records before an offset
  * @param consumer the shipper's consumer
+ * @param link the queue's directory
  */
 record QueueShipSource(
         UUID queueId,
@@ -26,7 +31,8 @@ record QueueShipSource(
         StoredReader reader,
         LongSupplier end,
         LongConsumer onAck,
-        ConsumerCore consumer)
+        ConsumerCore consumer,
+        LinkStore link)
         implements ShipSource {
     /** Names of partition directories, as Spark's sink creates them. */
     private static final Pattern PARTITION = Pattern.compile("p=(0|[1-9][0-9]{0,8})");
@@ -61,6 +67,16 @@ record QueueShipSource(
     @Override
     public int read(long from, long to, long maxBytes, StoredRecordSink sink) {
         return reader.read(from, to, maxBytes, sink);
+    }
+
+    @Override
+    public Optional<ArchiveLink> readLink() throws IOException {
+        return link.readLink();
+    }
+
+    @Override
+    public void writeLink(ArchiveLink now) throws IOException {
+        link.writeLink(now);
     }
 
     @Override

@@ -8,10 +8,13 @@ import java.util.Locale;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.StartAt;
+import org.mmapqueue.archive.Archive;
 import org.mmapqueue.archive.ShipOptions;
 import org.mmapqueue.archive.ShipStats;
 import org.mmapqueue.archive.Shipper;
+import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.files.Archives;
+import org.mmapqueue.archive.owner.LinkStore;
 import org.mmapqueue.archive.run.ArchiveCodec;
 import org.mmapqueue.archive.run.RunWriter;
 import org.mmapqueue.concurrent.Signal;
@@ -22,8 +25,13 @@ import org.mmapqueue.config.Settings;
 import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.io.FileMode;
+import org.mmapqueue.meta.ArchiveLink;
+import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.registry.Registry;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -79,13 +87,85 @@ public final class Shipping {
                     core.signalRoom();
                     shipped.signalAll();
                 },
-                consumer);
+                consumer,
+                link());
         URI archive = Locations.of(ConfigKey.ARCHIVE_URI.keyName(), settings.uri());
         Shipper started =
                 new Shipper(core.directory().toString(), source, archive, () -> Archives.files(archive), options);
         shipping = consumer;
         shipper = started;
         started.start();
+    }
+
+    /**
+     * Lets this directory replace the directory or host that ships the queue now, at the next start of a shipper.
+     *
+     * @param archive the archive's directory
+     * @return false if nobody ships the queue there
+     * @throws org.mmapqueue.errors.LockedException if a process ships this directory
+     */
+    public boolean takeOver(URI archive) {
+        ownConsumer();
+        ArchiveFiles files = Archives.files(archive);
+        try {
+            if (!Archive.isArchive(files)) {
+                return false;
+            }
+            return Archive.open(files).takeOver(core.id(), link());
+        } catch (IOException e) {
+            throw new MmapQueueException("the archive in " + files.uri() + " could not be used: " + e, e);
+        } finally {
+            files.close();
+        }
+    }
+
+    /**
+     * Forgets the archive into which this directory was shipped: the next shipper may ship into another one.
+     *
+     * @return false if it was never shipped
+     * @throws org.mmapqueue.errors.LockedException if a process ships this directory
+     */
+    public boolean leaveArchive() {
+        ownConsumer();
+        try {
+            return ArchiveLink.delete(storage(), core.directory());
+        } catch (IOException e) {
+            throw new MmapQueueException("the queue in " + core.directory() + " could not leave its archive: " + e, e);
+        }
+    }
+
+    // Throws LockedException if another process ships. The consumer's lock is held until the queue is closed.
+    private void ownConsumer() {
+        if (shipper != null) {
+            throw new LockedException(
+                    "this process ships the queue in " + core.directory() + ": close it first",
+                    ProcessHandle.current().pid());
+        }
+        core.consumer(CONSUMER, StartAt.EARLIEST);
+    }
+
+    private LinkStore link() {
+        DiskStorage storage = storage();
+        return new LinkStore() {
+            @Override
+            public Optional<ArchiveLink> readLink() throws IOException {
+                return ArchiveLink.read(storage, core.directory());
+            }
+
+            @Override
+            public void writeLink(ArchiveLink link) throws IOException {
+                link.write(storage, core.directory());
+            }
+        };
+    }
+
+    // A process beside the writer may not know its file_mode.
+    private DiskStorage storage() {
+        try {
+            return new DiskStorage(FileMode.like(core.directory().resolve(MetaPage.FILE_NAME)));
+        } catch (IOException e) {
+            throw new MmapQueueException("the queue in " + core.directory() + " could not be read: " + e, e);
+        }
     }
 
     /** What this process has shipped; empty if this process does not ship. */

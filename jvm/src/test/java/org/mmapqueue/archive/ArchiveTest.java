@@ -1,5 +1,6 @@
 package org.mmapqueue.archive;
 
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -8,17 +9,24 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
+import java.util.concurrent.BrokenBarrierException;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 import org.mmapqueue.archive.files.ArchiveFiles;
+import org.mmapqueue.archive.files.ArchiveText;
 import org.mmapqueue.archive.files.TemporaryNames;
 import org.mmapqueue.errors.ArchiveException;
 import org.mmapqueue.errors.ConfigException;
@@ -47,6 +55,10 @@ class ArchiveTest {
         files.replace(name, text.getBytes(StandardCharsets.UTF_8));
     }
 
+    private void write(String name, Map<String, String> values) {
+        files.replace(name, ArchiveText.encode(values));
+    }
+
     @Test
     void anArchiveIsMadeOnceAndOpenedAgain() throws IOException {
         assertFalse(Archive.isArchive(files));
@@ -55,16 +67,16 @@ class ArchiveTest {
         assertTrue(Archive.isArchive(files));
         assertEquals(id, Archive.create(files).id());
         assertEquals(id, Archive.open(files).id());
-        assertTrue(text("archive.properties").matches("created=.*\nformat=1\nid=" + id + "\n"));
+        assertTrue(text("archive.properties").matches("created=.*\nformat=1\nid=" + id + "\nchecksum=[0-9a-f]{8}\n"));
     }
 
     @Test
     void anArchiveOfAnotherFormatIsAnError() {
-        write("archive.properties", "format=2\nid=" + new UUID(1, 2) + "\n");
+        write("archive.properties", Map.of("format", "2", "id", new UUID(1, 2).toString()));
         fails(() -> Archive.open(files), "memory:/archive.properties", "format = 2", "format 1");
-        write("archive.properties", "format=1\n");
+        write("archive.properties", Map.of("format", "1"));
         fails(() -> Archive.open(files), "memory:/archive.properties has no id");
-        write("archive.properties", "format=1\nid=x\n");
+        write("archive.properties", Map.of("format", "1", "id", "x"));
         fails(() -> Archive.open(files), "memory:/archive.properties: id = x");
     }
 
@@ -78,43 +90,95 @@ class ArchiveTest {
         assertEquals(first, archive.register(new UUID(1, 1), 0, "a"));
         assertEquals(List.of(first, second), archive.partitions());
         assertEquals(List.of(first, second), Archive.open(files).partitions());
-        assertEquals(7, second.local());
-        assertTrue(files.names().contains("partitions/00001.properties"));
+        assertEquals(7, archive.registration(second).local());
+        assertEquals("b", archive.registration(second).host());
+        assertTrue(files.names().contains("partitions/00001-" + second.queue() + ".properties"));
     }
 
     @Test
-    void aQueueOfAnotherHostIsAnErrorUnlessItIsTakenOver() throws IOException {
+    void anyDamageOfAnyFileIsAnErrorThatNamesIt() throws IOException {
         Archive archive = Archive.create(files);
-        UUID queue = new UUID(1, 1);
-        PartitionEntry here = archive.register(queue, 0, "host-a");
-        fails(() -> archive.register(queue, 0, "host-b"), "host-a", "host-b", queue.toString());
-        files.nowMillis = 2_000_000;
-        PartitionEntry moved = archive.register(queue, 0, "host-b", true);
-        assertEquals(here.id(), moved.id());
-        assertEquals("host-b", moved.host());
-        fails(() -> archive.register(queue, 0, "host-a"), "host-a", "host-b");
-        assertEquals(List.of(moved), archive.partitions());
+        PartitionEntry entry = archive.register(new UUID(1, 1), 0, "host-a");
+        archive.commit("query", "label", Map.of(0, 7L));
+        for (String name : files.names()) {
+            byte[] whole = text(name).getBytes(StandardCharsets.UTF_8);
+            for (int bit = 0; bit < 8 * whole.length; bit++) {
+                byte[] damaged = whole.clone();
+                damaged[bit / 8] ^= (byte) (1 << bit % 8);
+                files.replace(name, damaged);
+                failsToRead(archive, entry, name);
+            }
+            for (int length = 0; length < whole.length; length++) {
+                files.replace(name, Arrays.copyOf(whole, length));
+                failsToRead(archive, entry, name);
+            }
+            files.replace(name, whole);
+        }
+        assertEquals(List.of(entry), archive.partitions());
+    }
+
+    private void failsToRead(Archive archive, PartitionEntry entry, String name) {
+        fails(
+                () -> {
+                    Archive.open(files);
+                    archive.registration(entry);
+                    archive.owner(entry);
+                    archive.consumers();
+                },
+                "memory:/" + name + " is damaged");
+        assertDoesNotThrow(archive::partitions);
     }
 
     @Test
-    void queuesThatRegisterAtOnceGetNumbersOfTheirOwn() throws Exception {
+    void queuesThatRegisterAtOnceGetNumbersOfTheirOwnInFewCalls() throws Exception {
         Archive.create(files);
-        ExecutorService threads = Executors.newFixedThreadPool(8);
+        int hosts = 50;
+        AtomicInteger creates = new AtomicInteger();
+        CyclicBarrier allHaveListed = new CyclicBarrier(hosts);
+        ExecutorService threads = Executors.newFixedThreadPool(hosts);
         try {
             List<Callable<Integer>> calls = new ArrayList<>();
-            for (int i = 0; i < 40; i++) {
-                UUID queue = new UUID(5, i % 20);
-                calls.add(() -> Archive.open(files).register(queue, 0, "a").id());
+            for (int i = 0; i < hosts; i++) {
+                UUID queue = new UUID(5, i);
+                ArchiveFiles own = new CountedFiles(files, creates, allHaveListed);
+                calls.add(() -> Archive.open(own).register(queue, 0, "a").id());
             }
             HashSet<Integer> ids = new HashSet<>();
             for (Future<Integer> each : threads.invokeAll(calls)) {
                 ids.add(each.get());
             }
-            // A queue may register twice at once only in a test: each one has one shipper.
-            assertTrue(ids.size() >= 20);
-            assertEquals(ids.size(), Archive.open(files).partitions().size());
+            assertEquals(hosts, ids.size());
+            assertEquals(hosts, Archive.open(files).partitions().size());
+            assertTrue(creates.get() <= 4 * hosts, creates + " creates");
         } finally {
             threads.shutdown();
+        }
+    }
+
+    /** Counts the files that are created, and lets all hosts list before the first one creates. */
+    private static final class CountedFiles extends FailingFiles {
+        private final AtomicInteger creates;
+        private final CyclicBarrier allHaveListed;
+        private boolean hasListed;
+
+        CountedFiles(ArchiveFiles files, AtomicInteger creates, CyclicBarrier allHaveListed) {
+            super(files);
+            this.creates = creates;
+            this.allHaveListed = allHaveListed;
+        }
+
+        @Override
+        public boolean create(String name, Content content) throws IOException {
+            if (!hasListed) {
+                hasListed = true;
+                try {
+                    allHaveListed.await(1, TimeUnit.MINUTES);
+                } catch (InterruptedException | BrokenBarrierException | TimeoutException e) {
+                    throw new IOException(e);
+                }
+            }
+            creates.incrementAndGet();
+            return super.create(name, content);
         }
     }
 
@@ -125,8 +189,12 @@ class ArchiveTest {
         write("partitions/README", "text");
         write("partitions/1.properties", "text");
         assertEquals(1, archive.partitions().size());
-        write("partitions/00003.properties", "queue=x\n");
-        fails(archive::partitions, "partitions/00003.properties", "queue = x");
+        write("partitions/00003-x.properties", "text");
+        assertEquals(1, archive.partitions().size());
+        PartitionEntry empty = new PartitionEntry(7, new UUID(1, 7));
+        write("partitions/00007-" + empty.queue() + ".properties", "");
+        assertEquals(2, archive.partitions().size());
+        fails(() -> archive.registration(empty), "partitions/00007-" + empty.queue() + ".properties is damaged");
     }
 
     @Test
@@ -156,7 +224,7 @@ class ArchiveTest {
         assertThrows(IllegalArgumentException.class, () -> archive.commit("a", "", Map.of(0, -1L)));
         assertThrows(IllegalArgumentException.class, () -> archive.register(new UUID(1, 1), -1, "a"));
         assertThrows(IllegalArgumentException.class, () -> archive.register(new UUID(1, 1), 0, " "));
-        write("consumers/c.properties", "label=\nupdated=2024-01-01T00:00:00Z\noffset.0=x\n");
+        write("consumers/c.properties", Map.of("label", "", "updated", "2024-01-01T00:00:00Z", "offset.0", "x"));
         fails(archive::consumers, "consumers/c.properties", "offset.0 = x");
     }
 

@@ -1,22 +1,25 @@
 package org.mmapqueue.archive;
 
 import java.nio.charset.StandardCharsets;
+import java.util.Optional;
 import java.util.UUID;
 import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
 import org.mmapqueue.StoredRecord;
 import org.mmapqueue.StoredRecordSink;
 import org.mmapqueue.archive.run.RunDigest;
 import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.meta.ArchiveLink;
 import org.mmapqueue.segment.RecordChecksum;
 import org.mmapqueue.segment.RecordDescriptor;
 
 /** A queue of records "record 0", "record 1", …, as a shipper sees it. Any number of threads. */
 final class MemorySource implements ShipSource {
-    private final UUID id = new UUID(1, 2);
+    private final UUID id;
     private final String text;
-    private final RecordChecksum checksum =
-            new RecordChecksum(id.getMostSignificantBits(), id.getLeastSignificantBits());
+    private final RecordChecksum checksum;
+    private volatile @Nullable ArchiveLink link;
     private volatile long durable;
     private volatile long first;
     private volatile long place;
@@ -30,7 +33,13 @@ final class MemorySource implements ShipSource {
     }
 
     MemorySource(String text) {
+        this(text, new UUID(1, 2));
+    }
+
+    MemorySource(String text, UUID id) {
         this.text = text;
+        this.id = id;
+        this.checksum = new RecordChecksum(id.getMostSignificantBits(), id.getLeastSignificantBits());
     }
 
     /** Makes records durable. */
@@ -139,6 +148,36 @@ final class MemorySource implements ShipSource {
             sum = checksum.finish(crc, place, 1, at, flags, time);
         }
         return new StoredRecord(offset, place, 1, at, flags, sum, time, payload, 0, payload.length);
+    }
+
+    /** Another log in this queue's directory, without records. */
+    MemorySource replaced(String otherText) {
+        MemorySource other = new MemorySource(otherText, id);
+        other.link = link;
+        return other;
+    }
+
+    /** A copy of this queue's directory. */
+    MemorySource copy() {
+        MemorySource copy = replaced(text);
+        copy.durable = durable;
+        copy.committed = committed;
+        return copy;
+    }
+
+    /** Loses what the directory knows of its archive. */
+    void forget() {
+        link = null;
+    }
+
+    @Override
+    public Optional<ArchiveLink> readLink() {
+        return Optional.ofNullable(link);
+    }
+
+    @Override
+    public void writeLink(ArchiveLink now) {
+        link = now;
     }
 
     @Override
