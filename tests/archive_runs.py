@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from checksums import crc32c
+
 _NAME = re.compile(r"(\d{19})-(\d{19})-(\d+)-(\d+)-(\d+)-(\d+)-([0-9a-f]{8})\.run")
 _HEADER = struct.Struct("<8sII16xqq12xI")
 _BLOCK = struct.Struct("<qqqIIIIII")
@@ -61,9 +63,22 @@ def by_local_number(archive: Path) -> dict[int, int]:
     """The partitions of an archive, by their number in the directory of the queue."""
     found = {}
     for path in (archive / "partitions").glob("*.properties"):
-        values = dict(line.split("=", 1) for line in path.read_text().splitlines())
-        found[int(values["partition"])] = int(path.stem)
+        found[int(properties(path)["partition"])] = int(path.stem.split("-")[0])
     return found
+
+
+def properties(path: Path) -> dict[str, str]:
+    """The values of a file of properties. Asserts that its checksum is right."""
+    lines, line = path.read_bytes()[:-18], path.read_bytes()[-18:]
+    assert line == b"checksum=%08x\n" % crc32c(lines), path
+    return dict(each.split("=", 1) for each in lines.decode().splitlines())
+
+
+def write_properties(path: Path, values: dict[str, str]) -> None:
+    """Replaces a file of properties."""
+    lines = "".join(f"{key}={values[key]}\n" for key in sorted(values)).encode()
+    path.unlink(missing_ok=True)
+    path.write_bytes(lines + b"checksum=%08x\n" % crc32c(lines))
 
 
 def _records(run: Run) -> Iterator[Record]:

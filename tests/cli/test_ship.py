@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import time
@@ -15,7 +17,8 @@ from typing import Any
 import pytest
 
 import mmapqueue
-from archive_runs import by_local_number, payloads
+from archive_runs import by_local_number, payloads, write_properties
+from archive_runs import records as archived
 from command_line import CommandLine
 from conftest import SMALL, Open, eventually
 from mmapqueue._cli.shipping import Shippers
@@ -104,6 +107,59 @@ def test_another_host_takes_over_only_when_asked_to(command_line: CommandLine, c
     assert "which host node-1 ships; this host is node-2" in ended.err
     assert command_line.run(*command, "--host", "node-2", "--take-over").status == 0
     assert command_line.run(*command, "--host", "node-1").status == 1
+    # The other host's copy is replaced, without a word about hosts.
+    copy = closed.with_name("copy")
+    shutil.copytree(closed, copy)
+    assert command_line.run("ship", copy, "--to", archive, "--once", "--host", "node-2").status == 0
+    ended = command_line.run(*command, "--host", "node-2")
+    assert (ended.status, "another directory with this queue has shipped it last" in ended.err) == (1, True)
+    assert command_line.run(*command, "--host", "node-2", "--take-over").status == 0
+    assert len(payloads(archive)) == 100
+
+
+def test_a_queue_moves_to_another_archive_only_when_asked_to(
+    command_line: CommandLine, open_queue: Open, closed: Path, archive: Path, tmp_path: Path
+) -> None:
+    command = ("ship", closed, "--once", "--to")
+    assert command_line.run(*command, archive).status == 0
+    with open_queue(closed) as queue:
+        queue.push(b"last", sync=True)
+    other = tmp_path / "other"
+    ended = command_line.run(*command, other)
+    assert (ended.status, other.exists()) == (1, False)
+    assert "the archive" in ended.err
+    assert "is missing" in ended.err
+    assert command_line.run(*command, other, "--take-over").status == 1
+    assert command_line.run(*command, other, "--another-archive").status == 0
+    assert command_line.run(*command, other).status == 0
+    assert [len(archived(each)) for each in (archive, other)] == [100, 1]
+
+
+def test_a_bad_partition_hides_no_other_one(
+    command_line: CommandLine, open_queue: Open, archive: Path, tmp_path: Path
+) -> None:
+    for number in range(3):
+        with open_queue(tmp_path / "topic" / f"p={number}") as queue:
+            queue.push_many([b"%d" % number] * 10)
+    for _ in range(2):
+        assert command_line.run("ship", tmp_path / "topic", "--to", archive, "--once").status == 0
+    (run,) = archive.glob("data/00001/*/*.run")
+    run.with_name(f"{5:019d}-{15:019d}-1-0-0-80-00c0ffee.run").touch()
+    (entry,) = archive.glob("partitions/00002-*.properties")
+    entry.chmod(0o644)
+    entry.write_bytes(b"")
+    ended = command_line.run("archive", archive, "--json")
+    assert ended.status == 1
+    good, overlapping, damaged = json.loads(ended.out)["partitions"]
+    assert (good["end_offset"], good["error"]) == (10, None)
+    assert "00001" in overlapping["error"]
+    assert run.name in overlapping["error"]
+    assert (damaged["end_offset"], damaged["local"]) == (10, -1)
+    assert f"{entry.name} is damaged" in damaged["error"]
+    ended = command_line.run("archive", archive)
+    assert ended.status == 1
+    assert re.findall("mmapqueue: partition ([0-9]):", ended.err) == ["1", "2"]
+    assert command_line.run("ship", tmp_path / "topic" / "p=2", "--to", archive, "--once").status == 0
 
 
 def test_failures_end_it_with_one_line(
@@ -224,8 +280,9 @@ def test_an_archive_is_shown(command_line: CommandLine, closed: Path, archive: P
 def test_a_consumer_is_shown_and_deleted(command_line: CommandLine, closed: Path, archive: Path) -> None:
     command_line.run("ship", closed, "--to", archive, "--once")
     (archive / "consumers").mkdir()
-    (archive / "consumers" / "query.properties").write_text(
-        "label=checkpoint /c\noffset.0=40\nupdated=2026-01-31T12:00:00Z\n"
+    write_properties(
+        archive / "consumers" / "query.properties",
+        {"label": "checkpoint /c", "offset.0": "40", "updated": "2026-01-31T12:00:00Z"},
     )
     (consumer,) = json.loads(command_line.run("archive", archive, "--json").out)["consumers"]
     assert (consumer["name"], consumer["lag_records"], consumer["label"]) == ("query", 60, "checkpoint /c")

@@ -1,9 +1,12 @@
 """What tests know of the files of an archive."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
+
+from archive_runs import properties
 
 
 def run_files(archive: Path, partition: int = 0) -> list[Path]:
@@ -26,15 +29,14 @@ def drop_partition(archive: Path, partition: int) -> None:
     """Removes a partition, as no product does: its number stays free."""
     for file in run_files(archive, partition):
         file.unlink()
-    (archive / "partitions" / f"{partition:05d}.properties").unlink()
+    (entry,) = (archive / "partitions").glob(f"{partition:05d}-*.properties")
+    entry.unlink()
+    shutil.rmtree(archive / "owners" / f"{partition:05d}")
 
 
 def consumers(archive: Path) -> dict[str, dict[str, str]]:
     """The consumers' files, by name."""
-    return {
-        file.stem: dict(line.split("=", 1) for line in file.read_text().splitlines() if "=" in line)
-        for file in sorted((archive / "consumers").glob("*.properties"))
-    }
+    return {file.stem: properties(file) for file in sorted((archive / "consumers").glob("*.properties"))}
 
 
 def opened(spark: SparkSession, archive: Path) -> Any:

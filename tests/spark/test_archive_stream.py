@@ -12,6 +12,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 import mmapqueue
+from archive_runs import properties, write_properties
 
 from .archives import compact, consumers, drop_partition, run_files
 from .conftest import Fill, pushing
@@ -293,11 +294,9 @@ def test_the_same_queues_in_a_new_archive_are_read_on(streams: Streams, hosts: H
     hosts["w1"](3)
     streams.run()
     shutil.copytree(archive_dir, archive_dir.with_name("copy"))
-    text = (archive_dir / "archive.properties").read_text()
-    number = next(line for line in text.splitlines() if line.startswith("id="))
-    (archive_dir / "archive.properties").chmod(0o644)
-    (archive_dir / "archive.properties").write_text(text.replace(number, "id=00000000-0000-4000-8000-000000000001"))
     hosts["w1"]([b"new"])
+    file = archive_dir / "archive.properties"
+    write_properties(file, {**properties(file), "id": "00000000-0000-4000-8000-000000000001"})
     with pytest.raises(
         StreamingQueryException, match="the present one has the id 00000000-0000-4000-8000-000000000001"
     ):

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import mmapqueue
-from mmapqueue._cli.queues import existing, partition_number, queues_in
-from mmapqueue._tools.archives import take_over
+from mmapqueue._cli.queues import existing, queues_in
+from mmapqueue._tools.archives import leave_archive, take_over
 from mmapqueue._values.annotations import Self
 from mmapqueue._values.configuration import Configuration
 from mmapqueue._values.errors import ConfigError, MmapQueueError
@@ -61,7 +61,8 @@ class Shippers:
     Args:
         directory: The directory of the queue, or of the partitions.
         options: The shipping options of each queue.
-        takes_over: Whether this host replaces another one as the host that ships the queues.
+        takes_over: Whether the directory replaces the host, or the other copy of it, that ships the queues.
+        leaves: Whether the queues may be shipped into another archive than until now.
 
     Raises:
         NotFound: The directory has no queue.
@@ -69,10 +70,13 @@ class Shippers:
         MmapQueueError: A queue cannot be read.
     """
 
-    def __init__(self, directory: str, options: Configuration, *, takes_over: bool) -> None:
+    def __init__(
+        self, directory: str, options: Configuration, *, takes_over: bool = False, leaves: bool = False
+    ) -> None:
         self._directory = directory
         self._options = options
         self._takes_over = takes_over
+        self._leaves = leaves
         self._queues: dict[str, mmapqueue.Queue[bytes]] = {}
         self._silences: dict[str, _Silence] = {}
         with ExitStack() as opened:
@@ -91,8 +95,9 @@ class Shippers:
                 continue
             absolute = existing(path)
             if self._takes_over:
-                archive, host = str(self._options["archive_uri"]), self._options.get("archive_host", "")
-                take_over(archive, absolute, partition_number(absolute), host)
+                take_over(str(self._options["archive_uri"]), absolute)
+            if self._leaves:
+                leave_archive(absolute)
             options: Any = {"read_only": True, **self._options}
             self._queues[path] = mmapqueue.Queue(absolute, **options)
 

@@ -55,7 +55,8 @@ BRIDGE_CALLS = {
 ARCHIVE_CALLS = {
     "describe": "s",
     "deleteConsumer": "ss",
-    "takeOver": "ssis",
+    "leaveArchive": "s",
+    "takeOver": "ss",
     "markLost": "siLL",
 }
 

@@ -23,6 +23,7 @@ class PartitionState(NamedTuple):
         runs: Number of files that a reader of all records opens.
         bytes: Bytes of the records, uncompressed.
         last_run: Time at which the last file was stored; None for none.
+        error: Why a part of this could not be read; None for no error. What is not known is 0, -1 or empty.
     """
 
     partition: int
@@ -34,6 +35,7 @@ class PartitionState(NamedTuple):
     runs: int
     bytes: int
     last_run: datetime | None
+    error: str | None
 
 
 class ConsumerState(NamedTuple):
@@ -114,9 +116,11 @@ def describe(location: str) -> ArchiveState:
         if kind == "archive":
             identity, uri = fields
         elif kind == "partition":
-            number, host, queue, *numbers, last_run = fields
+            number, host, queue, *numbers, last_run, error = fields
             local, first, end, runs, size = map(int, numbers)
-            partitions.append(PartitionState(int(number), host, queue, local, first, end, runs, size, _time(last_run)))
+            partitions.append(
+                PartitionState(int(number), host, queue, local, first, end, runs, size, _time(last_run), error or None)
+            )
         elif kind == "gap":
             gaps.append(_gap(fields))
         else:
@@ -156,19 +160,36 @@ def delete_consumer(location: str, name: str) -> bool:
     return bool(_call("deleteConsumer")(location, name))
 
 
-def take_over(location: str, directory: str, local: int, host: str) -> None:
-    """Makes a host the one that ships a queue, instead of the previous host.
+def take_over(location: str, directory: str) -> bool:
+    """Lets a directory replace the host, or the other copy of the directory, that ships its queue.
+
+    It takes effect when the directory is shipped the next time.
 
     Args:
-        location: The archive, as for `describe`; created if it does not exist.
+        location: The archive, as for `describe`.
         directory: The queue's directory.
-        local: The number of the partition in the directory of queues.
-        host: The host's name; empty for this machine's.
+
+    Returns:
+        Whether the archive exists, and somebody ships the queue into it.
 
     Raises:
-        MmapQueueError: The directory has no queue, or the archive cannot be written.
+        Locked: A process ships the directory.
+        MmapQueueError: The directory has no queue, or the archive cannot be read.
     """
-    _call("takeOver")(location, directory, local, host)
+    return bool(_call("takeOver")(location, directory))
+
+
+def leave_archive(directory: str) -> bool:
+    """Forgets the archive into which a queue was shipped, so that it may be shipped into another one.
+
+    Returns:
+        Whether the queue was ever shipped.
+
+    Raises:
+        Locked: A process ships the directory.
+        MmapQueueError: The directory has no queue.
+    """
+    return bool(_call("leaveArchive")(directory))
 
 
 def _call(name: str) -> Call:

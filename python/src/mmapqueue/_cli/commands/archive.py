@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from mmapqueue._cli.arguments import AsJson, ClassPath
-from mmapqueue._cli.output import Column, age_text, print_facts, print_object, print_table, size_text
+from mmapqueue._cli.output import Column, age_text, print_error, print_facts, print_object, print_table, size_text
+from mmapqueue._cli.status import DONE, FAILED
 from mmapqueue._jvm import archive_jars, standalone
 from mmapqueue._tools.archives import ArchiveState, GapState, delete_consumer, describe, mark_lost
 from mmapqueue._values.arguments import location
@@ -57,7 +58,7 @@ def archive(
     ] = None,
     classpath: ClassPath = None,
     as_json: AsJson = False,
-) -> None:
+) -> int:
     """Show the partitions of an archive, the hosts that ship them, missing records, and the lag of its consumers."""
     marked = None if lost is None else _range(lost)
     target = location("URI", uri)
@@ -68,15 +69,16 @@ def archive(
             raise MmapQueueError(f"the archive in {target} has no consumer {delete}")
         if as_json:
             print_object({"deleted_consumer": delete})
-        return
+        return DONE
     if marked is not None:
         _mark_lost(target, marked, as_json)
-        return
+        return DONE
     found = describe(target)
     if as_json:
         print_object(_as_object(found))
     else:
         _print(found)
+    return FAILED if any(each.error for each in found.partitions) else DONE
 
 
 def _range(text: str) -> tuple[int, int, int]:
@@ -133,3 +135,6 @@ def _print(found: ArchiveState) -> None:
         if rows:
             print()
             print_table(columns, rows, as_json=False)
+    for each in found.partitions:
+        if each.error is not None:
+            print_error(f"partition {each.partition}: {each.error}")

@@ -36,7 +36,11 @@ def ship(
         str | None, typer.Option(metavar="NAME", help="The name of this host in the archive; by default its own.")
     ] = None,
     take_over: Annotated[
-        bool, typer.Option("--take-over", help="Ship although another host has shipped it, which never will again.")
+        bool,
+        typer.Option("--take-over", help="Ship although another host or copy has shipped it: that one ends."),
+    ] = False,
+    another_archive: Annotated[
+        bool, typer.Option("--another-archive", help="Ship into another archive than until now.")
     ] = False,
     classpath: ClassPath = None,
     once: Annotated[bool, typer.Option("--once", help="Ship what is durable now, and end.")] = False,
@@ -61,7 +65,7 @@ def ship(
     stopped = threading.Event()
     if not once:
         show_warnings()
-    with Shippers(directory, options, takes_over=take_over) as shippers:
+    with Shippers(directory, options, takes_over=take_over, leaves=another_archive) as shippers:
         if once:
             shippers.ship_all()
             shipped = shippers.shipped()

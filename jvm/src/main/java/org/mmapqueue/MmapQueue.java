@@ -275,7 +275,7 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
      * @param directory the queue's directory
      * @param archive the archive's directory
      * @return false if the archive does not exist, or nobody ships the queue into it
-     * @throws org.mmapqueue.errors.LockedException if a process ships this directory
+     * @throws org.mmapqueue.errors.LockedException if a process ships this directory, or this one has the queue open
      * @throws MmapQueueException if there is no queue, or the archive cannot be read
      */
     public static boolean takeOver(Path directory, URI archive) {
@@ -291,7 +291,7 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
      *
      * @param directory the queue's directory
      * @return false if the queue was never shipped
-     * @throws org.mmapqueue.errors.LockedException if a process ships this directory
+     * @throws org.mmapqueue.errors.LockedException if a process ships this directory, or this one has the queue open
      * @throws MmapQueueException if there is no queue, or a file cannot be deleted
      */
     public static boolean leaveArchive(Path directory) {
@@ -301,7 +301,7 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
     }
 
     private static MmapQueue toChangeShipping(Path directory) {
-        return open(QueueConfig.builder(directory).readOnly(true).build());
+        return openToRead(directory);
     }
 
     /**

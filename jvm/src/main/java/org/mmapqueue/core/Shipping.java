@@ -102,7 +102,7 @@ public final class Shipping {
      *
      * @param archive the archive's directory
      * @return false if nobody ships the queue there
-     * @throws org.mmapqueue.errors.LockedException if a process ships this directory
+     * @throws org.mmapqueue.errors.LockedException if a process ships this directory, or this one writes the queue
      */
     public boolean takeOver(URI archive) {
         ownConsumer();
@@ -136,9 +136,9 @@ public final class Shipping {
 
     // Throws LockedException if another process ships. The consumer's lock is held until the queue is closed.
     private void ownConsumer() {
-        if (shipper != null) {
+        if (shipper != null || !core.settings().readOnly()) {
             throw new LockedException(
-                    "this process ships the queue in " + core.directory() + ": close it first",
+                    "the queue in " + core.directory() + " is open in this process: close it first",
                     ProcessHandle.current().pid());
         }
         core.consumer(CONSUMER, StartAt.EARLIEST);

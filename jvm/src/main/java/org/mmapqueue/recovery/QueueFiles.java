@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.regex.Pattern;
 import org.mmapqueue.io.Listing;
 import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.ArchiveLink;
 import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.meta.ProducerPage;
@@ -31,7 +32,10 @@ public final class QueueFiles {
     public static boolean delete(Storage storage, Path queue) throws IOException {
         storage.delete(queue.resolve(MetaPage.FILE_NAME));
         storage.syncDirectory(queue);
-        storage.delete(queue.resolve(MetaPage.FILE_NAME + ".new"));
+        for (String name :
+                List.of(MetaPage.FILE_NAME + ".new", ArchiveLink.FILE_NAME, ArchiveLink.FILE_NAME + ".new")) {
+            storage.delete(queue.resolve(name));
+        }
         RingSwitch.deleteCopies(storage, queue);
         deleteMatching(storage, queue, SEGMENT);
         for (String pages : List.of(ProducerPage.DIRECTORY, ConsumerPage.DIRECTORY)) {

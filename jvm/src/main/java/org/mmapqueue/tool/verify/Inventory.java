@@ -9,11 +9,13 @@ import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Listing;
 import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.ArchiveLink;
 import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.InFlightDescriptor;
 import org.mmapqueue.meta.MetaPage;
@@ -26,6 +28,9 @@ import org.mmapqueue.segment.SegmentHeader;
 public final class Inventory {
     /** The suffix of consumers' lock files. */
     private static final String LOCK_SUFFIX = ".lock";
+    /** The other files of a queue beside its segments. */
+    private static final Set<String> OTHERS =
+            Set.of(QueueDirectory.LOCK_FILE, MetaPage.FILE_NAME, ArchiveLink.FILE_NAME);
     /** The name of the consumer that has its page in meta.dat. */
     public static final String DEFAULT = "default";
 
@@ -57,7 +62,7 @@ public final class Inventory {
                 int slot = slot(name);
                 if (slot >= 0) {
                     segments.put(slot, look(storage, slot, file));
-                } else if (!name.equals(QueueDirectory.LOCK_FILE) && !name.equals(MetaPage.FILE_NAME)) {
+                } else if (!OTHERS.contains(name)) {
                     odd.add(file);
                 }
             }

@@ -7,10 +7,13 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 import java.util.stream.LongStream;
+import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.ArchiveLink;
 import org.mmapqueue.meta.ConsumerImage;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaImage;
@@ -109,7 +112,22 @@ public final class Survey implements Closeable {
         findings.addAll(walk.findings);
         cursors.checkPositions();
         new InFlightCheck(storage, this).run();
+        checkLink(storage);
         new Orphans(this).run();
+    }
+
+    private void checkLink(Storage storage) throws IOException {
+        Path file = directory.resolve(ArchiveLink.FILE_NAME);
+        try {
+            Optional<ArchiveLink> link = ArchiveLink.read(storage, directory);
+            if (link.isPresent() && link.get().queue().getLeastSignificantBits() != facts.uuidLow()) {
+                corrupt(file, 8, "the file of queue " + link.get().queue());
+                useless.add(file);
+            }
+        } catch (CorruptException e) {
+            corrupt(file, e.position(), e.detail());
+            useless.add(file);
+        }
     }
 
     long writing() {
