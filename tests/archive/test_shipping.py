@@ -13,7 +13,7 @@ import pytest
 import mmapqueue
 from archive_runs import payloads, properties, records, runs
 from conftest import SMALL, Open, Script, eventually, fill, flip
-from mmapqueue._tools.archives import describe
+from mmapqueue._tools.archives import describe, take_over
 
 #: Ships at once.
 FAST = {"ship_period": "10ms", "flush_period": "10ms"}
@@ -211,6 +211,7 @@ def test_an_older_copy_of_a_queue_is_not_shipped(archive: Path, open_queue: Open
         queue.push(b"other", shipped=True)
     with open_queue() as queue:
         queue.push_many([b"records"] * 5)
+    take_over(str(archive), str(tmp_path / "queue"))
     with (
         open_queue(archive_uri=archive, **FAST) as queue,
         pytest.raises(mmapqueue.MmapQueueError, match="is another record than in the queue"),

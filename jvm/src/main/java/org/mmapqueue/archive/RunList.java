@@ -330,7 +330,10 @@ public final class RunList {
                 }
                 if (last != null && run.first() < last.end()) {
                     throw RunNesting.conflict(
-                            files.uri() + RunName.directory(partition), last, run, "overlap, and neither is in the other");
+                            files.uri() + RunName.directory(partition),
+                            last,
+                            run,
+                            "overlap, and neither is in the other");
                 }
                 last = run;
                 if (run.first() < high && run.end() > low) {

@@ -116,8 +116,9 @@ public final class ArchiveAdmin {
                         ? Optional.empty()
                         : Optional.of(storedMillis(archive, partition.id(), cover.get(cover.size() - 1))))
                 .orElse(NEVER);
-        List<Gap> gaps = errors.collect(
-                        () -> listed.isEmpty() ? Optional.empty() : Optional.of(listed.get().gaps(first, end)))
+        List<Gap> gaps = errors.collect(() -> listed.isEmpty()
+                        ? Optional.empty()
+                        : Optional.of(listed.get().gaps(first, end)))
                 .orElse(List.<Gap>of());
         List<String> lines = new ArrayList<>();
         lines.add(Bridge.line(

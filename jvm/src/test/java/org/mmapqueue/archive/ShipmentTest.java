@@ -272,7 +272,7 @@ class ShipmentTest {
         source.ack(10);
         source.retainsFrom(10);
         FailingFiles files = new FailingFiles(local());
-        Shipment shipment = Shipment.resume(source, Archive.create(files), OPTIONS);
+        Shipment shipment = Shipment.resume(source, files, OPTIONS);
         shipment.collect();
         AtomicInteger creations = new AtomicInteger(1);
         files.fail(() -> creations.getAndDecrement() == 0, () -> false);
