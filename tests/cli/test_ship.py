@@ -143,23 +143,26 @@ def test_a_bad_partition_hides_no_other_one(
             queue.push_many([b"%d" % number] * 10)
     for _ in range(2):
         assert command_line.run("ship", tmp_path / "topic", "--to", archive, "--once").status == 0
-    (run,) = archive.glob("data/00001/*/*.run")
+    _, second, third = sorted(by_local_number(archive).values())
+    (run,) = archive.glob(f"data/{second:05d}/*/*.run")
     run.with_name(f"{5:019d}-{15:019d}-1-0-0-80-00c0ffee.run").touch()
-    (entry,) = archive.glob("partitions/00002-*.properties")
+    (entry,) = archive.glob(f"partitions/{third:05d}-*.properties")
+    local = by_local_number(archive)
     entry.chmod(0o644)
     entry.write_bytes(b"")
     ended = command_line.run("archive", archive, "--json")
     assert ended.status == 1
     good, overlapping, damaged = json.loads(ended.out)["partitions"]
     assert (good["end_offset"], good["error"]) == (10, None)
-    assert "00001" in overlapping["error"]
+    assert f"{second:05d}" in overlapping["error"]
     assert run.name in overlapping["error"]
     assert (damaged["end_offset"], damaged["local"]) == (10, -1)
     assert f"{entry.name} is damaged" in damaged["error"]
     ended = command_line.run("archive", archive)
     assert ended.status == 1
-    assert re.findall("mmapqueue: partition ([0-9]):", ended.err) == ["1", "2"]
-    assert command_line.run("ship", tmp_path / "topic" / "p=2", "--to", archive, "--once").status == 0
+    assert list(map(int, re.findall("mmapqueue: partition ([0-9]+):", ended.err))) == [second, third]
+    (shipped,) = (each for each, number in local.items() if number == third)
+    assert command_line.run("ship", tmp_path / "topic" / f"p={shipped}", "--to", archive, "--once").status == 0
 
 
 def test_failures_end_it_with_one_line(

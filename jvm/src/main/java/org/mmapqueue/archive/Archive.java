@@ -341,7 +341,7 @@ public final class Archive implements AutoCloseable {
         for (Gap gap : runs.gaps(from, to)) {
             if (gap.reason().isEmpty()) {
                 byte[] content = ArchiveText.encode(Map.of("created", now().toString()));
-                GapName name = new GapName(gap.first(), gap.end(), runs.epochBefore(gap.first()), GapName.Reason.LOST);
+                GapName name = new GapName(gap.first(), gap.end(), runs.epoch(), GapName.Reason.LOST);
                 files.create(name.file(partition), out -> out.write(content));
                 marked.add(gap);
             }

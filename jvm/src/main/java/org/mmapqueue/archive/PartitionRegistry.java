@@ -27,7 +27,7 @@ final class PartitionRegistry {
             Pattern.compile("([0-9]{5,9})-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\\.properties");
 
     /** Numbers from which a queue chooses after it has lost one; each further loss multiplies them. */
-    private static final int CHOICES = 32;
+    private static final int CHOICES = 4;
 
     private static final int MOST_CHOICES = 1 << 20;
 

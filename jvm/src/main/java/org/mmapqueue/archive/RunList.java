@@ -363,13 +363,9 @@ public final class RunList {
         return passedGaps;
     }
 
-    // The epoch of the last run before an offset at which no run is.
-    long epochBefore(long offset) throws IOException {
-        long epoch = 1;
-        for (RunName each : cover(first, offset)) {
-            epoch = each.epoch();
-        }
-        return epoch;
+    /** The highest epoch of a shipper, as of the last listing; 1 or more. */
+    long epoch() {
+        return Math.max(1, Math.max(fences.epoch(), newestEpoch));
     }
 
     /** The buckets that exist, listed or not. */

@@ -274,7 +274,7 @@ class ShipmentTest {
         FailingFiles files = new FailingFiles(local());
         Shipment shipment = Shipment.resume(source, files, OPTIONS);
         shipment.collect();
-        AtomicInteger creations = new AtomicInteger(1);
+        AtomicInteger creations = new AtomicInteger(2); // after the check and the gap
         files.fail(() -> creations.getAndDecrement() == 0, () -> false);
         assertThrows(IOException.class, shipment::store);
         assertEquals(List.of(new Gap(5, 10, Optional.of(GapName.Reason.DROPPED))), gaps());

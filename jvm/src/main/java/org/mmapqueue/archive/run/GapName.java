@@ -11,7 +11,7 @@ import java.util.regex.Pattern;
  *
  * @param first the offset of the first record
  * @param end the offset after the last record
- * @param epoch the epoch of the shipper that has stored it, or of the run before the gap
+ * @param epoch the epoch of the shipper that has stored it; for one that was marked as lost, the highest epoch then
  * @param reason why they are missing
  */
 public record GapName(long first, long end, long epoch, Reason reason) {
