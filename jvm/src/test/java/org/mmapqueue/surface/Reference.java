@@ -35,6 +35,18 @@ final class Reference {
         return log.size();
     }
 
+    /** A copy of the state between two calls. */
+    Reference copy() {
+        Reference copy = new Reference();
+        copy.log.addAll(log);
+        copy.durable = durable;
+        copy.shipped = shipped;
+        copy.missed.addAll(missed);
+        copy.sequences.putAll(sequences);
+        consumers.forEach((name, reading) -> copy.consumers.put(name, reading.copy()));
+        return copy;
+    }
+
     /** All that was written and acked is durable now. */
     void flushed() {
         durable = end();

@@ -2,6 +2,7 @@ package org.mmapqueue.surface;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -93,9 +94,11 @@ final class Surface implements AutoCloseable {
     private final Path temp;
     private final Limit limit;
     private final SplittableRandom random;
-    private final Reference reference = new Reference();
+    private Reference reference = new Reference();
     private final Map<String, Consumer> handles = new HashMap<>();
     private final URI archive;
+    /** The payloads that the archive may have, by offset. */
+    private List<byte[]> archived = List.of();
 
     private TestDisk disk = new TestDisk();
     private Path directory;
@@ -107,6 +110,10 @@ final class Surface implements AutoCloseable {
     private int recoveries;
     /** Records before this offset have a time before max_age. */
     private int aged;
+    /** A copy of the closed directory, and what it holds. */
+    private @Nullable Backup backup;
+    /** Whether the archive goes on with the records of a directory that was replaced. */
+    private boolean isReplaced;
     /** Whether a call on a file may fail now. */
     private boolean mayFail;
 
@@ -738,6 +745,43 @@ final class Surface implements AutoCloseable {
         return offset;
     }
 
+    /**
+     * A backup.
+     *
+     * @param isShipped whether the queue was shipped since
+     */
+    private record Backup(
+            Path directory, Reference reference, int segmentSize, int capacity, int aged, boolean isShipped) {}
+
+    /** Keeps a copy of the directory, instead of the last one. */
+    void backUp() {
+        close();
+        Path copy = Directories.copy(directory, next());
+        if (backup != null) {
+            Directories.delete(backup.directory);
+        }
+        backup = new Backup(copy, reference.copy(), segmentSize, capacity, aged, false);
+        open();
+    }
+
+    /** Replaces the directory by its backup: a queue that was shipped since is shipped no more. */
+    void restore() {
+        Backup kept = backup;
+        if (kept == null) {
+            return;
+        }
+        close();
+        backup = null;
+        Directories.delete(directory);
+        directory = kept.directory;
+        reference = kept.reference;
+        segmentSize = kept.segmentSize;
+        capacity = kept.capacity;
+        aged = kept.aged;
+        isReplaced |= kept.isShipped;
+        changedOutside();
+    }
+
     /** Another handle, which may only read, with a consumer of its own. */
     void readOnly(int choice, int count) throws InterruptedException {
         close();
@@ -761,8 +805,12 @@ final class Surface implements AutoCloseable {
             return; // refused beside an archive
         }
         close();
+        if (backup != null && !isReplaced) {
+            backup = new Backup(
+                    backup.directory, backup.reference, backup.segmentSize, backup.capacity, backup.aged, true);
+        }
         QueueConfig.Builder shipping = config().archiveUri(archive).archiveHost("host");
-        if (how == Shipping.KILLED_BEFORE_THE_ACK) {
+        if (how == Shipping.KILLED_BEFORE_THE_ACK && !isReplaced) {
             shipping.shipPeriod(Duration.ofHours(1));
         } else {
             shipping.shipPeriod(Duration.ofMillis(5));
@@ -784,6 +832,9 @@ final class Surface implements AutoCloseable {
                 }
                 case KILLED_BEFORE_THE_ACK -> {
                     awaitShipped(open);
+                    if (isReplaced) {
+                        break;
+                    }
                     Waiting.until(
                             "a shipment begins",
                             () -> open.shipStats().orElseThrow().hasBegun());
@@ -798,6 +849,9 @@ final class Surface implements AutoCloseable {
         Waiting.until(
                 "no thread of the queue runs: " + ownThreads(),
                 () -> ownThreads().isEmpty());
+        if (!isReplaced) {
+            archived = List.copyOf(reference.log);
+        }
         if (before != null) {
             reference.shipped = reference.end();
             Directories.delete(directory);
@@ -811,7 +865,12 @@ final class Surface implements AutoCloseable {
     }
 
     private void awaitShipped(MmapQueue open) throws InterruptedException {
-        if (reference.end() > 0) {
+        if (reference.end() == 0) {
+            return;
+        }
+        if (isReplaced) {
+            assertThrows(MmapQueueException.class, () -> open.awaitShipped(reference.end() - 1, Waiting.LONG));
+        } else {
             assertTrue(open.awaitShipped(reference.end() - 1, Waiting.LONG), "shipped within " + Waiting.LONG);
             reference.shipped = reference.end();
         }
@@ -839,7 +898,7 @@ final class Surface implements AutoCloseable {
                         partition.reader(partition.firstOffset(), partition.endOffset(), false, true)) {
                     while (reader.read(100, 1 << 20, (offset, micros, data, start, length, attempts) -> {
                                 assertArrayEquals(
-                                        reference.log.get((int) offset),
+                                        archived.get((int) offset),
                                         Arrays.copyOfRange(data, start, start + length),
                                         "record " + offset + " of the archive");
                                 assertTrue(found.add((int) offset), "record " + offset + " is in the archive twice");

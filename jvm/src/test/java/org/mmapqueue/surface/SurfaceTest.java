@@ -207,7 +207,10 @@ class SurfaceTest {
         Arbitrary<Integer> segments = Arbitraries.integers().between(6, 24);
         Arbitrary<Integer> sizes = Arbitraries.of(4096, 8192, 16384);
         return Arbitraries.oneOf(
-                Arbitraries.just(named("verify", Surface::verify)),
+                Arbitraries.of(
+                        named("verify", Surface::verify),
+                        named("back up", Surface::backUp),
+                        named("restore", Surface::restore)),
                 Arbitraries.of(true, false)
                         .map(reset -> named("repair, reset clock " + reset, surface -> surface.repair(reset))),
                 Combinators.combine(segments, sizes)
