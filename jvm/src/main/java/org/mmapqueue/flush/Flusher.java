@@ -38,6 +38,8 @@ public final class Flusher implements Closeable {
     private final GroupCommit group = new GroupCommit();
     /** Fair: otherwise the thread that has just fsynced would mostly take the lock again first. */
     private final ReentrantLock flushing = new ReentrantLock(true);
+    /** Whether a flush has released the lock between two segments, and continues later. Guarded by the lock. */
+    private boolean lent;
 
     private final ReentrantLock waiting = new ReentrantLock();
     private final Condition wake = waiting.newCondition();
@@ -197,11 +199,14 @@ public final class Flusher implements Closeable {
     }
 
     // Releases the lock for a moment between two segments: a large flush may take long while producers wait for
-    // slots.
+    // slots. Also another flush may take the lock then. It runs to its end: flushes are nested, so that each producer's
+    // slot that is being fsynced is that of the innermost one.
     private void letAcksPass() {
-        if (acksWaiting.get() > 0) {
+        if (acksWaiting.get() > 0 && !lent) {
+            lent = true;
             flushing.unlock();
             flushing.lock();
+            lent = false;
             state.check();
         }
     }

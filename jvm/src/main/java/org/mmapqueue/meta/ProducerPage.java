@@ -350,7 +350,8 @@ public final class ProducerPage implements Closeable {
 
     /**
      * Chooses the newest slot with a batch that ends at or before {@code writing}, and protects it from being
-     * overwritten. The caller then fsyncs the page, and the log up to there.
+     * overwritten. The caller then fsyncs the page, and the log up to there. If another flush begins and ends meanwhile,
+     * it covers the slot of this one.
      *
      * @return false when the slot is durable already
      */
@@ -363,8 +364,11 @@ public final class ProducerPage implements Closeable {
                 chosen = Math.max(chosen, sequences[slot]);
             }
         }
+        if (chosen == durable) {
+            return false;
+        }
         syncing = chosen;
-        return chosen != durable;
+        return true;
     }
 
     /** Notes that the slot chosen by {@link #beginSync} is durable, with its batch. */

@@ -14,6 +14,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.meta.ProducerPage;
 import org.mmapqueue.segment.FillBlocks;
 import org.mmapqueue.segment.Geometry;
 
@@ -36,6 +37,8 @@ final class SyncedMemory {
     volatile IOException fails;
 
     volatile String failsAt = "";
+    /** The pages of producers. */
+    final List<ProducerPage> producers = new ArrayList<>();
     /** Run within each fsync. */
     volatile Consumer<String> during = what -> {};
 
@@ -47,7 +50,7 @@ final class SyncedMemory {
                 blocks,
                 (id, from, to) -> call("segment " + id + " " + from + "-" + to),
                 () -> List.of(meta, named),
-                List::of,
+                () -> producers,
                 periodMillis);
     }
 
