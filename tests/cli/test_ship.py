@@ -145,7 +145,7 @@ def test_a_bad_partition_hides_no_other_one(
         assert command_line.run("ship", tmp_path / "topic", "--to", archive, "--once").status == 0
     _, second, third = sorted(by_local_number(archive).values())
     (run,) = archive.glob(f"data/{second:05d}/*/*.run")
-    run.with_name(f"{5:019d}-{15:019d}-1-0-0-80-00c0ffee.run").touch()
+    run.with_name(f"{5:019d}-{15:019d}-9-0-0-80-00c0ffee.run").touch()
     (entry,) = archive.glob(f"partitions/{third:05d}-*.properties")
     local = by_local_number(archive)
     entry.chmod(0o644)
