@@ -82,6 +82,38 @@ def test_columns_of_events(spark: SparkSession, queue_dir: Path) -> None:
     assert [row["type"] for row in rows[2:]] == ["Tracing", "Logging"]
 
 
+def test_a_key_that_comes_twice_ends_no_query(spark: SparkSession, tmp_path: Path) -> None:
+    with mmapqueue.Queue(tmp_path / "queue", spark=spark, segment_size="64k") as queue:
+        queue.push(
+            encode(
+                type=EventType.LOGGING,
+                content_type="text/x-syslog",
+                data=b'<34>1 - - - - - [origin ip="192.0.2.1" ip="192.0.2.129"] x',
+            )
+        )
+    rows = explode(events_batch(spark, tmp_path / "queue"), "logs")
+    parsed = filters.parse_json(rows, "attributes", "facility int, origin struct<ip: array<string>>")
+    (row,) = parsed.select("facility", "origin").collect()
+    assert (row.facility, row.origin.ip) == (4, ["192.0.2.1", "192.0.2.129"])
+    if spark.version >= "4":
+        assert rows.selectExpr("parse_json(attributes) AS v").selectExpr("v:facility::int AS f").first().f == 4
+
+
+@pytest.mark.parametrize(
+    ("content_type", "data"),
+    [
+        ("text/plain; version=0.0.4; charset=utf-8", b'# TYPE up gauge\nup{job="a"} 1\n'),
+        ("application/openmetrics-text; version=1.0.0", b'# TYPE up gauge\nup{job="a"} 1\n# EOF\n'),
+    ],
+)
+def test_a_scrape_is_points(spark: SparkSession, tmp_path: Path, content_type: str, data: bytes) -> None:
+    with mmapqueue.Queue(tmp_path / "queue", spark=spark, segment_size="64k") as queue:
+        queue.push(encode(type=EventType.METRICS, content_type=content_type, data=data, source="http://a/metrics"))
+    (row,) = explode(events_batch(spark, tmp_path / "queue"), "points").collect()
+    assert (row.name, row.kind, row.value, row.attributes) == ("up", "gauge", 1.0, '{"job":"a"}')
+    assert (row.source, row.error) == ("http://a/metrics", None)
+
+
 def test_an_event_is_decoded_once(spark: SparkSession, queue_dir: Path) -> None:
     frame = events_batch(spark, queue_dir).where("error IS NULL AND type = 'Logging'")
     assert str(frame._jdf.queryExecution().executedPlan().toString()).count("EventRowsFunction") == 1
