@@ -202,8 +202,8 @@ def test_a_stopped_query_leaves_its_consumer(spark: SparkSession, streams: Strea
         query = start(spark, streams, out, SHORTEST)
         await_count(query, lambda: len(set(kept(out))), len(records))
         # The stop comes while the batch's end is logged.
-        logged = len(list((streams.checkpoint / "offsets").glob("[0-9]*")))
-        assert eventually(lambda: len(list((streams.checkpoint / "offsets").glob("[0-9]*"))) > logged, SECONDS)
+        next_batch = len(list((streams.checkpoint / "offsets").glob("[0-9]*")))
+        assert eventually((streams.checkpoint / "offsets" / str(next_batch)).exists, SECONDS)
         query.stop()
     assert sorted(set(kept(out))) == sorted(expected(records))
 
