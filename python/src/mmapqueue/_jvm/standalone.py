@@ -28,7 +28,7 @@ from mmapqueue._jvm import finalizers, jars, lock_holders
 from mmapqueue._jvm.class_archive import ClassArchive
 from mmapqueue._jvm.gateway import Gateway
 from mmapqueue._jvm.signals import Shield
-from mmapqueue._values.errors import MmapQueueError
+from mmapqueue._values.errors import JarNotFound, MmapQueueError
 
 _LOG = logging.getLogger("mmapqueue.jvm")
 
@@ -55,6 +55,7 @@ _LOOK_SECONDS = 0.2
 #: The lines of the JVM's output that the error of a failed start quotes.
 _QUOTED_LINES = 20
 _OLD_JAVA = "UnsupportedClassVersionError"
+_NO_JAR = f"ClassNotFoundException: {_MAIN}"
 #: Python's levels by the names of java.util.logging.
 _LEVELS = {"SEVERE": logging.ERROR, "WARNING": logging.WARNING, "INFO": logging.INFO}
 
@@ -245,6 +246,7 @@ class _Start:
 
         Raises:
             MmapQueueError: The JVM has ended.
+            JarNotFound: The class path has no jar of mmapqueue.
         """
         while self._port is None and self._readers[0].is_alive():
             # The flags are read again after each wait: a signal handler within this one may have taken the lock.
@@ -262,6 +264,8 @@ class _Start:
         said = " ".join(self._said)
         if _OLD_JAVA in said:
             return MmapQueueError(f"Java 17 or newer is needed, and {self._java} is older: {said}")
+        if _NO_JAR in said:
+            return JarNotFound(f"the JVM does not have the jar of mmapqueue on its class path; {jars.how_to_add()}")
         return MmapQueueError(f"{self._java} did not start a JVM: {said or 'it ended without output'}")
 
     def abort(self) -> None:
