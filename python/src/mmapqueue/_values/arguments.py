@@ -126,8 +126,8 @@ def absolute(key: str, path: str | os.PathLike[str]) -> str:
         path: The path, relative to the working directory of this process.
 
     Raises:
-        ConfigError: The path is empty, or has a NUL or bytes that are not UTF-8, which Java cannot open; or this process
-            cannot encode it.
+        ConfigError: The path is empty, or has a NUL or bytes that are not UTF-8, which Java cannot open, or characters
+            that this process cannot encode.
         TypeError: The value is not a path.
     """
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else None

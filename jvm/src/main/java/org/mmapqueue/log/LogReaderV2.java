@@ -71,6 +71,9 @@ public final class LogReaderV2 extends LogReader {
                 if (published.getAsLong() <= position() || segment.headerAcquire(offset) != 0) {
                     return false;
                 }
+                if (isThereAnew()) {
+                    continue;
+                }
                 throw corrupt(
                         offset,
                         published.getAsLong() == Long.MAX_VALUE
@@ -95,6 +98,9 @@ public final class LogReaderV2 extends LogReader {
     /** Like {@link #next}, but stays in this segment: after a pad the position is the segment's end. */
     public boolean nextHere() throws IOException {
         long word = checkedSegment().headerAcquire(offset);
+        if (word == 0 && published.getAsLong() > position() && isThereAnew()) {
+            word = segment.headerAcquire(offset);
+        }
         header = RecordDescriptor.lengthAndFlags(word);
         expected = RecordDescriptor.checksum(word);
         if (word != 0 && (header & (RecordDescriptor.PAD | RecordDescriptor.RESERVED)) != 0) {
@@ -102,6 +108,12 @@ public final class LogReaderV2 extends LogReader {
             return false;
         }
         return word != 0 && found();
+    }
+
+    // Whether a new mapping of the segment has a record here, which the old one lacks although it is published.
+    private boolean isThereAnew() throws IOException {
+        segment = swapper.renew(segment);
+        return segment.headerAcquire(offset) != 0;
     }
 
     private boolean found() {

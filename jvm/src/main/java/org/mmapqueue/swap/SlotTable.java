@@ -7,6 +7,7 @@ import java.util.NavigableMap;
 import java.util.TreeMap;
 import java.util.concurrent.locks.Condition;
 import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.segment.Segment;
 import org.mmapqueue.segment.SegmentRing;
 
 /** The slots in use, and how many of them are mapped. The swapper's lock guards it. */
@@ -16,6 +17,8 @@ final class SlotTable {
     private final Condition changed;
     private final Unmapper unmapper;
     private final NavigableMap<Long, Slot> slots = new TreeMap<>();
+    /** Pinned slots that others have replaced; in a table by segment id. */
+    private final List<Slot> stale = new ArrayList<>();
     /** The most mapped segments; raised under the lock, never lowered. */
     private int max;
 
@@ -182,6 +185,28 @@ final class SlotTable {
         }
     }
 
+    /**
+     * Replaces the slot of a pinned segment by a new one, for a table by segment id: the mapping may be of a file that has
+     * another one in its place. The old slot is released with its last pin.
+     */
+    Slot renewed(Segment segment) {
+        Slot old = of(segment.id());
+        old.distrusted = true;
+        stale.add(old);
+        slots.remove(old.key);
+        return add(segment.id());
+    }
+
+    /** The slot of a pinned segment. */
+    Slot pinned(Segment segment) {
+        for (Slot each : stale) {
+            if (each.segment == segment) {
+                return each;
+            }
+        }
+        return of(segment.id());
+    }
+
     void unpin(Slot slot) {
         slot.pins--;
         if (slot.pins == 0) {
@@ -202,7 +227,9 @@ final class SlotTable {
         slot.segment = null;
         slot.synced = false;
         slot.distrusted = false;
-        forgetIfIdle(slot);
+        if (!stale.remove(slot)) {
+            forgetIfIdle(slot);
+        }
     }
 
     /** Releases the mappings of segments with files that hold later segments; for a table by segment id. */
@@ -239,7 +266,10 @@ final class SlotTable {
     List<Closeable> close() {
         closed = true;
         List<Closeable> mappings = new ArrayList<>();
-        for (Slot slot : all()) { // a copy: slots may be forgotten while this waits
+        List<Slot> each = new ArrayList<>(all()); // a copy: slots may be forgotten while this waits
+        each.addAll(stale);
+        stale.clear();
+        for (Slot slot : each) {
             while (slot.filling) {
                 changed.awaitUninterruptibly();
             }

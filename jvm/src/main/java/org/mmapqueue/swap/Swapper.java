@@ -145,7 +145,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
         boolean closed;
         lock.lock();
         try {
-            slots.unpin(slots.of(segment.id()));
+            slots.unpin(slots.pinned(segment));
             closed = slots.isClosed();
         } finally {
             lock.unlock();
@@ -161,6 +161,32 @@ public final class Swapper implements SegmentSyncer, Closeable {
         } catch (IOException e) {
             // A file could not be closed; its mapping is gone, and so is the queue.
         }
+    }
+
+    /**
+     * Maps and pins a segment anew, from the file that has its name now, and releases the pin of the old mapping. A file
+     * system with layers copies a file when a process opens it to write: an older mapping stays that of the lower layer,
+     * and never shows what is written.
+     *
+     * @return the segment; the same one in a process that writes, which maps no file of a lower layer
+     * @throws IOException when it cannot be opened or mapped; the old pin is kept
+     */
+    public Segment renew(Segment segment) throws IOException {
+        if (writable) {
+            return segment;
+        }
+        lock.lock();
+        Segment renewed;
+        try {
+            Slot slot = slots.renewed(segment);
+            evictor.mapLive(slot);
+            renewed = pinned(slot, segment.id());
+            slots.unpin(slots.pinned(segment));
+        } finally {
+            lock.unlock();
+        }
+        unmapper.sweep();
+        return renewed;
     }
 
     /**
@@ -194,7 +220,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
     public void unpinAndForget(Segment segment) throws IOException {
         lock.lock();
         try {
-            Slot slot = slots.of(segment.id());
+            Slot slot = slots.pinned(segment);
             // The writer creates the files that it maps, so it trusts its mappings.
             slot.distrusted = !writable;
             slots.unpin(slot);
