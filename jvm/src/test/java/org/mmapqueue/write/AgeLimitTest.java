@@ -269,9 +269,10 @@ class AgeLimitTest {
             Clocks clocks = new Clocks();
             AgeLimit limit = clocks.limit(core);
             long end = push(core, 10);
+            clocks.pass(Duration.ofMinutes(1));
             limit.run();
             clocks.jump(Duration.ofMinutes(-30));
-            clocks.pass(Duration.ofMinutes(70));
+            clocks.pass(Duration.ofMinutes(69));
             limit.run();
             assertEquals(0, dropped(core.consumerStats(), "slow"));
             clocks.pass(Duration.ofMinutes(30));
