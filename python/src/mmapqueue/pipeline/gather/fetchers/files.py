@@ -62,8 +62,8 @@ class FileFetcher(Fetcher):
     that is truncated after it was copied (copytruncate) begins a new generation; lines that were not read before the
     truncation are in the copy alone, and a copy that `paths` match is read as a new file: exclude it.
 
-    **Holes.** NULs at the start of a line are left out: a writer that does not append leaves such a hole when its file is
-    truncated.
+    **Holes.** NULs at the start of a line are left out: a writer that does not append leaves such a hole when its file
+    is truncated.
 
     **Long and unfinished lines.** A line that is too long for max_event_size becomes several events; a last line
     without newline becomes one when the file has not grown for `idle`. `meta` then has incomplete = "true" (no newline

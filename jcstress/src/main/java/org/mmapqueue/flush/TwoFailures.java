@@ -13,24 +13,24 @@ import org.openjdk.jcstress.infra.results.II_Result;
 @Outcome(expect = Expect.FORBIDDEN, desc = "the cause has changed")
 @State
 public class TwoFailures {
-    private static final Throwable FIRST = new IllegalStateException("first");
-    private static final Throwable SECOND = new IllegalStateException("second");
+    private final Throwable one = new IllegalStateException("first");
+    private final Throwable other = new IllegalStateException("second");
 
     private final FlusherState state = new FlusherState();
 
     private int failure() {
-        return state.failure() == FIRST ? 1 : 2;
+        return state.failure() == one ? 1 : 2;
     }
 
     @Actor
     public void first(II_Result r) {
-        state.poison(FIRST);
+        state.poison(one);
         r.r1 = failure();
     }
 
     @Actor
     public void second(II_Result r) {
-        state.poison(SECOND);
+        state.poison(other);
         r.r2 = failure();
     }
 }

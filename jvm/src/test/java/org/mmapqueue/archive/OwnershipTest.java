@@ -114,7 +114,9 @@ class OwnershipTest {
             long failures = shipper.stats().failures();
             Waiting.until("an outage", () -> shipper.stats().failures() >= failures + 2);
             assertEquals(10, source.committedOffset());
-            assertEquals(0, Files.list(root()).count());
+            try (Stream<Path> left = Files.list(root())) {
+                assertEquals(0, left.count());
+            }
             assertTrue(shipper.stats().failure().orElseThrow().contains("mounted"), shipper.stats()::toString);
             Files.delete(root());
             Files.move(away, root());
