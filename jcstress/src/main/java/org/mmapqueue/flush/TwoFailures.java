@@ -9,7 +9,10 @@ import org.openjdk.jcstress.infra.results.II_Result;
 
 /** Two threads poison the writer at once: both see the same cause, also if one looks before the other has stored. */
 @JCStressTest
-@Outcome(id = {"1, 1", "2, 2"}, expect = Expect.ACCEPTABLE, desc = "one of the two is the cause")
+@Outcome(
+        id = {"1, 1", "2, 2"},
+        expect = Expect.ACCEPTABLE,
+        desc = "one of the two is the cause")
 @Outcome(expect = Expect.FORBIDDEN, desc = "the cause has changed")
 @State
 public class TwoFailures {

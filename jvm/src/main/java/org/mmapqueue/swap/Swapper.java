@@ -175,8 +175,8 @@ public final class Swapper implements SegmentSyncer, Closeable {
         if (writable) {
             return segment;
         }
-        lock.lock();
         Segment renewed;
+        lock.lock();
         try {
             Slot slot = slots.renewed(segment);
             evictor.mapLive(slot);

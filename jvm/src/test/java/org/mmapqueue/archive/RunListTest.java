@@ -179,8 +179,8 @@ class RunListTest {
         long named = gone.first() + random.nextInt((int) gone.count());
         boolean isNamed = random.nextBoolean();
         if (isNamed) {
-            GapName name = new GapName(
-                    named, Math.min(model.end, gone.end() + random.nextInt(3)), 1, GapName.Reason.LOST);
+            GapName name =
+                    new GapName(named, Math.min(model.end, gone.end() + random.nextInt(3)), 1, GapName.Reason.LOST);
             model.files.replace(name.file(0), new byte[0]);
         }
         RunList list = model.listed();
