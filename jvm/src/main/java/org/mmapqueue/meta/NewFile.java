@@ -18,8 +18,9 @@ final class NewFile {
 
     static void write(Storage storage, Path path, ByteBuffer content) throws IOException {
         Path aside = path.resolveSibling(path.getFileName() + SUFFIX);
+        DataFile file = storage.open(aside, Storage.Mode.CREATE); // a link of this name is refused, and stays
         try {
-            try (DataFile file = storage.open(aside, Storage.Mode.CREATE)) {
+            try (file) {
                 file.write(content, 0);
                 file.force();
             }
