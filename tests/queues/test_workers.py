@@ -348,8 +348,11 @@ def test_a_handler_that_runs_nothing_when_called_is_refused(open_queue: Open, ha
     assert (queue.qsize(), queue.lag(), queue.unacked()) == (3, 3, 0)
 
 
-def in_loop(loop: asyncio.AbstractEventLoop) -> "asyncio.Future[None]":
-    return loop.create_future()
+def in_a_loop_of_its_own() -> "asyncio.Future[None]":
+    loop = asyncio.new_event_loop()
+    future = loop.create_future()
+    loop.close()
+    return future
 
 
 @pytest.mark.parametrize(
@@ -358,7 +361,7 @@ def in_loop(loop: asyncio.AbstractEventLoop) -> "asyncio.Future[None]":
         lambda message: handle_async(message),
         lambda message: handle_lazily(message),
         lambda message: handle_lazily_async(message),
-        lambda _message: in_loop(asyncio.new_event_loop()),
+        lambda _message: in_a_loop_of_its_own(),
         lambda message: types.coroutine(handle_lazily)(message),
     ],
     ids=["coroutine", "generator", "async generator", "future", "awaitable generator"],
