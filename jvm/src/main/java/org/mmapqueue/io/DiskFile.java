@@ -9,9 +9,9 @@ import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.FileChannel;
 import java.nio.file.FileAlreadyExistsException;
-import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -159,7 +159,7 @@ final class DiskFile implements DataFile {
                 }
                 try (FileChannel file = FileChannel.open(path, options())) {
                     if (!Objects.equals(attributes().fileKey(), key)) {
-                        throw new FileSystemException(
+                        throw new NoSuchFileException(
                                 path.toString(), null, "another file has taken this name since the file was opened");
                     }
                     return call.on(file);

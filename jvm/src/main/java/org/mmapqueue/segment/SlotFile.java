@@ -123,7 +123,11 @@ public final class SlotFile {
                     Math.min(found, size),
                     "the segment file has " + found + " bytes, expected " + size);
         }
-        mapping = file.mapToUnmap(size, writable);
+        try {
+            mapping = file.mapToUnmap(size, writable);
+        } catch (NoSuchFileException e) { // deleted since it was opened
+            throw new CorruptException(path.toString(), 0, "the segment file is missing");
+        }
     }
 
     /** Replaces the mapping: after an fsync each page of the old one would fault at its next store. */

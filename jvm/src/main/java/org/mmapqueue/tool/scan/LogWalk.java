@@ -24,7 +24,7 @@ public final class LogWalk {
     private final Probes probes;
     private final Progress progress;
     private final Resync resync;
-    private final WalkResult found = new WalkResult();
+    private final WalkResult found;
     private Numbering numbers;
 
     private Slot slot;
@@ -45,6 +45,7 @@ public final class LogWalk {
         this.slots = slots;
         this.range = range;
         this.geometry = slots.geometry();
+        this.found = new WalkResult(geometry, range.retainedFrom());
         this.scan = new RecordScan(slots, range.facts());
         this.resync = new Resync(slots, range, geometry, scan);
         this.probes = new Probes(probes);
@@ -69,7 +70,7 @@ public final class LogWalk {
         } else {
             found.endNumber = numbers.end(found.end, cut);
         }
-        found.finish(geometry);
+        found.finish();
         probes.leave(found, geometry);
         progress.at(total(), total());
         return found;

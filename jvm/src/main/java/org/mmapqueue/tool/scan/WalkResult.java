@@ -15,6 +15,8 @@ public final class WalkResult {
     /** The holes that a repair fills, in log order. */
     public final List<Hole> holes = new ArrayList<>();
 
+    private final Geometry geometry;
+    private final long retainedFrom;
     private final List<Finding> losses = new ArrayList<>();
     private long givenUpRecords;
     private long givenUpBytes;
@@ -47,6 +49,12 @@ public final class WalkResult {
     /** Whether two intact headers contradict each other on the offset of a record. */
     public boolean contradicts;
 
+    /** @param retainedFrom see {@link WalkRange#retainedFrom} */
+    WalkResult(Geometry geometry, long retainedFrom) {
+        this.geometry = geometry;
+        this.retainedFrom = retainedFrom;
+    }
+
     void corrupt(Path file, Mismatch what) {
         findings.add(Finding.of(Finding.Kind.CORRUPT, file, what.at(), what.toString()));
     }
@@ -62,8 +70,14 @@ public final class WalkResult {
         givenUpBytes += bytes;
     }
 
-    /** Notes lost records from a hole on; {@code whole} of them are intact, but have an unknown offset. */
+    /**
+     * Notes lost records from a hole on, unless the hole is before what is retained; {@code whole} of them are intact,
+     * but have an unknown offset.
+     */
     void lost(Hole at, long first, long count, boolean exact, long whole) {
+        if (at.toPosition(geometry) <= retainedFrom) {
+            return;
+        }
         losses.add(new Finding(
                 Finding.Kind.CORRUPT,
                 at.file.toString(),
@@ -96,7 +110,7 @@ public final class WalkResult {
     }
 
     /** Completes the result at the end of the walk. */
-    void finish(Geometry geometry) {
+    void finish() {
         records -= givenUpRecords;
         payloadBytes -= givenUpBytes;
         findings.addAll(losses);

@@ -223,6 +223,7 @@ public final class Survey implements Closeable {
                 facts,
                 firstId(last),
                 last,
+                rebuilt ? 0 : Math.min(intact(), lowWatermark()),
                 begin,
                 endIsKnown ? writing() : Long.MAX_VALUE,
                 endIsKnown ? meta.closedAt() : -1,
@@ -259,11 +260,16 @@ public final class Survey implements Closeable {
         return Math.max(lowestPosition(), reclaimed());
     }
 
+    // Nothing before this position is retained; 0 if the stored one is impossible.
+    private long intact() {
+        long intact = meta.get(Word.INTACT);
+        return isSound(intact) && intact <= writing() ? intact : 0;
+    }
+
     // The first segment that is known to be durable.
     private long firstIntact() {
-        long intact = meta.get(Word.INTACT);
         long size = facts.segmentSize();
-        return isSound(intact) && intact <= writing() ? (intact + size - 1) / size : 0;
+        return (intact() + size - 1) / size;
     }
 
     // As at an open to write: after a loss of power, the stored reclaimed position may be too low.

@@ -12,6 +12,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.SplittableRandom;
 import java.util.stream.Stream;
 import java.util.zip.CRC32C;
 import org.junit.jupiter.api.Test;
@@ -23,6 +24,7 @@ import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
+import org.mmapqueue.TestDisk;
 import org.mmapqueue.damage.Shape;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.support.Directories;
@@ -68,6 +70,36 @@ class VerifierAlarmTest {
             assertEquals(end, queue.endOffset());
         }
         return report.findings();
+    }
+
+    /** Records that all consumers have acked need not survive a loss of power: a part of them may be left. */
+    @Test
+    void aLossOfPowerMayCutWhatAllHaveAcked() throws IOException {
+        for (int seed = 0; seed < 100; seed++) {
+            Path lost = temp.resolve("lost-" + seed);
+            Path directory = temp.resolve("queue-" + seed);
+            TestDisk disk = new TestDisk();
+            try (MmapQueue queue = disk.open(small(directory))) {
+                Consumer consumer = queue.consumer("a", StartAt.EARLIEST);
+                queue.push(new byte[3900]);
+                consumer.seek(StartAt.LATEST);
+                queue.push(new byte[35]);
+                disk.lose(directory, lost, new SplittableRandom(seed), 50);
+            }
+            MmapQueue.open(small(lost)).close();
+            VerifyReport report = Verifier.verify(lost, Progress.NONE);
+            assertTrue(report.isWhole(), () -> report.findings().toString());
+            Directories.delete(directory);
+            Directories.delete(lost);
+        }
+    }
+
+    private static QueueConfig small(Path directory) {
+        return QueueConfig.builder(directory)
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(12)
+                .flushPeriod(Duration.ofHours(1))
+                .build();
     }
 
     /** The oldest segment may hold only the middle of a record that begins before it. */
