@@ -241,7 +241,7 @@ NO_OTLP = [
     b"abc",
     b"not otlp",
     b'{"resourceLogs": []}',
-    gzip.compress(b"x"),
+    gzip.compress(b"x", mtime=0),
     logs("text")[:-1],
     b"\x08\x01",  # Field 1 is a number.
     nested(1, b"\x10\x01"),  # Field 2 of a resource is a number.
