@@ -39,6 +39,10 @@ S3_READY := $(S3_VENV)/.ready
 RELEASE_VENV  := build/release-venv
 RELEASE_READY := $(RELEASE_VENV)/.ready
 
+# What builds the wheel, 3 MB: `make build` needs nothing of what the tests need.
+WHEEL_VENV  := build/wheel-venv
+WHEEL_READY := $(WHEEL_VENV)/.ready
+
 VENV_READY    := $(VENV)/.requirements
 PACKAGE_READY := $(VENV)/.package
 
@@ -82,9 +86,11 @@ check-dist: $(WHEEL) $(SDIST) $(RELEASE_READY) $(PACKAGE_READY) ## Build wheel a
 	$(RELEASE_VENV)/bin/python -m twine check --strict $(WHEEL) $(SDIST)
 	$(PY) -m pytest --quiet tests/test_dist.py
 
-check-tag: ## Compare TAG=v1.0.0 with the version and the changelog
+check-tag: ## Compare TAG=v1.0.0 with the version, the changelog and what the pages say of the release
 	@[ "$(TAG)" = "v$(VERSION)" ] || { echo "The tag is $(TAG), the version of gradle.properties $(VERSION)" >&2; exit 1; }
 	@grep -qF "## [$(VERSION)]" CHANGELOG.md || { echo "CHANGELOG.md has no section [$(VERSION)]" >&2; exit 1; }
+	@! grep -n '<!-- until the release' README.md docs/installation.md >&2 || \
+	    { echo "These are true until the release alone: put what they say in their place" >&2; exit 1; }
 
 publish: $(REPOSITORY) ## Put the jar with POM, sources and API documentation into the Maven repository build/repository
 
@@ -177,10 +183,10 @@ test-install: $(WHEEL) $(SDIST) ## Install wheel and source distribution in clea
 	$(CLEAN_ROOT) --copy $(WHEEL) --copy tests/install python3-venv default-jre-headless -- sh tests/install/wheel.sh
 	$(CLEAN_ROOT) --copy $(SDIST) --copy tests/install python3-venv default-jre-headless -- sh tests/install/sdist.sh
 
-# The packages are those of the README's first command.
-test-bare: ## Run BARE="make test" for a clean clone, in a Debian with nothing but what the README names (SUITE=trixie)
-	$(CLEAN_ROOT) --clone $$(sed -n 's/^apt-get install //p' README.md) -- sh -c '$(BARE)'
+test-bare: ## Run the README's section Install literally in a Debian with nothing else, then BARE="make test" (AS=root, SUITE=trixie)
+	$(CLEAN_ROOT) --clone -- sh tests/install/readme.sh $(AS) '$(BARE)'
 test-bare: BARE ?= make test
+test-bare: AS ?= user
 
 soak: $(TEST_CP) ## Count every message of 4 producers and 4 consumers (N=10000000 of 1 KiB)
 	java -Xmx64m @$(TEST_CP) org.mmapqueue.soak.ManyThreads $(N)
@@ -435,9 +441,19 @@ $(S3A_CP): $(BUILD_FILES) $(addprefix tests/s3/,build.gradle libraries.lock)
 # What a rule installs, from where and why: printed before it does.
 INSTALLING = @echo "Installing into $(1): $(2)" >&2
 
+PYTHON_FITS = @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or newer is needed, $(PYTHON) is " + sys.version)'
+
+$(WHEEL_READY): requirements/build.lock
+	$(PYTHON_FITS)
+	rm -rf $(WHEEL_VENV)
+	$(call INSTALLING,$(WHEEL_VENV),hatchling of requirements/build.lock that builds the wheel (3 MB))
+	$(PYTHON) -m venv $(WHEEL_VENV)
+	$(WHEEL_VENV)/bin/python -m pip install --quiet --require-hashes -r requirements/build.lock
+	@touch $@
+
 # In two steps, as the first holds what the second is built with.
 $(VENV_READY): requirements/build.lock requirements/dev.lock
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or newer is needed, $(PYTHON) is " + sys.version)'
+	$(PYTHON_FITS)
 	$(call INSTALLING,$(VENV),the Python packages of requirements/build.lock and dev.lock that tests and lint need (1.1 GB))
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --require-hashes -r requirements/build.lock
@@ -498,10 +514,10 @@ $(S3_READY): requirements/s3.lock
 	$(S3_VENV)/bin/python -m pip install --quiet --require-hashes --no-deps -r requirements/s3.lock
 	@touch $@
 
-$(WHEEL): $(JAR) $(VENV_READY) $(PY_BUILD) $(PY_MAIN)
+$(WHEEL): $(JAR) $(WHEEL_READY) $(PY_BUILD) $(PY_MAIN)
 	rm -f dist/mmapqueue-*.whl
-	cd python && ../$(PY) -m hatchling build --target wheel --directory ../dist
+	cd python && ../$(WHEEL_VENV)/bin/python -m hatchling build --target wheel --directory ../dist
 
-$(SDIST): $(JVM_BUILD) $(JVM_MAIN) $(VENV_READY) $(PY_BUILD) $(PY_MAIN) scripts/gradle
+$(SDIST): $(JVM_BUILD) $(JVM_MAIN) $(WHEEL_READY) $(PY_BUILD) $(PY_MAIN) scripts/gradle
 	rm -f dist/mmapqueue-*.tar.gz
-	cd python && ../$(PY) -m hatchling build --target sdist --directory ../dist
+	cd python && ../$(WHEEL_VENV)/bin/python -m hatchling build --target sdist --directory ../dist

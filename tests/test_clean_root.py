@@ -1,6 +1,5 @@
 """scripts/clean-root names what it lacks. `make test-install` and `make test-bare` run it."""
 
-import re
 import subprocess
 from pathlib import Path
 
@@ -10,7 +9,7 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize(("arguments", "user", "said"), [
-    (["git"], "0", "usage: clean-root [--copy FILE]... [--clone] PACKAGE... -- COMMAND..."),
+    (["git"], "0", "usage: clean-root [--copy FILE]... [--clone] [PACKAGE]... -- COMMAND..."),
     (["git", "--"], "0", "usage: clean-root"),
     (["git", "--", "true"], "1000", "run this as root"),
     (["git", "--", "true"], "0", "apt-get install --yes --no-install-recommends debootstrap"),
@@ -24,8 +23,3 @@ def test_it_ends_before_it_makes_anything(arguments: list[str], user: str, said:
     made = subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, timeout=60, check=False)
     assert (made.returncode, made.stdout) == (2, "")
     assert said in made.stderr
-
-
-def test_the_packages_of_a_bare_debian_are_those_of_the_readme() -> None:
-    lines = re.findall(r"^apt-get install (.+)$", (ROOT / "README.md").read_text(), re.MULTILINE)
-    assert [line.split() for line in lines] == [["git", "make", "default-jdk-headless", "python3-venv"]]
