@@ -1,11 +1,14 @@
 """Settings of the documentation site, which `make docs` builds."""
 
 import re
+import sys
 from pathlib import Path
 
 from sphinx.application import Sphinx
 
 _ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(_ROOT / "scripts"))
+import api_tables  # noqa: E402
 
 project = "mmapqueue"
 author = "the mmapqueue authors"
@@ -14,7 +17,7 @@ version = release = dict(
     line.split("=", 1) for line in (_ROOT / "gradle.properties").read_text().splitlines() if "=" in line
 )["version"]
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["benchmarks/raw"]
 
@@ -22,29 +25,46 @@ myst_heading_anchors = 4
 myst_enable_extensions = ["deflist"]
 
 autodoc_member_order = "bysource"
+add_module_names = False
+default_role = "code"  # of docstrings
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 napoleon_use_ivar = True
 
 html_theme = "furo"
 html_title = f"mmapqueue {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_extra_path = ["../build/docs/extra"]
 html_show_sphinx = False
 html_copy_source = False
 
+# Of a session, the button copies the input alone, without prompts.
+copybutton_prompt_text = r">>> |\.\.\. ?|\$ "
+copybutton_prompt_is_regexp = True
 
-def _outside(_: Sphinx, page: str, source: list[str]) -> None:
-    """Turns links to files of the repository that are no pages into the names of these files."""
+_TREE = "https://github.com/mmapqueue/mmapqueue/blob/main"
 
-    def shown(link: re.Match[str]) -> str:
-        target = (Path(page).parent / link[2].partition("#")[0]).as_posix()
-        there = (_ROOT / "docs" / target).resolve()
-        inside = there.is_relative_to(_ROOT / "docs") and there.suffix in {".md", ".svg", ".png"}
-        return link[0] if inside else f"{link[1]} (`{there.relative_to(_ROOT)}`)"
 
-    source[0] = re.sub(r"(?<!!)\[([^\]]+)\]\(((?!https?:|#)[^)\s]+)\)", shown, source[0])
+def _prepare(_: Sphinx, page: str, source: list[str]) -> None:
+    """Adapts a page to the site.
+
+    Tables of the API get their descriptions. Links to files that are no pages lead to the repository. The search leaves
+    out the decisions, which are for contributors.
+    """
+
+    def outside(link: re.Match[str]) -> str:
+        path, _, anchor = link[2].partition("#")
+        there = (_ROOT / "docs" / page).parent.joinpath(path).resolve()
+        if there.is_relative_to(_ROOT / "docs") and there.suffix in {".md", ".svg", ".png"}:
+            return link[0]
+        return f"[{link[1]}]({_TREE}/{there.relative_to(_ROOT).as_posix()}{'#' + anchor if anchor else ''})"
+
+    text = api_tables.for_site(source[0])
+    text = re.sub(r"(?<!!)\[([^\]]+)\]\(((?!https?:|#)[^)\s]+)\)", outside, text)
+    source[0] = f"---\nnosearch: true\n---\n{text}" if page.startswith("decisions/") else text
 
 
 def setup(app: Sphinx) -> None:
-    """Connects the links' rule."""
-    app.connect("source-read", _outside)
+    """Connects the rules for pages."""
+    app.connect("source-read", _prepare)
