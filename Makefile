@@ -73,46 +73,31 @@ PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 # All that have a text for `make help`.
-.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*\#\# .*/\1/p' Makefile)
+.PHONY: help $(shell sed -n 's/^\([a-z0-9-]*\):.*\#\# .*/\1/p' Makefile)
 
-help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+# Sections begin with `##@ `, and are printed in the order of the files.
+help:
+	@awk -F ':.*## ' '/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+	    /^[a-z0-9-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(PACKAGE_READY) ## Install what is missing: Gradle, .venv with the locked requirements, the package
+##@ Start here
 
 build: $(JAR) $(WHEEL) ## Build the jar and the wheel
 
-check-dist: $(WHEEL) $(SDIST) $(RELEASE_READY) $(PACKAGE_READY) ## Build wheel and source distribution, and check what they hold and what PyPI will show
-	$(RELEASE_VENV)/bin/python -m twine check --strict $(WHEEL) $(SDIST)
-	$(PY) -m pytest --quiet tests/test_dist.py
-
-check-tag: ## Compare TAG=v1.0.0 with the version, the changelog and what the pages say of the release
-	@[ "$(TAG)" = "v$(VERSION)" ] || { echo "The tag is $(TAG), the version of gradle.properties $(VERSION)" >&2; exit 1; }
-	@grep -qF "## [$(VERSION)]" CHANGELOG.md || { echo "CHANGELOG.md has no section [$(VERSION)]" >&2; exit 1; }
-	@! grep -n '<!-- until the release' README.md docs/installation.md >&2 || \
-	    { echo "These are true until the release alone: put what they say in their place" >&2; exit 1; }
-
-publish: $(REPOSITORY) ## Put the jar with POM, sources and API documentation into the Maven repository build/repository
-
-release-check: ## Build the published files of COMMIT=HEAD twice, in different surroundings; fails if a byte differs
-	$(PYTHON) scripts/reproduce.py $(COMMIT)
-release-check: COMMIT ?= HEAD
-
-keep-format: $(TEST_CP) ## Keep directories of this version, which the tests of all later ones open; once for a release
-	java @$(TEST_CP) org.mmapqueue.kept.KeptMaker jvm/src/test/resources/format-2/$(VERSION)
+demo: $(PACKAGE_READY) $(JAR) ## Collect a million events, kill both halves, compare exactly (LOGS=… for your own)
+	$(PY) examples/log_pipeline/demo.py $(DEMO)
+demo: DEMO ?=
 
 # Each waits often, so side by side they take less time. Gradle runs before them: two builds at once would collide.
 test: $(TEST_CP) $(PACKAGE_READY) $(JAR) $(SPARK_ARCHIVE) ## Run the tests: JUnit beside pytest
 	+MAKE="$(MAKE)" $(PYTHON) scripts/side_by_side.py build/tests test-java test-python
 
-$(SPARK_ARCHIVE): $(VENV_READY) tests/spark_archive.py | $(PACKAGE_READY) $(JAR)
-	mkdir -p $(@D)
-	PYTHONPATH=tests $(PY) tests/spark_archive.py $@ 2>$(@D)/spark-archive.log || { cat $(@D)/spark-archive.log; exit 1; }
+##@ Tests
 
-test-slow: ## Run the tests that `make test` leaves out: kills, Spark with processes of its own, stack overflows
+test-slow: ## Run what `make test` leaves out: kills, Spark processes, stack overflows
 	$(MAKE) --no-print-directory test SLOW=1
 
-test-long: ## Run the long forms of the tests that have one: more rounds, all JIT compilers
+test-long: ## Run the long forms of tests: more rounds, all JIT compilers
 	$(MAKE) --no-print-directory test LONG=1
 
 # The short forms are compiled with C1 alone: most of their methods do not live long enough for C2 to pay off.
@@ -120,7 +105,11 @@ SHORT_FORMS := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
 LONG_FORMS  := -Doverflow.rounds=12 -Dpower.runs=40 -Dtorn.runs=60 -Dfaults.step=1 -Ddamage.tries=400 \
 	-Ddamage.rounds=60 -Dcrash.rounds=6 -Djqwik.tries.default=1000
 
-test-java: $(TEST_CP) ## Run the JVM tests (JUNIT="--select-class=…" for some of them, JAVA=home of another JDK)
+$(SPARK_ARCHIVE): $(VENV_READY) tests/spark_archive.py | $(PACKAGE_READY) $(JAR)
+	mkdir -p $(@D)
+	PYTHONPATH=tests $(PY) tests/spark_archive.py $@ 2>$(@D)/spark-archive.log || { cat $(@D)/spark-archive.log; exit 1; }
+
+test-java: $(TEST_CP) ## Run the JVM tests (JUNIT="--select-class=…" for some; JAVA=home of a JDK)
 	$(LIMITED) $(if $(JAVA),$(JAVA)/bin/)java -ea $(JUNIT_LIMIT) $(if $(LONG),$(LONG_FORMS),$(SHORT_FORMS)) -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
 	    @$(TEST_CP) org.junit.platform.console.ConsoleLauncher execute $(JUNIT) \
 	    $(if $(REPORTS),--details=summary --reports-dir=$(REPORTS),--details=tree) \
@@ -131,42 +120,30 @@ LIMIT  ?= 40m
 JUNIT_LIMIT = $(if $(filter-out 40m,$(LIMIT)),-Djunit.jupiter.execution.timeout.mode=disabled)
 test-java: JUNIT ?= --scan-class-path=jvm/build/classes/java/test $(if $(LONG),--include-tag=long-form,$(if $(SLOW),--include-tag=slow,--exclude-tag=slow))
 
-test-python: $(PACKAGE_READY) $(JAR) $(if $(filter .venv,$(VENV)),$(SPARK_ARCHIVE)) ## Run the Python tests (PYTEST="tests/…" for some of them; PYTHON=python3.13, JAVA=home of another JDK)
+test-python: $(PACKAGE_READY) $(JAR) $(if $(filter .venv,$(VENV)),$(SPARK_ARCHIVE)) ## Run the Python tests (PYTEST="tests/…" for some; PYTHON=python3.13, JAVA=…)
 	$(if $(JAVA),JAVA_HOME=$(JAVA)) $(if $(LONG),MMAPQUEUE_TESTS=long) $(PY) -m pytest $(if $(REPORTS),--junitxml=$(REPORTS)/pytest.xml) $(PYTEST)
 test-python: PYTEST ?= -n 3 --dist loadscope --no-loadscope-reorder -m $(if $(LONG),long_form,$(if $(SLOW),slow,"not slow"))
 
-test-packages: $(PACKAGE_READY) $(JAR) $(REPOSITORY) ## Run jobs by spark-submit --packages from the repository of `make publish`
-	$(PY) -m pytest tests/spark/test_packages.py
-
-test-spark: $(SPARK_READY) $(JAR) ## Run the tests of the data source with another Spark (SPARK=3.5.7, JAVA=home of a JDK)
+test-spark: $(SPARK_READY) $(JAR) ## Test the data source with another Spark (SPARK=3.5.7, JAVA=home of a JDK)
 	$(if $(JAVA),JAVA_HOME=$(JAVA)) $(SPARK_VENV)/bin/python -m pytest $(or $(PYTEST),tests/spark)
 
-test-spark-all: ## Run them with each Spark that is supported
+test-spark-all: ## Test it with each Spark that is supported
 	for version in $(SPARKS); do $(MAKE) --no-print-directory test-spark SPARK=$$version || exit 1; done
 
-test-connect: $(PACKAGE_READY) $(JAR) $(CONNECT_READY) ## Run the tests over Spark Connect (80 MB more to download)
+test-packages: $(PACKAGE_READY) $(JAR) $(REPOSITORY) ## Run spark-submit --packages with the repository of `make publish`
+	$(PY) -m pytest tests/spark/test_packages.py
+
+test-connect: $(PACKAGE_READY) $(JAR) $(CONNECT_READY) ## Test over Spark Connect (80 MB to download)
 	PYTHONPATH=$(CONNECT) $(PY) -m pytest tests/spark/test_connect.py
 
-test-frames: $(PACKAGE_READY) $(JAR) $(FRAMES_READY) ## Run the tests of pandas, polars and DuckDB with batches of Arrow (400 MB more to install)
+test-frames: $(PACKAGE_READY) $(JAR) $(FRAMES_READY) ## Test batches of Arrow with pandas, polars and DuckDB (400 MB to install)
 	PYTHONPATH=$(FRAMES) $(PY) -m pytest tests/queues/test_arrow_frames.py
 
-test-monitoring: $(PACKAGE_READY) $(JAR) $(PROMETHEUS) ## Run the queries of monitoring/ against a real Prometheus (18 MB to download)
-	PROMETHEUS=$(dir $(PROMETHEUS)) $(PY) -m pytest tests/monitoring
-
-# Everything that it starts ends with it: net, mount and process namespaces of its own.
-APART = @[ "$$(id -u)" = 0 ] || { echo "make $@ needs root: it makes hosts of namespaces" >&2; exit 1; }
-UNSHARE = unshare --net --mount --pid --fork --kill-child --mount-proc --propagation private
-
-test-cluster: $(PACKAGE_READY) $(JAR) $(HDFS_CP) ## Run many queues and one stream on test hosts with HDFS and Spark, as root (56 MB to download; N=100 faults, SEED=…)
-	$(APART)
-	MMAPQUEUE_CLUSTER=$(N) SEED=$(SEED) $(UNSHARE) $(PY) -m pytest $(or $(PYTEST),-s tests/cluster)
-test-cluster: N ?= 12
-
-test-s3: $(PACKAGE_READY) $(JAR) $(TEST_CP) $(S3A_CP) $(S3_READY) ## Run the tests of archives on S3, on a server on loopback (730 MB to download: S3A with its SDK, moto)
+test-s3: $(PACKAGE_READY) $(JAR) $(TEST_CP) $(S3A_CP) $(S3_READY) ## Test archives on S3, served on loopback (730 MB to download)
 	PYTHONPATH=tests/archive MMAPQUEUE_S3=1 $(if $(LONG),MMAPQUEUE_TESTS=long) $(PY) -m pytest $(or $(PYTEST),-s tests/s3)
 
-dashboard: $(PACKAGE_READY) $(JAR) $(PROMETHEUS) ## Draw the dashboard's panels under load: docs/images/dashboard.png, two minutes
-	PYTHONPATH=tests PROMETHEUS=$(dir $(PROMETHEUS)) $(PY) -m monitoring.plot docs/images/dashboard.png
+test-monitoring: $(PACKAGE_READY) $(JAR) $(PROMETHEUS) ## Test the queries of monitoring/ with a real Prometheus (18 MB to download)
+	PROMETHEUS=$(dir $(PROMETHEUS)) $(PY) -m pytest tests/monitoring
 
 # The package of Debian or Ubuntu, unpacked and not installed.
 $(PROMETHEUS):
@@ -175,59 +152,38 @@ $(PROMETHEUS):
 	cd build/prometheus && apt-get download prometheus && dpkg -x prometheus_*.deb .
 	@touch $@
 
+# Everything that it starts ends with it: net, mount and process namespaces of its own.
+APART = @[ "$$(id -u)" = 0 ] || { echo "make $@ needs root: it makes hosts of namespaces" >&2; exit 1; }
+UNSHARE = unshare --net --mount --pid --fork --kill-child --mount-proc --propagation private
+
+test-cluster: $(PACKAGE_READY) $(JAR) $(HDFS_CP) ## Test many hosts with HDFS and Spark, as root (56 MB; N=100 faults, SEED=…)
+	$(APART)
+	MMAPQUEUE_CLUSTER=$(N) SEED=$(SEED) $(UNSHARE) $(PY) -m pytest $(or $(PYTEST),-s tests/cluster)
+test-cluster: N ?= 12
+
 # These make a Debian of its own each, below build/roots, with debootstrap and as root. SUITE=trixie is another Debian;
 # what the machine's registries need is copied (ROOT_FILES) or set (ROOT_ENV) there: scripts/clean-root.
 CLEAN_ROOT := scripts/clean-root
 
-test-install: $(WHEEL) $(SDIST) ## Install wheel and source distribution in clean Debian roots, push and pop there (SUITE=trixie)
+test-install: $(WHEEL) $(SDIST) ## Install wheel and source distribution in clean Debians (SUITE=trixie)
 	$(CLEAN_ROOT) --copy $(WHEEL) --copy tests/install python3-venv default-jre-headless -- sh tests/install/wheel.sh
 	$(CLEAN_ROOT) --copy $(SDIST) --copy tests/install python3-venv default-jre-headless -- sh tests/install/sdist.sh
 
-test-bare: ## Run the README's section Install literally in a Debian with nothing else, then BARE="make test" (AS=root, SUITE=trixie)
+test-bare: ## Run the README's install lines and BARE="make test" in a clean Debian (AS=root, SUITE=…)
 	$(CLEAN_ROOT) --clone -- sh tests/install/readme.sh $(AS) '$(BARE)'
 test-bare: BARE ?= make test
 test-bare: AS ?= user
 
-soak: $(TEST_CP) ## Count every message of 4 producers and 4 consumers (N=10000000 of 1 KiB)
-	java -Xmx64m @$(TEST_CP) org.mmapqueue.soak.ManyThreads $(N)
-soak: N ?= 10000000
+##@ Endurance: kills, power losses, damage, races
 
-soak-long: $(TEST_CP) ## Stop and continue processes at work for MINUTES=30, count every record (SEED=… to reproduce)
-	java -Xmx64m -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
-	    @$(TEST_CP) org.mmapqueue.soak.LongSoak $(MINUTES) "$(SEED)" $(DIR)
-soak-long: MINUTES ?= 30
-soak-long: DIR ?= $(or $(TMPDIR),/tmp)
-
-wakeups: $(TEST_CP) ## Measure how soon waiting consumers wake, and what waiting costs (N=2000 wakes each)
-	java -Xmx64m @$(TEST_CP) org.mmapqueue.soak.WakeUps $(N)
-wakeups: N ?= 2000
-
-fanout: $(TEST_CP) ## Measure 4 consumers of the same records against one (N=15 rounds)
-	java -Xmx256m @$(TEST_CP) org.mmapqueue.soak.FanOut $(N)
-fanout: N ?= 15
-
-gets: $(TEST_CP) ## Measure reads at random in a queue of SIZE=2g of 1 KiB records (SEGMENT=64m)
-	java -Xmx64m @$(TEST_CP) org.mmapqueue.soak.RandomGets $(SIZE) $(SEGMENT)
-gets: SIZE ?= 2g
-gets: SEGMENT ?= 64m
-
-archive: $(TEST_CP) ## Measure an archive on file: planning over many runs, reading, compaction (DIR=…)
-	java -Xmx256m -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
-	    @$(TEST_CP) org.mmapqueue.soak.ArchiveFigures $(DIR)
-
-consumer-race: $(TEST_CP) ## Race processes over consumers and space (N=10 rounds; SEED=… to repeat one)
-	java -Xmx256m -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
-	    @$(TEST_CP) org.mmapqueue.soak.ConsumerRace $(N) $(SEED)
-consumer-race: N ?= 10
-
-crash: $(TEST_CP) ## Kill processes at work N=1000 times and check what they leave (SEED=… to reproduce)
+crash: $(TEST_CP) ## Kill processes at work N=1000 times, check what they leave (SEED=…)
 	java -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
 	    @$(TEST_CP) org.mmapqueue.crash.CrashMain $(N) "$(SEED)" $(FIRST) $(DIR)
 crash: N ?= 1000
 crash: FIRST ?= 0
 crash: DIR ?= $(if $(wildcard /dev/shm),/dev/shm,/tmp)
 
-powerloss: $(TEST_CP) ## Cut the power of N=1000 simulated queues at random, from SEED=1 on, and check what is left
+powerloss: $(TEST_CP) ## Cut the power of N=1000 simulated queues, check what is left (SEED=1)
 	java -ea -Xmx512m @$(TEST_CP) org.mmapqueue.powerloss.PowerLoss $(N) $(SEED)
 powerloss: N ?= 1000
 powerloss: SEED ?= 1
@@ -237,10 +193,45 @@ faults: $(TEST_CP) ## Have each call to the disk fail once, in each of the ways 
 	    @$(TEST_CP) org.junit.platform.console.ConsoleLauncher execute --select-class=org.mmapqueue.core.EachCallFailsTest \
 	    --details=tree --disable-banner --fail-if-no-tests $(if $(CI),--disable-ansi-colors)
 
-fulldisk: $(TEST_CP) ## Fill a small disk, continue when it has room again (needs root, for a tmpfs of its own)
+fulldisk: $(TEST_CP) ## Fill a small disk, continue when it has room again (needs root for a tmpfs)
 	scripts/fulldisk java -ea @$(TEST_CP) org.mmapqueue.soak.FullDisk
 
-jcstress: $(JCS_CP) ## Try races of two threads with each pair of compilers, MILLIS=200 each (TESTS=regex; JAVA=… for another JDK)
+damage: $(TEST_CP) ## Damage queues in every way, check what is read (SEED=1; KIND="file" for some)
+	java -ea -Xmx48m -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
+	    @$(TEST_CP) org.mmapqueue.damage.DamageSweep full $(SEED) $(if $(KIND),"$(KIND)")
+damage: SEED ?= 1
+
+verify-random: $(TEST_CP) ## Verify and repair N=1000 random queues, healthy and damaged (SEED=1)
+	java -ea -Xmx128m @$(TEST_CP) org.mmapqueue.tool.VerifyRandom $(N) $(SEED)
+verify-random: N ?= 1000
+verify-random: SEED ?= 1
+
+# Inputs that reach new code are kept; a finding is written beside them, and DamageFuzz runs its file again.
+fuzz: $(FUZZ_CP) ## Let Jazzer damage files for MINUTES=10, with forged checksums (SEED=1)
+	@mkdir -p build/fuzz/corpus
+	java -ea -Xmx256m -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
+	    @$(FUZZ_CP) com.code_intelligence.jazzer.Jazzer --target_class=org.mmapqueue.damage.DamageFuzz \
+	    '--instrumentation_includes=org.mmapqueue.**' -max_len=98 -timeout=60 -seed=$(SEED) \
+	    -max_total_time=$$(($(MINUTES) * 60)) -artifact_prefix=build/fuzz/ build/fuzz/corpus
+fuzz: MINUTES ?= 10
+fuzz: SEED ?= 1
+
+soak: $(TEST_CP) ## Count every message of 4 producers and 4 consumers (N=10000000 of 1 KiB)
+	java -Xmx64m @$(TEST_CP) org.mmapqueue.soak.ManyThreads $(N)
+soak: N ?= 10000000
+
+soak-long: $(TEST_CP) ## Stop and continue processes for MINUTES=30, count every record (SEED=…)
+	java -Xmx64m -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
+	    @$(TEST_CP) org.mmapqueue.soak.LongSoak $(MINUTES) "$(SEED)" $(DIR)
+soak-long: MINUTES ?= 30
+soak-long: DIR ?= $(or $(TMPDIR),/tmp)
+
+consumer-race: $(TEST_CP) ## Race processes over consumers and space (N=10 rounds; SEED=…)
+	java -Xmx256m -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
+	    @$(TEST_CP) org.mmapqueue.soak.ConsumerRace $(N) $(SEED)
+consumer-race: N ?= 10
+
+jcstress: $(JCS_CP) ## Race two threads with each pair of compilers, MILLIS=200 each (TESTS=regex)
 	$(JCS_RUN) -m default -iters 1 -time $(MILLIS) -t "$(TESTS)"
 jcstress: MILLIS ?= 200
 
@@ -255,28 +246,17 @@ JCS_FORK = -Dstress.dir=$$dir
 JCS_RUN  = dir=$$(mktemp -d "$(DIR)/mmapqueue-jcstress-XXXXXX") && trap 'rm -rf "$$dir"' EXIT && \
 	cd $(dir $(JCS_CP)) && "$(JAVA)" @stress.classpath org.openjdk.jcstress.Main -r results -jvmArgsPrepend "$(JCS_FORK)"
 
-damage: $(TEST_CP) ## Damage queues in every way and check what is read (SEED=1; KIND="file" for some ways)
-	java -ea -Xmx48m -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
-	    @$(TEST_CP) org.mmapqueue.damage.DamageSweep full $(SEED) $(if $(KIND),"$(KIND)")
-damage: SEED ?= 1
+spark-kill: $(PACKAGE_READY) $(JAR) ## Kill a stream N=100 times, compare what it has written (MASTER=…; SEED=…)
+	$(PY) tests/spark/kill_loop.py $(N) --master "$(MASTER)" $(if $(SEED),--seed $(SEED))
+spark-kill: N ?= 100
+spark-kill: MASTER ?= local[2,4]
 
-verify-random: $(TEST_CP) ## Verify and repair N=1000 random queues, healthy and damaged, from SEED=1 on
-	java -ea -Xmx128m @$(TEST_CP) org.mmapqueue.tool.VerifyRandom $(N) $(SEED)
-verify-random: N ?= 1000
-verify-random: SEED ?= 1
-
-# Inputs that reach new code are kept; a finding is written beside them, and DamageFuzz runs its file again.
-fuzz: $(FUZZ_CP) ## Let Jazzer damage queues' files for MINUTES=10, with forged checksums (SEED=1)
-	@mkdir -p build/fuzz/corpus
-	java -ea -Xmx256m -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
-	    @$(FUZZ_CP) com.code_intelligence.jazzer.Jazzer --target_class=org.mmapqueue.damage.DamageFuzz \
-	    '--instrumentation_includes=org.mmapqueue.**' -max_len=98 -timeout=60 -seed=$(SEED) \
-	    -max_total_time=$$(($(MINUTES) * 60)) -artifact_prefix=build/fuzz/ build/fuzz/corpus
-fuzz: MINUTES ?= 10
-fuzz: SEED ?= 1
+pipeline-kill: $(PACKAGE_READY) $(JAR) ## Kill gather, process or both N=50 times under load, compare (SEED=…)
+	$(PY) tests/pipeline/kill_loop.py $(N) $(if $(SEED),--seed $(SEED)) $(if $(DIR),--directory "$(DIR)")
+pipeline-kill: N ?= 50
 
 # One minion JVM at a time; compiled by C1 alone, as each lives for some seconds.
-mutants: $(MUTANTS_CP) ## Run TESTS against mutants of CLASSES (CLASSES="org.mmapqueue.flush.*" TESTS="org.mmapqueue.flush.*Test")
+mutants: $(MUTANTS_CP) ## Run TESTS=…Test against mutants of CLASSES=org.mmapqueue.flush.*
 	java -XX:TieredStopAtLevel=1 @$(MUTANTS_CP) org.pitest.mutationtest.commandline.MutationCoverageReport \
 	    --targetClasses "$(CLASSES)" --targetTests "$(TESTS)" --mutableCodePaths $(CURDIR)/jvm/build/classes/java/main \
 	    --sourceDirs jvm/src/main/java --mutators DEFAULTS --threads 1 --timeoutConst 6000 --outputFormats CSV,XML \
@@ -287,23 +267,86 @@ mutants: $(MUTANTS_CP) ## Run TESTS against mutants of CLASSES (CLASSES="org.mma
 mutants: CLASSES ?= org.mmapqueue.segment.*
 mutants: TESTS ?= org.mmapqueue.segment.*Test
 
-spark-kill: $(PACKAGE_READY) $(JAR) ## Kill a streaming pipeline N=100 times and compare what it has written (MASTER=…, hosts for speculative tasks; SEED=…)
-	$(PY) tests/spark/kill_loop.py $(N) --master "$(MASTER)" $(if $(SEED),--seed $(SEED))
-spark-kill: N ?= 100
-spark-kill: MASTER ?= local[2,4]
+##@ Benchmarks
 
-packages: $(VENV_READY) $(JAR) ## Draw which package of the jar uses which (TO=docs/images/packages.svg)
-	$(PY) scripts/packages.py $(JAR) $(TO)
-packages: TO ?= docs/images/packages.svg
+bench: $(JMH_CP) ## Run the JVM benchmarks in five minutes (BENCH="--only REGEX"; BIGQUEUE=jar)
+	$(call NOTED,jmh) $(BENCH_RUN).BenchMain --short $(BENCH)
 
-pipeline-kill: $(PACKAGE_READY) $(JAR) ## Kill gather, process or both N=50 times under load from real clients, and compare (SEED=…)
-	$(PY) tests/pipeline/kill_loop.py $(N) $(if $(SEED),--seed $(SEED)) $(if $(DIR),--directory "$(DIR)")
-pipeline-kill: N ?= 50
+bench-full: $(JMH_CP) ## Run them all, five rounds, then the latencies; hours
+	$(call NOTED,jmh) $(BENCH_RUN).BenchMain --full $(BENCH)
+	$(call NOTED,latency) $(BENCH_RUN).latency.LatencyMain
+
+bench-latency: $(JMH_CP) ## Measure pushes at a steady rate (BENCH="--rounds 1 --seconds 3" for less)
+	$(call NOTED,latency) $(BENCH_RUN).latency.LatencyMain $(BENCH)
+
+bench bench-full bench-latency: BENCH ?=
+BENCH_RUN = java $(if $(BIGQUEUE),-Dbigqueue.jar=$(BIGQUEUE)) @$(JMH_CP) org.mmapqueue.bench
+
+bench-python: $(PACKAGE_READY) $(JAR) $(PEERS_READY) ## Measure the Python package beside its peers
+	$(call NOTED,python,:$(PEERS)) $(PY) -m queue_bench $(BENCH)
+bench-python: BENCH ?=
+
+bench-spark: $(if $(KAFKA),$(SPARK_READY) $(KAFKA_CP),$(PACKAGE_READY)) $(JAR) ## Measure the data source beside Spark's own; KAFKA=1 beside Kafka
+	$(call NOTED,spark) $(if $(KAFKA),$(SPARK_VENV)/bin/python,$(PY)) python/benchmarks/bench_spark.py \
+	    $(if $(KAFKA),--kafka $(dir $(KAFKA_CP))) $(BENCH)
+bench-spark: BENCH ?=
+
+# Go builds the peers below build/peers: the first run takes five minutes more. Without Go there is no load generator.
+bench-pipeline: $(PACKAGE_READY) $(JAR) ## Measure gather beside bare servers and the OpenTelemetry collector
+	$(call NOTED,pipeline) $(PY) -m pipeline_bench $(BENCH)
+bench-pipeline: BENCH ?=
+
+bench-hosts: $(PACKAGE_READY) $(JAR) $(HDFS_CP) ## Measure the archive beside Spark jobs on three test hosts, as root
+	$(APART)
+	PYTHONPATH=tests:python/benchmarks $(UNSHARE) $(PY) -m hosts_bench $(BENCH)
+bench-hosts: BENCH ?=
+
+bench-events: $(PACKAGE_READY) $(JAR) ## Measure events decoded in Spark (PROTOBUF=jars DESCRIPTOR=file)
+	$(PY) python/benchmarks/bench_events.py \
+	    $(if $(PROTOBUF),--protobuf $(PROTOBUF) --descriptor $(DESCRIPTOR)) $(BENCH)
+bench-events: BENCH ?=
+
+bench-scale: $(JMH_CP) ## Measure a queue of SIZE=20g: memory, cost, recovery (SEGMENT=64m ROUNDS=5)
+	$(call NOTED,scale) $(BENCH_RUN).scale.ScaleMain --size $(SIZE) --segment $(SEGMENT) --rounds $(ROUNDS)
+bench-scale: SIZE ?= 20g
+bench-scale: SEGMENT ?= 64m
+bench-scale: ROUNDS ?= 5
+
+bench-guard: $(JMH_CP) ## Compare BASE=commit with HEAD=commit; fails above 10 % (PAIRS=10 MILLIS=2000)
+	scripts/bench-guard "$(BASE)" "$(HEAD)" $(PAIRS) $(MILLIS)
+bench-guard: HEAD ?= HEAD
+bench-guard: PAIRS ?= 10
+bench-guard: MILLIS ?= 2000
+
+wakeups: $(TEST_CP) ## Measure how soon waiting consumers wake, and the cost (N=2000 wakes each)
+	java -Xmx64m @$(TEST_CP) org.mmapqueue.soak.WakeUps $(N)
+wakeups: N ?= 2000
+
+fanout: $(TEST_CP) ## Measure 4 consumers of the same records against one (N=15 rounds)
+	java -Xmx256m @$(TEST_CP) org.mmapqueue.soak.FanOut $(N)
+fanout: N ?= 15
+
+gets: $(TEST_CP) ## Measure random reads in a queue of SIZE=2g of 1 KiB records (SEGMENT=64m)
+	java -Xmx64m @$(TEST_CP) org.mmapqueue.soak.RandomGets $(SIZE) $(SEGMENT)
+gets: SIZE ?= 2g
+gets: SEGMENT ?= 64m
+
+archive: $(TEST_CP) ## Measure an archive on file: planning, reading, compaction (DIR=…)
+	java -Xmx256m -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
+	    @$(TEST_CP) org.mmapqueue.soak.ArchiveFigures $(DIR)
+
+# Notes the machine, its load and the date beside the results, and prints the tables. It needs no virtual environment.
+NOTED = PYTHONPATH=python/benchmarks$(2) $(PYTHON) -m bench_report.run $(1) "make $@" build/bench
+
+bench-report: $(VENV_READY) ## Make tables and plots of the kept results (RUN=build/bench: keep those first)
+	PYTHONPATH=python/benchmarks $(PY) -m bench_report $(if $(RUN),--publish $(RUN))
+
+##@ Documentation
 
 # Where the public classes are, and what their documentation may name.
 JAVADOC_PACKAGES = org.mmapqueue.errors org.mmapqueue.metrics org.mmapqueue.bigqueue $(subst /,.,$(patsubst jvm/src/main/java/%/MmapQueue.java,%,$(filter %/MmapQueue.java,$(JVM_MAIN))))
 
-docs: $(DOCS_READY) $(WHEEL) $(JAR) $(TEST_CP) ## Build the documentation site with the API reference of Python and Java: build/docs/html
+docs: $(DOCS_READY) $(WHEEL) $(JAR) $(TEST_CP) ## Build the site with the reference of Python and Java: build/docs/html
 	$(DOCS_VENV)/bin/python -m pip install --quiet --no-deps --force-reinstall $(WHEEL)
 	rm -rf build/docs/extra
 	javadoc -quiet -Werror -Xdoclint:all,-missing -notimestamp -encoding UTF-8 -windowtitle mmapqueue \
@@ -311,67 +354,37 @@ docs: $(DOCS_READY) $(WHEEL) $(JAR) $(TEST_CP) ## Build the documentation site w
 	$(DOCS_VENV)/bin/python -m sphinx -W --keep-going -q -b html -d build/docs/doctrees docs build/docs/html
 	@echo "build/docs/html/index.html"
 
-bench: $(JMH_CP) ## Run the benchmarks in five minutes (BENCH="--only REGEX" for some; BIGQUEUE=jar to compare with it)
-	$(call NOTED,jmh) $(BENCH_RUN).BenchMain --short $(BENCH)
+dashboard: $(PACKAGE_READY) $(JAR) $(PROMETHEUS) ## Draw the dashboard's panels under load, two minutes
+	PYTHONPATH=tests PROMETHEUS=$(dir $(PROMETHEUS)) $(PY) -m monitoring.plot docs/images/dashboard.png
 
-bench-full: $(JMH_CP) ## Run all benchmarks, five rounds, then the latencies; hours
-	$(call NOTED,jmh) $(BENCH_RUN).BenchMain --full $(BENCH)
-	$(call NOTED,latency) $(BENCH_RUN).latency.LatencyMain
+packages: $(VENV_READY) $(JAR) ## Draw which package of the jar uses which (TO=docs/images/packages.svg)
+	$(PY) scripts/packages.py $(JAR) $(TO)
+packages: TO ?= docs/images/packages.svg
 
-bench-latency: $(JMH_CP) ## Measure what a push takes at a steady rate (BENCH="--rounds 1 --seconds 3" for less)
-	$(call NOTED,latency) $(BENCH_RUN).latency.LatencyMain $(BENCH)
+##@ Release
 
-bench-guard: $(JMH_CP) ## Compare the speed of BASE=commit with HEAD=commit; fails above 10 % (PAIRS=10 MILLIS=2000)
-	scripts/bench-guard "$(BASE)" "$(HEAD)" $(PAIRS) $(MILLIS)
-bench-guard: HEAD ?= HEAD
-bench-guard: PAIRS ?= 10
-bench-guard: MILLIS ?= 2000
+check-dist: $(WHEEL) $(SDIST) $(RELEASE_READY) $(PACKAGE_READY) ## Build wheel and source distribution, check their content and PyPI's page
+	$(RELEASE_VENV)/bin/python -m twine check --strict $(WHEEL) $(SDIST)
+	$(PY) -m pytest --quiet tests/test_dist.py
 
-bench-scale: $(JMH_CP) ## Measure a queue of SIZE=20g: memory, cost by size, opening, recovery (SEGMENT=64m ROUNDS=5)
-	$(call NOTED,scale) $(BENCH_RUN).scale.ScaleMain --size $(SIZE) --segment $(SEGMENT) --rounds $(ROUNDS)
-bench-scale: SIZE ?= 20g
-bench-scale: SEGMENT ?= 64m
-bench-scale: ROUNDS ?= 5
+check-tag: ## Compare TAG=v1.0.0 with version, changelog and pages
+	@[ "$(TAG)" = "v$(VERSION)" ] || { echo "The tag is $(TAG), the version of gradle.properties $(VERSION)" >&2; exit 1; }
+	@grep -qF "## [$(VERSION)]" CHANGELOG.md || { echo "CHANGELOG.md has no section [$(VERSION)]" >&2; exit 1; }
+	@! grep -n '<!-- until the release' README.md docs/installation.md >&2 || \
+	    { echo "These are true until the release alone: put what they say in their place" >&2; exit 1; }
 
-bench bench-full bench-latency: BENCH ?=
-BENCH_RUN = java $(if $(BIGQUEUE),-Dbigqueue.jar=$(BIGQUEUE)) @$(JMH_CP) org.mmapqueue.bench
+release-check: ## Build the published files of COMMIT=HEAD twice; fails if a byte differs
+	$(PYTHON) scripts/reproduce.py $(COMMIT)
+release-check: COMMIT ?= HEAD
 
-bench-spark: $(if $(KAFKA),$(SPARK_READY) $(KAFKA_CP),$(PACKAGE_READY)) $(JAR) ## Measure the data source beside Spark's own, KAFKA=1 beside Kafka (BENCH="--mb 256 --rounds 3" for less)
-	$(call NOTED,spark) $(if $(KAFKA),$(SPARK_VENV)/bin/python,$(PY)) python/benchmarks/bench_spark.py \
-	    $(if $(KAFKA),--kafka $(dir $(KAFKA_CP))) $(BENCH)
-bench-spark: BENCH ?=
+publish: $(REPOSITORY) ## Put jar, POM, sources and Javadoc into the Maven repository build/repository
 
-bench-hosts: $(PACKAGE_READY) $(JAR) $(HDFS_CP) ## Measure the archive beside Spark jobs on three test hosts, as root (BENCH="--seconds 20" for less)
-	$(APART)
-	PYTHONPATH=tests:python/benchmarks $(UNSHARE) $(PY) -m hosts_bench $(BENCH)
-bench-hosts: BENCH ?=
+keep-format: $(TEST_CP) ## Keep directories of this version for the tests of later ones
+	java @$(TEST_CP) org.mmapqueue.kept.KeptMaker jvm/src/test/resources/format-2/$(VERSION)
 
-bench-events: $(PACKAGE_READY) $(JAR) ## Measure events decoded in Spark (PROTOBUF=jars DESCRIPTOR=file beside from_protobuf; BENCH="--rounds 3")
-	$(PY) python/benchmarks/bench_events.py \
-	    $(if $(PROTOBUF),--protobuf $(PROTOBUF) --descriptor $(DESCRIPTOR)) $(BENCH)
-bench-events: BENCH ?=
+##@ Upkeep
 
-# Go builds the peers below build/peers: the first run takes five minutes more. Without Go there is no load generator.
-bench-pipeline: $(PACKAGE_READY) $(JAR) ## Measure gather beside bare servers and the OpenTelemetry collector (BENCH="--seconds 3 --rounds 1" for less)
-	$(call NOTED,pipeline) $(PY) -m pipeline_bench $(BENCH)
-bench-pipeline: BENCH ?=
-
-# Notes the machine, its load and the date beside the results, and prints the tables. It needs no virtual environment.
-NOTED = PYTHONPATH=python/benchmarks$(2) $(PYTHON) -m bench_report.run $(1) "make $@" build/bench
-
-bench-report: $(VENV_READY) ## Make docs/explanation/benchmarks.md and the plots of the kept raw results (RUN=build/bench to keep those first)
-	PYTHONPATH=python/benchmarks $(PY) -m bench_report $(if $(RUN),--publish $(RUN))
-
-bench-python: $(PACKAGE_READY) $(JAR) $(PEERS_READY) ## Measure the Python module beside its peers (BENCH="--only REGEX --rounds 1" for less)
-	$(call NOTED,python,:$(PEERS)) $(PY) -m queue_bench $(BENCH)
-bench-python: BENCH ?=
-
-demo: $(PACKAGE_READY) $(JAR) ## Run the pipeline of examples/, kill both halves, compare (LOGS=… for other logs)
-	$(PY) examples/log_pipeline/demo.py $(DEMO)
-demo: DEMO ?=
-
-demo-clean: ## Remove what the demo has left
-	rm -rf build/demo
+setup: $(PACKAGE_READY) ## Install what is missing: Gradle, .venv with the locked requirements
 
 # Made with the oldest protobuf that the package supports: newer ones read it, too.
 proto: ## Generate the Python code of event.proto
@@ -385,6 +398,9 @@ lock: ## Lock the libraries and requirements anew (needs uv)
 	    uv pip compile --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header \
 	        --quiet --upgrade --output-file requirements/$$name.lock requirements/$$name.in || exit 1; \
 	done
+
+demo-clean: ## Remove what the demo has left
+	rm -rf build/demo
 
 clean: ## Remove what was built
 	rm -rf build dist jvm/build jmh/build jcstress/build lint/build python/benchmarks/kafka/build tests/cluster/build tests/s3/build python/src/mmapqueue/jars $(PACKAGE_READY)

@@ -8,7 +8,9 @@ LINTS     := lint-format lint-ruff lint-mypy lint-links lint-errors
 
 .PHONY: lint format lint-workflows $(LINTS)
 
-lint: $(VENV_READY) $(LINT_CP) ## Check all sources: formatters, Error Prone, ruff, mypy, links (builds no jar)
+##@ Sources
+
+lint: $(VENV_READY) $(LINT_CP) ## Check formats, links and types, Error Prone, ruff (builds no jar)
 	@$(MAKE) --no-print-directory --keep-going --output-sync=target $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2) $(LINTS)
 
 format: $(VENV_READY) $(LINT_CP) ## Format the Java and Python sources

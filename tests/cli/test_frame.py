@@ -12,7 +12,7 @@ import pytest
 
 from command_line import CommandLine
 from conftest import Open, eventually
-from mmapqueue._cli import app, plain
+from mmapqueue._cli import app, overview, plain
 from mmapqueue._cli.app import command, names
 from mmapqueue._cli.main import main
 from mmapqueue._cli.queues import existing
@@ -36,6 +36,16 @@ def test_every_command_has_a_help_text(command_line: CommandLine) -> None:
         assert f"\n  {name} " in ended.out
         assert command(name).help, name
     assert set(plain.NAMES) <= set(names())
+
+
+def test_the_help_is_in_groups(command_line: CommandLine) -> None:
+    plain_text, boxes = command_line.run("--help").out, command_line.terminal("--help", columns=80).out
+    assert plain_text.endswith(f"\n{overview.text()}\n")
+    titles = re.findall(r"^╭─ (.+?) ─+╮$", boxes, re.MULTILINE)
+    assert titles == ["Options", *overview.GROUPS]
+    # Each command on one line.
+    rows = re.findall(r"^│ ([a-z]+) +([A-Z].*?) *│$", boxes, re.MULTILINE)
+    assert dict(rows) == overview.SUMMARIES
 
 
 @pytest.mark.parametrize("words", [["top"], ["consumer"], ["consumer", "seek"]], ids=str)
@@ -122,8 +132,9 @@ def test_commands_without_typer(command_line: CommandLine, without_typer: dict[s
     assert "pip install 'mmapqueue[cli]'" in ended.err
     for words in ([], ["--help"]):
         ended = command_line.run(*words, **without_typer)
-        assert "verify" in ended.out + ended.err
-        assert "pip install 'mmapqueue[cli]'" in ended.out + ended.err or not words
+        assert (ended.status, ended.err) == (0 if words else 2, "")
+        assert overview.text() in ended.out
+        assert ended.out.endswith("The others: pip install 'mmapqueue[cli]'\n")
 
 
 def test_verify_and_repair_print_json(command_line: CommandLine, closed: Path, tmp_path: Path) -> None:

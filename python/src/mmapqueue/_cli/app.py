@@ -13,20 +13,10 @@ import typer
 from typer.completion import completion_init  # type: ignore[attr-defined]
 from typer.core import TyperCommand, TyperGroup
 
-from mmapqueue._cli import plain
+from mmapqueue._cli import overview, plain
 from mmapqueue._cli.status import DONE, INTERRUPTED, USAGE
 from mmapqueue._values.version import __version__
 
-#: The commands by their heading in the help. Those of `plain` are not defined here.
-_PANELS = {
-    "Records": ("push", "pop", "tail", "show", "export", "import"),
-    "State": ("stats", "consumers", "producers", "top", "exporter"),
-    "Queues": ("create", "consumer", "gc", "copy", "resize", "verify", "repair"),
-    "Archive": ("ship", "archive"),
-    "Collector": ("gather", "process", "run", "check"),
-    "This installation": ("jar", "doctor", "bench", "completion"),
-}
-_PANEL_OF = {name: panel for panel, names in _PANELS.items() for name in names}
 #: The environment variable by which a shell's completion calls the program.
 COMPLETE = "_MMAPQUEUE_COMPLETE"
 #: A class of typer, or of click in a typer that is built on click.
@@ -39,14 +29,17 @@ class _Commands(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         # Names for the hint `Did you mean`.
-        known: Any = dict.fromkeys(_PANEL_OF)
+        known: Any = dict.fromkeys(overview.SUMMARIES)
         self.commands = known
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         return names()
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
-        return None if cmd_name not in _PANEL_OF else command(cmd_name)
+        return None if cmd_name not in overview.SUMMARIES else command(cmd_name)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        formatter.write(f"\n{overview.text()}\n")
 
 
 def run(words: Sequence[str]) -> int:
@@ -81,25 +74,26 @@ def run(words: Sequence[str]) -> int:
 
 def names() -> list[str]:
     """The names of all commands, in the order of the help."""
-    return list(_PANEL_OF)
+    return list(overview.SUMMARIES)
 
 
 def command(name: str) -> Any:
     """The command of a name, as typer makes it."""
+    place: dict[str, Any] = {"short_help": overview.SUMMARIES[name], "rich_help_panel": overview.GROUP_OF[name]}
     if name in plain.NAMES:
-        description = plain.parsers()[name].description
         # Listed only: `main` runs this command.
-        return TyperCommand(name=name, help=description, rich_help_panel=_PANEL_OF[name])
+        return TyperCommand(name=name, help=plain.parsers()[name].description, **place)
     function = name + "_" if iskeyword(name) else name
     found = getattr(import_module(f"mmapqueue._cli.commands.{function}"), function)
     if isinstance(found, typer.Typer):
         found.rich_markup_mode = _markup()
         group = typer.main.get_command(found)
         group.name = name
-        group.rich_help_panel = _PANEL_OF[name]  # type: ignore[attr-defined]
+        for key, value in place.items():
+            setattr(group, key, value)
         return group
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=_markup())
-    single.command(name, help=_in_lines(found.__doc__), rich_help_panel=_PANEL_OF[name])(found)
+    single.command(name, help=_in_lines(found.__doc__), **place)(found)
     return typer.main.get_command(single)
 
 

@@ -25,7 +25,6 @@ def add_commands(commands: Any) -> None:
     gather = _command(
         commands,
         "gather",
-        "receive events and push them into the queues of a pipeline",
         "Run the servers, receivers and fetchers of a pipeline; push their events. Needs no Spark. Prints "
         "`ready: SERVER HOST:PORT …` when it accepts events. SIGTERM and SIGINT stop it after the requests in flight; "
         "a second one stops it at once.",
@@ -37,17 +36,15 @@ def add_commands(commands: Any) -> None:
     process = _command(
         commands,
         "process",
-        "read the queues of a pipeline in Spark, filter and send",
         "Run the filters and senders of a pipeline on Spark: one streaming query for each sender.",
     )
     process.add_argument("--once", action="store_true", help="end when the records that are in the queues now are sent")
     process.add_argument("--parent", type=int, help=argparse.SUPPRESS)
     process.set_defaults(run=_runner("process"))
-    run = _command(commands, "run", "gather and process on this machine", "Run gather and process as two processes.")
+    run = _command(commands, "run", "Run gather and process as two processes.")
     run.set_defaults(run=_runner("run"))
     check = commands.add_parser(
         "check",
-        help="report errors in a pipeline's file, or what would run",
         description="Validate the configuration of a pipeline, and print what would run; start nothing.",
         epilog="exit status: 0 valid, 2 not valid",
     )
@@ -56,10 +53,9 @@ def add_commands(commands: Any) -> None:
     check.set_defaults(run=_runner("check"))
 
 
-def _command(commands: Any, name: str, short: str, description: str) -> argparse.ArgumentParser:
+def _command(commands: Any, name: str, description: str) -> argparse.ArgumentParser:
     command: argparse.ArgumentParser = commands.add_parser(
         name,
-        help=short,
         description=description,
         epilog="exit status: 0 stopped, 1 failed, 2 the configuration is invalid",
     )

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from mmapqueue._cli import overview
 from mmapqueue._cli.output import print_object
 from mmapqueue._cli.pipeline_commands import add_commands
 from mmapqueue._cli.progress import ProgressBar
@@ -13,17 +14,20 @@ from mmapqueue._jvm import jars
 from mmapqueue._tools import jobs
 from mmapqueue._values.version import __version__
 
-#: The names of these commands, in the order of the help.
 NAMES = ("jar", "verify", "repair", "gather", "process", "run", "check")
 
 
 def run(words: Sequence[str]) -> int:
-    """Runs one of these commands; returns the exit status.
+    """Runs one of these commands; returns the exit status. Without words, prints the help.
 
     Raises:
         SystemExit: The help was asked for, or the usage is wrong.
     """
-    options = _parser()[0].parse_args(words)
+    parser = _parser()[0]
+    if not words:
+        parser.print_help()
+        return USAGE
+    options = parser.parse_args(words)
     status: int = options.run(options)
     return status
 
@@ -36,27 +40,26 @@ def parsers() -> dict[str, argparse.ArgumentParser]:
 def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
     parser = argparse.ArgumentParser(
         prog="mmapqueue",
+        usage="mmapqueue [-h] [--version] COMMAND ...",
         description="Persistent queues on memory-mapped files.",
-        epilog="more commands: pip install 'mmapqueue[cli]'",
+        epilog=f"{overview.text()}\n\nHere are {', '.join(NAMES)}.\nThe others: pip install 'mmapqueue[cli]'",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"mmapqueue {__version__}")
-    commands: Any = parser.add_subparsers(title="commands", required=True)
+    commands: Any = parser.add_subparsers(prog="mmapqueue", metavar="COMMAND", help=argparse.SUPPRESS, required=True)
     jar = commands.add_parser(
         "jar",
-        help="print the path of the jar",
         description="Print the path of the jar: spark-submit --jars $(mmapqueue jar) …",
     )
     jar.set_defaults(run=_print_jar)
     verify = commands.add_parser(
         "verify",
-        help="report damage in a queue",
         description="Report damage in a queue that no process writes; change nothing.",
         epilog="exit status: 0 whole, 1 damage was found or the queue could not be read, 2 wrong usage",
     )
     verify.set_defaults(run=_verify)
     repair = commands.add_parser(
         "repair",
-        help="repair a damaged queue",
         description="Repair a damaged queue, and report the lost records.",
         epilog="exit status: 0 repaired, 1 the repair failed, 2 wrong usage",
     )
