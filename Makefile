@@ -169,7 +169,7 @@ test-install: $(WHEEL) $(SDIST) ## Install wheel and source distribution in clea
 	$(CLEAN_ROOT) --copy $(WHEEL) --copy tests/install python3-venv default-jre-headless -- sh tests/install/wheel.sh
 	$(CLEAN_ROOT) --copy $(SDIST) --copy tests/install python3-venv default-jre-headless -- sh tests/install/sdist.sh
 
-test-bare: ## Run the README literally, then BARE="make test", in a clean Debian (AS=root, SUITE=…)
+test-bare: ## Run the README literally in a clean Debian, then BARE="make test" (AS=root)
 	$(CLEAN_ROOT) --clone -- sh tests/install/readme.sh $(AS) '$(BARE)'
 test-bare: BARE ?= make test
 test-bare: AS ?= user
