@@ -25,7 +25,7 @@ from bench_report.words import number, table
 _ROOT = Path(__file__).resolve().parents[2]
 KEPT = _ROOT / "docs" / "benchmarks" / "raw" / "archive.json"
 PAGE = _ROOT / "docs" / "scale.md"
-PLOT = _ROOT / "docs" / "benchmarks" / "archive.png"
+PLOT = _ROOT / "docs" / "benchmarks" / "archive.svg"
 #: What the page has the table between.
 _BEGIN, _END = "<!-- make archive -->", "<!-- end of make archive -->"
 #: A line: runs, ms of the first listing, of a plan, of the same again, of a search, of a refresh (median and greatest).

@@ -37,5 +37,5 @@ def test_an_output_without_figures_is_refused() -> None:
 def test_the_page_and_the_plot_have_the_kept_results(tmp_path: Path) -> None:
     run, page = json.loads(KEPT.read_text(encoding="utf-8")), PAGE.read_text(encoding="utf-8")
     assert filled(page, run) == page
-    plot(run, tmp_path / "drawn.png")
-    assert (tmp_path / "drawn.png").read_bytes() == PLOT.read_bytes()
+    plot(run, tmp_path / "drawn.svg")
+    assert (tmp_path / "drawn.svg").read_bytes() == PLOT.read_bytes()

@@ -7,15 +7,15 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
-from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "python" / "benchmarks"))
 
 import bench_runs
 from bench_report import __main__ as report
-from bench_report import document, plots_jvm, publish, raw
+from bench_report import charts, document, plots_jvm, publish, raw
 from bench_report.show import show
 
 PROJECT = Path(__file__).parents[2]
@@ -203,8 +203,8 @@ def test_every_part_of_the_run_has_its_table(published: Path) -> None:
 
 def test_the_readme_has_the_plot_and_the_ratios(published: Path) -> None:
     text = _plain(published / "README.md")
-    assert "(docs/benchmarks/peers.png)" in text
-    told = " ".join(text.partition("peers.png)")[2].partition("<!-- end")[0].split())
+    assert "(docs/benchmarks/peers.svg)" in text
+    told = " ".join(text.partition("peers.svg)")[2].partition("<!-- end")[0].split())
     assert "pushes 1 KiB records at 7 000 MB/s, 70 % of that roofline (3.50 × Chronicle Queue)" in told
     assert "0.110 µs at the median" in told
     assert "`push_many` moves" in told
@@ -294,24 +294,27 @@ def test_a_missed_target_links_to_its_section(published: Path, tmp_path: Path) -
 # Documents and plots
 
 
-def test_plots_are_small_pictures(published: Path) -> None:
+def test_plots_are_small_pictures_for_light_and_dark_pages(published: Path) -> None:
     for name in PLOTS:
-        path = published / f"docs/benchmarks/{name}.png"
+        path = published / f"docs/benchmarks/{name}.svg"
         assert path.stat().st_size < 80_000
-        with Image.open(path) as image:
-            assert image.mode == "P"
-            assert image.width == 1320
-            colors = image.convert("RGB").getcolors()
-            assert colors
-            assert len(colors) > 4
+        root = ElementTree.parse(path).getroot()
+        assert root.attrib["width"] == "633.6pt"
+        style = root.findtext("{http://www.w3.org/2000/svg}style") or ""
+        assert style.startswith("@media (prefers-color-scheme: dark){")
+        replaced = set(re.findall(r"(?:fill|stroke): (#[0-9a-f]{6})", style))
+        used = set(re.findall(r"(?:fill|stroke): (#[0-9a-f]{6})", path.read_text().replace(style, "")))
+        assert {charts.PAPER.lower(), charts.INK.lower(), charts.BLUE.lower()} <= used & replaced
+        # Text, and not its outlines.
+        assert len(list(root.iter("{http://www.w3.org/2000/svg}text"))) > 4
 
 
 def test_the_report_is_reproducible(published: Path, tmp_path: Path) -> None:
     shutil.copytree(published, tmp_path, dirs_exist_ok=True)
     run = raw.load(report.kept(tmp_path))
     report.write(tmp_path, run)
-    assert plots_jvm.peers(run, tmp_path / "docs/benchmarks/peers.png")
-    for name in ("README.md", "docs/explanation/benchmarks.md", "docs/benchmarks/peers.png"):
+    assert plots_jvm.peers(run, tmp_path / "docs/benchmarks/peers.svg")
+    for name in ("README.md", "docs/explanation/benchmarks.md", "docs/benchmarks/peers.svg"):
         assert (tmp_path / name).read_bytes() == (published / name).read_bytes(), name
 
 
@@ -324,8 +327,8 @@ def test_a_part_that_was_not_run_says_so_and_has_no_plot(published: Path, tmp_pa
     text = _plain(tmp_path / "docs/explanation/benchmarks.md")
     # All blocks but those of the machine, the targets and the latencies.
     assert text.count(report.ABSENT) == text.count("<!-- generated: ") - 3
-    assert [path.name for path in (tmp_path / "docs/benchmarks").glob("*.png")] == ["latency.png"]
-    assert "png" not in _plain(tmp_path / "README.md")
+    assert [path.name for path in (tmp_path / "docs/benchmarks").glob("*.svg")] == ["latency.svg"]
+    assert "peers.svg" not in _plain(tmp_path / "README.md")
     assert _checked(text, "One push of 1 KiB")[3] == "not measured"
 
 

@@ -91,12 +91,12 @@ def write(root: Path, run: Run) -> list[str]:
     blocks = {name: make(run) or ABSENT for name, make in _TABLES.items()}
     for name, (_, block, words) in _PLOTS.items():
         if _picture(root, name).exists():
-            blocks[block] = f"![{words}](../benchmarks/{name}.png)\n\n{blocks[block]}"
+            blocks[block] = f"![{words}](../benchmarks/{name}.svg)\n\n{blocks[block]}"
     known = [target for of_part in _TARGETS for target in of_part(run)]
     explained = document.headings(path, MISSED)
     blocks["targets"] = f"{targets.summary(known)}\n\n{targets.shown(known, explained)}"
     document.fill(path, blocks)
-    picture = f"![{_PLOTS['peers'][2]}](docs/benchmarks/peers.png)" if _picture(root, "peers").exists() else ""
+    picture = f"![{_PLOTS['peers'][2]}](docs/benchmarks/peers.svg)" if _picture(root, "peers").exists() else ""
     document.fill(root / "README.md", {"benchmarks": prose.readme(run, picture)})
     return targets.loose_ends(known, explained)
 
@@ -107,7 +107,7 @@ def kept(root: Path) -> Path:
 
 
 def _picture(root: Path, name: str) -> Path:
-    return root / "docs" / "benchmarks" / f"{name}.png"
+    return root / "docs" / "benchmarks" / f"{name}.svg"
 
 
 def main() -> None:

@@ -1,9 +1,8 @@
-"""The style of all plots."""
+"""The style of all plots: SVG, for light pages and for dark ones."""
 
 from __future__ import annotations
 
 import io
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +14,6 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
-from PIL import Image
 
 from .figure import Figure
 from .words import NOTHING, number, size, trimmed
@@ -34,15 +32,32 @@ COLORS = {
 #: For print without colours.
 MARKERS = {"queue": "o", "ring": "D", "chronicle": "s", "rocksdb": "^", "bigqueue": "v", "heap": "P"}
 #: Beyond those that have a colour by name.
-OTHERS = (ORANGE, GREEN, PURPLE, SKY, RED, "#000000", "#8B4513", "#6A5ACD", GREY, "#808000")
+BLACK, BROWN, VIOLET, OLIVE, STEEL = "#000000", "#8B4513", "#6A5ACD", "#808000", "#5F7A8C"
+OTHERS = (ORANGE, GREEN, PURPLE, SKY, RED, BLACK, BROWN, VIOLET, GREY, OLIVE, STEEL)
+PAPER = "#FFFFFF"
+#: What replaces each colour on a dark page. Those that are not here are legible on both.
+_DARK = {
+    PAPER: "#0D1117",
+    INK: "#D1D7E0",
+    GRID: "#2F353D",
+    BLUE: "#2F81F7",
+    SKY: "#8FD3FF",
+    BLACK: "#F0F6FC",
+    BROWN: "#C98B5E",
+    VIOLET: "#A79BFF",
+    OLIVE: "#B5B53A",
+}
 
-#: Inches; with the dots below some 1 300 pixels, what a page on GitHub shows sharply.
-WIDTH, _DPI, _COLORS_IN_FILE = 8.8, 150, 128
-#: Bars that differ by more get a logarithmic axis.
-_LOGARITHMIC = 30
+#: Inches: 845 pixels, the width of a page on GitHub, so that nothing is scaled.
+WIDTH = 8.8
 
 mpl.rcParams.update(
     {
+        # The same data give the same bytes.
+        "svg.hashsalt": "mmapqueue",
+        # Text stays text. The layout is that of a wide font, so that any other one fits.
+        "svg.fonttype": "none",
+        "font.sans-serif": ["DejaVu Sans", "Verdana", "Helvetica", "Arial"],
         "font.size": 9,
         "axes.titlesize": 9.5,
         "axes.edgecolor": GREY,
@@ -93,50 +108,46 @@ class Bar(NamedTuple):
     color: str
 
 
-def logarithmic(figures: Sequence[Figure | None]) -> bool:
-    """Whether bars of these figures need a logarithmic axis."""
-    medians = [figure.median for figure in figures if figure]
-    return bool(medians) and max(medians) >= _LOGARITHMIC * min(medians)
-
-
-def bars(axes: Axes, entries: Sequence[Bar], title: str, unit: str, log: bool = False) -> None:
+def bars(axes: Axes, entries: Sequence[Bar], title: str, unit: str) -> None:
     """Draws horizontal bars from the top down, with whiskers from the least to the greatest, and writes each value."""
     highest = max((max(entry.figure.median, entry.figure.spread[1]) for entry in entries if entry.figure), default=1.0)
-    lowest = min((entry.figure.spread[0] for entry in entries if entry.figure), default=0.0)
-    start = 10 ** math.floor(math.log10(lowest)) if log and lowest > 0 else 0.0
     for line, (_, figure, color) in enumerate(entries):
         if figure is None:
-            axes.annotate(NOTHING, (start, line), xytext=(4, 0), textcoords="offset points", va="center", color=GREY)
+            axes.annotate(NOTHING, (0, line), xytext=(4, 0), textcoords="offset points", va="center", color=GREY)
             continue
         low, high = figure.spread
         reach = [[figure.median - low], [high - figure.median]]
         whiskers = {"elinewidth": 0.8}
-        axes.barh(line, figure.median - start, left=start, color=color, height=0.7)
+        axes.barh(line, figure.median, color=color, height=0.7)
         axes.errorbar(figure.median, line, xerr=reach, fmt="none", ecolor=INK, **whiskers)  # type: ignore[arg-type]
         # Beside the whisker, and not on it.
         at = (max(figure.median, high), line)
-        axes.annotate(number(figure.median), at, xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
+        axes.annotate(number(figure.median), at, xytext=(4, 0), textcoords="offset points", va="center")
     axes.set_yticks(range(len(entries)), [entry.label for entry in entries])
     axes.set_ylim(len(entries) - 0.4, -0.6)
-    if start:
-        axes.set_xscale("log")
-        axes.set_xlim(start, highest * (highest / start) ** 0.3)
-        axes.xaxis.set_major_locator(LogLocator())
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    else:
-        axes.set_xlim(0, highest * 1.25)
-        axes.xaxis.set_major_locator(MaxNLocator(4))
+    axes.set_xlim(0, highest * 1.25)
+    axes.xaxis.set_major_locator(MaxNLocator(4))
     axes.set_title(title, loc="left", fontweight="bold")
     axes.set_xlabel(unit)
     tidy(axes, "x")
 
 
 def save(canvas: Canvas, path: Path) -> None:
-    """Writes a PNG of few colours; the same data give the same bytes."""
-    buffer = io.BytesIO()
-    canvas.savefig(buffer, dpi=_DPI, format="png")
+    """Writes an SVG with a second set of colours for dark pages; the same data give the same bytes."""
+    buffer = io.StringIO()
+    canvas.savefig(buffer, format="svg", facecolor=PAPER, metadata={"Date": None})
     plt.close(canvas)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with Image.open(buffer) as image:
-        image.convert("RGB").quantize(_COLORS_IN_FILE, dither=Image.Dither.NONE).save(path, optimize=True)
+    # Trailing spaces are matplotlib's.
+    text = "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
+    path.write_text(text.replace("<defs>", f"<style>{_dark_style()}</style>\n <defs>", 1) + "\n", encoding="utf-8")
+
+
+def _dark_style() -> str:
+    """The style sheet that replaces the colours of the elements' own styles."""
+    rules = [
+        f'[style*="{key}: {light.lower()}"]{{{key}:{dark}!important}}'
+        for light, dark in _DARK.items()
+        for key in ("fill", "stroke")
+    ]
+    return f"@media (prefers-color-scheme: dark){{{''.join(rules)}}}"

@@ -19,7 +19,6 @@ from .charts import (
     Bar,
     bars,
     legend,
-    logarithmic,
     plain_ticks,
     save,
     tidy,
@@ -49,22 +48,15 @@ def peers(run: Run, path: Path) -> bool:
         layout="constrained",
         squeeze=False,
     )
-    found = {
-        (payload, benchmark): [_gigabytes(run.row(benchmark.name, name, payload)) for name in names]
-        for payload, names in there.items()
-        for benchmark in BENCHMARKS
-    }
-    log = any(logarithmic(figures) for figures in found.values())
     for line, (payload, names) in zip(grid, there.items(), strict=True):
         for axes, benchmark in zip(line, BENCHMARKS, strict=True):
             entries = [
-                Bar(NAMES[name], figure, COLORS[name])
-                for name, figure in zip(names, found[payload, benchmark], strict=True)
+                Bar(NAMES[name], _gigabytes(run.row(benchmark.name, name, payload)), COLORS[name]) for name in names
             ]
-            unit = "GB/s" if payload == payloads[-1] else ""
-            bars(axes, entries, f"{benchmark.title}, {size(payload)}", unit, log)
+            bars(axes, entries, f"{benchmark.words}, {size(payload)}", "GB/s")
             axes.label_outer(remove_inner_ticks=True)
             axes.tick_params(axis="x", labelbottom=True)
+            axes.set_xlabel("GB/s")
     save(canvas, path)
     return True
 
@@ -103,10 +95,10 @@ def sizes(run: Run, path: Path) -> bool:
         axes.set_yscale("log")
         plain_ticks(axes, "x", payloads, sizes=True)
         plain_ticks(axes, "y")
-        axes.tick_params(axis="x", labelsize=7.5)
+        axes.tick_params(axis="x", labelsize=8)
         axes.margins(x=0.12)
-        axes.set_title(benchmark.title, loc="left", fontweight="bold")
-        axes.set_xlabel("record")
+        axes.set_title(benchmark.words, loc="left", fontweight="bold")
+        axes.set_xlabel("size of a record")
         tidy(axes)
     panels[0].set_ylabel("MB/s")
     legend(canvas, list(panels), len(shown))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from matplotlib import pyplot as plt
 
-from .charts import BLUE, GREY, ORANGE, PURPLE, SKY, WIDTH, Bar, bars, logarithmic, save
+from .charts import BLUE, GREY, ORANGE, PURPLE, SKY, WIDTH, Bar, bars, save
 from .raw import Run
 from .spark import FLOOR, find, workloads
 from .words import size
@@ -30,14 +30,13 @@ def plot(run: Run, path: Path) -> bool:
     canvas, panels = plt.subplots(
         1, len(sizes), figsize=(WIDTH, 0.9 + 0.24 * tallest), layout="constrained", squeeze=False
     )
-    log = logarithmic([each.per_second for each in found])
     for axes, payload in zip(panels[0], sizes, strict=True):
         entries = [
             Bar(each.name, each.per_second.map(lambda rows: rows / 1e6), _color(each.name))
             for each in found
             if each.size == payload
         ]
-        bars(axes, entries, f"records of {size(payload)}", "million rows/s", log)
+        bars(axes, entries, f"records of {size(payload)}", "million rows/s")
         axes.label_outer(remove_inner_ticks=True)
     save(canvas, path)
     return True

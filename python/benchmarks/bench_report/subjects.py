@@ -28,6 +28,11 @@ class Benchmark(NamedTuple):
     title: str
 
     @property
+    def words(self) -> str:
+        """The title without symbols, for plots."""
+        return "push beside pop" if self == PIPE else self.title
+
+    @property
     def ring(self) -> str:
         """The title, with the state of the ring."""
         return self.title if self.name.startswith("NewRing") else f"{self.title}, recycled ring"
