@@ -8,7 +8,10 @@ VENV   := $(if $(filter python3,$(PYTHON)),.venv,build/venv-$(notdir $(PYTHON)))
 PY     := $(VENV)/bin/python
 
 # A daemon pays off at a desk; on a build host it would only be left behind.
-GRADLE := scripts/gradle --console=plain --quiet $(if $(CI),--no-daemon)
+GRADLE := scripts/gradle --console=plain $(if $(CI),--quiet --no-daemon)
+
+# What is large shows its progress.
+PIP_INSTALL := pip install --disable-pip-version-check --require-hashes $(if $(CI),--quiet)
 
 JAR     := python/src/mmapqueue/jars/mmapqueue-$(VERSION).jar
 WHEEL   := dist/mmapqueue-$(VERSION)-py3-none-any.whl
@@ -45,6 +48,10 @@ WHEEL_READY := $(WHEEL_VENV)/.ready
 
 VENV_READY    := $(VENV)/.requirements
 PACKAGE_READY := $(VENV)/.package
+
+# The demo runs in `.venv` where that is set up, else in a virtual environment with what it runs alone.
+DEMO_VENV  := $(if $(wildcard $(PACKAGE_READY)),$(VENV),build/demo-venv)
+DEMO_READY := $(if $(wildcard $(PACKAGE_READY)),$(PACKAGE_READY),build/demo-venv/.ready)
 
 # Classes that Spark has loaded, which halve the start of each Spark that a test starts.
 SPARK_ARCHIVE := build/spark.jsa
@@ -84,9 +91,15 @@ help:
 
 build: $(JAR) $(WHEEL) ## Build the jar and the wheel
 
-demo: $(PACKAGE_READY) $(JAR) ## Collect a million events, kill both halves, compare exactly (LOGS=… for your own)
-	$(PY) examples/log_pipeline/demo.py $(DEMO)
+# What is missing is said before the first download, and each step before it begins.
+demo: ## Collect a million events, kill both halves, compare exactly (LOGS=… for your own)
+	@command -v bash >/dev/null || { echo "make demo needs bash" >&2; exit 1; }
+	@PYTHON="$(PYTHON)" scripts/demo-needs $(call STALE,$(JAR),jar) $(call STALE,$(DEMO_READY),packages)
+	@$(MAKE) --no-print-directory demo-ready
+	@$(DEMO_VENV)/bin/python examples/log_pipeline/demo.py $(DEMO)
 demo: DEMO ?=
+demo-ready: $(JAR) $(DEMO_READY) ; @:
+STALE = $$($(MAKE) --question --no-print-directory $(1) >/dev/null 2>&1 || echo $(2))
 
 # Each waits often, so side by side they take less time. Gradle runs before them: two builds at once would collide.
 test: $(TEST_CP) $(PACKAGE_READY) $(JAR) $(SPARK_ARCHIVE) ## Run the tests: JUnit beside pytest
@@ -394,13 +407,13 @@ proto: ## Generate the Python code of event.proto
 
 lock: ## Lock the libraries and requirements anew (needs uv)
 	$(GRADLE) lockLibraries
-	for name in build dev connect frames peers docs release s3; do \
+	for name in build dev demo connect frames peers docs release s3; do \
 	    uv pip compile --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header \
 	        --quiet --upgrade --output-file requirements/$$name.lock requirements/$$name.in || exit 1; \
 	done
 
 demo-clean: ## Remove what the demo has left
-	rm -rf build/demo
+	rm -rf build/demo build/demo-venv
 
 clean: ## Remove what was built
 	rm -rf build dist jvm/build jmh/build jcstress/build lint/build python/benchmarks/kafka/build tests/cluster/build tests/s3/build python/src/mmapqueue/jars $(PACKAGE_READY)
@@ -414,6 +427,7 @@ include lint/lint.mk
 
 # Gradle leaves files alone that come out the same, hence the touch.
 $(JAR): $(JVM_BUILD) $(JVM_MAIN)
+	@echo "Building the jar: the first time Gradle downloads 140 MB of libraries from Maven Central to compile against" >&2
 	$(GRADLE) :mmapqueue:bundle
 	@touch $@
 
@@ -455,6 +469,7 @@ $(S3A_CP): $(BUILD_FILES) $(addprefix tests/s3/,build.gradle libraries.lock)
 	@touch $@
 
 # What a rule installs, from where and why: printed before it does.
+COMMA := ,
 INSTALLING = @echo "Installing into $(1): $(2)" >&2
 
 PYTHON_FITS = @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or newer is needed, $(PYTHON) is " + sys.version)'
@@ -473,7 +488,20 @@ $(VENV_READY): requirements/build.lock requirements/dev.lock
 	$(call INSTALLING,$(VENV),the Python packages of requirements/build.lock and dev.lock that tests and lint need (1.1 GB))
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --require-hashes -r requirements/build.lock
-	$(PY) -m pip install --quiet --require-hashes --no-build-isolation -r requirements/dev.lock
+	$(PY) -m $(PIP_INSTALL) --no-build-isolation -r requirements/dev.lock
+	@touch $@
+
+# In two steps, too; editable, as in $(PACKAGE_READY). pip unpacks and builds PySpark where disk space was looked for.
+build/demo-venv/.ready: requirements/build.lock requirements/demo.lock $(PY_BUILD) | $(JAR)
+	$(PYTHON_FITS)
+	rm -rf build/demo-venv
+	$(call INSTALLING,build/demo-venv,the Python packages of requirements/demo.lock that the demo runs (580 MB to download$(COMMA) 460 MB of it PySpark))
+	$(PYTHON) -m venv build/demo-venv
+	build/demo-venv/bin/python -m pip install --quiet --require-hashes -r requirements/build.lock
+	mkdir build/demo-venv/tmp
+	TMPDIR=$(CURDIR)/build/demo-venv/tmp build/demo-venv/bin/python -m $(PIP_INSTALL) --no-build-isolation -r requirements/demo.lock
+	rm -rf build/demo-venv/tmp
+	build/demo-venv/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable python
 	@touch $@
 
 $(CONNECT_READY): requirements/connect.lock $(VENV_READY)
