@@ -165,12 +165,18 @@ def test_a_queue_keeps_its_records_while_the_archive_is_away(tmp_path: Path, ope
     assert eventually(lambda: shipped(queue).failures > 1, 120)
     stats = shipped(queue)
     assert stats.failure is not None
+    assert stats.failing_since is not None
     assert not stats.has_ended
+    since = stats.failing_since.strftime("%Y-%m-%dT%H:%M:%S")
+    for timeout in (0, 0.01):
+        with pytest.raises(mmapqueue.Full, match=rf"is ship, .* shipping into file:\S+ has failed since {since}"):
+            queue.push(b"x" * 300, timeout=timeout)
     away.unlink()
     pushed.append(b"last")
     assert queue.push(b"last", timeout="120s", shipped=True) == len(pushed) - 1
     assert payloads(away / "archive") == pushed
     assert eventually(lambda: shipped(queue).failure is None, 120)
+    assert shipped(queue).failing_since is None
 
 
 def test_two_queues_share_an_archive(archive: Path, open_queue: Open, tmp_path: Path) -> None:

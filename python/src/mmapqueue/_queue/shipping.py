@@ -24,6 +24,7 @@ class ShipStats(NamedTuple):
         last_run: Time at which the last file was stored, in UTC; None before the first.
         has_begun: Whether the archive's end was found, from which shipping continues.
         failure: The error of the last attempt, or the error that ended the shipping; None after a success.
+        failing_since: Time of the first failure since the last success, in UTC; None after a success.
         has_ended: Whether shipping has ended.
 
     Example:
@@ -41,7 +42,12 @@ class ShipStats(NamedTuple):
     last_run: datetime | None
     has_begun: bool
     failure: str | None
+    failing_since: datetime | None
     has_ended: bool
+
+
+def _time(micros: str) -> datetime | None:
+    return _EPOCH + timedelta(microseconds=int(micros)) if micros else None
 
 
 class Shipping:
@@ -131,15 +137,15 @@ class Shipping:
         if not text:
             return None
         values = dict(line.split("=", 1) for line in text.splitlines())
-        last_run = values["lastRun"]
         return ShipStats(
             int(values["records"]),
             int(values["bytes"]),
             int(values["runs"]),
             int(values["failures"]),
-            _EPOCH + timedelta(microseconds=int(last_run)) if last_run else None,
+            _time(values["lastRun"]),
             values["hasBegun"] == "true",
             values["failure"] or None,
+            _time(values["failingSince"]),
             values["hasEnded"] == "true",
         )
 

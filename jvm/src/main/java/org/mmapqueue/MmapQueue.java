@@ -393,6 +393,16 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
         return core().isFull();
     }
 
+    /**
+     * Describes what retains the ring, as the message of FullException does.
+     *
+     * @return the slowest consumer, its lag in bytes and, if this process ships for it in vain, since when and why; or that the
+     *     queue has no consumer
+     */
+    public String heldBy() {
+        return core().heldBy();
+    }
+
     /** {@return the configuration in force, with a value for every key} */
     public QueueConfig config() {
         return new QueueConfig(core().settings().asConfig(core.directory()));

@@ -33,22 +33,4 @@ public record QueueStats(
         int mappedSegments,
         long mappedBytes,
         int peakMappedSegments,
-        long epoch) {
-
-    /** {@return what retains the ring: the slowest consumer and its lag in bytes, or that the queue has no consumer} */
-    public String heldBy() {
-        return heldBy(slowestConsumer, writingPosition - lowWatermark);
-    }
-
-    /**
-     * Describes what retains the ring, for messages.
-     *
-     * @param consumer the slowest consumer; empty without a consumer
-     * @param lagBytes bytes from its committed position to the log end
-     * @return a phrase for a message
-     */
-    public static String heldBy(Optional<String> consumer, long lagBytes) {
-        return consumer.map(name -> "the slowest consumer is " + name + ", " + Math.max(0, lagBytes) + " bytes behind")
-                .orElse("it has no consumer, so nobody has read them");
-    }
-}
+        long epoch) {}

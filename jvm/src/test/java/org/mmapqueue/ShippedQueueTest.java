@@ -6,8 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -17,6 +19,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.lookup.StoredReader;
@@ -183,6 +186,56 @@ class ShippedQueueTest {
             String text = assertThrows(MmapQueueException.class, () -> queue.awaitShipped(offset, LONG))
                     .getMessage();
             assertTrue(text.contains("not shipped any more") && text.contains("host here"), text);
+        }
+    }
+
+    @Test
+    void fullNamesTheOutageOfTheArchive() throws Exception {
+        Path archive = temp.resolve("archive");
+        try (MmapQueue queue = MmapQueue.open(shipping().build())) {
+            assertTrue(queue.awaitShipped(queue.push(payload(1)), LONG));
+            assertFalse(queue.heldBy().contains("shipping"), queue.heldBy());
+            Instant before = Instant.now();
+            Files.move(archive, temp.resolve("unmounted"));
+            String text = assertThrows(FullException.class, () -> {
+                        while (true) {
+                            queue.push(payload(2));
+                            queue.flush();
+                            Waiting.until(
+                                    "an outage",
+                                    () -> queue.shipStats()
+                                            .orElseThrow()
+                                            .failure()
+                                            .isPresent());
+                        }
+                    })
+                    .getMessage();
+            Instant since = queue.shipStats().orElseThrow().failingSince().orElseThrow();
+            assertFalse(since.isBefore(before), since + " is before " + before);
+            assertTrue(
+                    text.contains("the slowest consumer is ship, ")
+                            && text.contains(" bytes behind; shipping into " + archive.toUri() + " has failed since "
+                                    + since + " and is repeated: ")
+                            && text.contains("IOException"),
+                    text);
+            Files.move(temp.resolve("unmounted"), archive);
+            assertTrue(queue.awaitShipped(queue.endOffset() - 1, LONG));
+            Waiting.until("a success", () -> !queue.heldBy().contains("shipping"));
+            assertTrue(queue.shipStats().orElseThrow().failingSince().isEmpty());
+        }
+    }
+
+    @Test
+    void fullSaysThatTheShippingHasEnded() throws Exception {
+        try (MmapQueue queue = MmapQueue.open(shipping().archiveHost("here").build())) {
+            assertTrue(queue.awaitShipped(queue.push(payload(1)), LONG));
+        }
+        try (MmapQueue queue = MmapQueue.open(shipping().archiveHost("there").build())) {
+            Waiting.until("the end", () -> queue.shipStats().orElseThrow().hasEnded());
+            String text = queue.heldBy();
+            assertTrue(
+                    text.contains("shipping into ") && text.contains(" has ended: ") && text.contains("host here"),
+                    text);
         }
     }
 

@@ -13,6 +13,7 @@ import java.util.Optional;
  * @param lastRun time at which the last run was stored; empty before the first run
  * @param hasBegun whether the shipper has found the archive's end, from which it continues
  * @param failure the error of the last attempt, or the error that ended the shipper; empty after a success
+ * @param failingSince time of the first failure since the last success; empty after a success
  * @param hasEnded whether the shipper has ended
  */
 public record ShipStats(
@@ -23,4 +24,5 @@ public record ShipStats(
         Optional<Instant> lastRun,
         boolean hasBegun,
         Optional<String> failure,
+        Optional<Instant> failingSince,
         boolean hasEnded) {}

@@ -35,6 +35,7 @@ public final class Shipper implements AutoCloseable {
     private final ShipSource source;
     private final Supplier<ArchiveFiles> connection;
     private final ShipOptions options;
+    private final URI archive;
     private final String what;
     private final String name;
     private final OwnThread thread;
@@ -47,7 +48,8 @@ public final class Shipper implements AutoCloseable {
     /** Started by the thread, which ends after it. */
     private volatile @Nullable Upkeep upkeep;
 
-    private volatile ShipStats stats = new ShipStats(0, 0, 0, 0, Optional.empty(), false, Optional.empty(), false);
+    private volatile ShipStats stats =
+            new ShipStats(0, 0, 0, 0, Optional.empty(), false, Optional.empty(), Optional.empty(), false);
     private volatile @Nullable RuntimeException failure;
 
     // Accessed only by the thread, once it was started.
@@ -70,6 +72,7 @@ public final class Shipper implements AutoCloseable {
         this.source = source;
         this.connection = connection;
         this.options = options;
+        this.archive = archive;
         this.what = "the queue in " + directory + " into " + archive;
         try {
             files = connection.get();
@@ -94,6 +97,15 @@ public final class Shipper implements AutoCloseable {
     /** The error that ended the shipping; null while it ships, as {@link #stats} has it. */
     public @Nullable RuntimeException failure() {
         return stats.hasEnded() ? failure : null;
+    }
+
+    /** Why the queue keeps records that should be in the archive, for messages; empty while the shipping succeeds. */
+    public Optional<String> trouble() {
+        ShipStats now = stats;
+        return now.failure()
+                .map(why -> "shipping into " + archive + (now.hasEnded() ? " has ended: " : " has failed since ")
+                        + (now.hasEnded() ? "" : now.failingSince().orElseThrow() + " and is repeated: ")
+                        + why);
     }
 
     private void run() {
@@ -174,6 +186,7 @@ public final class Shipper implements AutoCloseable {
                     Optional.of(Instant.now()),
                     true,
                     before.failure(),
+                    before.failingSince(),
                     false);
             shipment.ack(stored);
         }
@@ -230,8 +243,17 @@ public final class Shipper implements AutoCloseable {
 
     private void state(long failures, Optional<String> why, boolean hasEnded) {
         ShipStats now = stats;
+        Optional<Instant> since = why.map(text -> now.failingSince().orElseGet(Instant::now));
         stats = new ShipStats(
-                now.records(), now.bytes(), now.runs(), failures, now.lastRun(), shipment != null, why, hasEnded);
+                now.records(),
+                now.bytes(),
+                now.runs(),
+                failures,
+                now.lastRun(),
+                shipment != null,
+                why,
+                since,
+                hasEnded);
     }
 
     private long sliceMillis() {

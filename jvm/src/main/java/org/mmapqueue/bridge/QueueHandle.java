@@ -320,9 +320,9 @@ public final class QueueHandle {
         queue.flush();
     }
 
-    /** {@return what retains the ring, as {@link QueueStats#heldBy}} */
+    /** {@return what retains the ring, as {@link MmapQueue#heldBy}} */
     public String heldBy() {
-        return queue.stats().heldBy();
+        return queue.heldBy();
     }
 
     /** {@return the components of {@link QueueStats} as lines of name=value} */

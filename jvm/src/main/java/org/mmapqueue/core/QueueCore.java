@@ -98,7 +98,18 @@ public final class QueueCore {
         this.writer = tail == null
                 ? null
                 : new Writer(
-                        directory, settings, meta, ring, swapper, registry, producers, log, tail, notEmpty, notFull);
+                        directory,
+                        settings,
+                        meta,
+                        ring,
+                        swapper,
+                        registry,
+                        producers,
+                        log,
+                        tail,
+                        notEmpty,
+                        notFull,
+                        this::heldBy);
         this.meter = new QueueMeter(registry, consumers, writer, recovered);
         this.shutdown = new Shutdown(
                 ring.directory(),
@@ -407,6 +418,17 @@ public final class QueueCore {
     /** Whether the ring has no room for a record of max_event_size at this moment. */
     public boolean isFull() {
         return onConsumer("*", () -> Statistics.isFull(settings, meta, registry));
+    }
+
+    /** As {@code MmapQueue.heldBy}. */
+    public String heldBy() {
+        Registry.Named slowest = registry.slowestConsumer();
+        if (slowest == null) {
+            return "it has no consumer, so no record was acked";
+        }
+        long lag = Math.max(0, meta.writing() - registry.lowWatermark());
+        return "the slowest consumer is " + slowest.name() + ", " + lag + " bytes behind"
+                + shipping.troubleOf(slowest.name()).map(text -> "; " + text).orElse("");
     }
 
     public QueueStats stats() {

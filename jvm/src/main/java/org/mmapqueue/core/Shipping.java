@@ -173,6 +173,11 @@ public final class Shipping {
         return Optional.ofNullable(shipper).map(Shipper::stats);
     }
 
+    /** Why a consumer does not ack records: this process ships for it, and fails. Else empty. */
+    Optional<String> troubleOf(String consumer) {
+        return consumer.equals(CONSUMER) ? Optional.ofNullable(shipper).flatMap(Shipper::trouble) : Optional.empty();
+    }
+
     /**
      * Throws ConfigException if this process ships, since a purge would ack records that the archive would then miss.
      */

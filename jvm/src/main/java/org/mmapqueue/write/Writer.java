@@ -6,10 +6,9 @@ import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.InstantSource;
 import java.util.List;
-import java.util.Optional;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
-import org.mmapqueue.QueueStats;
+import java.util.function.Supplier;
 import org.mmapqueue.Records;
 import org.mmapqueue.append.Appender;
 import org.mmapqueue.append.AppenderV1;
@@ -52,6 +51,7 @@ public final class Writer implements Closeable {
     private final IdempotentProducers producers;
     private final Signal notEmpty;
     private final Signal notFull;
+    private final Supplier<String> heldBy;
     private final WriterMeters meters = new WriterMeters();
     private volatile long flushAt;
 
@@ -62,6 +62,7 @@ public final class Writer implements Closeable {
      * @param tail the log end
      * @param notEmpty wakes waiting consumers
      * @param notFull wakes waiting producers
+     * @param heldBy says what retains the ring
      */
     public Writer(
             Path directory,
@@ -74,7 +75,8 @@ public final class Writer implements Closeable {
             Log log,
             LogEnd tail,
             Signal notEmpty,
-            Signal notFull)
+            Signal notFull,
+            Supplier<String> heldBy)
             throws IOException {
         this.directory = directory;
         this.settings = settings;
@@ -86,6 +88,7 @@ public final class Writer implements Closeable {
         this.log = log;
         this.notEmpty = notEmpty;
         this.notFull = notFull;
+        this.heldBy = heldBy;
         String name = "mmapqueue-" + directory.getFileName();
         this.flusher = new Flusher(
                 name + "-flusher",
@@ -268,11 +271,9 @@ public final class Writer implements Closeable {
     }
 
     private FullException full() {
-        Registry.Named lowWatermark = registry.slowestConsumer();
         return new FullException("the queue in " + directory + " is full: its " + geometry.capacity()
                 + " segments of " + geometry.segmentSize() + " bytes hold records that are not acked; "
-                + QueueStats.heldBy(
-                        Optional.ofNullable(lowWatermark).map(Registry.Named::name), meta.writing() - lowWatermark()));
+                + heldBy.get());
     }
 
     private long lowWatermark() {

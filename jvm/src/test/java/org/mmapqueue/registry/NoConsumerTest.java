@@ -131,7 +131,7 @@ class NoConsumerTest {
     void fullReportsThatThereIsNoConsumer() {
         try (MmapQueue queue = open()) {
             FullException full = assertThrows(FullException.class, () -> push(queue, 1000));
-            assertTrue(full.getMessage().endsWith("; it has no consumer, so nobody has read them"), full.getMessage());
+            assertTrue(full.getMessage().endsWith("; it has no consumer, so no record was acked"), full.getMessage());
         }
     }
 

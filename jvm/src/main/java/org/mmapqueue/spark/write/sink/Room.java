@@ -2,9 +2,7 @@ package org.mmapqueue.spark.write.sink;
 
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Comparator;
 import java.util.List;
-import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueStats;
 import org.mmapqueue.errors.FullException;
@@ -92,14 +90,9 @@ final class Room {
     /** The exception for rows that did not fit in time. */
     FullException full(Duration timeout, FullException cause) {
         QueueStats stats = queue.stats();
-        String lag = queue.consumerStats().stream()
-                .max(Comparator.comparingLong(ConsumerStats::lagBytes))
-                .map(each -> "; consumer " + each.name() + " lags by " + each.lagRecords() + " records" + " ("
-                        + each.lagBytes() + " bytes)")
-                .orElse("; it has no consumer, so no record was acked");
         FullException error = new FullException(what + " takes " + needed + " bytes of " + path() + ", of which "
                 + Math.max(0, free(stats)) + " of " + most(stats) + " are free, and there was no room within"
-                + " pushTimeout = " + timeout.toMillis() + "ms" + lag);
+                + " pushTimeout = " + timeout.toMillis() + "ms; " + queue.heldBy());
         if (cause != null) {
             error.initCause(cause);
         }
