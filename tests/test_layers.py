@@ -31,7 +31,7 @@ USES: dict[str, set[str]] = {
     "pipeline.config": {"", "_values", "pipeline.plugins"},
     "pipeline.process": _HALF,
     "pipeline._metrics": {"", "_tools"},
-    "pipeline._gather_telemetry": {"", "_tools", "pipeline._metrics", "pipeline.config"},
+    "pipeline._gather_telemetry": {"", "_values", "_tools", "pipeline._metrics", "pipeline.config"},
     "pipeline._process_telemetry": {"", "_tools", "pipeline._metrics", "pipeline.config", "pipeline.process"},
     "pipeline.telemetry": {"pipeline._gather_telemetry", "pipeline._process_telemetry"},
     "pipeline.gather": {*_HALF, "_jvm", "pipeline.telemetry"},

@@ -110,7 +110,7 @@ def test_a_file_that_exists_is_kept(command_line: CommandLine, queue: mmapqueue.
     assert command_line.run("export", queue.path, tmp_path / "x.csv").status == 2
     missing = command_line.run("export", queue.path, tmp_path / "none" / "x.jsonl")
     assert missing.status == 1
-    assert missing.err == f"mmapqueue: [Errno 2] No such file or directory: '{tmp_path / 'none'}'\n"
+    assert missing.err == f"mmapqueue: {tmp_path / 'none'}: No such file or directory\n"
 
 
 def test_files_of_other_programs(command_line: CommandLine, open_queue: Open, tmp_path: Path) -> None:

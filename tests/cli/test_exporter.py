@@ -38,6 +38,7 @@ def exporter(
 def get(url: str) -> tuple[int, str, str]:
     try:
         with urllib.request.urlopen(url, timeout=60) as answer:
+            assert answer.headers["Server"] == "mmapqueue"
             return answer.status, answer.headers["Content-Type"], answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:

@@ -210,7 +210,7 @@ def test_a_full_disk_is_an_error(command_line: CommandLine, closed: Path) -> Non
     with Path("/dev/full").open("w") as full:
         process = command_line.start("tail", closed, stdout=full)
         _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (1, b"mmapqueue: [Errno 28] No space left on device\n")
+    assert (process.returncode, err) == (1, b"mmapqueue: No space left on device\n")
 
 
 def test_output_may_be_closed(command_line: CommandLine) -> None:
@@ -228,7 +228,7 @@ def test_stdin_and_stderr_may_be_closed(command_line: CommandLine, closed: Path,
 
     (tmp_path / "lines").write_text("one\n")
     pushed = run("2>&-", "push", closed, tmp_path / "lines")
-    assert (pushed.returncode, pushed.stdout) == (0, b"pushed 1 record (3B): offsets 100 to 100\n")
+    assert (pushed.returncode, pushed.stdout) == (0, b"pushed 1 record (3B): offset 100\n")
     assert (run("2>&-", "verify", closed).returncode, run("2>&-", "tail", tmp_path).stdout) == (0, b"")
     for words, status in ((("push", closed), 1), (("import", closed, "-"), 1), (("repair", closed, "--in-place"), 2)):
         ended = run("<&-", *words)

@@ -1,5 +1,6 @@
 """doctor, bench and completion."""
 
+import itertools
 import json
 import os
 import shutil
@@ -35,7 +36,10 @@ def test_doctor(command_line: CommandLine, tmp_path: Path) -> None:
     assert all(each["advice"] for each in objects if each["status"] != "ok")
     found = {each["check"]: each["found"] for each in objects}
     assert found["jar"] == str(mmapqueue.jar_path())
-    assert command_line.run("doctor", tmp_path / "none").err == f"mmapqueue: {tmp_path / 'none'} is no directory\n"
+    (tmp_path / "file").touch()
+    for name, command in itertools.product(("none", "file"), ("doctor", "bench")):
+        ended = command_line.call(command, tmp_path / name)
+        assert (ended.status, ended.err) == (1, f"mmapqueue: {tmp_path / name} is no directory\n")
 
 
 def test_doctor_says_what_is_wrong(command_line: CommandLine, tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ def test_an_input_is_pushed_by_several_runs(command_line: CommandLine, path: Pat
     assert command_line.run("push", path, file, "--once", "import:1").out == "pushed 2 records (6B): offsets 0 to 1\n"
     file.write_text("one\ntwo\nthree\n")
     assert command_line.run("push", path, file, "--once", "import:1").out == (
-        "pushed 1 record (5B): offsets 2 to 2; 2 records of the input were in the queue before\n"
+        "pushed 1 record (5B): offset 2; 2 records of the input were in the queue before\n"
     )
     again = command_line.run("push", path, file, "--once", "import:1", "--json")
     assert json.loads(again.out) == {

@@ -77,6 +77,14 @@ def test_a_malformed_request_is_one_line_without_a_traceback(head: bytes, caplog
     assert not [each for each in caplog.records if each.exc_info]
 
 
+def test_an_answer_to_a_malformed_request_does_not_say_what_the_server_is_made_with() -> None:
+    with Counting() as serving, socket.create_connection(("127.0.0.1", serving.http.port), 30) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nno\r\n\r\n")
+        answer = b"".join(iter(lambda: connection.recv(1000), b""))
+    assert b" 400 Bad Request\r\n" in answer
+    assert b"\r\nServer: mmapqueue\r\n" in answer
+
+
 def test_a_body_that_is_malformed_later_ends_its_connection(caplog: pytest.LogCaptureFixture) -> None:
     with Counting(http=QUICK) as serving, socket.create_connection(("127.0.0.1", serving.http.port), 30) as connection:
         connection.sendall(

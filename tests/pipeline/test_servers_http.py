@@ -30,6 +30,15 @@ def test_http_takes_and_returns_bytes() -> None:
         assert serving.requests[0].peer.startswith("127.0.0.1:")
 
 
+def test_http_answers_do_not_say_what_the_server_is_made_with() -> None:
+    with Echoing() as serving:
+        serving.raised = [HttpError(418, "teapot"), ValueError("bug")]
+        answers = [serving.post(path=path) for path in ("/echo", "/echo", "/echo", "/none")]
+    assert [(status, headers["server"]) for status, _, headers in answers] == [
+        (status, "mmapqueue") for status in (418, 500, 200, 404)
+    ]
+
+
 @pytest.mark.parametrize(
     ("encoding", "encode"),
     [

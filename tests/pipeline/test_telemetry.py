@@ -70,6 +70,7 @@ def get(port: int, path: str, accept: str = "") -> tuple[int, str, str]:
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers={"Accept": accept} if accept else {})
     try:
         with urllib.request.urlopen(request, timeout=60) as answer:
+            assert answer.headers["Server"] == "mmapqueue"
             return answer.status, answer.headers["Content-Type"], answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:

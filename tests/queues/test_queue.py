@@ -54,6 +54,13 @@ def test_an_empty_record_is_a_record(any_queue: mmapqueue.Queue) -> None:
     assert data(any_queue.pop_many(2000)) == [b"", b"", b"x", b""] + [b""] * 1000
 
 
+def test_a_queue_without_records_is_true(small_queue: mmapqueue.Queue) -> None:
+    for each in (small_queue, small_queue.consumer("other")):
+        assert (len(each), bool(each)) == (0, True)
+    small_queue.close()
+    assert small_queue
+
+
 def test_timestamps(open_queue: Open) -> None:
     before = datetime.now(timezone.utc)
     queue = open_queue()

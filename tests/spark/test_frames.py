@@ -1,5 +1,7 @@
 """`read`, `read_stream`, `write` and `write_stream`: each argument is the option of its name, in its unit."""
 
+import inspect
+import re
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ READ: dict[str, tuple[Any, str, Any]] = {
     "min_partitions": (3, "minPartitions", 3),
     "max_partition_bytes": ("1m", "maxPartitionBytes", 1 << 20),
     "fail_on_data_loss": (False, "failOnDataLoss", False),
+    "on_damage": ("skip", "onDamage", "skip"),
 }
 READ_STREAM: dict[str, tuple[Any, str, Any]] = {
     **{name: given for name, given in READ.items() if not name.startswith("ending")},
@@ -51,6 +54,7 @@ WRONG = {
     "consumer": "option consumer = wr/ong",
     "min_partitions": "option minPartitions = wrong",
     "fail_on_data_loss": "option failOnDataLoss = wrong",
+    "on_damage": "option onDamage = wrong",
     "max_offsets_per_trigger": "option maxOffsetsPerTrigger = wrong",
     "min_offsets_per_trigger": "option minOffsetsPerTrigger = wrong",
     "partitions": "option partitions = wrong",
@@ -127,6 +131,18 @@ def test_what_is_not_given_is_not_said() -> None:
     mmapqueue.read_stream("/q", spark=MagicMock(readStream=reader))
     mmapqueue.write(MagicMock(write=writer), "/q")
     assert (reader.options_given, writer.options_given) == ({}, {"path": "/q"})
+
+
+def test_each_option_of_the_source_is_an_argument(spark: SparkSession) -> None:
+    for function, known in ((mmapqueue.read, READ), (mmapqueue.read_stream, READ_STREAM)):
+        assert known.keys() == inspect.signature(function).parameters.keys() - {"path", "spark"}
+    with pytest.raises(QueryFailed) as caught:
+        spark.read.format("mmapqueue").option("unknown", 1).load("/q")
+    allowed = re.search(r"there is no such option; allowed: ([\w, ]+)", str(caught.value))
+    assert allowed
+    # The other names are keys of the configuration, and options of writes.
+    own = {each for each in allowed[1].split(", ") if not each.islower()} | {"consumer"}
+    assert own == {"pushTimeout", *expected(READ), *expected(READ_STREAM)}
 
 
 @pytest.mark.parametrize("argument", [name for name in READ if name in WRONG])

@@ -32,6 +32,18 @@ def test_a_copy_has_another_ring(closed: Path, records: list[bytes], tmp_path: P
         assert copy.push(b"next") == 100
 
 
+def test_a_copy_of_an_empty_queue_has_no_offsets(tmp_path: Path, open_queue: Open) -> None:
+    open_queue(tmp_path / "queue", capacity="64k").close()
+    with open_queue(tmp_path / "used") as queue:
+        queue.push(b"one")
+        queue.ack(queue.pop())
+        queue.purge()
+    assert "  records    0 whole, next offset 0, 0 bytes, " in str(mmapqueue.verify(tmp_path / "queue"))
+    for name, first in (("queue", 0), ("used", 1)):
+        copied = mmapqueue.copy(tmp_path / name, tmp_path / f"{name}2")
+        assert str(copied).startswith(f"{tmp_path / name}2: 0 records, next offset {first}\n")
+
+
 def test_resize_in_place(closed: Path, records: list[bytes], open_queue: Open) -> None:
     with open_queue(closed) as queue:
         segment_size = queue.config["segment_size"]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import mmapqueue
+from mmapqueue._cli.output import error_text
 from mmapqueue._cli.queues import open_to_read, queues_in
 from mmapqueue._tools.pages import TEXT, Page
 from mmapqueue._values.arguments import absolute
@@ -71,7 +72,7 @@ class Exporter:
             try:
                 texts.append(self._open(path).metrics())
             except (MmapQueueError, OSError) as error:
-                self.failures[path] = str(error)
+                self.failures[path] = error_text(error)
                 self._close(path)
             up.append(f"mmapqueue_up{{queue={quoted(path)}}} {int(path not in self.failures)}\n")
         return UP + "".join(up) + merged(texts)

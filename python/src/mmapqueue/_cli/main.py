@@ -8,6 +8,7 @@ from contextlib import suppress
 from io import TextIOWrapper
 
 from mmapqueue._cli import plain
+from mmapqueue._cli.output import error_text, print_error
 from mmapqueue._cli.status import FAILED, INTERRUPTED, PIPE_CLOSED, USAGE, status_of
 from mmapqueue._jvm.lock_holders import owner_of
 from mmapqueue._values.errors import Locked, MmapQueueError
@@ -37,10 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Locked as error:
         return _failed(f"{error}{_owner_text(error.pid)}", status_of(error))
     except MmapQueueError as error:
-        return _failed(error, status_of(error))
+        return _failed(str(error), status_of(error))
     except OSError as error:
         _discard_output()
-        return _failed(error, FAILED)
+        return _failed(error_text(error), FAILED)
     if status == INTERRUPTED:
         # py4j logs calls of other threads that fail when the JVM is ended.
         logging.disable()
@@ -96,6 +97,6 @@ def _owner_text(pid: int | None) -> str:
     return ""
 
 
-def _failed(error: object, status: int) -> int:
-    print(f"mmapqueue: {error}", file=sys.stderr)
+def _failed(text: str, status: int) -> int:
+    print_error(text)
     return status

@@ -109,6 +109,13 @@ def print_error(text: str) -> None:
     print(f"mmapqueue: {text}", file=sys.stderr)
 
 
+def error_text(error: BaseException) -> str:
+    """The message of an exception; of an error of the system the file and the reason, without its number."""
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error)
+    return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
+
+
 def escaped(data: bytes) -> str:
     r"""Data as printable text: as in a Python literal, with `\n`, `\x00`, `\xff`; printable UTF-8 stays."""
     return printable(data.replace(b"\\", b"\\\\").decode("utf-8", "backslashreplace"))

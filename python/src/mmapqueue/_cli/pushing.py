@@ -8,8 +8,9 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 import mmapqueue
-from mmapqueue._cli.output import print_error, print_object, size_text
+from mmapqueue._cli.output import error_text, print_error, print_object, size_text
 from mmapqueue._cli.status import EMPTY, FAILED, status_of
+from mmapqueue._values.offsets import offsets_text
 
 #: Seconds after which a push that waits for room reports that.
 _NOTICE_SECONDS = 1.0
@@ -234,14 +235,14 @@ def print_pushed(pusher: Pusher, verb: str, *, as_json: bool, **more: Any) -> No
         as_json: Whether to print a JSON object.
         **more: Further values of the object.
     """
-    last = pusher.first_offset + pusher.pushed - 1
+    end = pusher.first_offset + pusher.pushed
     if as_json:
         print_object(
             {
                 verb: pusher.pushed,
                 "bytes": pusher.size,
                 "first_offset": pusher.first_offset if pusher.pushed else None,
-                "last_offset": last if pusher.pushed else None,
+                "last_offset": end - 1 if pusher.pushed else None,
                 "duplicates": pusher.duplicates,
                 **more,
             }
@@ -249,7 +250,7 @@ def print_pushed(pusher: Pusher, verb: str, *, as_json: bool, **more: Any) -> No
         return
     text = f"{verb} {records_text(pusher.pushed)}"
     if pusher.pushed:
-        text += f" ({size_text(pusher.size)}): offsets {pusher.first_offset} to {last}"
+        text += f" ({size_text(pusher.size)}): {offsets_text(pusher.first_offset, end)}"
     if pusher.duplicates:
         text += f"; {records_text(pusher.duplicates)} of the input were in the queue before"
     print(text)
@@ -261,7 +262,7 @@ def counted_on_failure(pusher: Pusher) -> Iterator[None]:
     try:
         yield
     except (mmapqueue.MmapQueueError, OSError) as error:
-        print_error(str(error))
+        print_error(error_text(error))
         _print_count(pusher)
         raise typer.Exit(_status_of(error)) from None
     except KeyboardInterrupt:

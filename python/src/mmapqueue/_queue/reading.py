@@ -367,8 +367,12 @@ class Reading(ABC, Generic[Value]):
         return self.qsize() == 0
 
     def __len__(self) -> int:
-        """As `qsize`: a queue without records to pop is false."""
+        """As `qsize`."""
         return self.qsize()
+
+    def __bool__(self) -> bool:
+        """True, also without records: a queue is no container, and `if queue:` asks whether there is one."""
+        return True
 
 
 def bounds(

@@ -11,6 +11,7 @@ from socket import AF_INET, AF_INET6
 from typing import Any, NamedTuple
 
 from mmapqueue._values.errors import ConfigError
+from mmapqueue._values.version import PRODUCT
 
 #: The media type of pages for people.
 TEXT = "text/plain; charset=utf-8"
@@ -75,6 +76,9 @@ def serve(name: str, host: str, port: int, answer: Answer) -> ThreadingHTTPServe
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         timeout = 60
+
+        def version_string(self) -> str:
+            return PRODUCT
 
         def do_GET(self) -> None:
             page = answer(self.path.partition("?")[0], self.headers.get("Accept", ""))

@@ -3,6 +3,8 @@
 from enum import Enum
 from typing import NamedTuple
 
+from mmapqueue._values.offsets import offsets_text
+
 
 class FindingKind(str, Enum):
     """The kind of a finding."""
@@ -43,7 +45,7 @@ class Finding(NamedTuple):
         text = f"{self.kind.value}: {self.file}, byte {self.position}: {self.detail}"
         if not self.lost:
             return text
-        which = f"offset {self.first_lost}" if self.lost == 1 else f"offsets {self.first_lost} to {self.last_lost}"
+        which = offsets_text(self.first_lost, self.last_lost + 1)
         return f"{text}; {'lost' if self.exact else 'lost, at most'}: {which}"
 
 
@@ -104,7 +106,7 @@ class VerifyReport(NamedTuple):
         lines = [f"{self.path}: {self._verdict()}"]
         if self.version == 2:
             lines.append(
-                f"  records    {self.records} whole, offsets {self.first_offset} to {self.end_offset - 1}, "
+                f"  records    {self.records} whole, {offsets_text(self.first_offset, self.end_offset)}, "
                 f"{self.payload_bytes} bytes, in {self.segments} segments"
             )
         elif self.version == 1:
@@ -152,7 +154,7 @@ class CopyReport(NamedTuple):
 
     def __str__(self) -> str:
         lines = [
-            f"{self.path}: {self.records} records, offsets {self.first_offset} to {self.end_offset - 1}",
+            f"{self.path}: {self.records} records, {offsets_text(self.first_offset, self.end_offset)}",
             f"  ring       up to {self.capacity_segments} segments of {self.segment_size} bytes",
         ]
         if self.left_out:

@@ -65,6 +65,13 @@ def micros(time: datetime) -> int:
     return (time - _EPOCH) // _MICROSECOND
 
 
+def offsets_text(first: int, end: int) -> str:
+    """The offsets from the first one up to the end, which is excluded, for messages; without any, the next one."""
+    if end <= first:
+        return f"next offset {end}"
+    return f"offset {first}" if end == first + 1 else f"offsets {first} to {end - 1}"
+
+
 def as_long(number: int) -> int:
     """An offset cut to 64 bits: the JVM then raises that the nearest offset is out of range."""
     return max(-_LONG_MAX - 1, min(_LONG_MAX, whole("an offset", number)))

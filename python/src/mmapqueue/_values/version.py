@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+#: The header `Server` of HTTP answers: without versions, and without what the server is made with.
+PRODUCT = "mmapqueue"
+
 _JARS = Path(__file__).parents[1] / "jars"
 _NAME = "mmapqueue-"
 

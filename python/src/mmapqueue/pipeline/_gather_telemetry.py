@@ -12,6 +12,7 @@ from prometheus_client.registry import Collector
 
 import mmapqueue
 from mmapqueue._tools.pages import address
+from mmapqueue._values.version import PRODUCT
 from mmapqueue.pipeline._metrics import Counts, Pages
 from mmapqueue.pipeline.config import Pipeline
 
@@ -123,7 +124,8 @@ class GatherTelemetry:
     async def _answer(self, request: web.Request) -> web.Response:
         # In a thread, as it queries and flushes queues.
         page = await asyncio.to_thread(self._pages.answer, request.path, ",".join(request.headers.getall("Accept", [])))
-        return web.Response(status=page.status, body=page.body, headers={"Content-Type": page.content_type})
+        headers = {"Content-Type": page.content_type, "Server": PRODUCT}
+        return web.Response(status=page.status, body=page.body, headers=headers)
 
     def _health(self) -> str | None:
         agent = self._agent

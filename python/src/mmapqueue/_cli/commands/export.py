@@ -15,6 +15,7 @@ from mmapqueue._cli.queues import open_to_read
 from mmapqueue._cli.record_progress import RecordProgress
 from mmapqueue._cli.status import DONE, USAGE
 from mmapqueue._values.errors import ConfigError, MmapQueueError
+from mmapqueue._values.offsets import offsets_text
 
 
 def export(
@@ -65,7 +66,7 @@ def export(
         return DONE
     text = f"exported {records_text(written)} to {'stdout' if path is None else file}"
     if written:
-        text += f": offsets {first} to {end - 1}"
+        text += f": {offsets_text(first, end)}"
     if missing:
         text += f", without {records_text(missing)}"
     print(text, file=sys.stderr if path is None else sys.stdout)

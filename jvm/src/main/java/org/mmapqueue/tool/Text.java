@@ -15,10 +15,9 @@ final class Text {
         if (report.version() == 2) {
             line(
                     text,
-                    "  records    " + report.records() + " whole, offsets " + report.firstOffset() + " to "
-                            + (report.endOffset() - 1) + ", " + report.payloadBytes() + " bytes, in "
-                            + report.segments()
-                            + " segments");
+                    "  records    " + report.records() + " whole, "
+                            + offsets(report.firstOffset(), report.endOffset()) + ", " + report.payloadBytes()
+                            + " bytes, in " + report.segments() + " segments");
         } else if (report.version() == 1) {
             line(
                     text,
@@ -61,13 +60,20 @@ final class Text {
         StringBuilder text = new StringBuilder();
         line(
                 text,
-                report.path() + ": " + report.records() + " records, offsets " + report.firstOffset() + " to "
-                        + (report.endOffset() - 1));
+                report.path() + ": " + report.records() + " records, "
+                        + offsets(report.firstOffset(), report.endOffset()));
         line(text, "  ring       up to " + report.capacity() + " segments of " + report.segmentSize() + " bytes");
         if (report.leftOut() > 0) {
             line(text, "  left out   " + report.leftOut() + " acked records, for which it has no room");
         }
         return text.toString();
+    }
+
+    private static String offsets(long first, long end) {
+        if (end <= first) {
+            return "next offset " + end;
+        }
+        return end == first + 1 ? "offset " + first : "offsets " + first + " to " + (end - 1);
     }
 
     private static void line(StringBuilder text, String line) {

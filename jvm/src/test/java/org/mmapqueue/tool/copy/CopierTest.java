@@ -269,6 +269,15 @@ class CopierTest {
     }
 
     @Test
+    void anEmptyQueueHasNoOffsets() {
+        fill(0, 0);
+        String queue = temp.resolve("queue").toString();
+        assertTrue(run(0, "verify", queue).contains("0 whole, next offset 0, 0 bytes"));
+        assertTrue(run(0, "copy", queue, "--to", temp.resolve("copy").toString())
+                .contains("0 records, next offset 0"));
+    }
+
+    @Test
     void theCommandLineCopiesAndResizes() {
         fill(20, 0);
         String queue = temp.resolve("queue").toString();
