@@ -37,6 +37,8 @@ KILL_AT, HOLD_AT = 0.25, 0.85
 #: Seconds without anything new in the queue, after which the fetcher has read all.
 QUIET_SECONDS = 3.0
 SENDERS = ("archive", "copy")
+#: What is shown while Spark starts, and how long that takes.
+STARTING, STARTS_IN = "Spark is starting, the queue takes what comes", "15 to 40 s"
 
 
 class Run:
@@ -74,7 +76,7 @@ class Run:
             client.start()
         self.log.start()
         self.process.start()
-        self._view.doing("Spark is starting; the queue takes what comes")
+        self._view.doing(STARTING, STARTS_IN)
         self.kill_gather()
         self.kill_process()
         self.finish()
@@ -108,7 +110,7 @@ class Run:
                 self.process.signal_all(signal.SIGCONT)  # The batch has ended in between.
             return False
 
-        self.until(lambda: any(self.sample.sent.values()), "Spark is starting; the queue takes what comes")
+        self.until(lambda: any(self.sample.sent.values()), STARTING, STARTS_IN)
         self._view.note("Spark has committed its first micro-batch")
         self.until(stopped_within_a_batch, "waiting for a micro-batch that is not finished")
         self.process.kill()
@@ -120,7 +122,8 @@ class Run:
         self.process.start()
         self.until(
             lambda: any(self.sample.sent[name] > before[name] for name in SENDERS),
-            "Spark is starting again; the queue takes what comes",
+            "Spark is starting again",
+            STARTS_IN,
         )
         self.mark("process back")
         self._view.note("process is back; the micro-batch was run again")
@@ -146,14 +149,14 @@ class Run:
         least = self.log.written + self._lines_before + requests
         return self.sample.stored >= least and time.monotonic() - self._changed_at > QUIET_SECONDS
 
-    def until(self, holds: Callable[[], bool], doing: str = "") -> None:
+    def until(self, holds: Callable[[], bool], doing: str = "", usually: str = "") -> None:
         """Waits until something holds. A process that ends with an error, and one that must not end, end the run.
 
         Raises:
             ServiceError: A process has ended, or nothing has moved for too long.
         """
         if doing:
-            self._view.doing(doing)
+            self._view.doing(doing, usually)
         while True:
             self.sample = self.watch.sample(self.log.written)
             self._view.show(self.sample)
@@ -255,7 +258,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for log in sorted((out / "logs").glob("*.log")):
             console.print(f"log: {log} ({log.stat().st_size} bytes)", markup=False, highlight=False, soft_wrap=True)
         return 1
-    console.print("[dim]comparing both outputs with what went in[/]")
+    console.print("[dim]comparing both outputs with what went in: usually 10 s[/]")
     return report.run(out, console)
 
 

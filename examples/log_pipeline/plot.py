@@ -18,6 +18,9 @@ from view import Sample
 
 _IN, _OUT, _KILL, _BACK, _GRID = "#2171b5", ("#238b45", "#e6550d", "#756bb1"), "#cb181d", "#636363", "#d9d9d9"
 
+#: How much of the upper plot the names of the marks take: the curves stay below them.
+_NAMES = 0.36
+
 #: Seconds between two points of a curve.
 STEP = 1.0
 
@@ -80,7 +83,9 @@ def draw(path: Path, taken: Sequence[Sample], marks: Sequence[dict[str, Any]]) -
     for axes in (above, below):
         _mark(axes, marks, start, named=axes is above)
         _tidy(axes)
-        axes.legend(frameon=False, loc="center right", fontsize=9)
+        # Beside the title, above the curves.
+        axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0, ncols=3, fontsize=9)
+    above.set_ylim(top=above.get_ylim()[1] / (1 - _NAMES))
     figure.savefig(path, dpi=120)
     plt.close(figure)
 

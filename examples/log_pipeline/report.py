@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
@@ -37,24 +38,35 @@ def examine(out: Path, run: dict[str, Any]) -> list[Outcome]:
 
 
 def show(console: Console, outcomes: Sequence[Outcome], run: dict[str, Any], samples: Sequence[Sample]) -> None:
-    """Prints the tables."""
+    """Prints the tables, each within 80 columns."""
+    console.print()
     console.print(_lines(outcomes))
+    console.print()
     console.print(_records(outcomes))
+    console.print("[dim]resent: the client sent it again, as a kill had left it without an answer[/]", soft_wrap=True)
+    console.print("[dim]gave up: came out, though its client had no answer and never sent again[/]\n", soft_wrap=True)
     console.print(_rates(outcomes, run, samples))
+
+
+def _table(title: str, first: str, columns: Sequence[str]) -> Table:
+    """A table of a name and numbers."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, show_edge=False, padding=0)
+    table.add_column(first, overflow="fold")
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True, min_width=len(column) + 1)
+    return table
 
 
 def _lines(outcomes: Sequence[Outcome]) -> Table:
     """Lines by file, the same for all senders unless one of them is wrong."""
-    table = Table(title="Lines of log files", title_justify="left", title_style="bold")
-    table.add_column("file", overflow="fold")
-    for column in ("in", *(f"in {each.name}" for each in outcomes), "lost", "altered", "twice"):
-        table.add_column(column, justify="right")
+    counts = ("went in", *(each.name for each in outcomes), "lost", "altered", "twice")
+    table = _table("Lines of log files", "file", counts)
     files = sorted(zip(*(each.lines for each in outcomes), strict=True), key=lambda each: -each[0].expected)
     wrong = [each for each in files[NAMED:] if not all(lines.exact for lines in each)]
     shown = files[:NAMED] + wrong
     rest = [each for each in files[NAMED:] if each not in wrong]
     for group in [[each] for each in shown] + ([rest] if rest else []):
-        name = os.path.relpath(group[0][0].path, "/") if len(group) == 1 else f"{len(group)} others"
+        name = _shortest(group[0][0].path) if len(group) == 1 else f"{len(group)} others"
         flat = [lines for each in group for lines in each]
         table.add_row(
             name,
@@ -66,14 +78,15 @@ def _lines(outcomes: Sequence[Outcome]) -> Table:
     return table
 
 
+def _shortest(path: str) -> str:
+    """A path as the working directory sees it, if that is shorter."""
+    return min(path, os.path.relpath(path), key=len)
+
+
 def _records(outcomes: Sequence[Outcome]) -> Table:
     """Records by kind. `twice` counts copies that nothing explains."""
-    table = Table(title="Records of clients", title_justify="left", title_style="bold")
-    table.add_column("kind")
-    for column in ("accepted", *(f"in {each.name}" for each in outcomes), "lost", "foreign", "twice"):
-        table.add_column(column, justify="right")
-    table.add_column("came twice, no answer before a kill", justify="right")
-    table.add_column("came, never answered", justify="right")
+    counts = ("accepted", *(each.name for each in outcomes), "lost", "foreign", "twice", "resent", "gave up")
+    table = _table("Records of clients", "kind", counts)
     for kind in sorted({each.kind for outcome in outcomes for each in outcome.records}):
         group = [{each.kind: each for each in outcome.records}.get(kind, Records(kind)) for outcome in outcomes]
         sums = [sum(getattr(each, name) for each in group) for name in ("lost", "foreign", "excess")]
@@ -85,13 +98,13 @@ def _records(outcomes: Sequence[Outcome]) -> Table:
 
 
 def _rates(outcomes: Sequence[Outcome], run: dict[str, Any], samples: Sequence[Sample]) -> Table:
-    table = Table(title="Rates", title_justify="left", title_style="bold", show_header=False)
-    table.add_column(justify="right", style="bold")
+    table = Table(title="Rates", title_justify="left", title_style="bold", box=None, show_header=False, pad_edge=False)
+    table.add_column(justify="right", style="bold", no_wrap=True)
     table.add_column()
     times = [sample.time for sample in samples]
     seconds = max(0.1, run["ended"] - run["started"])
     table.add_row(f"{outcomes[0].events:,}", "events: lines, logs, spans and segments")
-    table.add_row(f"{seconds:,.1f} s", "from the first to the last one, kills and starts of Spark included")
+    table.add_row(f"{seconds:,.1f} s", "from the first to the last, with kills and starts of Spark")
     table.add_row(f"{outcomes[0].events / seconds:,.0f} /s", "events end to end")
     table.add_row(
         f"{plot.best(times, [each.stored for each in samples]):,.0f} /s", "records into the queue, best second"
@@ -109,6 +122,7 @@ def run(out: Path, console: Console) -> int:
     outcomes = examine(out, facts)
     changed = [path for path, inode, size in facts["files"] if not unchanged(File(Path(path), inode, size))]
     show(console, outcomes, facts, samples)
+    console.print()
     plot.draw(out / "run.png", samples, facts["marks"])
     exact = not changed and all(outcome.exact for outcome in outcomes)
     report = {"exact": exact, "changed": changed, "events": outcomes[0].events}
@@ -119,13 +133,14 @@ def run(out: Path, console: Console) -> int:
     again = max((sum(each.repeated for each in outcome.records) for outcome in outcomes), default=0)
     if exact:
         text = "Exact: everything that was accepted came out, each line once and byte for byte."
-        text += (
-            f" {again:,} records of clients came out twice: the clients sent them again as a kill left them unanswered."
-        )
+        if again:
+            text += (
+                f" {again:,} {'record' if again == 1 else 'records'} came twice: resent, as the client had no answer."
+            )
         console.print(Panel(text, style="green", expand=False))
     else:
         console.print(Panel("What came out is not what went in.", style="bold red", expand=False))
-    console.print(f"Rates and lag over time: {out / 'run.png'}", soft_wrap=True)
+    console.print(f"Rates and lag over time: {_shortest(str(out / 'run.png'))}", soft_wrap=True)
     return 0 if exact else 1
 
 

@@ -133,6 +133,8 @@ def of_pipeline(
     pipe["fetchers"][0]["paths"] = [*(glob_of(path) for path in files), str(out / "input" / "app.log*")]
     for sender in pipe["senders"]:
         sender["batch"]["max_records"] = max(1000, options.lines // 4)
+    # Spark lives for a minute: code that is compiled soon counts more than code that is compiled well.
+    settings["spark"]["conf"]["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1"
     config = out / "pipeline.yaml"
     config.write_text(yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
     variables = {"DATA": str(out), "PORT": str(port), "METRICS_PORT": str(metrics)}

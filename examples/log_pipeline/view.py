@@ -20,8 +20,8 @@ from journal import Follower
 
 #: Seconds over which a rate is taken.
 RATE_OVER = 3.0
-#: Seconds between two lines where the output is no terminal; longer while nothing changes.
-PLAIN_EVERY, QUIET_EVERY = 4.0, 20.0
+#: Seconds between two lines where the output is no terminal.
+PLAIN_EVERY = 5.0
 
 
 @dataclass(frozen=True)
@@ -124,6 +124,7 @@ class View:
         self._lines = lines
         self._recent: deque[Sample] = deque()
         self._doing = ""
+        self._usually = ""
         self._since = time.monotonic()
         self._started = time.monotonic()
         self._commits: dict[str, tuple[float, int, float]] = {}
@@ -140,10 +141,12 @@ class View:
         if self._live:
             self._live.stop()
 
-    def doing(self, text: str) -> None:
-        """Shows the current step."""
-        self._doing, self._since = text, time.monotonic()
-        self.note(text, style="dim")
+    def doing(self, text: str, usually: str = "") -> None:
+        """Shows the current step, and how long it usually takes."""
+        if text == self._doing:
+            return
+        self._doing, self._usually, self._since = text, usually, time.monotonic()
+        self.note(f"{text}: usually {usually}" if usually else text, style="dim")
 
     def note(self, text: str, style: str = "bold") -> None:
         """Says something once."""
@@ -159,18 +162,22 @@ class View:
             if sent != total:
                 self._commits[name] = sample.time, sent, (sent - total) / max(0.1, sample.time - before)
         if self._live:
-            waited = time.monotonic() - self._since
-            self._live.update(Group(self._table(sample), Spinner("dots", f"{self._doing} ({waited:.0f} s)")))
+            self._live.update(Group(self._table(sample), Spinner("dots", self._step())))
         else:
             self._show_plain(sample)
 
+    def _step(self) -> str:
+        waited = f"{time.monotonic() - self._since:.0f} s"
+        return f"{self._doing} ({waited}{f', usually {self._usually}' if self._usually else ''})"
+
     def _show_plain(self, sample: Sample) -> None:
         now, state = time.monotonic(), (sample.stored, *sample.sent.values())
-        if now < self._plain_at or (state == self._plain_state and now < self._plain_at + QUIET_EVERY):
+        if now < self._plain_at:
             return
+        lags = ", ".join(f"{name} {sample.lag(name):,}" for name in sample.sent)
+        figures = f"queue: {sample.stored:,} records, {self._rate('stored'):,.0f}/s; lag: {lags}"
+        text = self._step() if state == self._plain_state else figures
         self._plain_at, self._plain_state = now + PLAIN_EVERY, state
-        senders = ", ".join(f"{name} {self._rate_sent(name):,.0f}/s lag {sample.lag(name):,}" for name in sample.sent)
-        text = f"in {self._rate('stored'):,.0f}/s, {sample.stored:,} records; {senders}"
         self._console.print(f"[dim]{now - self._started:6.1f} s[/]  {text}", soft_wrap=True, highlight=False)
 
     def _rate(self, field: str) -> float:

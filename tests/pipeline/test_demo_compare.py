@@ -1,18 +1,24 @@
 """The comparison of the demo of examples/log_pipeline: lines of files, records of clients."""
 
+import io
+import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "log_pipeline"))
 
 import compare
 import outputs
+import report
 from compare import File, LineCheck, check_records
 from journal import Request
 from outputs import Row
+from view import Sample
 
 
 def line_rows(content: bytes, inode: int) -> list[Row]:
@@ -128,3 +134,44 @@ def test_records_that_were_given_up_come_out_once_or_not() -> None:
     assert check_records("logs", sent, {1: 1}, kills=[]).exact
     assert check_records("logs", sent, {1: 1}, kills=[]).unanswered == 1
     assert not check_records("logs", sent, {1: 2}, kills=[]).exact
+
+
+# ---- the report
+
+
+def shown(lines: list[compare.Lines], records: list[compare.Records]) -> list[str]:
+    """What the report prints of a run on a terminal of 80 columns."""
+    outcomes = [compare.Outcome(name, 1, lines, records, 0, {"logs": 100_000}) for name in ("archive", "copy")]
+    samples = [Sample(100.0, 0, 0, 0, {"archive": 0, "copy": 0}), Sample(102.0, 9, 9, 9, {"archive": 9, "copy": 9})]
+    out = io.StringIO()
+    report.show(Console(file=out, width=80), outcomes, {"started": 100.0, "ended": 102.0}, samples)
+    return out.getvalue().splitlines()
+
+
+def test_the_tables_of_the_report_fit_80_columns_with_all_their_digits() -> None:
+    path = "/var/log/a-service/of-a-long-name/with-a-file-of-a-long-name.log"
+    lines = [compare.Lines(path, 12_345_678, 12_345_678, 1_234, 2_345, 3_456)]
+    records = [compare.Records("stream logs", 1_234_567, 1_234_568, 1_234, 2_345, 3_456, 4_567, 5_678)]
+    said = shown(lines, records)
+    assert max(map(len, said)) <= 80
+    text = "\n".join(said)
+    assert "…" not in text
+    assert [text.count(number) for number in ("12,345,678", "1,234,567", "1,234,568")] == [3, 1, 2]
+    assert all(word in text for word in ("went in", "accepted", "archive", "altered", "foreign", "resent", "gave up"))
+    assert path in "".join(line.split(" ")[0] for line in said)
+
+
+@pytest.mark.parametrize(
+    ("repeated", "said"), [(0, None), (1, " 1 record came twice"), (1234, " 1,234 records came twice")]
+)
+def test_the_last_panel_counts_copies_only_if_there_are_some(
+    repeated: int, said: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "run.json").write_text('{"files": [], "marks": [], "started": 1.0, "ended": 2.0}')
+    (tmp_path / "samples.jsonl").write_text(f"{json.dumps(asdict(Sample(1.0, 0, 0, 0, {'copy': 0})))}\n")
+    outcome = compare.Outcome("copy", 1, [], [compare.Records("logs", 9999, 9999, repeated=repeated)], 0)
+    monkeypatch.setattr(report, "examine", lambda *_: [outcome])
+    out = io.StringIO()
+    assert report.run(tmp_path, Console(file=out, width=200)) == 0
+    panel = next(line for line in out.getvalue().splitlines() if "Exact:" in line)
+    assert said in panel if said else "twice" not in panel

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
+from matplotlib.figure import Figure
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from rich.console import Console
@@ -256,6 +257,24 @@ def test_a_plot_is_drawn(tmp_path: Path) -> None:
     assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_legends_and_names_of_marks_cover_no_curve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    figures: list[Figure] = []
+    monkeypatch.setattr(plot.plt, "close", figures.append)
+    plot.draw(tmp_path / "run.png", samples(), [{"time": 101.0, "text": "process killed"}])
+    (figure,) = figures
+    monkeypatch.undo()
+    curves = [
+        line.get_window_extent() for axes in figure.axes for line in axes.get_lines() if len(line.get_xdata()) > 2
+    ]
+    assert len(curves) == 5
+    names = [text for axes in figure.axes for text in axes.texts]
+    assert [text.get_text() for text in names] == ["process killed"]
+    for covering in [*names, *(axes.get_legend() for axes in figure.axes)]:
+        extent = covering.get_window_extent()
+        assert not any(extent.overlaps(curve) for curve in curves), covering
+    plot.plt.close(figure)
+
+
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_view_shows_rates_and_lag(terminal: bool) -> None:
     out = io.StringIO()
@@ -269,6 +288,22 @@ def test_a_view_shows_rates_and_lag(terminal: bool) -> None:
     assert "Spark is starting" in text
     assert "180" in text, "records in the queue"
     assert "135" in text, "lag of the sender that is last"
+
+
+def test_a_view_without_a_terminal_says_what_it_waits_for_and_how_long_that_takes() -> None:
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=False, width=80)
+    (sample, *_) = samples()
+    with view.View(console, 100) as shown:
+        shown.doing("Spark is starting", "15 to 40 s")
+        for _ in range(3):
+            shown.show(sample)
+            shown._plain_at = 0.0
+        shown.doing("Spark is starting", "15 to 40 s")
+    said, figures, *waits = (line[10:] for line in out.getvalue().splitlines())
+    assert said == "Spark is starting: usually 15 to 40 s"
+    assert figures.startswith("queue: 0 records")
+    assert waits == ["Spark is starting (0 s, usually 15 to 40 s)"] * 2, "once for each wait, and while nothing changes"
 
 
 # ---- services and the directory of a run

@@ -152,20 +152,28 @@ def test_a_cancelled_wait_loses_no_record(open_queue: Open) -> None:
 
 def test_many_tasks_share_the_records(open_queue: Open) -> None:
     queue = pushed(open_queue(), 2000)
+    parts: list[list[int]] = [[] for _ in range(5)]
 
-    async def consume() -> list[int]:
-        got = []
-        async for message in queue.aconsume(timeout=0.2, max_records=50):
-            got.append(message.offset)
-            await asyncio.sleep(0)
-        return got
+    async def run() -> None:
+        all_have_some, all_taken = asyncio.Event(), asyncio.Event()
 
-    async def run() -> list[list[int]]:
-        return await asyncio.gather(*(consume() for _ in range(5)))
+        async def consume(part: list[int]) -> None:
+            async for message in queue.aconsume(timeout=60, max_records=50):
+                part.append(message.offset)
+                if all(parts):
+                    all_have_some.set()
+                await all_have_some.wait()  # while this task holds its first batch
+                if sum(map(len, parts)) == 2000:
+                    all_taken.set()
 
-    parts = asyncio.run(run())
+        tasks = [asyncio.create_task(consume(part)) for part in parts]
+        await asyncio.wait_for(all_taken.wait(), 60)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    asyncio.run(run())
     assert sorted(offset for part in parts for offset in part) == list(range(2000))
-    assert sum(bool(part) for part in parts) > 1
     assert all(part == sorted(part) for part in parts)
 
 
