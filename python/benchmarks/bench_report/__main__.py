@@ -31,7 +31,7 @@ from .raw import Run, load
 
 #: The section of docs/explanation/benchmarks.md that is written by hand, a subsection for each target that is missed.
 MISSED = "Where a target is missed"
-ABSENT = "This was not part of the run."
+ABSENT = "This was not measured."
 
 _TABLES: dict[str, Callable[[Run], str]] = {
     "machine": prose.machine,
@@ -40,13 +40,13 @@ _TABLES: dict[str, Callable[[Run], str]] = {
     "rings": tables_jvm.rings,
     "variants": tables_jvm.variants,
     "durable": tables_jvm.durable,
-    "latency": tables_latency.latencies,
+    "latency": tables_latency.report,
     "reads": tables_jvm.reads,
     "opening": tables_jvm.opening,
     "satellite": tables_jvm.satellite,
-    "scale": scale.tables,
-    "python": python.tables,
-    "spark": spark.tables,
+    "scale": scale.report,
+    "python": python.report,
+    "spark": spark.report,
     "pipeline": pipeline.tables,
 }
 #: Each plot by the name of its file: the function that draws it, its block, and its description.

@@ -15,6 +15,20 @@ from .words import NOTHING, number, rate, size, spread, table
 OWN = "mmapqueue"
 #: The subject that copies through a mapped file.
 PLAIN_COPY = "plain copy through mmap"
+#: The operations of the document, with the words for each; the raw results have more.
+_REPORTED = {
+    "push": "push",
+    "pop": "pop",
+    "push_handle": "push with a handle",
+    "push_handle_sync": "the same, durable",
+    "pop_ack": "pop and ack",
+    "push_many": "push many",
+    "pop_many": "pop many",
+    "push_arrow": "push Arrow",
+    "pop_arrow": "pop Arrow",
+    "consume": "iteration",
+    "aconsume": "iteration, asyncio",
+}
 
 
 class Result(NamedTuple):
@@ -53,11 +67,34 @@ def batches_of(run: Run, payload: int) -> Sequence[int]:
 def tables(run: Run) -> str:
     """Records by the second, a table for each size of record: operations and subjects down, batches across."""
     parts = [_table(run, payload) for payload in sorted({each.payload for each in results(run)})]
-    nulls = [f"{name} {number(Figure.of(values).median)} µs" for name, values in _nulls(run).items()]
-    if nulls:
-        parts.append(f"A py4j call that does nothing: {', '.join(nulls)}.")
-    parts.append(_subjects(run))
+    parts += [_null_sentence(run), _subjects(run)]
     return "\n\n".join(part for part in parts if part)
+
+
+def report(run: Run) -> str:
+    """Records by the second at the best batch, for operations that programs compare, and how each subject is used."""
+    payloads = sorted({each.payload for each in results(run)})
+    head = ["", "", *(f"{size(payload)}, {unit}" for payload in payloads for unit in ("records/s", "MB/s"))]
+    rows = []
+    for operation, told in _REPORTED.items():
+        for subject in dict.fromkeys(each.subject for each in results(run) if each.operation == operation):
+            cells = []
+            for payload in payloads:
+                best = find(run, operation, payload, subject=subject)
+                cells += [rate(best.median), _megabytes(best, payload)] if best else [NOTHING, NOTHING]
+            rows.append([told, subject, *cells])
+    parts = [table(head, rows, left=2)] if rows else []
+    return "\n\n".join([*parts, *(part for part in (_null_sentence(run), _subjects(run)) if part)])
+
+
+def _megabytes(per_second: Figure, payload: int) -> str:
+    figure = per_second.map(lambda records: records * payload / 1e6)
+    return f"{number(figure.median)} ({spread(figure)})"
+
+
+def _null_sentence(run: Run) -> str:
+    nulls = [f"{name} {number(Figure.of(values).median)} µs" for name, values in _nulls(run).items()]
+    return f"A py4j call that does nothing: {', '.join(nulls)}." if nulls else ""
 
 
 def _subjects(run: Run) -> str:

@@ -13,12 +13,30 @@ from .words import number, size, spread, table, wrapped
 _MIB = 2**20
 #: What a meta page takes beside the segments.
 _META_BYTES = 4096
+#: The measurements of a run, each by what was queued.
+_SERIES = ("pairs", "open", "recovery")
+
+
+def report(run: Run) -> str:
+    """As `tables`, with the largest queue alone of each further run."""
+    further = [_largest(scale) for scale in run.scales[1:]]
+    return _tables([*run.scales[:1], *further])
+
+
+def _largest(scale: Mapping[str, Any]) -> Mapping[str, Any]:
+    most = max(pair["queued_bytes"] for pair in scale["pairs"])
+    kept = {name: [each for each in scale[name] if each["queued_bytes"] == most] for name in _SERIES}
+    return {**scale, **kept}
 
 
 def tables(run: Run) -> str:
     """Cost, opening and recovery by what is queued, and what memory the large queue took."""
+    return _tables(run.scales)
+
+
+def _tables(scales: Sequence[Mapping[str, Any]]) -> str:
     parts = []
-    for scale in run.scales:
+    for scale in scales:
         rows = []
         for pair in scale["pairs"]:
             for name in ("push", "pop"):

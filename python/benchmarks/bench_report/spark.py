@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -58,12 +59,8 @@ def find(run: Run, name: str, payload: int, rows: int | None = None) -> Figure |
 
 def tables(run: Run) -> str:
     """Every workload beside the floor of the engine, and what a micro-batch takes."""
-    if not run.spark:
-        return ""
     rows = []
     for each in workloads(run):
-        floor = find(run, FLOOR, each.size, each.rows)
-        share = percent(each.per_second.over(floor).median) if floor else NOTHING
         rows.append(
             [
                 each.name,
@@ -72,13 +69,48 @@ def tables(run: Run) -> str:
                 rate(each.per_second.median),
                 number(each.megabytes.median),
                 spread(each.megabytes),
-                share,
+                _share(run, each),
             ]
         )
-    parts = [
-        f"Spark {run.spark['spark']}, local[{run.spark['cores']}], {run.spark['rounds']} rounds:",
-        table(["workload", "record", "rows", "rows/s", "MB/s", "min–max", f"of {FLOOR}"], rows, left=2),
-    ]
+    return _with_details(
+        run, table(["workload", "record", "rows", "rows/s", "MB/s", "min–max", f"of {FLOOR}"], rows, left=2)
+    )
+
+
+def report(run: Run) -> str:
+    """As `tables`, with a row for each workload and amount of data, and columns for each size of record."""
+    sizes = sorted({each.size for each in workloads(run)})
+    rows: dict[tuple[str, str], dict[int, Workload]] = {}
+    for each in workloads(run):
+        rows.setdefault((each.name, _amount(each)), {})[each.size] = each
+    lines = []
+    for (name, amount), found in sorted(
+        rows.items(), key=lambda row: -max(each.rows * each.size for each in row[1].values())
+    ):
+        cells = []
+        for payload in sizes:
+            of = found.get(payload)
+            cells += [rate(of.per_second.median), _share(run, of)] if of else [NOTHING, NOTHING]
+            cells.append(f"{number(of.megabytes.median)} ({spread(of.megabytes)})" if of else NOTHING)
+        lines.append([name, amount, *cells])
+    head = [words for payload in sizes for words in (f"{size(payload)}, rows/s", f"of {FLOOR}", "MB/s")]
+    return _with_details(run, table(["workload", "data", *head], lines, left=2))
+
+
+def _amount(workload: Workload) -> str:
+    """The payload of all rows: as a power of two, since numbers of rows are rounded."""
+    return size(2 ** round(math.log2(workload.rows * workload.size)))
+
+
+def _share(run: Run, workload: Workload) -> str:
+    floor = find(run, FLOOR, workload.size, workload.rows)
+    return percent(workload.per_second.over(floor).median) if floor else NOTHING
+
+
+def _with_details(run: Run, of_workloads: str) -> str:
+    if not run.spark:
+        return ""
+    parts = [f"Spark {run.spark['spark']}, local[{run.spark['cores']}], {run.spark['rounds']} rounds:", of_workloads]
     lines = []
     for kind, sources in run.spark.get("micro_batch_ms_all", {}).items():
         for name in sources:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from .raw import Run
-from .subjects import LARGE, SATELLITE
+from .subjects import LARGE, RATE, SATELLITE
 from .words import NOTHING, number, table
 
 #: The columns, as the raw results call them.
@@ -31,15 +32,20 @@ SERIES = (
 )
 
 
-def latencies(run: Run) -> str:
-    """Service and response times at each rate, in microseconds."""
+def report(run: Run) -> str:
+    """The times at the rate of the targets; a plot has the others."""
+    return latencies(run, [RATE])
+
+
+def latencies(run: Run, rates: Sequence[int] | None = None) -> str:
+    """Service and response times at these rates, else at each one, in microseconds."""
     parts = []
     for kind, told in (
         ("service", "Service time, from the call to its return, µs:"),
         ("response", "Response time, from when the push was due, µs:"),
     ):
         rows = []
-        for rate in sorted({each.rate for each in run.latencies}):
+        for rate in rates or sorted({each.rate for each in run.latencies}):
             for name, subject, segment in SERIES:
                 found = run.latency(subject, rate, segment)
                 if found:

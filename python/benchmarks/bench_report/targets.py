@@ -83,7 +83,7 @@ def summary(targets: Sequence[Target]) -> str:
     verdicts = [check.met for target in targets for check in target.checks]
     told = [f"{verdicts.count(True)} of {len(verdicts)} are met", f"{verdicts.count(False)} missed"]
     if None in verdicts:
-        told.append(f"{verdicts.count(None)} not part of this run")
+        told.append(f"{verdicts.count(None)} not measured")
     return ", ".join(told) + "."
 
 
