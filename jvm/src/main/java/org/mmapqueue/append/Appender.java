@@ -31,7 +31,7 @@ public abstract class Appender {
     public static final long DONE = -2;
     /** Returned by append when the producer has been deleted: nothing was stored. */
     public static final long RETIRED = -3;
-    /** A {@link #pendingEnd}: the append has rolled, and can no longer be rolled back. */
+    /** A {@link #pendingEnd}: the append can no longer be rolled back. */
     static final int BEYOND_REPAIR = -1;
 
     /** The free space of the ring, as the appender needs it. */
@@ -67,6 +67,12 @@ public abstract class Appender {
     int pendingEnd;
     /** The offset after the records of the running append. */
     long pendingNext;
+    /**
+     * The last segment that a rolled-back append may have stored a header in, if later than {@link #segmentId}: the
+     * segments up to it must be all zeros again before anything is appended. A recovery would otherwise take what is
+     * left for the continuation of the log, since its epoch is the present one.
+     */
+    long staleUpTo = -1;
 
     Appender(MetaPage meta, Swapper swapper, Flusher flusher, Ring ring, Settings settings) {
         this.meta = meta;
@@ -152,9 +158,50 @@ public abstract class Appender {
             throw new ClosedException("the queue is closed");
         }
         flusher.throwIfPoisoned();
+        settle();
+    }
+
+    // Ends a failed append: rolls it back or commits it, and clears the segments that it has rolled into. Idempotent,
+    // also when it fails.
+    private void settle() {
         if (pendingEnd != 0) {
             rollBackOrCommit();
         }
+        if (staleUpTo > segmentId) {
+            clearStale();
+        }
+    }
+
+    private void clearStale() {
+        StackRoom.ensure();
+        while (staleUpTo > segmentId) {
+            try {
+                swapper.preallocate(staleUpTo);
+            } catch (IOException e) {
+                throw new MmapQueueException(
+                        "the segment file " + swapper.path(staleUpTo)
+                                + " could not be cleared after a failed push, nothing was stored: " + e,
+                        e);
+            } catch (InternalError e) {
+                throw faulty(e);
+            }
+            try {
+                swapper.forceBytes(staleUpTo, 0, segmentSize);
+            } catch (IOException | RuntimeException e) {
+                throw poisoned(e);
+            } catch (InternalError e) {
+                throw faulty(e);
+            }
+            staleUpTo--;
+        }
+    }
+
+    // Poisons the writer when a page of a mapping cannot be written; throws any other error as it is.
+    private RuntimeException faulty(InternalError error) {
+        if (!TruncatedFiles.isMappingFault(error)) {
+            throw error;
+        }
+        throw poisoned(TruncatedFiles.explain(error, swapper.ring()));
     }
 
     /**
@@ -208,10 +255,19 @@ public abstract class Appender {
             throw poisoned(cause);
         }
         try {
-            rollBackOrCommit();
-        } catch (Error e) {
-            // The next append rolls back.
+            settle();
+        } catch (PoisonedException e) {
+            throw e;
+        } catch (MmapQueueException | Error e) {
+            // The next append tries it again.
         }
+    }
+
+    /** Returns the exception for a failed roll into a segment. */
+    final MmapQueueException notEntered(long id, IOException cause) {
+        return new MmapQueueException(
+                "the segment file " + swapper.path(id) + " could not be opened or mapped, nothing was stored: " + cause,
+                cause);
     }
 
     /** Preallocates the segments after the log end up to {@code last}; false when one of their slots is not free. */
@@ -224,13 +280,15 @@ public abstract class Appender {
                 return false;
             }
         }
-        try {
-            for (long id = segmentId + 1; id <= last; id++) {
+        for (long id = segmentId + 1; id <= last; id++) {
+            try {
                 swapper.preallocate(id);
+            } catch (IOException e) {
+                throw new MmapQueueException(
+                        "no segment could be preallocated, nothing was stored (is the disk full?): " + swapper.path(id)
+                                + ": " + e,
+                        e);
             }
-        } catch (IOException e) {
-            throw new MmapQueueException(
-                    "no segment could be preallocated, nothing was stored (is the disk full?): " + e, e);
         }
         return true;
     }
@@ -266,11 +324,12 @@ public abstract class Appender {
     public final void close() {
         lock.lock();
         try {
-            if (!closed && pendingEnd != 0 && flusher.failure() == null) {
-                rollBackAtClose();
+            if (!closed && flusher.failure() == null) {
+                settleAtClose();
             }
             closed = true;
             pendingEnd = 0;
+            releasePending();
             if (segment != null) {
                 swapper.unpin(segment);
                 segment = null;
@@ -284,11 +343,24 @@ public abstract class Appender {
         return closed;
     }
 
-    // A clean close promises zeros after the log end, which the next open relies on.
-    private void rollBackAtClose() {
+    /** Whether the bytes after the log end are zeros, as a clean close promises. Called after {@link #close}. */
+    public final boolean endsClean() {
+        lock.lock();
         try {
-            rollBackOrCommit();
-        } catch (PoisonedException e) {
+            return staleUpTo <= segmentId;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Releases the pins of the running append, but for {@link #segment}. Idempotent. */
+    abstract void releasePending();
+
+    // A clean close promises zeros after the log end, which the next open relies on.
+    private void settleAtClose() {
+        try {
+            settle();
+        } catch (MmapQueueException e) {
             // The queue is then closed without the clean flag.
         }
     }

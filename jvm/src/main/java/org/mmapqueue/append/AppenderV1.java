@@ -8,6 +8,7 @@ import org.mmapqueue.errors.TooLargeException;
 import org.mmapqueue.flush.Flusher;
 import org.mmapqueue.log.LogReaderV1;
 import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.segment.Segment;
 import org.mmapqueue.swap.Swapper;
 
 /**
@@ -18,7 +19,10 @@ public final class AppenderV1 extends Appender {
     private static final int LENGTH_BYTES = 8;
 
     private final int margin;
-    // Of the running append: its start within the segment, and whether all of it is stored.
+    // Of the running append: where it starts, and whether all of it is stored. Its first segment stays pinned, so that
+    // a rollback needs no mapping.
+    private Segment startSegment;
+    private long startId;
     private int startOffset;
     private boolean stored;
 
@@ -83,16 +87,14 @@ public final class AppenderV1 extends Appender {
             return FULL;
         }
         int count = batch.count();
+        startSegment = segment;
+        startId = segmentId;
         startOffset = offset;
         stored = false;
         pendingNext = endOffset() + count;
         pendingEnd = segmentSize;
-        try {
-            for (int i = 0; i < count; i++) {
-                write(batch, i);
-            }
-        } catch (IOException e) {
-            throw poisoned(e);
+        for (int i = 0; i < count; i++) {
+            write(batch, i);
         }
         stored = true;
         publish();
@@ -102,21 +104,48 @@ public final class AppenderV1 extends Appender {
     private void publish() {
         endOffset(pendingNext);
         meta.writing(geometry.position(segmentId, offset));
+        releaseStart();
         pendingEnd = 0;
+        if (segmentId != startId) {
+            ring.entered(segmentId);
+        }
     }
 
-    // Nothing to undo: bytes after the writing position have no meaning.
+    // Bytes after the writing position have no meaning, so only this object is reset.
     @Override
     void rollBack() {
         if (stored) {
             publish();
-        } else {
-            offset = startOffset;
-            pendingEnd = 0;
+            return;
+        }
+        if (segment != startSegment) {
+            Segment left = segment;
+            segment = startSegment;
+            if (left != null) {
+                swapper.unpin(left);
+            }
+        }
+        segmentId = startId;
+        offset = startOffset;
+        swapper.startAt(segmentId);
+        startSegment = null;
+        pendingEnd = 0;
+    }
+
+    @Override
+    void releasePending() {
+        releaseStart();
+    }
+
+    private void releaseStart() {
+        Segment start = startSegment;
+        startSegment = null;
+        if (start != null && start != segment) {
+            swapper.unpin(start);
         }
     }
 
-    private void write(Records batch, int i) throws IOException {
+    private void write(Records batch, int i) {
         ByteBuffer buffer = batch.buffer(i);
         byte[] array = buffer == null ? batch.array(i) : null;
         int from = batch.from(i);
@@ -142,15 +171,18 @@ public final class AppenderV1 extends Appender {
         }
     }
 
-    private void roll() throws IOException {
-        pendingEnd = BEYOND_REPAIR;
-        if (segment != null) {
-            swapper.unpin(segment);
-            segment = null;
+    private void roll() {
+        Segment left = segment;
+        segment = null;
+        if (left != null && left != startSegment) {
+            swapper.unpin(left);
         }
-        segment = swapper.enter(segmentId + 1);
+        try {
+            segment = swapper.enter(segmentId + 1);
+        } catch (IOException e) {
+            throw notEntered(segmentId + 1, e);
+        }
         segmentId++;
         offset = 0;
-        ring.entered(segmentId);
     }
 }

@@ -28,6 +28,8 @@ public final class AppenderV2 extends Appender {
     private long epoch;
     /** The idempotent append that has stored its producer's slot, if the running append is one; null for none. */
     private IdempotentAppend pendingOnce;
+    /** The running append, if it does not fit into the segment of the log end; null for none. */
+    private SpanWriter pendingSpan;
 
     public AppenderV2(
             MetaPage meta, Swapper swapper, Flusher flusher, Ring ring, Settings settings, long lastTimestamp) {
@@ -226,10 +228,17 @@ public final class AppenderV2 extends Appender {
 
     @Override
     void rollBack() throws IOException {
-        if (offset < segmentSize && segment.headerAcquire(offset) != 0) {
+        if (pendingSpan != null && pendingSpan.isPublished()) {
+            pendingSpan.finish();
+            return;
+        }
+        if (pendingSpan == null && offset < segmentSize && segment.headerAcquire(offset) != 0) {
             accept();
             published(0);
             return;
+        }
+        if (pendingSpan != null) {
+            pendingSpan.undo();
         }
         if (pendingOnce != null) {
             pendingOnce.rollBack();
@@ -238,30 +247,43 @@ public final class AppenderV2 extends Appender {
         if (offset < pendingEnd) {
             segment.zero(offset, pendingEnd);
             // Fsyncs the zeros: after a clean close and a loss of power, the old bytes would be read as a record.
-            swapper.force(segmentId, offset, pendingEnd);
+            swapper.forceBytes(segmentId, offset, pendingEnd);
         }
+        pendingSpan = null;
         pendingEnd = 0;
     }
 
+    @Override
+    void releasePending() {
+        if (pendingSpan != null) {
+            pendingSpan.release();
+            pendingSpan = null;
+        }
+    }
+
     private long appendSpanning(Records batch, IdempotentAppend once) {
-        long last = new SpanWriter(batch).lastSegment();
-        if (!reserve(last)) {
+        SpanWriter span = new SpanWriter(batch);
+        if (!reserve(span.lastSegment())) {
             return FULL;
         }
+        pendingSpan = span;
         begin(segmentSize, batch.count());
-        try {
-            new SpanWriter(batch).write(once);
-        } catch (IOException e) {
-            throw poisoned(e);
-        }
+        span.write(once);
         ring.entered(segmentId);
         return endOffset() - batch.count();
     }
 
-    /** Writes records that do not fit into the segment of the log end, across as many segments as they need. */
+    /**
+     * Writes records that do not fit into the segment of the log end, across as many segments as they need. The
+     * appender's log end stays as it is until they are published.
+     */
     private final class SpanWriter {
         private final Records batch;
+        private final long epochBefore = epoch;
+        // Pinned, as is the appender's segment; any two of the three may be the same, which is then pinned once.
+        private Segment head;
         private Segment current = segment;
+        private int headAt;
         private long id = segmentId;
         private int at = offset;
 
@@ -278,14 +300,12 @@ public final class AppenderV2 extends Appender {
             return geometry.segmentOfEnd(end);
         }
 
-        void write(IdempotentAppend once) throws IOException {
+        void write(IdempotentAppend once) {
             long index = endOffset();
-            Segment headSegment = null;
-            int headAt = 0;
-            long head = 0;
+            long headWord = 0;
             for (int i = 0; i < batch.count(); i++) {
                 if (at == segmentSize) {
-                    roll(0, index + i, headSegment);
+                    roll(0, index + i);
                 }
                 int length = batch.length(i);
                 int flags = length | stampFlag | (i + 1 < batch.count() ? RecordDescriptor.BATCH : 0);
@@ -295,38 +315,66 @@ public final class AppenderV2 extends Appender {
                 CRC32C crc = checksumOf(array, buffer, batch.from(i), length);
                 long header = RecordDescriptor.header(flags, checksum.finish(crc, id, epoch, at, flags, timestamp));
                 if (i == 0) {
-                    headSegment = current;
                     headAt = at;
-                    head = header;
+                    headWord = header;
+                    head = current;
                 } else {
                     current.putLong(at, header);
                 }
                 at += RecordDescriptor.HEADER;
-                writeBody(array, buffer, batch.from(i), length, timestamp, index + i + 1, headSegment);
+                writeBody(array, buffer, batch.from(i), length, timestamp, index + i + 1);
             }
             if (once != null) {
                 mark(once, geometry.position(id, at));
             }
-            headSegment.publish(headAt, head);
+            head.publish(headAt, headWord);
+            finish();
+        }
+
+        boolean isPublished() {
+            return head != null && head.headerAcquire(headAt) != 0;
+        }
+
+        /** Moves the log end behind the published records. Idempotent. */
+        void finish() {
             accept();
-            endOffset(index + batch.count());
+            endOffset(pendingNext);
             meta.writing(geometry.position(id, at));
-            if (headSegment != current) {
-                swapper.unpin(headSegment);
-            }
             segment = current;
             segmentId = id;
             offset = at;
+            pendingSpan = null;
             pendingEnd = 0;
+            release();
         }
 
-        private void writeBody(
-                byte[] array, ByteBuffer buffer, int from, int length, long timestamp, long nextIndex, Segment head)
-                throws IOException {
+        /** Brings the appender back to the log end before the append, which is not published. Idempotent. */
+        void undo() {
+            release();
+            epoch = epochBefore;
+            staleUpTo = Math.max(staleUpTo, id);
+            swapper.startAt(segmentId);
+        }
+
+        /** Releases all pins but that of the appender's segment. Idempotent. */
+        void release() {
+            Segment last = current;
+            current = null;
+            if (last != null && last != segment && last != head) {
+                swapper.unpin(last);
+            }
+            Segment first = head;
+            head = null;
+            if (first != null && first != segment) {
+                swapper.unpin(first);
+            }
+        }
+
+        private void writeBody(byte[] array, ByteBuffer buffer, int from, int length, long timestamp, long nextIndex) {
             int left = RecordDescriptor.bodyBytes(length | stampFlag);
             if (stampFlag != 0) {
                 if (at == segmentSize) {
-                    roll(left, nextIndex, head);
+                    roll(left, nextIndex);
                 }
                 current.putLong(at, timestamp);
                 at += 8;
@@ -335,7 +383,7 @@ public final class AppenderV2 extends Appender {
             int done = 0;
             while (left > 0) {
                 if (at == segmentSize) {
-                    roll(left, nextIndex, head);
+                    roll(left, nextIndex);
                 }
                 int piece = Math.min(left, segmentSize - at);
                 int payload = Math.min(piece, length - done);
@@ -346,15 +394,23 @@ public final class AppenderV2 extends Appender {
             }
         }
 
-        // The segment with the first record's header stays pinned until the batch is published.
-        private void roll(int left, long nextIndex, Segment head) throws IOException {
-            pendingEnd = BEYOND_REPAIR;
-            segment = null; // this SpanWriter holds the pin
-            if (current != null && current != head) {
-                swapper.unpin(current);
+        // The segment with the first record's header stays pinned until the batch is published. Without such a header
+        // the log end is the end of its segment, which then needs no pin.
+        private void roll(int left, long nextIndex) {
+            Segment before = current;
+            current = null;
+            if (head == null) {
+                segment = null;
             }
-            current = swapper.enter(id + 1);
+            if (before != null && before != head) {
+                swapper.unpin(before);
+            }
             id++;
+            try {
+                current = swapper.enter(id);
+            } catch (IOException e) {
+                throw notEntered(id, e);
+            }
             epoch = fields.epoch();
             int start = geometry.dataStart();
             int firstRecord = left < geometry.dataBytes() ? start + left : 0;

@@ -85,6 +85,11 @@ final class SlotSyncer {
         if (newFiles) {
             syncEntries();
         }
+        forceBytes(id, from, to);
+    }
+
+    /** As {@link Swapper#forceBytes}. */
+    void forceBytes(long id, int from, int to) throws IOException {
         int at = from;
         while (at < to) {
             int end = Math.min(to, (at / SYNCED_AT_ONCE + 1) * SYNCED_AT_ONCE);

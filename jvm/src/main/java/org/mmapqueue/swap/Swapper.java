@@ -272,6 +272,14 @@ public final class Swapper implements SegmentSyncer, Closeable {
         syncer.force(id, from, to);
     }
 
+    /**
+     * Like {@link #force}, without the entries of new files: after a loss of power a new file is missing, or has these
+     * bytes. Needs no descriptor for a mapped segment.
+     */
+    public void forceBytes(long id, int from, int to) throws IOException {
+        syncer.forceBytes(id, from, to);
+    }
+
     /** Raises the limit to this number of segments, if it is lower. */
     public void atLeast(int segments) {
         lock.lock();

@@ -340,7 +340,9 @@ public final class Writer implements Closeable {
             return;
         }
         flusher.end();
-        meta.closedAt(appender.endOffset());
-        meta.clean(true);
+        if (appender.endsClean()) {
+            meta.closedAt(appender.endOffset());
+            meta.clean(true);
+        }
     }
 }

@@ -128,28 +128,43 @@ class FailedAppendTest extends FailingAppends {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
-    void aBatchThatFailsAfterItsRollPoisonsAndDoesNotExistAfterTheNextOpen(int version) throws Exception {
+    void aBatchThatFailsAfterItsRollIsRolledBack(int version) throws Exception {
         open(version);
         push(100);
-        Error failure = new OutOfMemoryError("injected");
-        PoisonedException poisoned = assertThrows(
-                PoisonedException.class,
-                () -> core.writer()
-                        .push(new FailingBatch(List.of(new byte[17_000], new byte[9]), version == 1 ? 1 : 3, failure)));
-        assertSame(failure, poisoned.getCause());
-        assertSame(
-                failure,
-                assertThrows(PoisonedException.class, () -> core.writer().push(new byte[1], 0, 1))
-                        .getCause());
-        assertEquals(0, core.consumer("default", StartAt.EARLIEST).poll().offset());
-        core.close();
-        try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(temp.resolve("queue"))
-                .maxEventSize(20_000)
-                .v1Recover("writing")
-                .build())) {
-            Payload.assertMessages(0, expected, Payload.drain(queue));
-            assertEquals(1, queue.push(new byte[8]));
+        for (Throwable failure : failures()) {
+            for (int round = 0; round < 2; round++) {
+                fails(failure, version == 1 ? 1 : 3, new byte[17_000], new byte[9]);
+                fails(failure, version == 1 ? 2 : 5, Payload.of(1, 17_000), Payload.of(2, 18_000), new byte[9]);
+                push(24);
+                push(round == 0 ? 9000 : 20_000);
+                assertNotNull(core.consumer("default", StartAt.EARLIEST).poll());
+            }
         }
+        assertOnlyExpected(version);
+    }
+
+    /** The log end is the end of its segment, so that the whole batch is in later ones. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void aBatchThatBeginsWithItsRollIsRolledBack(int version) throws Exception {
+        open(version);
+        push(whole(version));
+        for (Throwable failure : failures()) {
+            fails(failure, version == 1 ? 1 : 3, Payload.of(1, 17_000), new byte[9]);
+            fails(failure, version == 1 ? 1 : 3, Payload.of(1, 9), new byte[9]);
+        }
+        push(24);
+        assertOnlyExpected(version);
+    }
+
+    /** The bytes of a record that fills a segment. */
+    private static int whole(int version) {
+        return version == 1
+                ? SEGMENT - Long.BYTES
+                : SEGMENT
+                        - new Geometry(Format.V2, SEGMENT, 20).dataStart()
+                        - RecordDescriptor.HEADER
+                        - Long.BYTES; // the timestamp
     }
 
     @ParameterizedTest

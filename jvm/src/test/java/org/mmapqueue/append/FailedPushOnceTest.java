@@ -11,6 +11,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
+import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -28,11 +29,15 @@ import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.core.QueueCore;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.PoisonedException;
+import org.mmapqueue.segment.Format;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.RecordDescriptor;
 import org.mmapqueue.support.Cores;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.EndOfStack;
 import org.mmapqueue.support.FaultyStorage;
 import org.mmapqueue.support.Payload;
+import org.mmapqueue.support.PowerLossStorage;
 import org.mmapqueue.support.QuickDirectory;
 
 /** An idempotent batch that fails, or is killed, between locking the log end and its return. */
@@ -182,16 +187,67 @@ class FailedPushOnceTest {
     }
 
     @Test
-    void whatFailsInTheNextSegmentPoisonsAndIsNotKnownAfterTheNextOpen() throws InterruptedException {
+    void whatFailsInTheNextSegmentIsNotKnownAndCanBeTriedAgain() throws InterruptedException {
         pushes(100, false);
         pushes(SPANNING, false);
-        assertThrows(
-                PoisonedException.class,
-                () -> pushOnce(known + 1, failing(two(19_000), new OutOfMemoryError("injected")), false));
+        Error failure = new OutOfMemoryError("injected");
+        assertSame(failure, assertThrows(Error.class, () -> pushOnce(known + 1, failing(two(19_000), failure), false)));
         assertKnown(core);
-        reopen();
+        assertLeftByAKill();
+        pushesPlain();
+        assertLeftByAKill();
         pushes(19_000, false);
         reopen();
+    }
+
+    /**
+     * The failed batch has left its last record, whole, at the start of a later segment. A record that then ends with the
+     * segment before must not be followed by it: neither after a kill, nor after a loss of power for which the kernel has
+     * written the pages back.
+     */
+    @Test
+    void noRecordOfAFailedBatchFollowsALaterOneThatEndsWithItsSegment() throws Exception {
+        core.close();
+        PowerLossStorage disk = new PowerLossStorage();
+        FaultyStorage faulty = new FaultyStorage(disk);
+        SplittableRandom random = new SplittableRandom(1);
+        Path directory = temp.resolve("aligned");
+        core = Cores.open(config(directory), faulty);
+        int whole = SEGMENT
+                - new Geometry(Format.V2, SEGMENT, 20).dataStart()
+                - RecordDescriptor.HEADER
+                - Long.BYTES; // the timestamp
+        assertEquals(0, core.writer().push(payload(0, whole), 0, whole));
+        assertEquals(SEGMENT, core.stats().writingPosition());
+        core.writer().flush();
+        StackOverflowError failure = new StackOverflowError("injected");
+        AtomicInteger left = new AtomicInteger(1);
+        faulty.failWhen((call, path) -> {
+            if (isSyncOfPage(call, path) && left.getAndDecrement() > 0) {
+                for (int pages = 0; pages < 50; pages++) {
+                    disk.writeBack(directory, random);
+                }
+                throw failure;
+            }
+            return false;
+        });
+        Records batch = Records.of(List.of(payload(1, whole), payload(2, 100)));
+        assertSame(failure, assertThrows(StackOverflowError.class, () -> pushOnce(0, batch, true)));
+        assertEquals(1, core.writer().push(payload(1, whole), 0, whole));
+        assertEquals(2 * SEGMENT, core.stats().writingPosition());
+        core.writer().flush();
+        List<byte[]> pushed = List.of(payload(0, whole), payload(1, whole));
+        Path killed = Directories.copy(directory, temp.resolve("killed"));
+        Path lost = disk.lose(directory, temp.resolve("lost"), random, 0);
+        for (Path found : List.of(killed, lost)) {
+            QueueCore taken = Cores.open(config(found), new FaultyStorage());
+            try {
+                Payload.assertMessages(0, pushed, drain(taken));
+                assertEquals(2, taken.writer().push(new byte[8], 0, 8));
+            } finally {
+                taken.close();
+            }
+        }
     }
 
     private static boolean isSyncOfPage(FaultyStorage.Call call, Path path) {

@@ -7,14 +7,18 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.mmapqueue.MmapQueue;
@@ -30,6 +34,9 @@ import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.FaultyStorage;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
+import org.mmapqueue.tool.report.Progress;
+import org.mmapqueue.tool.report.VerifyReport;
+import org.mmapqueue.tool.verify.Verifier;
 
 /** The disk is full, or fails, while the queue is open. */
 @Timeout(120)
@@ -141,7 +148,7 @@ class DiskFaultTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
-    void aMappingThatFailsLeavesTheQueueUsableOrPoisoned(int version) {
+    void aMappingThatFailsIsAnErrorOfItsPushAlone(int version) {
         open(version);
         List<byte[]> expected = new ArrayList<>();
         push(0, 1000);
@@ -149,14 +156,188 @@ class DiskFaultTest {
         storage.failWhen((call, path) -> call == FaultyStorage.Call.MAP);
         assertThrows(MmapQueueException.class, () -> push(1, 9000));
         storage.heal();
-        try {
-            push(2, 2000);
-            expected.add(Payload.of(2, 2000));
-        } catch (PoisonedException e) {
-            assertTrue(e.getCause().getMessage().contains("injected"), e.toString());
-        }
+        push(2, 2000);
+        expected.add(Payload.of(2, 2000));
         core.close();
         assertRecords(version, config(version), expected);
+    }
+
+    private static void assertWhole(Path directory) throws IOException {
+        VerifyReport report = Verifier.verify(directory, Progress.NONE);
+        assertTrue(report.isWhole(), () -> report.findings().toString());
+    }
+
+    private void assertAppended(List<byte[]> expected, int length) {
+        byte[] payload = Payload.of(expected.size(), length);
+        assertEquals(expected.size(), core.writer().push(payload, 0, length));
+        expected.add(payload);
+    }
+
+    /** A record that needs more segments than may be mapped: its rolls map, and so may fail. */
+    private QueueConfig narrow(int version, Path directory) {
+        return QueueConfig.builder(directory)
+                .formatVersion(version)
+                .segmentSize(4096)
+                .queueCapacitySegments(30)
+                .maxInMemSegments(4)
+                .maxEventSize(40_000)
+                .flushPeriod(Duration.ofMinutes(10))
+                .v1Recover("writing")
+                .build();
+    }
+
+    /** Each call in turn fails once, of a push of one long record, and of a batch of records at each end. */
+    @ParameterizedTest
+    @CsvSource({
+        "1, OPEN, 1000",
+        "1, MAP, 1000",
+        "1, ZERO_FILL, 1000",
+        "1, MAP, 4088",
+        "2, OPEN, 1000",
+        "2, MAP, 1000",
+        "2, ZERO_FILL, 1000",
+        "2, MAP, 4016",
+        "2, OPEN, 4016"
+    })
+    void aCallThatFailsInARollIsAnErrorOfItsPushAlone(int version, FaultyStorage.Call failing, int before)
+            throws IOException {
+        int inRolls = 0;
+        boolean hasFailed = true;
+        for (int number = 0; hasFailed; number++) {
+            Path directory = temp.resolve("queue-" + number);
+            QueueConfig config = narrow(version, directory);
+            core = Cores.open(config, storage);
+            List<byte[]> expected = new ArrayList<>();
+            assertAppended(expected, before);
+            AtomicInteger left = new AtomicInteger(number);
+            storage.failWhen((call, path) ->
+                    call == failing && path.toString().endsWith("_segment.dat") && left.getAndDecrement() == 0);
+            Records batch = Records.of(List.of(Payload.of(1, 30_000), Payload.of(2, 5000), Payload.of(3, 10)));
+            try {
+                assertEquals(1, core.writer().push(batch));
+                hasFailed = false;
+                for (int i = 0; i < batch.count(); i++) {
+                    expected.add(batch.array(i));
+                }
+            } catch (MmapQueueException e) {
+                assertEquals(MmapQueueException.class, e.getClass(), e.toString());
+                assertTrue(
+                        e.getMessage().contains("_segment.dat")
+                                && e.getMessage().contains("nothing was stored"),
+                        e.toString());
+                inRolls += e.getMessage().contains("could not be opened or mapped") ? 1 : 0;
+                assertEquals(1, core.endOffset());
+            }
+            storage.heal();
+            Path killed = Directories.copy(directory, temp.resolve("killed-" + number));
+            for (int length : new int[] {10, 30_000, 5000, 4016, 700}) {
+                assertAppended(expected, length);
+            }
+            ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);
+            for (int i = 0; i < expected.size(); i++) {
+                Payload.assertMessages(i, expected.subList(i, i + 1), List.of(consumer.poll()));
+            }
+            assertNull(consumer.poll());
+            core.close();
+            assertWhole(directory);
+            assertRecords(version, config, expected);
+            assertRecords(version, narrow(version, killed), expected.subList(0, expected.size() - 5));
+        }
+        assertTrue(failing == FaultyStorage.Call.ZERO_FILL || inRolls > 1, "failures in rolls: " + inRolls);
+    }
+
+    private void failsAfter(int calls) {
+        AtomicInteger left = new AtomicInteger(calls);
+        storage.failWhen((call, path) -> (call == FaultyStorage.Call.OPEN
+                        || call == FaultyStorage.Call.MAP
+                        || call == FaultyStorage.Call.SYNC_DIRECTORY)
+                && left.getAndDecrement() <= 0);
+    }
+
+    private static boolean isInRoll(MmapQueueException failure) {
+        return failure.getMessage().contains("could not be opened or mapped");
+    }
+
+    /** From any call on there are no descriptors for some pushes. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void pushesFailUntilThereAreDescriptorsAgain(int version) throws IOException {
+        int inRolls = 0;
+        for (int number = 0; number < 60; number++) {
+            Path directory = temp.resolve("queue-" + number);
+            core = Cores.open(narrow(version, directory), storage);
+            List<byte[]> expected = new ArrayList<>();
+            assertAppended(expected, 1000);
+            failsAfter(number);
+            for (int i = 0; i < 3; i++) {
+                try {
+                    assertAppended(expected, 38_000);
+                } catch (MmapQueueException failure) {
+                    assertEquals(MmapQueueException.class, failure.getClass(), failure.toString());
+                    assertTrue(failure.getMessage().contains("_segment.dat"), failure.toString());
+                    inRolls += isInRoll(failure) ? 1 : 0;
+                }
+            }
+            storage.heal();
+            for (int length : new int[] {10, 30_000, 5000}) {
+                assertAppended(expected, length);
+                core.writer().flush();
+                ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);
+                while (consumer.poll() != null) {
+                    // makes room
+                }
+                core.ack(consumer, expected.size() - 1);
+            }
+            core.close();
+            assertWhole(directory);
+            try (MmapQueue queue = MmapQueue.open(narrow(version, directory))) {
+                assertEquals(version == 1 ? 0 : 1, queue.stats().epoch(), "the close was clean");
+                // Version 1 counts from the first record that is not acked.
+                assertEquals(version == 1 ? 0 : expected.size(), queue.push(new byte[9]));
+            }
+        }
+        assertTrue(inRolls > 5, "failures in rolls: " + inRolls);
+    }
+
+    /** What a failed push has left cannot be cleared before the close: the next open recovers. */
+    @Test
+    void aCloseThatCannotClearWhatAFailedPushHasLeftIsNotClean() throws IOException {
+        int inRolls = 0;
+        for (int number = 0; number < 30; number++) {
+            Path directory = temp.resolve("queue-" + number);
+            core = Cores.open(narrow(2, directory), storage);
+            List<byte[]> expected = new ArrayList<>();
+            assertAppended(expected, 1000);
+            core.writer().flush();
+            failsAfter(number);
+            boolean isInRoll = false;
+            try {
+                assertAppended(expected, 38_000);
+            } catch (MmapQueueException e) {
+                isInRoll = isInRoll(e);
+            }
+            if (isInRoll) {
+                inRolls++;
+                core.close();
+                storage.heal();
+                assertRecovers(directory, expected);
+            } else {
+                storage.heal();
+                core.close();
+            }
+        }
+        assertTrue(inRolls > 5, "failures in rolls: " + inRolls);
+    }
+
+    private void assertRecovers(Path directory, List<byte[]> expected) throws IOException {
+        try (MmapQueue queue = MmapQueue.open(narrow(2, directory))) {
+            assertEquals(
+                    2, queue.stats().epoch(), "what the failed push has left is not cleared, but the close was clean");
+            Payload.assertMessages(0, expected, Payload.drain(queue));
+            assertEquals(1, queue.push(new byte[38_000]));
+            assertEquals(1, queue.consumer().poll().offset());
+        }
+        assertWhole(directory);
     }
 
     @ParameterizedTest

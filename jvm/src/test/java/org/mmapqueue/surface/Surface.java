@@ -37,6 +37,7 @@ import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.errors.PoisonedException;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.FaultyStorage;
 import org.mmapqueue.support.Micros;
@@ -165,7 +166,10 @@ final class Surface implements AutoCloseable {
         void on(Surface surface) throws InterruptedException, IOException;
     }
 
-    /** The n-th call of the step on a file fails; the process is killed then, and the next one recovers. */
+    /**
+     * The n-th call of the step on a file fails. The process is killed then, and the next one recovers; or it goes on, if
+     * the step was a push that has stored nothing.
+     */
     void faulty(int number, FaultyStorage.Fault fault, Step step) throws InterruptedException, IOException {
         disk.failOnce(number, fault);
         mayFail = true;
@@ -175,7 +179,11 @@ final class Surface implements AutoCloseable {
         } catch (MmapQueueException | CompletionException e) {
             disk.heal();
             assertTrue(isInjected(e), "an error of its own: " + e);
-            kill(true);
+            if (isPushAlone(e) && random.nextInt(4) > 0) {
+                reference.notPushed();
+            } else {
+                kill(true);
+            }
         } finally {
             mayFail = false;
         }
@@ -203,6 +211,15 @@ final class Surface implements AutoCloseable {
             mayFail = false;
             Thread.interrupted();
         }
+    }
+
+    private boolean isPushAlone(Throwable e) {
+        for (Throwable each = e; each != null; each = each.getCause()) {
+            if (each instanceof PoisonedException) {
+                return false;
+            }
+        }
+        return queue != null && !reference.uncertain.isEmpty() && queue.endOffset() == reference.end();
     }
 
     private static boolean isInjected(Throwable e) {
