@@ -24,6 +24,7 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.lookup.StoredReader;
 import org.mmapqueue.segment.RecordChecksum;
+import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
@@ -134,6 +135,40 @@ class ShippedQueueTest {
             assertThrows(OutOfRangeException.class, () -> reader.read(0, 5, 1000, record -> {}));
         }
         assertThrows(ClosedException.class, () -> reader.read(100, 101, 1000, record -> {}));
+    }
+
+    /** After a crash a pad ends the segment: what is read next is in another one, while this one is reclaimed. */
+    @Test
+    void aReaderAtThePadOfAReclaimedSegmentGoesOn() throws Exception {
+        try (MmapQueue killed = MmapQueue.open(config().build())) {
+            killed.push(payload(1));
+            Directories.copyOpen(temp.resolve("queue"), temp.resolve("copy"), 4096);
+        }
+        try (MmapQueue queue =
+                        MmapQueue.open(QueueConfig.builder(temp.resolve("copy")).build());
+                StoredReader reader = queue.core().log().storedReader();
+                RecordReader damage = queue.reader(0, 2, true);
+                RecordReader range = queue.reader(0, 2)) {
+            List<Long> found = new ArrayList<>();
+            RecordSink sink = (offset, micros, data) -> found.add(offset);
+            assertEquals(1, reader.read(0, 1, 1000, record -> {}));
+            assertEquals(1, range.read(1, 1000, sink));
+            assertEquals(1, damage.read(1, 1000, sink));
+            found.clear();
+            Consumer consumer = queue.consumer();
+            queue.push(payload(2));
+            consumer.seek(StartAt.offset(1));
+            assertThrows(FullException.class, () -> {
+                while (true) {
+                    queue.push(payload(3), Duration.ZERO);
+                }
+            });
+            assertEquals(1, reader.read(1, 2, 1000, record -> found.add(record.offset())));
+            assertEquals(1, range.read(1, 10_000, sink));
+            assertEquals(1, damage.read(1, 10_000, sink));
+            assertEquals(List.of(1L, 1L, 1L), found);
+            assertThrows(OutOfRangeException.class, () -> reader.read(0, 1, 1000, record -> {}));
+        }
     }
 
     @Test

@@ -166,12 +166,13 @@ public final class RangeReader extends BatchSource implements Closeable {
         long before = offset;
         long segment = -1;
         try {
-            if (!placed) {
+            boolean isKept = placed;
+            if (!isKept) {
                 locate();
             }
             segment = reader.segmentOffset() == reader.segmentSize() ? reader.segmentId() + 1 : reader.segmentId();
-            while (batch.count() < maxRecords && offset < to && step(batch, maxBytes, first)) {
-                // continues with the next record
+            while (batch.count() < maxRecords && offset < to && step(batch, maxBytes, first, isKept)) {
+                isKept = false;
             }
         } catch (IOException | RuntimeException | Error e) {
             if (first && batch.count() == 0) {
@@ -184,8 +185,10 @@ public final class RangeReader extends BatchSource implements Closeable {
         }
     }
 
-    // Adds the next record; false if no record follows, or it does not fit.
-    private boolean step(RecordBatch batch, long maxBytes, boolean first) throws IOException {
+    // Adds the next record; false if no record follows, or it does not fit. A position that is kept from the last call
+    // may
+    // be before a pad, in a segment that has been reclaimed since: the record is in a later one.
+    private boolean step(RecordBatch batch, long maxBytes, boolean first, boolean isKept) throws IOException {
         try {
             if (!reader.next() || !take(batch, maxBytes, first)) {
                 return false;
@@ -193,6 +196,10 @@ public final class RangeReader extends BatchSource implements Closeable {
             reader.advance();
             offset++;
         } catch (CorruptException e) {
+            if (isKept) {
+                locate();
+                return true;
+            }
             DamageSkip.Found found = skip == null ? null : skip.after(reader.position(), offset);
             if (found == null) {
                 throw e;

@@ -53,6 +53,22 @@ public final class StoredReader implements Closeable {
         if (closed) {
             throw new ClosedException("the queue is closed");
         }
+        // Where the last call ended may be a pad, in a segment that has been reclaimed since: the record is in a later
+        // one.
+        boolean isKept = next == from;
+        while (true) {
+            try {
+                return readOn(from, to, maxBytes, sink);
+            } catch (CorruptException e) {
+                if (!isKept) {
+                    throw randomAccess.lostOr(from, e);
+                }
+                isKept = false;
+            }
+        }
+    }
+
+    private int readOn(long from, long to, long maxBytes, StoredRecordSink sink) {
         int count = 0;
         try {
             if (next != from) {
@@ -71,7 +87,7 @@ public final class StoredReader implements Closeable {
         } catch (CorruptException e) {
             next = NOWHERE;
             if (count == 0) {
-                throw randomAccess.lostOr(from, e);
+                throw e;
             }
         } catch (IOException e) {
             next = NOWHERE;
