@@ -136,6 +136,14 @@ def test_every_page_is_in_a_table_of_contents() -> None:
     assert [name(page) for page in PAGES if page not in listed] == []
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if page != DOCS / "index.md"], ids=name)
+def test_every_page_says_first_for_whom_it_is(page: Path) -> None:
+    title, blank, first, *_ = page.read_text(encoding="utf-8").splitlines()
+    assert title.startswith("# ")
+    assert blank == ""
+    assert first.startswith("For "), first
+
+
 # What they agree on
 
 
