@@ -223,7 +223,7 @@ class LayerTest {
                     "spark.read.pushdown",
                     "spark.source",
                     "spark.common"),
-            room("spark.write.staging", "values", "io"),
+            room("spark.write.staging", "values", "io", "errors"),
             room("spark.write.sink", "values", FACE, "spark.write.staging", "spark.common", "io", "errors"),
             room("spark.write", "spark.write.sink", "spark.write.staging", "spark.common", "io", "errors"),
             room(

@@ -11,6 +11,7 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.NewFile;
 import org.mmapqueue.io.Storage;
 
 /**

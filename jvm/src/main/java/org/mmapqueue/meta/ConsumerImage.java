@@ -6,6 +6,7 @@ import java.nio.ByteOrder;
 import java.nio.file.Path;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Mismatch;
+import org.mmapqueue.io.NewFile;
 import org.mmapqueue.io.Storage;
 
 /**

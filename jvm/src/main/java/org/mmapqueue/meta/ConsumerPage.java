@@ -12,6 +12,7 @@ import java.util.zip.CRC32C;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Mapped;
+import org.mmapqueue.io.NewFile;
 import org.mmapqueue.io.Storage;
 
 /**

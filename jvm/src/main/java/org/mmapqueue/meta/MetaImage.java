@@ -10,6 +10,7 @@ import java.util.stream.Stream;
 import java.util.zip.CRC32C;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Mismatch;
+import org.mmapqueue.io.NewFile;
 import org.mmapqueue.io.Storage;
 
 /**

@@ -9,6 +9,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Mapped;
+import org.mmapqueue.io.NewFile;
 import org.mmapqueue.io.Storage;
 
 /**

@@ -15,7 +15,6 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -79,6 +78,15 @@ class FlippedCursorTest {
     }
 
     private void flip(String file, int at, int bit) throws Exception {
+        restore();
+        flipInPlace(file, at, bit);
+    }
+
+    private void flipInPlace(String file, int at, int bit) throws Exception {
+        Directories.flip(queue.resolve(file), at + bit / 8, 1 << bit % 8);
+    }
+
+    private void restore() throws Exception {
         try (var files = Files.walk(made)) {
             for (Path each : files.filter(Files::isRegularFile).toList()) {
                 String name = made.relativize(each).toString();
@@ -87,7 +95,6 @@ class FlippedCursorTest {
                 }
             }
         }
-        Directories.flip(queue.resolve(file), at + bit / 8, 1 << bit % 8);
     }
 
     private interface Call {
@@ -120,7 +127,7 @@ class FlippedCursorTest {
         }
     }
 
-    private void read(String what, boolean skips) {
+    private void read(String what, boolean skips, Call afterOpen) throws Exception {
         Counted counted = new Counted();
         QueueConfig config = QueueConfig.builder(queue)
                 .readOnly(true)
@@ -132,6 +139,7 @@ class FlippedCursorTest {
             return;
         }
         try {
+            afterOpen.run();
             counted.call(what + " read_at", () -> core[0].log().randomAccess().get(RECORDS - 2, 1, 1000));
             counted.call(
                     what + " find",
@@ -163,7 +171,7 @@ class FlippedCursorTest {
         }
     }
 
-    private void write(String what) {
+    private void write(String what, Call afterOpen) throws Exception {
         Counted counted = new Counted();
         QueueConfig config = QueueConfig.builder(queue)
                 .maxConsumerLag(2 * SEGMENT)
@@ -176,6 +184,7 @@ class FlippedCursorTest {
             return;
         }
         try {
+            afterOpen.run();
             counted.call(what + " push", () -> core[0].writer().push(new byte[900], 0, 900));
             counted.call(what + " age", () -> core[0].writer().dropAged());
             counted.call(what + " gc", () -> core[0].writer().gc());
@@ -207,26 +216,50 @@ class FlippedCursorTest {
             for (int bit = 0; bit < 64; bit++) {
                 String what = file + ", byte " + at + ", bit " + bit + ":";
                 flip(file, at, bit);
-                read(what, bit % 2 == 0);
+                read(what, bit % 2 == 0, () -> {});
                 flip(file, at, bit);
                 try {
                     Verifier.verify(queue, Progress.NONE);
                 } catch (MmapQueueException e) {
                     // A typed error is right.
                 }
-                write(what);
+                write(what, () -> {});
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"meta.dat", "consumers/named.dat"})
+    void everyCallOfAnOpenHandleEnds(String file) throws Exception {
+        for (int at : words(file)) {
+            for (int bit = 0; bit < 64; bit++) {
+                String what = file + " of an open queue, byte " + at + ", bit " + bit + ":";
+                int flipped = bit;
+                restore();
+                read(what, bit % 2 == 0, () -> flipInPlace(file, at, flipped));
+                restore();
+                write(what, () -> flipInPlace(file, at, flipped));
             }
         }
     }
 
     /** The error names the page and the field, not a segment that the ring cannot hold. */
-    @Test
-    void anImpossibleCursorIsNamed() throws Exception {
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void anImpossibleCursorIsNamed(boolean isOpen) throws Exception {
         Map<Integer, String> fields = new TreeMap<>(Map.of(512, "writing", 832, "reclaimed"));
         for (Map.Entry<Integer, String> each : fields.entrySet()) {
             for (int bit : new int[] {20, 38, 50, 63}) {
-                flip("meta.dat", each.getKey(), bit);
+                restore();
+                Call flip = () -> flipInPlace("meta.dat", each.getKey(), bit);
+                if (!isOpen) {
+                    flip.run();
+                }
                 try (MmapQueue open = MmapQueue.openToRead(queue)) {
+                    if (isOpen) {
+                        open.get(RECORDS - 2);
+                        flip.run();
+                    }
                     for (Call call : List.<Call>of(
                             () -> open.get(RECORDS - 2),
                             () -> open.find(Instant.now()),

@@ -7,29 +7,21 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.NewFile;
 import org.mmapqueue.io.Storage;
 
 /** Copies, creates, resizes and changes the files of a queue under repair, and fsyncs each. Has no state. */
 record RingCopy(Storage storage) {
     private static final int BLOCK = 1 << 20;
-    private static final String ASIDE = ".new";
 
     /** Copies {@code size} bytes of a file, with zeros after its end. */
     void copy(Path from, Path to, long size) throws IOException {
-        Path aside = to.resolveSibling(to.getFileName() + ASIDE);
-        try {
-            write(from, aside, size);
-            storage.rename(aside, to);
-        } catch (IOException | RuntimeException e) {
-            storage.discard(aside, e);
-            throw e;
-        }
+        NewFile.write(storage, to, true, target -> write(from, target, size));
     }
 
-    private void write(Path from, Path to, long size) throws IOException {
+    private void write(Path from, DataFile target, long size) throws IOException {
         ByteBuffer block = ByteBuffer.allocate((int) Math.min(BLOCK, size));
-        try (DataFile source = storage.open(from, Storage.Mode.READ);
-                DataFile target = storage.open(to, Storage.Mode.CREATE)) {
+        try (DataFile source = storage.open(from, Storage.Mode.READ)) {
             for (long at = 0; at < size; at += block.capacity()) {
                 block.clear().limit((int) Math.min(block.capacity(), size - at));
                 int count = source.read(block, at);
@@ -38,7 +30,6 @@ record RingCopy(Storage storage) {
                 }
                 target.write(block.rewind(), at);
             }
-            target.force();
         }
     }
 

@@ -10,7 +10,7 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.zip.CRC32C;
 import org.mmapqueue.BatchDigest;
-import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.NewFile;
 import org.mmapqueue.io.Storage;
 
 /**
@@ -24,16 +24,16 @@ import org.mmapqueue.io.Storage;
  */
 public record Manifest(String producer, long sequence, List<StagedFile> files, BatchDigest digest) {
     private static final String SUFFIX = ".manifest";
-    private static final String FORMAT = "mmapqueue manifest 2";
+    static final String FORMAT = "mmapqueue manifest 2";
     /** Format 1: a line of a file ends with its checksum, without a digest. */
-    private static final String FORMAT_WITHOUT_DIGEST = "mmapqueue manifest 1";
+    static final String FORMAT_WITHOUT_DIGEST = "mmapqueue manifest 1";
 
     /** Makes a manifest. */
     public static Manifest of(String producer, long sequence, List<StagedFile> files) {
         return new Manifest(producer, sequence, files, digestOf(files));
     }
 
-    private static BatchDigest digestOf(List<StagedFile> files) {
+    static BatchDigest digestOf(List<StagedFile> files) {
         return new BatchDigest(
                 files.stream().mapToLong(StagedFile::count).sum(),
                 files.stream().mapToLong(StagedFile::digest).sum());
@@ -90,26 +90,17 @@ public record Manifest(String producer, long sequence, List<StagedFile> files, B
         }
         text.append(sumLine(text.toString()));
         Path target = path(directory);
-        Path part = directory.resolve(target.getFileName() + ".new");
-        storage.delete(part);
-        try {
-            try (DataFile file = storage.open(part, Storage.Mode.CREATE)) {
-                file.write(ByteBuffer.wrap(text.toString().getBytes(StandardCharsets.UTF_8)), 0);
-                if (force) {
-                    file.force();
-                }
-            }
-            storage.rename(part, target);
-        } catch (IOException | RuntimeException e) {
-            storage.discard(part, e);
-            throw e;
-        }
+        NewFile.write(
+                storage,
+                target,
+                force,
+                file -> file.write(ByteBuffer.wrap(text.toString().getBytes(StandardCharsets.UTF_8)), 0));
         if (force) {
             storage.syncDirectory(directory);
         }
     }
 
-    private static String sumLine(String text) {
+    static String sumLine(String text) {
         CRC32C checksum = new CRC32C();
         checksum.update(text.getBytes(StandardCharsets.UTF_8));
         return String.format("sum %08x\n", checksum.getValue());
@@ -120,43 +111,9 @@ public record Manifest(String producer, long sequence, List<StagedFile> files, B
      *
      * @return null if the file is incomplete, as after a loss of power
      * @throws IOException if the file cannot be read, or has another format
+     * @throws org.mmapqueue.errors.CorruptException if the file has the right checksum and impossible values
      */
     public static Manifest read(Storage storage, Path path) throws IOException {
-        String text = text(storage, path);
-        int end = text.lastIndexOf("sum ");
-        if (end < 0 || !text.substring(end).equals(sumLine(text.substring(0, end)))) {
-            return null;
-        }
-        String[] lines = text.substring(0, end).split("\n");
-        boolean hasDigests = lines[0].equals(FORMAT);
-        if (!hasDigests && !lines[0].equals(FORMAT_WITHOUT_DIGEST)) {
-            throw new IOException(path + ": the format is \"" + lines[0] + "\", expected \"" + FORMAT + "\"; another"
-                    + " version of mmapqueue has begun this write and must complete it");
-        }
-        List<StagedFile> files = new ArrayList<>();
-        for (int i = 3; i < lines.length; i++) {
-            String[] words = lines[i].split(" ");
-            files.add(new StagedFile(
-                    Integer.parseInt(words[1]),
-                    words[2],
-                    Long.parseLong(words[3]),
-                    Long.parseLong(words[4]),
-                    Long.parseLong(words[5]),
-                    Integer.parseUnsignedInt(words[6], 16),
-                    hasDigests ? Long.parseUnsignedLong(words[7], 16) : 0));
-        }
-        return new Manifest(
-                lines[1].substring("producer ".length()),
-                Long.parseLong(lines[2].substring("sequence ".length())),
-                List.copyOf(files),
-                hasDigests ? digestOf(files) : null);
-    }
-
-    private static String text(Storage storage, Path path) throws IOException {
-        try (DataFile file = storage.open(path, Storage.Mode.READ)) {
-            byte[] bytes = new byte[Math.toIntExact(file.size())];
-            int length = file.read(ByteBuffer.wrap(bytes), 0);
-            return new String(bytes, 0, length, StandardCharsets.ISO_8859_1);
-        }
+        return new ManifestReader(path).read(storage);
     }
 }

@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.mmapqueue.Records;
+import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Mapping;
 import org.mmapqueue.io.Storage;
@@ -28,6 +29,7 @@ public final class StagedRecords implements Closeable {
      * @param storage the file system
      * @param directory the directory of the files
      * @param files intact files of one partition
+     * @throws CorruptException if a file has the right checksum and impossible values
      * @throws IllegalArgumentException if the rows, or the bytes of one file, exceed the limit of a push
      */
     public StagedRecords(Storage storage, Path directory, List<StagedFile> files) {
@@ -44,10 +46,9 @@ public final class StagedRecords implements Closeable {
                 if (each.size() > Integer.MAX_VALUE) {
                     throw tooLarge(each.size() + " bytes by one task", each, Integer.MAX_VALUE + " bytes");
                 }
-                if (each.size() > 0) {
-                    count = read(
-                            map(storage, directory.resolve(each.name()), (int) each.size()), payloads, lengths, count);
-                }
+                Path path = directory.resolve(each.name());
+                ByteBuffer file = each.size() == 0 ? ByteBuffer.allocate(0) : map(storage, path, (int) each.size());
+                count = read(path, file, payloads, lengths, count, count + (int) each.count());
             }
             records = Records.packed(payloads, lengths);
             done = true;
@@ -77,23 +78,48 @@ public final class StagedRecords implements Closeable {
         }
     }
 
-    // Reads the lengths of each block; returns the new number of lengths.
-    private static int read(ByteBuffer file, List<ByteBuffer> payloads, int[] lengths, int count) {
-        int known = count;
+    // Reads the lengths of each block; returns the new number of lengths. The file has the checksum that its task has
+    // computed,
+    // but both may be forged.
+    private static int read(Path path, ByteBuffer file, List<ByteBuffer> payloads, int[] lengths, int known, int end) {
+        int count = known;
         for (int at = 0; at < file.limit(); ) {
+            if (file.limit() - at < StagedFileWriter.HEADER) {
+                throw corrupt(path, at, "the file ends inside a block");
+            }
             int rows = file.getInt(at);
+            check(path, at, "the number of rows", rows, Math.min(end - count, (file.limit() - at) / Integer.BYTES - 2));
             int bytes = file.getInt(at + Integer.BYTES);
-            file.position(at + StagedFileWriter.HEADER)
-                    .slice()
-                    .order(file.order())
-                    .asIntBuffer()
-                    .get(lengths, known, rows);
-            known += rows;
             int payload = at + StagedFileWriter.HEADER + Integer.BYTES * rows;
+            check(path, at + Integer.BYTES, "the size of the payloads", bytes, file.limit() - payload);
+            int left = bytes;
+            for (int i = 0; i < rows; i++) {
+                int lengthAt = at + StagedFileWriter.HEADER + Integer.BYTES * i;
+                int length = file.getInt(lengthAt);
+                check(path, lengthAt, "the length of a row", length, left);
+                lengths[count++] = length;
+                left -= length;
+            }
+            if (left > 0) {
+                throw corrupt(path, at, "a block has " + left + " bytes after its rows; expected 0");
+            }
             payloads.add(file.slice(payload, bytes));
             at = payload + bytes;
         }
-        return known;
+        if (count < end) {
+            throw corrupt(path, file.limit(), "the file ends " + (end - count) + " rows too early");
+        }
+        return count;
+    }
+
+    private static void check(Path path, int at, String what, int value, int most) {
+        if (value < 0 || value > most) {
+            throw corrupt(path, at, what + " is " + value + "; allowed: 0 to " + most);
+        }
+    }
+
+    private static CorruptException corrupt(Path path, int at, String detail) {
+        return new CorruptException(path.toString(), at, detail);
     }
 
     /** The rows. Not for concurrent pushes. */

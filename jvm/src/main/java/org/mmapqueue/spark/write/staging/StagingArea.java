@@ -12,6 +12,8 @@ import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Predicate;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.mmapqueue.io.Storage;
 
 /**
@@ -24,6 +26,9 @@ import org.mmapqueue.io.Storage;
 public final class StagingArea {
     /** The directory's name. */
     public static final String NAME = ".staging";
+
+    /** The name of a staged file; other files are left alone. */
+    private static final Pattern STAGED = Pattern.compile("([0-9]{1,18})-.*");
 
     private final Storage storage;
     private final Path path;
@@ -66,9 +71,8 @@ public final class StagingArea {
     /** Deletes the staged files of a query up to a sequence, except manifests. */
     public void deleteThrough(String query, long sequence) throws IOException {
         for (Path file : entries(of(query))) {
-            String name = file.getFileName().toString();
-            int end = name.indexOf('-');
-            if (end > 0 && Long.parseLong(name.substring(0, end)) <= sequence) {
+            Matcher name = STAGED.matcher(file.getFileName().toString());
+            if (name.matches() && Long.parseLong(name.group(1)) <= sequence) {
                 storage.delete(file);
             }
         }

@@ -151,7 +151,7 @@ class StagedRowsTest {
         Manifest manifest = Manifest.of(
                 "spark-x",
                 Long.MAX_VALUE,
-                List.of(one, new StagedFile(7, "two", 1L << 40, 1L << 33, 1L << 41, -2, Long.MIN_VALUE)));
+                List.of(one, new StagedFile(7, "two", 1L << 40, 1L << 33, 1L << 40, -2, Long.MIN_VALUE)));
         manifest.write(DiskStorage.INSTANCE, directory, true);
         assertEquals(manifest, Manifest.read(DiskStorage.INSTANCE, manifest.path(directory)));
         assertTrue(Manifest.isManifest(manifest.path(directory)));
@@ -163,14 +163,14 @@ class StagedRowsTest {
     void aManifestOfFormat1IsRead() throws IOException {
         StagedFile one = staged("one", 4096, rows(5, 10, 10));
         String text = "mmapqueue manifest 1\nproducer spark-x\nsequence 5\n"
-                + String.format("file 3 one %d 5 %d %08x\n", one.size(), one.logBytes(), one.checksum());
+                + String.format("file 3 one %d 10 %d %08x\n", one.size(), one.logBytes(), one.checksum());
         CRC32C sum = new CRC32C();
         sum.update(text.getBytes(UTF_8));
         Files.writeString(directory.resolve("5.manifest"), text + String.format("sum %08x\n", sum.getValue()));
         Manifest found = Manifest.read(DiskStorage.INSTANCE, directory.resolve("5.manifest"));
         assertNull(found.digest());
         assertEquals(
-                List.of(new StagedFile(3, "one", one.size(), 5, one.logBytes(), one.checksum(), 0)), found.files());
+                List.of(new StagedFile(3, "one", one.size(), 10, one.logBytes(), one.checksum(), 0)), found.files());
     }
 
     private BatchDigest digest(byte[]... rows) {
