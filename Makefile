@@ -371,7 +371,7 @@ dashboard: $(PACKAGE_READY) $(JAR) $(PROMETHEUS) ## Draw the dashboard's panels 
 	PYTHONPATH=tests PROMETHEUS=$(dir $(PROMETHEUS)) $(PY) -m monitoring.plot docs/images/dashboard.png
 
 packages: $(VENV_READY) $(JAR) ## Draw which package of the jar uses which (TO=docs/images/packages.svg)
-	$(PY) scripts/packages.py $(JAR) $(TO)
+	PYTHONPATH=python/benchmarks $(PY) scripts/packages.py $(JAR) $(TO)
 packages: TO ?= docs/images/packages.svg
 
 ##@ Release

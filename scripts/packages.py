@@ -1,7 +1,7 @@
 """Draws which Java package of the jar uses which, with jdeps: `make packages`.
 
 Packages stand in layers, the lowest at the bottom. An arrow that follows from others is left out; an arrow of a cycle
-is red. Files and lines are those of the sources.
+is red.
 """
 
 import argparse
@@ -10,10 +10,7 @@ import subprocess
 from collections import defaultdict
 from pathlib import Path
 
-import matplotlib as mpl
-
-mpl.use("agg")
-import matplotlib.pyplot as plt
+from bench_report.charts import BOX, GREY, INK, RED, plt, save
 
 ROOT = "org.mmapqueue"
 ERRORS = f"{ROOT}.errors."
@@ -21,7 +18,7 @@ ERRORS = f"{ROOT}.errors."
 VALUES = f"{ROOT} (value types)"
 ARROW = re.compile(rf"^\s+({re.escape(ROOT)}[\w.]*)\s+->\s+({re.escape(ROOT)}[\w.]*)\s")
 #: Inches of one package, and between packages and layers.
-WIDTH, HEIGHT, GAP, RISE = 1.75, 0.55, 0.3, 0.65
+WIDTH, HEIGHT, GAP, RISE = 1.25, 0.46, 0.18, 0.46
 
 Arrows = dict[str, set[str]]
 
@@ -89,12 +86,6 @@ def needed(uses: Arrows) -> list[tuple[str, str, bool]]:
     return sorted(found)
 
 
-def size(sources: Path, package: str) -> tuple[int, int]:
-    """Files and lines of a package's sources."""
-    files = list((sources / package.replace(".", "/")).glob("*.java"))
-    return len(files), sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
-
-
 def positions(level: dict[str, int], uses: Arrows) -> dict[str, tuple[float, float]]:
     """The middle of each package's box: layers centred, packages near those that they use."""
     found: dict[str, tuple[float, float]] = {}
@@ -113,13 +104,12 @@ def positions(level: dict[str, int], uses: Arrows) -> dict[str, tuple[float, flo
     return found
 
 
-def draw(uses: Arrows, sources: Path, target: Path) -> None:
+def draw(uses: Arrows, target: Path) -> None:
     """Writes the picture."""
     level = layers(uses)
     centers = positions(level, uses)
     wide = max(abs(x) for x, _ in centers.values()) * 2 + WIDTH + GAP
     high = max(y for _, y in centers.values()) + HEIGHT + GAP
-    mpl.rcParams["svg.hashsalt"] = "packages"
     figure, axes = plt.subplots(figsize=(wide, high))
     for user, used, cycle in needed(uses):
         (x, y), (to_x, to_y) = centers[user], centers[used]
@@ -128,35 +118,35 @@ def draw(uses: Arrows, sources: Path, target: Path) -> None:
             "",
             xy=(to_x, to_y + (-HEIGHT / 2 if up else HEIGHT / 2)),
             xytext=(x, y + (HEIGHT / 2 if up else -HEIGHT / 2)),
-            arrowprops={"arrowstyle": "->", "color": "#c0392b" if cycle else "#7f8c8d", "shrinkA": 0, "shrinkB": 1},
+            arrowprops={"arrowstyle": "->", "color": RED if cycle else GREY, "shrinkA": 0, "shrinkB": 1},
         )
     for package, (x, y) in centers.items():
-        files, lines = size(sources, package)
-        label = f"{package.removeprefix(ROOT + '.')}\n{files} files, {lines:,} lines"
-        if package == VALUES:
-            label = f"value types\nof {ROOT}"
+        # A long name has two lines.
+        first, dot, last = package.removeprefix(f"{ROOT}.").rpartition(".")
+        label = f"value types\nof {ROOT}" if package == VALUES else f"{first}{dot}\n{last}" if first else last
+        if package == ROOT:
+            label = ROOT
         axes.text(
             *(x, y, label),
             ha="center",
             va="center",
             fontsize=9,
-            bbox={"boxstyle": "round,pad=0.35", "facecolor": "#eef3f7", "edgecolor": "#34495e"},
+            bbox={"boxstyle": "round,pad=0.35", "facecolor": BOX, "edgecolor": INK},
         )
     axes.set_xlim(-wide / 2, wide / 2)
     axes.set_ylim(-HEIGHT / 2 - GAP / 2, high - HEIGHT / 2)
     axes.axis("off")
-    figure.savefig(target, bbox_inches="tight", metadata={"Date": None})
+    save(figure, target, bbox_inches="tight")
 
 
 def main() -> None:
     """Draws what the arguments say."""
     options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     options.add_argument("jar", type=Path)
-    options.add_argument("target", type=Path, help="an SVG or PNG file")
-    options.add_argument("--sources", type=Path, default=Path("jvm/src/main/java"), help="of the jar (%(default)s)")
+    options.add_argument("target", type=Path, help="an SVG file")
     chosen = options.parse_args()
     uses = arrows(chosen.jar)
-    draw(uses, chosen.sources, chosen.target)
+    draw(uses, chosen.target)
     for user, used, cycle in needed(uses):
         if cycle:
             print(f"cycle: {user} -> {used}")

@@ -54,6 +54,61 @@ def test_the_sessions_are_found() -> None:
     assert {"docs/tutorial.md", "docs/quickstart.md", "docs/howto/parquet.md"} <= {name(page) for page in SESSIONS}
 
 
+# READMEs
+
+READMES = [ROOT / "README.md", ROOT / "python" / "README.md"]
+
+
+@pytest.mark.parametrize("page", READMES, ids=name)
+def test_the_readmes_example_prints_what_stands_below_it(page: Path, tmp_path: Path) -> None:
+    (tmp_path / "example.py").write_text(blocks(page, "python")[0])
+    ran = run(sys.executable, "example.py", cwd=tmp_path)
+    assert (ran.stdout, ran.stderr) == (blocks(page, "text")[0], "")
+
+
+def test_the_readmes_begin_alike() -> None:
+    pages = [page.read_text(encoding="utf-8") for page in READMES]
+    assert len({blocks(page, "python")[0] for page in READMES}) == 1
+    sentences = {" ".join(text.split("\n\n")[1].split()).partition(". ")[0].rstrip(".") for text in pages}
+    assert len(sentences) == 1
+
+
+def test_the_readme_is_short_and_names_the_version_and_the_projects_addresses() -> None:
+    text = READMES[0].read_text(encoding="utf-8")
+    properties = dict(re.findall(r"^(\w+)=(.+)$", (ROOT / "gradle.properties").read_text(), re.MULTILINE))
+    assert len(text.splitlines()) <= 150
+    assert f"\nVersion {properties['version']} · " in text
+    addresses = set(re.findall(rf"{re.escape(properties['projectUrl'])}/([^\s)]+)", text))
+    assert addresses == {"actions/workflows/ci.yml", "issues"}
+    assert (ROOT / ".github" / "workflows" / "ci.yml").exists()
+
+
+def test_the_page_of_pypi_has_no_relative_links() -> None:
+    links = re.findall(r"\]\(([^)]+)\)", READMES[1].read_text(encoding="utf-8"))
+    assert links
+    assert [link for link in links if not link.startswith("https://")] == []
+
+
+# Pictures
+
+
+@pytest.mark.parametrize("picture", sorted(DOCS.rglob("*.svg")), ids=name)
+def test_pictures_are_for_light_and_dark_pages(picture: Path) -> None:
+    text = picture.read_text(encoding="utf-8")
+    # A terminal is dark on both.
+    assert "@media (prefers-color-scheme: dark)" in text or 'class="rich-terminal"' in text
+    assert "http://" not in re.sub(r"http://(?:www\.w3\.org|purl\.org|creativecommons\.org)/", "", text)
+
+
+def test_pictures_are_used() -> None:
+    used = {
+        page.parent.joinpath(link).resolve()
+        for page in TEXTS
+        for link in re.findall(r"!\[[^\]]*\]\(([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    }
+    assert {path for path in DOCS.rglob("*") if path.suffix in {".svg", ".png"}} == used
+
+
 # Programs
 
 

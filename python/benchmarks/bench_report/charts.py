@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 
@@ -34,10 +34,11 @@ MARKERS = {"queue": "o", "ring": "D", "chronicle": "s", "rocksdb": "^", "bigqueu
 #: Beyond those that have a colour by name.
 BLACK, BROWN, VIOLET, OLIVE, STEEL = "#000000", "#8B4513", "#6A5ACD", "#808000", "#5F7A8C"
 OTHERS = (ORANGE, GREEN, PURPLE, SKY, RED, BLACK, BROWN, VIOLET, GREY, OLIVE, STEEL)
-PAPER = "#FFFFFF"
+PAPER, BOX = "#FFFFFF", "#EEF3F7"
 #: What replaces each colour on a dark page. Those that are not here are legible on both.
 _DARK = {
     PAPER: "#0D1117",
+    BOX: "#1B2430",
     INK: "#D1D7E0",
     GRID: "#2F353D",
     BLUE: "#2F81F7",
@@ -126,16 +127,22 @@ def bars(axes: Axes, entries: Sequence[Bar], title: str, unit: str) -> None:
     axes.set_yticks(range(len(entries)), [entry.label for entry in entries])
     axes.set_ylim(len(entries) - 0.4, -0.6)
     axes.set_xlim(0, highest * 1.25)
-    axes.xaxis.set_major_locator(MaxNLocator(4))
+    axes.xaxis.set_major_locator(MaxNLocator(4, prune="upper"))
     axes.set_title(title, loc="left", fontweight="bold")
     axes.set_xlabel(unit)
     tidy(axes, "x")
 
 
-def save(canvas: Canvas, path: Path) -> None:
-    """Writes an SVG with a second set of colours for dark pages; the same data give the same bytes."""
+def save(canvas: Canvas, path: Path, **options: Any) -> None:
+    """Writes an SVG with a second set of colours for dark pages; the same data give the same bytes.
+
+    Args:
+        canvas: It is closed.
+        path: The file.
+        options: More of those of `savefig`.
+    """
     buffer = io.StringIO()
-    canvas.savefig(buffer, format="svg", facecolor=PAPER, metadata={"Date": None})
+    canvas.savefig(buffer, format="svg", facecolor=PAPER, metadata={"Date": None}, **options)
     plt.close(canvas)
     path.parent.mkdir(parents=True, exist_ok=True)
     # Trailing spaces are matplotlib's.

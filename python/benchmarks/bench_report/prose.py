@@ -62,9 +62,10 @@ def _rounds(run: Run) -> dict[str, int]:
 
 
 def readme(run: Run, picture: str) -> str:
-    """The plot, and a sentence for each of the JVM's throughput, its latencies, and Python with Spark."""
+    """The plot, and an item for each of the JVM's throughput, its latencies, and Python with Spark."""
     sentences = [_throughput(run), _latency(run), _python_and_spark(run)]
-    return "\n\n".join([picture, wrapped(" ".join(sentence for sentence in sentences if sentence))])
+    items = [wrapped(f"- {sentence}", hanging=2) for sentence in sentences if sentence]
+    return "\n\n".join([picture, "\n".join(items)])
 
 
 def _throughput(run: Run) -> str:

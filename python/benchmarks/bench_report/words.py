@@ -71,9 +71,10 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> 
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
-def wrapped(text: str) -> str:
-    """A paragraph in lines as long as those written by hand."""
-    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
+def wrapped(text: str, hanging: int = 0) -> str:
+    """A paragraph in lines as long as those written by hand, indented by `hanging` from the second on."""
+    indent = " " * hanging
+    return textwrap.fill(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def slug(title: str) -> str:
