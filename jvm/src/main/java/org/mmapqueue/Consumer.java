@@ -2,9 +2,15 @@ package org.mmapqueue;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
+import java.util.NoSuchElementException;
+import java.util.Objects;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
+import org.mmapqueue.async.AsyncPops;
 import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.core.QueueCore;
 import org.mmapqueue.errors.ClosedException;
@@ -16,12 +22,25 @@ import org.mmapqueue.errors.OutOfRangeException;
  * The space of a record may be reused when every consumer has committed it. After the next open a consumer continues at
  * its committed position.
  *
+ * <pre>{@code
+ * for (Message message : consumer.messages(Duration.ofSeconds(1))) {
+ *     handle(message.data());
+ *     consumer.ack(message);
+ * }
+ * }</pre>
+ *
  * <p>Any number of threads may pop at once; each record goes to one of them. Every call throws {@link ClosedException}
  * once the consumer, or the handle that returned it, is closed. Offsets of in-flight records are valid until the
  * consumer is closed or moved by {@link #seek}; any other offset throws {@link
  * org.mmapqueue.errors.OutOfRangeException}, and the call has no effect.
  */
 public final class Consumer extends LazyConsumer implements AutoCloseable {
+    private static final BooleanSupplier NOT_CANCELLED = () -> false;
+    private static final Duration FOREVER = Duration.ofSeconds(Long.MAX_VALUE);
+
+    /** Guarded by this object's monitor. */
+    private @Nullable AsyncPops async;
+
     /** A consumer that does not exist: a call that pops, moves or labels creates it at the log start. */
     Consumer(MmapQueue handle, QueueCore queue, String name) {
         super(handle, queue, name, null);
@@ -46,6 +65,20 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
      */
     public @Nullable Message poll() {
         return queue.poll(core());
+    }
+
+    /**
+     * Pops the next record; waits until one is available. Unlike {@link #pop(Duration)}, it throws no exception when
+     * none was available.
+     *
+     * @param timeout the longest wait
+     * @return the record; null if no record was available within the timeout
+     * @throws InterruptedException if interrupted; nothing was popped
+     * @throws org.mmapqueue.errors.CorruptException if the record is damaged; the position does not move
+     */
+    public @Nullable Message poll(Duration timeout) throws InterruptedException {
+        List<Message> one = popBatch(1, Long.MAX_VALUE, timeout);
+        return one.isEmpty() ? null : one.get(0);
     }
 
     /**
@@ -84,11 +117,117 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
      * @throws org.mmapqueue.errors.CorruptException if the record is damaged; the position does not move
      */
     public Message pop(Duration timeout) throws InterruptedException {
-        List<Message> one = popBatch(1, Long.MAX_VALUE, timeout);
-        if (one.isEmpty()) {
+        Message message = poll(timeout);
+        if (message == null) {
             throw new EmptyException("there was nothing to pop for consumer " + name + " within " + timeout);
         }
-        return one.get(0);
+        return message;
+    }
+
+    /**
+     * Pops records one by one, for a loop. The iterator ends when no record was available within the timeout; an
+     * interrupt ends it, too, and stays pending. Each {@code next} pops one record, or returns the one that {@code
+     * hasNext} has popped. An iterator is for one thread; several of them share the records.
+     *
+     * @param timeout the longest wait for each record; zero ends the loop at the log end
+     * @return the records; its iterators throw what {@link #poll(Duration)} throws
+     */
+    public Iterable<Message> messages(Duration timeout) {
+        Objects.requireNonNull(timeout, "timeout");
+        return () -> new Popped(timeout);
+    }
+
+    private final class Popped implements Iterator<Message> {
+        private final Duration timeout;
+        private @Nullable Message next;
+
+        Popped(Duration timeout) {
+            this.timeout = timeout;
+        }
+
+        @Override
+        public boolean hasNext() {
+            if (next == null) {
+                try {
+                    next = poll(timeout);
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                }
+            }
+            return next != null;
+        }
+
+        @Override
+        public Message next() {
+            if (!hasNext()) {
+                throw new NoSuchElementException("there was nothing to pop for consumer " + name);
+            }
+            Message message = next;
+            next = null;
+            return message;
+        }
+    }
+
+    /**
+     * Pops the next record as soon as one is available; see {@link #popBatchAsync}.
+     *
+     * @return a future of the record
+     */
+    public CompletableFuture<Message> popAsync() {
+        return async().pop(1, Long.MAX_VALUE, popped -> popped.get(0));
+    }
+
+    /**
+     * Pops several records as soon as one is available.
+     *
+     * <pre>{@code
+     * void handleNext() {
+     *     consumer.popAsync().thenAcceptAsync(message -> {
+     *         handle(message.data());
+     *         consumer.ack(message);
+     *         handleNext();
+     *     });
+     * }
+     * }</pre>
+     *
+     * <p><b>Threads.</b> One thread of this consumer pops for the futures in the order of the calls, and completes them
+     * without a lock. Dependents of a future run on that thread, as with any CompletableFuture: code that blocks belongs
+     * into the {@code …Async} methods.
+     *
+     * <p><b>Cancelling.</b> A future that is cancelled, or that {@code orTimeout} completes, takes no record: a record
+     * that was popped for it is released.
+     *
+     * <p><b>Errors.</b> Every failure completes the future exceptionally, {@link ClosedException} as soon as the consumer
+     * or its handle is closed. At max_unacked the future waits for an ack.
+     *
+     * @param maxRecords the most records
+     * @param maxBytes the most payload bytes; a larger first record is popped nevertheless
+     * @return a future of the records, in order, at least one
+     */
+    public CompletableFuture<List<Message>> popBatchAsync(int maxRecords, long maxBytes) {
+        checkLimits(maxRecords, maxBytes);
+        return async().pop(maxRecords, maxBytes, popped -> popped);
+    }
+
+    private synchronized AsyncPops async() {
+        AsyncPops pops = async;
+        if (pops == null) {
+            AsyncPops.Source source = new AsyncPops.Source() {
+                @Override
+                public List<Message> pop(int maxRecords, long maxBytes, BooleanSupplier isCancelled)
+                        throws InterruptedException {
+                    return popBatch(maxRecords, maxBytes, FOREVER, isCancelled);
+                }
+
+                @Override
+                public void release(long[] offsets) {
+                    Consumer.this.release(offsets);
+                }
+            };
+            pops = new AsyncPops(source, "mmapqueue-" + queue.directory().getFileName() + "-" + name + "-pops");
+            async = pops;
+        }
+        return pops;
     }
 
     /**
@@ -102,9 +241,14 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
      * @throws org.mmapqueue.errors.CorruptException if the first record is damaged
      */
     public List<Message> popBatch(int maxRecords, long maxBytes, Duration timeout) throws InterruptedException {
+        return popBatch(maxRecords, maxBytes, timeout, NOT_CANCELLED);
+    }
+
+    private List<Message> popBatch(int maxRecords, long maxBytes, Duration timeout, BooleanSupplier isCancelled)
+            throws InterruptedException {
         List<Message> batch = new ArrayList<>();
         try {
-            popBatch(maxRecords, maxBytes, timeout, true, addTo(batch));
+            popBatch(maxRecords, maxBytes, timeout, true, addTo(batch), isCancelled);
         } catch (OutOfMemoryError e) {
             throwIfEmpty(batch, e);
         }
@@ -171,10 +315,16 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
      */
     public int popBatch(int maxRecords, long maxBytes, Duration timeout, MessageHandler handler)
             throws InterruptedException {
-        return popBatch(maxRecords, maxBytes, timeout, false, handler);
+        return popBatch(maxRecords, maxBytes, timeout, false, handler, NOT_CANCELLED);
     }
 
-    private int popBatch(int maxRecords, long maxBytes, Duration timeout, boolean own, MessageHandler handler)
+    private int popBatch(
+            int maxRecords,
+            long maxBytes,
+            Duration timeout,
+            boolean own,
+            MessageHandler handler,
+            BooleanSupplier isCancelled)
             throws InterruptedException {
         checkLimits(maxRecords, maxBytes);
         if (Thread.interrupted()) {
@@ -187,13 +337,16 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
             if (count > 0) {
                 return count;
             }
+            if (isCancelled.getAsBoolean()) {
+                return 0;
+            }
             if (deadline - System.nanoTime() <= 0) {
                 if (count == ConsumerCore.NOT_ALLOWED) {
                     throw core.limit();
                 }
                 return 0;
             }
-            queue.awaitRecord(core, deadline, this::isGone);
+            queue.awaitRecord(core, deadline, () -> isGone() || isCancelled.getAsBoolean());
         }
     }
 
@@ -234,6 +387,15 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
     }
 
     /**
+     * Acknowledges every record up to and including one that this consumer has popped; see {@link #ack(long)}.
+     *
+     * @param message the last record to acknowledge
+     */
+    public void ack(Message message) {
+        ack(message.offset());
+    }
+
+    /**
      * Acknowledges one record. The committed position moves up to the first record that is not acked. Does nothing if
      * the record is already acked.
      *
@@ -241,6 +403,15 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
      */
     public void ackSingle(long offset) {
         queue.ackSingle(existing("ack", offset), new long[] {offset});
+    }
+
+    /**
+     * Acknowledges one record that this consumer has popped; see {@link #ackSingle(long)}.
+     *
+     * @param message the record
+     */
+    public void ackSingle(Message message) {
+        ackSingle(message.offset());
     }
 
     /**
@@ -268,6 +439,16 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
     }
 
     /**
+     * Negative acknowledgement of a record that this consumer has popped; see {@link #nack(long)}.
+     *
+     * @param message the record
+     * @throws org.mmapqueue.errors.OutOfRangeException if the record is not in flight, or is acked
+     */
+    public void nack(Message message) {
+        nack(message.offset());
+    }
+
+    /**
      * Negative acknowledgement with a delay; see {@link #nack(long)}.
      *
      * @param offset the record
@@ -276,6 +457,17 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
      */
     public void nack(long offset, Duration delay) {
         queue.nack(existing("nack", offset), offset, MmapQueue.nanos(delay));
+    }
+
+    /**
+     * Negative acknowledgement with a delay; see {@link #nack(long)}.
+     *
+     * @param message the record
+     * @param delay the time before the record is redelivered
+     * @throws org.mmapqueue.errors.OutOfRangeException if the record is not in flight, or is acked
+     */
+    public void nack(Message message, Duration delay) {
+        nack(message.offset(), delay);
     }
 
     /**

@@ -9,6 +9,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
+import org.mmapqueue.async.AsyncPusher;
 import org.mmapqueue.core.OpenQueues;
 import org.mmapqueue.core.QueueCore;
 import org.mmapqueue.errors.ClosedException;
@@ -27,7 +28,7 @@ import org.mmapqueue.write.Writer;
  * try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(Path.of("events")).build())) {
  *     queue.push("one".getBytes(UTF_8));
  *     Message message = queue.consumer().pop();
- *     queue.consumer().ack(message.offset());
+ *     queue.consumer().ack(message);
  * }
  * }</pre>
  *

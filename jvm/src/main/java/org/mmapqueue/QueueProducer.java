@@ -8,6 +8,7 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.BooleanSupplier;
+import org.mmapqueue.async.AsyncPusher;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.write.Writer;
 

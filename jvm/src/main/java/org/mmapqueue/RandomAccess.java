@@ -5,7 +5,6 @@ import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
-import org.mmapqueue.archive.ShipStats;
 import org.mmapqueue.core.QueueCore;
 
 /**

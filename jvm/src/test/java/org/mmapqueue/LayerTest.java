@@ -5,21 +5,32 @@ import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyP
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.tngtech.archunit.base.DescribedPredicate;
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.domain.JavaCodeUnit;
+import com.tngtech.archunit.core.domain.JavaField;
+import com.tngtech.archunit.core.domain.JavaMember;
+import com.tngtech.archunit.core.domain.JavaModifier;
 import com.tngtech.archunit.core.domain.Source;
+import com.tngtech.archunit.core.domain.ThrowsDeclaration;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.lang.ArchCondition;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -48,6 +59,7 @@ class LayerTest {
             "QueueStats",
             "RecordSink",
             "Records",
+            "ShipStats",
             "StartAt",
             "StoredRecord",
             "StoredRecordSink");
@@ -101,6 +113,7 @@ class LayerTest {
                     "metrics",
                     "io",
                     "errors"),
+            room("async", "values", "write", "io", "errors"),
             room("jmx", "values", "metrics"),
             room("archive.files", "errors"),
             room("archive.hadoop", "archive.files", "errors"),
@@ -143,9 +156,9 @@ class LayerTest {
             room(
                     FACE,
                     "values",
-                    "archive",
                     "metrics",
                     "core",
+                    "async",
                     "consume",
                     "write",
                     "lookup",
@@ -167,6 +180,7 @@ class LayerTest {
                     "config",
                     "errors"),
             room("bigqueue", "values", FACE, "errors"),
+            room("typed", "values", FACE),
             room("tool.report"),
             room("tool.scan", "tool.report", "segment", "meta", "io", "errors"),
             room("tool.verify", "tool.scan", "tool.report", "recovery", "segment", "meta", "io", "errors"),
@@ -340,6 +354,47 @@ class LayerTest {
                         call -> call.getTargetOwner().getName().startsWith("org.apache.spark.")
                                 && Set.of("getOrCreate", "active", "builder").contains(call.getName())))
                 .check(PRODUCT);
+    }
+
+    /** In a module, a program can name a type only if its package is exported. */
+    @Test
+    void exportedTypesNameOnlyExportedTypes() throws IOException {
+        String module = Files.readString(Path.of("jvm/src/module/java/module-info.java"));
+        Set<String> exported = Pattern.compile("exports ([\\w.]+);")
+                .matcher(module)
+                .results()
+                .map(each -> each.group(1))
+                .collect(Collectors.toCollection(TreeSet::new));
+        assertTrue(exported.contains(ROOT), module);
+        Set<String> hidden = new TreeSet<>();
+        for (JavaClass each : PRODUCT) {
+            if (exported.contains(each.getPackageName()) && (isPublic(each) || !each.isNestedClass())) {
+                Stream<JavaMember> members = each.getMembers().stream().filter(LayerTest::isApi);
+                members.flatMap(member -> member instanceof JavaCodeUnit code
+                                ? Stream.concat(
+                                        Stream.concat(
+                                                code.getReturnType().getAllInvolvedRawTypes().stream(),
+                                                code.getParameterTypes().stream()
+                                                        .flatMap(type -> type.getAllInvolvedRawTypes().stream())),
+                                        code.getThrowsClause().stream().map(ThrowsDeclaration::getRawType))
+                                : ((JavaField) member).getType().getAllInvolvedRawTypes().stream())
+                        .map(JavaClass::getBaseComponentType)
+                        .filter(type -> type.getPackageName().startsWith(ROOT))
+                        .filter(type -> !exported.contains(type.getPackageName()) || !isPublic(type))
+                        .forEach(type -> hidden.add(each.getName() + " names " + type.getName()));
+            }
+        }
+        assertEquals(Set.of(), hidden);
+    }
+
+    // Also in a class that is not public: public ones may inherit it.
+    private static boolean isApi(JavaMember member) {
+        return member.getModifiers().contains(JavaModifier.PUBLIC)
+                || member.getModifiers().contains(JavaModifier.PROTECTED);
+    }
+
+    private static boolean isPublic(JavaClass type) {
+        return type.getModifiers().contains(JavaModifier.PUBLIC);
     }
 
     @Test

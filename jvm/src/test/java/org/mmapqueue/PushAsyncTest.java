@@ -23,6 +23,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.mmapqueue.async.AsyncPusher;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.ReadOnlyException;

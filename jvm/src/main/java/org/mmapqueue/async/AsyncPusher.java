@@ -1,4 +1,4 @@
-package org.mmapqueue;
+package org.mmapqueue.async;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -17,7 +17,7 @@ import org.mmapqueue.write.Writer;
  * waits. One thread of the handle appends the waiting records in the order of the calls, and fsyncs once for all that
  * wait. It completes futures without holding a lock. An Error fails all pushes that wait. Safe for any number of threads.
  */
-final class AsyncPusher {
+public final class AsyncPusher {
     private static final long NONE = -1;
 
     /** The most payload bytes that may wait for space. */
@@ -55,13 +55,18 @@ final class AsyncPusher {
     /** The pushes that the thread fsyncs; used by the thread alone. */
     private List<Completion> syncing = List.of();
 
-    AsyncPusher(Writer writer, String name) {
+    /**
+     * Starts no thread before a push has to wait.
+     *
+     * @param name the thread's name
+     */
+    public AsyncPusher(Writer writer, String name) {
         this.writer = writer;
         this.name = name;
     }
 
     /** Pushes a record; every failure completes the future. */
-    CompletableFuture<Long> push(byte[] data, boolean sync) {
+    public CompletableFuture<Long> push(byte[] data, boolean sync) {
         CompletableFuture<Long> future = new CompletableFuture<>();
         Completion done;
         try {
@@ -235,7 +240,7 @@ final class AsyncPusher {
      * Ends the thread: pushes that wait for space fail, those that wait for an fsync succeed. The queue must still be
      * open.
      */
-    void close() {
+    public void close() {
         List<Completion> syncing;
         List<Push> dropped;
         synchronized (this) {

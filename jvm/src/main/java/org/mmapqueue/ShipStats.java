@@ -1,4 +1,4 @@
-package org.mmapqueue.archive;
+package org.mmapqueue;
 
 import java.time.Instant;
 import java.util.Optional;
