@@ -70,7 +70,7 @@ PEERS_READY   := $(PEERS)/.requirements
 # Directories are prerequisites too: that is how a deleted file is noticed.
 BUILD_FILES := build.gradle settings.gradle gradle.properties gradle/libraries.gradle gradle/lint.gradle gradle/publish.gradle
 JVM_BUILD   := $(BUILD_FILES) jvm/build.gradle jvm/libraries.lock LICENSE
-JVM_MAIN    := $(shell find jvm/src/main jvm/src/spark4 2>/dev/null)
+JVM_MAIN    := $(shell find jvm/src/main jvm/src/spark4 jvm/src/module 2>/dev/null)
 JVM_TEST    := $(shell find jvm/src/test 2>/dev/null)
 JMH_MAIN    := $(shell find jmh/src 2>/dev/null) jmh/build.gradle jmh/libraries.lock
 JCS_MAIN    := $(shell find jcstress/src 2>/dev/null) jcstress/build.gradle jcstress/libraries.lock
@@ -143,8 +143,8 @@ test-spark: $(SPARK_READY) $(JAR) ## Test the data source with another Spark (SP
 test-spark-all: ## Test it with each Spark that is supported
 	for version in $(SPARKS); do $(MAKE) --no-print-directory test-spark SPARK=$$version || exit 1; done
 
-test-packages: $(PACKAGE_READY) $(JAR) $(REPOSITORY) ## Run spark-submit --packages with the repository of `make publish`
-	$(PY) -m pytest tests/spark/test_packages.py
+test-packages: $(PACKAGE_READY) $(JAR) $(REPOSITORY) ## Test Gradle, Maven, spark-submit with the repository of `make publish`
+	$(PY) -m pytest tests/test_published.py tests/spark/test_packages.py
 
 test-connect: $(PACKAGE_READY) $(JAR) $(CONNECT_READY) ## Test over Spark Connect (80 MB to download)
 	PYTHONPATH=$(CONNECT) $(PY) -m pytest tests/spark/test_connect.py
@@ -357,7 +357,7 @@ bench-report: $(VENV_READY) ## Make tables and plots of the kept results (RUN=bu
 ##@ Documentation
 
 # Where the public classes are, and what their documentation may name.
-JAVADOC_PACKAGES = org.mmapqueue.errors org.mmapqueue.metrics org.mmapqueue.bigqueue $(subst /,.,$(patsubst jvm/src/main/java/%/MmapQueue.java,%,$(filter %/MmapQueue.java,$(JVM_MAIN))))
+JAVADOC_PACKAGES = $(shell sed -n 's/^ *exports \(.*\);/\1/p' jvm/src/module/java/module-info.java)
 
 docs: $(DOCS_READY) $(WHEEL) $(JAR) $(TEST_CP) ## Build the site with the reference of Python and Java: build/docs/html
 	$(DOCS_VENV)/bin/python -m pip install --quiet --no-deps --force-reinstall $(WHEEL)

@@ -17,6 +17,7 @@ JAVA_SOURCES = (
     "jvm/build.gradle",
     "jvm/libraries.lock",
     "jvm/src/main",
+    "jvm/src/module",
     "jvm/src/spark4",
     "scripts/gradle",
     "settings.gradle",
@@ -46,7 +47,9 @@ def is_current(jar: Path, sources: Path) -> bool:
     if not jar.is_file():
         return False
     built = jar.stat().st_mtime
-    return all(path.stat().st_mtime <= built for part in ("main", "spark4") for path in (sources / part).rglob("*"))
+    return all(
+        path.stat().st_mtime <= built for part in ("main", "spark4", "module") for path in (sources / part).rglob("*")
+    )
 
 
 def build_jars(sources: Path, jars: Path) -> None:

@@ -115,7 +115,9 @@ def test_the_page_of_the_package_needs_no_file_beside_it(metadata: Message) -> N
 
 def test_the_source_distribution_has_the_sources_of_the_jar(sdist: tarfile.TarFile) -> None:
     sources = ROOT / "jvm" / "src"
-    java = {str(path.relative_to(ROOT)) for part in ("main", "spark4") for path in (sources / part).rglob("*.*")}
+    java = {
+        str(path.relative_to(ROOT)) for part in ("main", "spark4", "module") for path in (sources / part).rglob("*.*")
+    }
     built_by = {"build.gradle", "settings.gradle", "gradle.properties", "LICENSE", "scripts/gradle", "jvm/build.gradle",
                 "jvm/libraries.lock"}  # fmt: skip
     applied = {str(path.relative_to(ROOT)) for path in (ROOT / "gradle").iterdir()}

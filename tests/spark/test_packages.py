@@ -4,8 +4,6 @@ import os
 import re
 import subprocess
 import sys
-import xml.etree.ElementTree as ET
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -20,7 +18,6 @@ ROOT = Path(__file__).parents[2]
 REPOSITORY = ROOT / "build" / "repository"
 VERSION = mmapqueue.__version__
 PUBLISHED = REPOSITORY / "org" / "mmapqueue" / "mmapqueue" / VERSION
-POM = "{http://maven.apache.org/POM/4.0.0}"
 
 pytestmark = pytest.mark.skipif(not PUBLISHED.is_dir(), reason="`make test-packages` publishes the jar first")
 
@@ -65,37 +62,3 @@ def test_a_job_gets_the_jar_by_its_coordinates(fill: Fill, tmp_path: Path) -> No
     assert "counted 20" in ran.stdout
     assert re.search(rf"^jar file:.*/ivy/jars/org\.mmapqueue_mmapqueue-{re.escape(VERSION)}\.jar$", ran.stdout, re.M)
     assert re.search(r"^one slf4j True .*/pyspark/jars/slf4j-api", ran.stdout, re.M), ran.stdout
-
-
-def test_the_pom_says_what_a_build_needs() -> None:
-    pom = ET.parse(PUBLISHED / f"mmapqueue-{VERSION}.pom").getroot()
-    assert [pom.findtext(f"{POM}{name}") for name in ("groupId", "artifactId", "version", "name")] == [
-        "org.mmapqueue", "mmapqueue", VERSION, "mmapqueue",
-    ]  # fmt: skip
-    assert pom.findtext(f"{POM}description")
-    assert pom.findtext(f"{POM}licenses/{POM}license/{POM}name") == "Apache-2.0"
-    url = re.search(r"^projectUrl=(\S+)$", (ROOT / "gradle.properties").read_text(), re.M)
-    assert url is not None
-    assert {pom.findtext(f"{POM}url"), pom.findtext(f"{POM}scm/{POM}url")} == {url[1]}
-    dependencies = [
-        [each.findtext(f"{POM}{name}") for name in ("groupId", "artifactId", "scope")]
-        for each in pom.iter(f"{POM}dependency")
-    ]
-    assert dependencies == [["org.slf4j", "slf4j-api", "runtime"]]
-
-
-def test_the_jar_comes_with_its_sources_and_documentation() -> None:
-    def names(classifier: str) -> set[str]:
-        with zipfile.ZipFile(PUBLISHED / f"mmapqueue-{VERSION}{classifier}.jar") as jar:
-            return set(jar.namelist())
-
-    classes = {name for name in names("") if name.endswith(".class") and "$" not in name}
-    sources = {name for name in names("-sources") if name.endswith(".java") and "package-info" not in name}
-    assert {name.removesuffix(".class") for name in classes if "package-info" not in name} == {
-        name.removesuffix(".java") for name in sources
-    }
-    documented = {name.rpartition("/")[0] for name in names("-javadoc") if name.endswith("/package-summary.html")}
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    listed = re.search(r"^JAVADOC_PACKAGES = ([\w. ]+)", makefile, re.MULTILINE)
-    assert listed is not None
-    assert documented == {"org/mmapqueue", *(package.replace(".", "/") for package in listed[1].split())}

@@ -116,6 +116,11 @@ class FifoDiskQueue(Closing):
         """The number of records left to pop."""
         return self._consumer.qsize()
 
+    @property
+    def size(self) -> int:
+        """The number of records left to pop, as `len` returns it."""
+        return self._consumer.qsize()
+
     def close(self) -> None:
         """Acks popped records, and closes the directory. Idempotent.
 

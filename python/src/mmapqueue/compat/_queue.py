@@ -284,6 +284,19 @@ class Queue(Tasks[T], Closing):
     def _qsize(self) -> int:
         return 0 if self._discarded else len(self._undelivered) + self._consumer.qsize()
 
+    @property
+    def size(self) -> int:
+        """The number of items that wait to be got, as `qsize` returns it and as persist-queue names it."""
+        return self.qsize()
+
+    def __len__(self) -> int:
+        """The number of items that wait to be got."""
+        return self.qsize()
+
+    def __bool__(self) -> bool:
+        """True, also for an empty queue, as `queue.Queue`."""
+        return True
+
     def flush(self) -> None:
         """Makes all earlier puts and acks durable.
 

@@ -7,7 +7,7 @@ import org.mmapqueue.MmapQueue;
 import org.mmapqueue.StartAt;
 
 /** An array in a queue. An index is an offset minus the number of items that {@link #removeAll} has removed. */
-public final class BigArrayImpl implements IBigArray {
+public class BigArrayImpl implements IBigArray {
     /** The default page size, in bytes. */
     public static final int DEFAULT_DATA_PAGE_SIZE = 128 << 20;
 

@@ -15,7 +15,7 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 
 /** Implements bigqueue's queue: the front is the consumer {@code default}, and dequeue is a pop with its ack. */
-public final class BigQueueImpl implements IBigQueue {
+public class BigQueueImpl implements IBigQueue {
     private static final int READ_RECORDS = 256;
     private static final long READ_BYTES = 1 << 20;
 

@@ -9,7 +9,7 @@ import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.ConfigException;
 
 /** Implements bigqueue's fan-out queue: a reader is the consumer of that name, and the items are an array. */
-public final class FanOutQueueImpl implements IFanOutQueue {
+public class FanOutQueueImpl implements IFanOutQueue {
     private final BigArrayImpl array;
     private final MmapQueue queue;
 

@@ -34,8 +34,11 @@ public final class Copier {
      * Copies a queue into another directory. The queue itself is not changed. Records that every consumer has acked are
      * copied if the queue has retention and the new ring has room for them.
      *
+     * @param source the queue's directory
      * @param target the directory of the copy, empty or not existing; it becomes a queue when the copy is complete
+     * @param size the size of the copy's ring
      * @param progress receives the progress, in bytes of segments
+     * @return what was copied
      * @throws org.mmapqueue.errors.LockedException if a process writes the queue, or owns one of its consumers
      * @throws org.mmapqueue.errors.ConfigException if the size is out of range, or too small for the records that are
      *     not acked
@@ -65,7 +68,10 @@ public final class Copier {
      * any moment, also a loss of power, leaves the old ring or the new one: the next open to write, or the next resize,
      * undoes or completes the switch.
      *
+     * @param directory the queue's directory
+     * @param size the size of the new ring
      * @param progress receives the progress, in bytes of segments
+     * @return what the new ring holds
      * @throws org.mmapqueue.errors.LockedException if a process writes the queue, or owns one of its consumers
      * @throws org.mmapqueue.errors.ConfigException if the size is out of range, or too small for the records that are
      *     not acked; nothing was changed

@@ -16,7 +16,12 @@ import java.nio.file.Path;
 public record CopyReport(
         String path, long records, long firstOffset, long endOffset, int segmentSize, int capacity, long leftOut) {
 
-    /** Returns the same report for a directory that the copy was moved to. */
+    /**
+     * Returns the same report for a directory that the copy was moved to.
+     *
+     * @param directory the directory
+     * @return the report
+     */
     public CopyReport at(Path directory) {
         return new CopyReport(directory.toString(), records, firstOffset, endOffset, segmentSize, capacity, leftOut);
     }

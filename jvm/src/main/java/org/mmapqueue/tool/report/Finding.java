@@ -5,6 +5,7 @@ import java.util.Locale;
 /**
  * An irregularity in a queue directory. Immutable.
  *
+ * @param kind what it is
  * @param file the path of the file
  * @param position the position in the file, in bytes
  * @param detail the value found there, and the expected one
@@ -15,6 +16,7 @@ import java.util.Locale;
 public record Finding(
         Kind kind, String file, long position, String detail, long firstLost, long lastLost, boolean exact) {
 
+    /** What an irregularity is. */
     public enum Kind {
         /** An unclean shutdown, which the next open recovers. No damage. */
         TORN,
@@ -24,12 +26,20 @@ public record Finding(
         ORPHANED
     }
 
-    /** Makes a finding without lost records. */
+    /**
+     * Makes a finding without lost records.
+     *
+     * @param kind what it is
+     * @param file the path of the file
+     * @param position the position in the file, in bytes
+     * @param detail the value found there, and the expected one
+     * @return the finding
+     */
     public static Finding of(Kind kind, Object file, long position, String detail) {
         return new Finding(kind, file.toString(), position, detail, 0, -1, true);
     }
 
-    /** The number of lost records, or their upper bound. */
+    /** {@return the number of lost records, or their upper bound} */
     public long lost() {
         return lastLost - firstLost + 1;
     }

@@ -3,6 +3,7 @@ package org.mmapqueue.tool.report;
 /** Receives the progress of a tool, in the thread that runs the tool. */
 @FunctionalInterface
 public interface Progress {
+    /** Ignores the progress. */
     Progress NONE = (done, total) -> {};
 
     /**

@@ -28,12 +28,12 @@ public record VerifyReport(
         List<ConsumerState> consumers,
         List<Finding> findings) {
 
-    /** Whether no finding is damage; an unclean shutdown and orphaned files are not damage. */
+    /** {@return whether no finding is damage; an unclean shutdown and orphaned files are not damage} */
     public boolean isWhole() {
         return findings.stream().noneMatch(each -> each.kind() == Finding.Kind.CORRUPT);
     }
 
-    /** The number of lost records, or their upper bound. */
+    /** {@return the number of lost records, or their upper bound} */
     public long lost() {
         return findings.stream().mapToLong(each -> Math.max(0, each.lost())).sum();
     }
