@@ -25,7 +25,8 @@ Arrows = dict[str, set[str]]
 
 def arrows(jar: Path) -> Arrows:
     """Which package uses which others, by jdeps."""
-    command = ["jdeps", "--multi-release", "base", "-verbose:class", "-filter:none", str(jar)]
+    command = ["jdeps", "--module-path", str(jar.parent)]  # slf4j, which the module requires, is beside it
+    command += ["--multi-release", "base", "-verbose:class", "-filter:none", str(jar)]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     classes: Arrows = defaultdict(set)
     for line in text.splitlines():

@@ -39,7 +39,7 @@ def project(tmp_path: Path) -> Path:
 
 def assert_bills_each_order_once(printed: list[str]) -> None:
     orders = ["two chairs", "a table"] * 2
-    billed = [line for each in printed for line in each.splitlines() if line.startswith("order ")]
+    billed = [order for each in printed for order in re.findall(r"order \d+: [a-z ]+", each)]
     assert billed == [f"order {offset}: {order}" for offset, order in enumerate(orders)], printed
 
 

@@ -241,3 +241,13 @@ def test_what_the_serializer_cannot_load_counts_as_got(make: Make, tmp_path: Pat
     jobs.join()
     jobs.close()
     assert make().empty()
+
+
+def test_the_number_of_items_has_the_names_of_persist_queue(make: Make) -> None:
+    jobs = make()
+    assert (len(jobs), jobs.size, bool(jobs)) == (0, 0, True)
+    jobs.put("one")
+    jobs.put("two")
+    assert (len(jobs), jobs.size) == (2, 2)
+    jobs.get()
+    assert (len(jobs), jobs.size, jobs.qsize()) == (1, 1, 1)

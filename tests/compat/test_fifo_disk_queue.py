@@ -100,3 +100,12 @@ def test_a_full_queue_raises_at_once(tmp_path: Path) -> None:
             requests.push(b"x" * 500)
         popped(requests)
         requests.push(b"x")
+
+
+def test_the_size_is_that_of_queuelib(tmp_path: Path) -> None:
+    with FifoDiskQueue(tmp_path / "requests") as requests:
+        requests.push(b"a")
+        requests.push(b"b")
+        assert (requests.size, len(requests)) == (2, 2)
+        requests.pop()
+        assert (requests.size, len(requests)) == (1, 1)

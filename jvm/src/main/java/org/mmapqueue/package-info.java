@@ -1,9 +1,9 @@
 /**
- * The public face of the queue: {@link org.mmapqueue.MmapQueue} is where to begin. Callers name this package and
- * {@link org.mmapqueue.errors} alone; every other package may change without notice. Its value types use nothing but
- * the JDK, and every package below uses them; its entry points use all packages below.
+ * The public face of the queue: {@link org.mmapqueue.MmapQueue} is where to begin. Callers name the packages that the
+ * module exports; every other package may change without notice. Its value types use nothing but the JDK, and every
+ * package below uses them; its entry points use all packages below.
  *
- * <p><b>None.</b> A result that may be missing is an Optional. Only {@link org.mmapqueue.Consumer#poll()} and {@link
+ * <p><b>None.</b> A result that may be missing is an Optional. Only poll and {@link
  * org.mmapqueue.Consumer#peek} return null, which allocates nothing; they are annotated with JSpecify's Nullable, and
  * everything else is never null. A duration of zero in a configuration means never, or no limit.
  *
