@@ -49,7 +49,11 @@ public record DiskStorage(FileMode fileMode) implements Storage {
     @Override
     public void syncDirectory(Path directory) throws IOException {
         try (AsynchronousFileChannel channel = Descriptors.open(directory, Set.of(StandardOpenOption.READ))) {
-            channel.force(true);
+            try {
+                channel.force(true);
+            } catch (IOException e) {
+                throw new FailedSync(e); // unlike an open that fails, for want of descriptors
+            }
         }
     }
 

@@ -7,15 +7,18 @@ import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
+import java.util.Map;
 import java.util.Objects;
 import java.util.SortedMap;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
 
 /**
  * The storage of one open queue. Files are opened, created and deleted by path, also hours after the open, and somebody
  * may have renamed the directory and put another queue at its path (decision 165). So each call compares a file that
  * keeps its identity while the queue is open, {@code meta.dat}, with the file of that name: a difference fails the call
- * before it changes anything. What is opened and mapped already stays in the renamed directory. Safe for any number of
+ * before it changes anything. What is opened and mapped already stays in the renamed directory. As a file does, a
+ * directory remembers that an fsync has failed (decision 161). Safe for any number of
  * threads.
  */
 public final class PlacedStorage implements Storage {
@@ -23,6 +26,8 @@ public final class PlacedStorage implements Storage {
     private final Path mark;
     private final Object key;
     private final Supplier<String> now;
+    /** Directories with an fsync that has failed, and its error: no later fsync of them succeeds. */
+    private final Map<Path, IOException> unsynced = new ConcurrentHashMap<>();
 
     /**
      * Remembers the identity of an open file.
@@ -96,7 +101,13 @@ public final class PlacedStorage implements Storage {
     @Override
     public void createDirectories(Path directory) throws IOException {
         checkPlace();
-        storage.createDirectories(directory);
+        try {
+            storage.createDirectories(directory);
+        } catch (FailedSync e) { // the directory exists now, but its name is not durable
+            unsynced.putIfAbsent(directory, e);
+            unsynced.putIfAbsent(directory.getParent(), e);
+            throw e;
+        }
     }
 
     @Override
@@ -108,7 +119,19 @@ public final class PlacedStorage implements Storage {
     @Override
     public void syncDirectory(Path directory) throws IOException {
         checkPlace();
-        storage.syncDirectory(directory);
+        IOException first = unsynced.get(directory);
+        if (first != null) {
+            throw new IOException(
+                    "an earlier fsync of " + directory + " has failed, so its entries may be lost with the power: "
+                            + first + ". Close the queue and open it again",
+                    first);
+        }
+        try {
+            storage.syncDirectory(directory);
+        } catch (FailedSync e) {
+            unsynced.putIfAbsent(directory, e);
+            throw e;
+        }
     }
 
     @Override

@@ -363,8 +363,13 @@ public final class Registry implements Closeable {
                 return;
             }
             storage.delete(path(name));
-            storage.syncDirectory(directory);
-            pages.forget(name);
+            try {
+                storage.syncDirectory(directory);
+            } finally {
+                pages.forget(name);
+                meta.countConsumerChange(); // deleted, if not durably
+            }
+            return;
         }
         meta.countConsumerChange();
     }

@@ -106,6 +106,7 @@ public final class FailingFsyncs implements Storage {
     @Override
     public void createDirectories(Path directory) throws IOException {
         DiskStorage.INSTANCE.createDirectories(directory);
+        syncDirectory(directory.getParent());
     }
 
     @Override
