@@ -4,9 +4,12 @@ import json
 import os
 import re
 
+import pytest
+
 import mmapqueue
 from command_line import CommandLine
 from conftest import Open, Script, kill_with_children
+from mmapqueue._jvm.programs import program_text
 
 
 def test_stats(command_line: CommandLine, open_queue: Open) -> None:
@@ -27,7 +30,7 @@ def test_stats(command_line: CommandLine, open_queue: Open) -> None:
         "not durable  0B",
         "recoveries   0",
     ]
-    assert re.fullmatch(rf"writer       pid {os.getpid()} .*python.*", writer)
+    assert writer.startswith(f"writer       pid {os.getpid()} ")
     found = json.loads(command_line.run("stats", queue.path, "--json").out)
     assert (found["records"], found["slowest_consumer"], found["writer_pid"]) == (100, "billing", os.getpid())
     queue.close()
@@ -44,7 +47,10 @@ def test_stats_of_an_empty_queue(command_line: CommandLine, open_queue: Open) ->
 
 def test_stats_in_a_terminal(command_line: CommandLine, open_queue: Open) -> None:
     queue = open_queue()
-    assert command_line.terminal("stats", queue.path).out == command_line.run("stats", queue.path).out
+    found = command_line.run("stats", queue.path).out
+    assert command_line.terminal("stats", queue.path, columns=1000).out == found
+    writer = found.splitlines()[-1]
+    assert command_line.terminal("stats", queue.path, columns=20).out.splitlines()[-1] == f"{writer[:19]}…"
 
 
 READER = """
@@ -107,9 +113,57 @@ def test_a_command_of_several_lines(command_line: CommandLine, open_queue: Open,
     assert len(lines) == 2
     assert lines[1].endswith(r" \x1b[31m\n")
     assert command_line.run("stats", queue.path).out.endswith(r" \x1b[31m\n" + "\n")
-    assert r"\x1b[31m\n" in "".join(command_line.terminal("stats", queue.path).shown.split("\n"))
+    assert r"\x1b[31m\n" in "".join(command_line.terminal("stats", queue.path, columns=1000).shown.split("\n"))
     (found,) = command_line.run("consumers", queue.path, "--json").shown.splitlines()
     assert json.loads(found)["command"].endswith(f" {code}")
+
+
+SUBMIT = "org.apache.spark.deploy.SparkSubmit"
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("/venv/bin/python3.11 -u -X dev -W error /srv/billing.py --shard 1", "billing.py --shard 1"),
+        ("python billing.py", "billing.py"),
+        ("/usr/bin/python3 /venv/bin/mmapqueue push events", "mmapqueue push events"),
+        ("python -m shop.billing /data", "shop.billing /data"),
+        ("python -mshop.billing", "shop.billing"),
+        ("python3.13t -c code", "python3.13t"),
+        ("/usr/bin/python3", "python3"),
+        (
+            "/opt/java/bin/java -Xmx1g -cp /a.jar:/b.jar --add-opens a=b shop.Billing --shard 1",
+            "shop.Billing --shard 1",
+        ),
+        ("java -Da=b --add-opens java.base/java.nio=ALL-UNNAMED @options shop.Billing", "shop.Billing"),
+        ("java -jar /srv/billing.jar 1", "billing.jar 1"),
+        ("java -p /mods -m shop/shop.Billing 1", "shop/shop.Billing 1"),
+        ("java -version", "java"),
+        (f"java -cp /spark/* -Xmx1g {SUBMIT} --conf a=b --jars /m.jar --verbose /srv/job.py /data", "job.py /data"),
+        (f"java {SUBMIT} --master=local[2] --class shop.Job --name n /srv/app.jar 1", "shop.Job app.jar 1"),
+        (f"java {SUBMIT} --class shop.Job", "shop.Job"),
+        ("/usr/local/bin/agent --data /var", "agent --data /var"),
+        ("agent: reads /var", "agent: reads /var"),
+    ],
+)
+def test_the_program_of_a_command_line(line: str, shown: str) -> None:
+    words = [line] if line.startswith("agent:") else line.split(" ")
+    assert program_text(words) == shown
+
+
+def test_a_long_command_line_is_cut_in_a_terminal(command_line: CommandLine, open_queue: Open, script: Script) -> None:
+    queue = open_queue()
+    queue.push_many([b"x"] * 5)
+    reader = script.start(READER, queue.path, *["--conf=spark.driver.extraJavaOptions=-Dx=y"] * 100)
+    assert reader.stdout
+    assert reader.stdout.readline() == "ready\n"
+    shown = command_line.terminal("consumers", queue.path, columns=80).out.splitlines()
+    assert (len(shown), max(map(len, shown))) == (2, 80)
+    assert re.search(rf" {reader.pid}  script0\.py .*…$", shown[1])
+    (found,) = map(json.loads, command_line.run("consumers", queue.path, "--json").out.splitlines())
+    assert found["command"].count("--conf") == found["program"].count("--conf") == 100
+    locked = command_line.run("pop", queue.path, "-c", "billing")
+    assert re.search(rf": the JVM of process {reader.pid}, script0.py .{{48}}…\n$", locked.err)
 
 
 def test_consumers_of_a_queue_without_one(command_line: CommandLine, open_queue: Open) -> None:

@@ -4,17 +4,18 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from io import TextIOWrapper
 
 from mmapqueue._cli import plain
-from mmapqueue._cli.output import error_text, print_error
+from mmapqueue._cli.output import error_text, print_error, printable
+from mmapqueue._cli.owners import Owner
 from mmapqueue._cli.status import FAILED, INTERRUPTED, PIPE_CLOSED, USAGE, status_of
-from mmapqueue._jvm.lock_holders import owner_of
 from mmapqueue._values.errors import Locked, MmapQueueError
 
 #: What the extra `cli` installs.
 _EXTRA = ("typer", "rich")
+#: The most characters of a program's command line in an error.
+_MOST_PROGRAM = 60
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -90,11 +91,17 @@ def _discard_output() -> None:
 
 
 def _owner_text(pid: int | None) -> str:
-    """Which Python process has started a JVM, as `stats` and `consumers` say."""
-    with suppress(ProcessLookupError):
-        owner = None if pid is None else owner_of(pid)
-        return "" if owner is None else f": the JVM of process {owner}"
-    return ""
+    """The program of a process; of a JVM that a Python process has started, that process, too."""
+    if pid is None:
+        return ""
+    try:
+        owner = Owner.of_process(pid)
+    except ProcessLookupError:
+        return ""
+    program = printable(owner.program or "")
+    if len(program) > _MOST_PROGRAM:
+        program = f"{program[: _MOST_PROGRAM - 1]}…"
+    return ("" if owner.pid == pid else f": the JVM of process {owner.pid}") + (program and f", {program}")
 
 
 def _failed(text: str, status: int) -> int:

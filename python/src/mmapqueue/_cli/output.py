@@ -5,7 +5,7 @@ The environment variable NO_COLOR switches colours off.
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from enum import Enum
 from functools import cache
@@ -27,12 +27,14 @@ class Column(NamedTuple):
         title: Its heading.
         text: Formats a value; "-" is shown for None.
         right: Whether the column is aligned to the right, as numbers are.
+        cut: Whether a terminal cuts values that are too wide, instead of folding them.
     """
 
     key: str
     title: str
     text: Callable[[Any], str] = str
     right: bool = False
+    cut: bool = False
 
 
 @cache
@@ -90,8 +92,13 @@ def print_table(columns: Sequence[Column], rows: Iterable[Mapping[str, Any]], *,
         print("  ".join(aligned).rstrip())
 
 
-def print_facts(facts: Mapping[str, str]) -> None:
-    """Prints names and values, a pair on a line."""
+def print_facts(facts: Mapping[str, str], cut: Container[str] = ()) -> None:
+    """Prints names and values, a pair on a line.
+
+    Args:
+        facts: The values by their names.
+        cut: The names of values that a terminal cuts at its width, instead of wrapping them.
+    """
     facts = {name: printable(value) for name, value in facts.items()}
     width = max(map(len, facts))
     if not sys.stdout.isatty():
@@ -101,7 +108,10 @@ def print_facts(facts: Mapping[str, str]) -> None:
     from rich.text import Text
 
     for name, value in facts.items():
-        console().print(Text.assemble((name.ljust(width), "bold"), "  ", value), soft_wrap=True)
+        line = Text.assemble((name.ljust(width), "bold"), "  ", value)
+        if name in cut:
+            line.truncate(console().width, overflow="ellipsis")
+        console().print(line, soft_wrap=True)
 
 
 def print_error(text: str) -> None:
@@ -185,10 +195,14 @@ def _cell(column: Column, row: Mapping[str, Any]) -> str:
 
 def _print_rich(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> None:
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 1))
     for column in columns:
         table.add_column(column.title, justify="right" if column.right else "left", overflow="fold")
     for row in cells:
-        table.add_row(*row)
+        texts = zip(row, columns, strict=True)
+        table.add_row(
+            *(Text(text, no_wrap=True, overflow="ellipsis") if column.cut else text for text, column in texts)
+        )
     console().print(table)

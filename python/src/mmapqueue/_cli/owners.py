@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mmapqueue._jvm.lock_holders import owner_of
+from mmapqueue._jvm.programs import command_of, program_text
 
 #: `struct flock` of 64-bit Linux: type, whence, start, length, pid.
 _FLOCK = struct.Struct("@hhqqi4x")
-_PROC = Path("/proc")
 _WRITER = "lock"
 _CONSUMERS = "consumers"
 
@@ -21,14 +21,27 @@ class Owner(NamedTuple):
     Attributes:
         pid: The process's id; where its JVM holds the lock, that of the Python process; None in another container.
         command: The process's command line; None if it cannot be read.
+        program: The script or main class of it, with its arguments.
     """
 
     pid: int | None
     command: str | None
+    program: str | None
 
     def __str__(self) -> str:
         process = f"pid {self.pid}" if self.pid else "a process of another container"
-        return f"{process} {self.command}" if self.command else process
+        return f"{process} {self.program}" if self.program else process
+
+    @classmethod
+    def of_process(cls, pid: int) -> "Owner":
+        """A process; of a JVM that a Python process has started, that process.
+
+        Raises:
+            ProcessLookupError: The process ended at this moment.
+        """
+        pid = owner_of(pid) or pid
+        words = command_of(pid)
+        return cls(pid, " ".join(words), program_text(words)) if words else cls(pid, None, None)
 
     @classmethod
     def of_queue(cls, directory: str) -> "Owner | None":
@@ -55,17 +68,8 @@ def _holder(file: Path) -> Owner | None:
     if kind == fcntl.F_UNLCK:
         return None
     if pid <= 0:
-        return Owner(None, None)
+        return Owner(None, None, None)
     try:
-        pid = owner_of(pid) or pid
+        return Owner.of_process(pid)
     except ProcessLookupError:
         return None
-    return Owner(pid, _command(pid))
-
-
-def _command(pid: int) -> str | None:
-    try:
-        words = (_PROC / str(pid) / "cmdline").read_bytes().rstrip(b"\0").split(b"\0")
-    except OSError:
-        return None
-    return b" ".join(words).decode(errors="backslashreplace") or None

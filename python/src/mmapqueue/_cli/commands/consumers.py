@@ -16,7 +16,7 @@ _COLUMNS = (
     Column("in_flight", "IN-FLIGHT", right=True),
     Column("holds_ring", "RING", lambda holds: "holds" if holds else "-"),
     Column("pid", "PID", right=True),
-    Column("command", "COMMAND"),
+    Column("program", "COMMAND", cut=True),
 )
 
 
@@ -42,5 +42,6 @@ def _row(path: str, found: Any, holder: str | None) -> dict[str, Any]:
         "owned": owner is not None,
         "pid": owner and owner.pid,
         "command": owner and owner.command,
+        "program": owner and owner.program,
         "label": found.label,
     }

@@ -14,7 +14,7 @@ def stats(directory: Directory, as_json: AsJson = False) -> None:
     writer = Owner.of_queue(path)
     if as_json:
         values = {name: value for name, value in found._asdict().items() if not name.endswith("_per_second")}
-        values |= {"writer_pid": writer and writer.pid, "writer_command": writer and writer.command}
+        values |= {f"writer_{name}": writer and getattr(writer, name) for name in Owner._fields}
         print_object({"path": path, "written": writer is not None, **values})
         return
     first, end = found.first_offset, found.end_offset
@@ -29,5 +29,6 @@ def stats(directory: Directory, as_json: AsJson = False) -> None:
             "not durable": size_text(max(0, found.end_position - found.durable_position)),
             "recoveries": str(found.epoch - 1),
             "writer": "none" if writer is None else str(writer),
-        }
+        },
+        cut=("writer",),
     )

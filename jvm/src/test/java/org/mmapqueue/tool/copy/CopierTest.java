@@ -273,8 +273,8 @@ class CopierTest {
         fill(0, 0);
         String queue = temp.resolve("queue").toString();
         assertTrue(run(0, "verify", queue).contains("0 whole, next offset 0, 0 bytes"));
-        assertTrue(run(0, "copy", queue, "--to", temp.resolve("copy").toString())
-                .contains("0 records, next offset 0"));
+        assertTrue(
+                run(0, "copy", queue, "--to", temp.resolve("copy").toString()).contains("0 records, next offset 0"));
     }
 
     @Test
