@@ -1,4 +1,4 @@
-"""Runs make targets side by side, keeps their outputs apart, and lists the failed tests of all of them in the end.
+"""Runs make targets side by side, keeps their outputs apart, and lists the failed and the skipped tests in the end.
 
     python3 scripts/side_by_side.py build/tests test-java test-python
 
@@ -9,6 +9,7 @@ REPORTS=<directory>/<target> and writes its JUnit XML there. The exit status is 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -70,6 +71,26 @@ def name_of(case: ElementTree.Element) -> str:
     return f"{case.get('classname', '')} {case.get('name', '')}".strip()
 
 
+def reason_of(skipped: ElementTree.Element) -> str:
+    """Why a test was skipped or aborted: what pytest and JUnit note, without class names and stack traces."""
+    text = skipped.get("message") or skipped.text or ""
+    first = text.strip().partition("\n")[0]
+    return re.sub(r"^([\w.$]+: )?(Assumption failed:\s*)?", "", first) or "no reason given"
+
+
+def print_skipped(cases: list[ElementTree.Element]) -> None:
+    """A line for each reason, with the number of tests and where they are."""
+    places: dict[str, list[str]] = {}
+    for case in cases:
+        skipped = case.find("skipped")
+        if skipped is not None:
+            places.setdefault(reason_of(skipped), []).append(case.get("classname") or case.get("name") or "")
+    for reason, names in sorted(places.items(), key=lambda each: -len(each[1])):
+        distinct = sorted(set(names))
+        more = f" and {len(distinct) - 2} others" if len(distinct) > 2 else ""
+        print(f"  SKIPPED {len(names)}: {reason} ({', '.join(distinct[:2])}{more})")
+
+
 def main(directory: Path, names: list[str]) -> int:
     """Runs the targets; returns the exit status."""
     shutil.rmtree(directory, ignore_errors=True)
@@ -86,9 +107,12 @@ def main(directory: Path, names: list[str]) -> int:
         failed = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
         status = target.process.returncode
         verdict = "ok" if status == 0 else f"FAILED with status {status}"
-        print(f"{target.name}: {len(cases)} tests, {len(failed)} failed, {target.seconds:.0f} s: {verdict}")
+        skipped = sum(case.find("skipped") is not None for case in cases)
+        counts = f"{len(cases)} tests, {len(failed)} failed, {skipped} skipped"
+        print(f"{target.name}: {counts}, {target.seconds:.0f} s: {verdict}")
         for case in failed:
             print(f"  FAILED {name_of(case)}")
+        print_skipped(cases)
     return int(any(target.process.returncode != 0 for target in targets))
 
 

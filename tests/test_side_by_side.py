@@ -1,4 +1,4 @@
-"""`make test` runs its targets side by side: their outputs stay apart, and the failed tests of all are listed last."""
+"""`make test` runs its targets side by side: their outputs stay apart, and failed and skipped tests are listed last."""
 
 import subprocess
 import sys
@@ -30,7 +30,44 @@ def test_targets_run_side_by_side(tmp_path: Path, outcome: str) -> None:
     assert lines.index("out of second") < lines.index("==== first") < lines.index("out of first")
     assert (tmp_path / "out" / "first.log").read_text().startswith("out of first\n")
     (first,) = (line for line in lines if line.startswith("first: "))
-    assert first.startswith(f"first: 2 tests, {int(outcome == 'fails')} failed, ")
+    assert first.startswith(f"first: 2 tests, {int(outcome == 'fails')} failed, 0 skipped, ")
     assert first.endswith(": ok" if outcome == "passes" else ": FAILED with status 2")
-    assert lines[-1].startswith("second: 1 tests, 0 failed, ")
+    assert lines[-1].startswith("second: 1 tests, 0 failed, 0 skipped, ")
     assert [line for line in lines if line.startswith("  FAILED")] == ["  FAILED A b()"] * (outcome == "fails")
+
+
+#: As JUnit's console and pytest write them.
+ABORTED = """<testcase classname="org.A" name="a()"><skipped><![CDATA[org.opentest4j.TestAbortedException: \
+Assumption failed: version 1 cannot seek
+\tat org.junit.jupiter.api.Assumptions.throwAssumptionFailed(Assumptions.java:321)
+]]></skipped></testcase>"""
+DISABLED = '<testcase classname="org.B" name="b()"><skipped>never</skipped></testcase>'
+SILENT = (
+    '<testcase classname="org.A" name="c()">'
+    "<skipped>org.opentest4j.TestAbortedException: Assumption failed: </skipped></testcase>"
+)
+PYTEST = (
+    '<testcase classname="tests.{module}" name="test_d"><skipped type="pytest.skip" '
+    "message=\"could not import 'pandas': make test-frames\">/tests/test_d.py:1: could</skipped></testcase>"
+)
+
+
+def test_skipped_and_aborted_tests_are_counted_by_reason_on_one_line_each(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text("first second: ; @cp $@.xml $(REPORTS)/\n")
+    (tmp_path / "first.xml").write_text(f"<testsuite>{ABORTED}{DISABLED}{ABORTED}{SILENT}</testsuite>")
+    cases = "".join(PYTEST.format(module=f"test_{module}") for module in "dcbac")
+    (tmp_path / "second.xml").write_text(f"<testsuite>{cases}</testsuite>")
+    command = [sys.executable, SCRIPT, "out", "first", "second"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, run.stdout
+    said = run.stdout[run.stdout.index("first: ") :].splitlines()
+    assert said[0].startswith("first: 4 tests, 0 failed, 4 skipped, ")
+    assert said[1:4] == [
+        "  SKIPPED 2: version 1 cannot seek (org.A)",
+        "  SKIPPED 1: never (org.B)",
+        "  SKIPPED 1: no reason given (org.A)",
+    ]
+    assert said[4].startswith("second: 5 tests, 0 failed, 5 skipped, ")
+    assert said[5:] == [
+        "  SKIPPED 5: could not import 'pandas': make test-frames (tests.test_a, tests.test_b and 2 others)"
+    ]
