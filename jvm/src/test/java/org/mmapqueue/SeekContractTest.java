@@ -87,7 +87,7 @@ class SeekContractTest extends ContractTest {
 
     @Test
     void aSeekReachesAnyRetainedOffset() {
-        assumeFalse(setup.isV1(), "format_version 1 cannot seek");
+        assumeFalse(setup.isV1(), "format_version 1 seeks to the committed offset alone");
         payloads = setup.payloads(8, 60);
         Payload.pushAll(queue, payloads);
         Payload.drain(queue);
@@ -108,7 +108,7 @@ class SeekContractTest extends ContractTest {
 
     @Test
     void earliestIsTheOldestRecordThatAConsumerHasNotAcked() {
-        assumeFalse(setup.isV1(), "format_version 1 cannot seek");
+        assumeFalse(setup.isV1(), "format_version 1 seeks to the committed offset alone");
         push();
         queue.createConsumer("slow", StartAt.offset(3));
         Payload.drain(queue);
@@ -122,7 +122,7 @@ class SeekContractTest extends ContractTest {
 
     @Test
     void latestSkipsEveryRecord() {
-        assumeFalse(setup.isV1(), "format_version 1 cannot seek");
+        assumeFalse(setup.isV1(), "format_version 1 seeks to the committed offset alone");
         push();
         queue.consumer().pop();
         queue.consumer().seek(StartAt.LATEST);
@@ -135,7 +135,7 @@ class SeekContractTest extends ContractTest {
 
     @Test
     void aSeekForgetsEarlierPops() {
-        assumeFalse(setup.isV1(), "format_version 1 cannot seek");
+        assumeFalse(setup.isV1(), "format_version 1 seeks to the committed offset alone");
         push();
         for (int i = 0; i < 6; i++) {
             queue.consumer().pop();
@@ -157,7 +157,7 @@ class SeekContractTest extends ContractTest {
 
     @Test
     void aSeekForwardFreesSpaceAndASeekBackHoldsIt() {
-        assumeFalse(setup.isV1(), "format_version 1 cannot seek");
+        assumeFalse(setup.isV1(), "format_version 1 seeks to the committed offset alone");
         queue.createConsumer("other", StartAt.EARLIEST);
         int count = fill().size();
         queue.consumer().seek(StartAt.LATEST);
@@ -172,7 +172,7 @@ class SeekContractTest extends ContractTest {
 
     @Test
     void aWaitingPushIsWokenByASeek() throws Exception {
-        assumeFalse(setup.isV1(), "format_version 1 cannot seek");
+        assumeFalse(setup.isV1(), "format_version 1 seeks to the committed offset alone");
         int count = fill().size();
         Waiting.Running<Long> pushing =
                 Waiting.start(() -> queue.push(setup.tenth(1), Waiting.LONG)).untilItWaits();
@@ -182,7 +182,7 @@ class SeekContractTest extends ContractTest {
 
     @Test
     void aWaitingPopIsWokenByASeek() throws Exception {
-        assumeFalse(setup.isV1(), "format_version 1 cannot seek");
+        assumeFalse(setup.isV1(), "format_version 1 seeks to the committed offset alone");
         queue.createConsumer("retaining", StartAt.EARLIEST);
         push();
         queue.consumer().seek(StartAt.LATEST);
@@ -194,7 +194,7 @@ class SeekContractTest extends ContractTest {
 
     @Test
     void aSeekSurvivesAReopening() {
-        assumeFalse(setup.isV1(), "format_version 1 cannot seek");
+        assumeFalse(setup.isV1(), "format_version 1 seeks to the committed offset alone");
         push();
         Payload.drain(queue);
         queue.consumer().seek(StartAt.offset(5));
@@ -204,7 +204,7 @@ class SeekContractTest extends ContractTest {
 
     @Test
     void aSeekToATimestampFindsTheFirstRecordSince() {
-        assumeFalse(setup.isV1(), "format_version 1 cannot seek");
+        assumeFalse(setup.isV1(), "format_version 1 seeks to the committed offset alone");
         push();
         queue.createConsumer("retaining", StartAt.EARLIEST);
         if (!setup.timestamps) {
