@@ -81,8 +81,8 @@ def main() -> None:
         finally:
             writer.kill()
             writer.wait()
-        # The last one may be incomplete.
-        _write(images / "top.svg", Text.from_ansi(frames[-2]), shlex.join(words[:3]))
+        # The last one may be incomplete. Below the queues the screen is empty.
+        _write(images / "top.svg", Text.from_ansi(frames[-2].rstrip()), shlex.join(words[:3]))
 
 
 def _shown(words: list[str], until: Callable[[float], bool] | None = None) -> str:
