@@ -368,7 +368,7 @@ docs: $(DOCS_READY) $(WHEEL) $(JAR) $(TEST_CP) ## Build the site with the refere
 	@echo "build/docs/html/index.html"
 
 dashboard: $(PACKAGE_READY) $(JAR) $(PROMETHEUS) ## Draw the dashboard's panels under load, two minutes
-	PYTHONPATH=tests PROMETHEUS=$(dir $(PROMETHEUS)) $(PY) -m monitoring.plot docs/images/dashboard.png
+	PYTHONPATH=tests:python/benchmarks PROMETHEUS=$(dir $(PROMETHEUS)) $(PY) -m monitoring.plot docs/images/dashboard.svg
 
 packages: $(VENV_READY) $(JAR) ## Draw which package of the jar uses which (TO=docs/images/packages.svg)
 	PYTHONPATH=python/benchmarks $(PY) scripts/packages.py $(JAR) $(TO)

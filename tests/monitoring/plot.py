@@ -3,49 +3,77 @@
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import matplotlib
+from bench_report.charts import BLUE, OTHERS, WIDTH, plt, save, tidy
 
 from .live import Prometheus, at_work, filled_in, panels
 
 SECONDS = 90
-_COLUMNS = 3
+_COLUMNS = 2
 _UNITS = {"s": "s", "bytes": "MiB", "Bps": "MiB/s", "rowsps": "records/s", "ops": "1/s", "short": ""}
 _MIB = 1 << 20
+#: Of the queries of a panel: what was pushed, popped and acked lies one on the other.
+_LINES = ("-", "--", ":")
 
 
-def draw(prometheus: Prometheus, to: Path) -> None:
-    """Writes the picture.
+class Curve(NamedTuple):
+    """One series: the number of its query in the panel, its legend, seconds before the last sample, and values."""
 
-    Args:
-        prometheus: It has scraped for some time.
-        to: The file.
-    """
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+    query: int
+    label: str
+    seconds: list[float]
+    values: list[float]
 
-    shown = [panel for panel in panels() if panel["type"] == "timeseries"]
-    rows = -(-len(shown) // _COLUMNS)
-    figure, axes = pyplot.subplots(rows, _COLUMNS, figsize=(15, 3.3 * rows), layout="constrained")
-    for panel, axis in zip(shown, axes.flat, strict=False):
+
+class Panel(NamedTuple):
+    """One panel of the dashboard."""
+
+    title: str
+    unit: str
+    curves: list[Curve]
+
+
+def measured(prometheus: Prometheus) -> list[Panel]:
+    """The panels with lines, each with the series of its queries. Prometheus has scraped for some time."""
+    found = []
+    for panel in panels():
+        if panel["type"] != "timeseries":
+            continue
         unit = panel["fieldConfig"]["defaults"]["unit"]
-        for target in panel["targets"]:
+        scale = _MIB if unit in ("bytes", "Bps") else 1
+        curves = []
+        for number, target in enumerate(panel["targets"]):
             for series in prometheus.range(filled_in(target["expr"]), SECONDS):
                 if series["metric"].get("job", "app") != "app":
                     continue  # The exporter gives the same again.
                 times = [float(at) for at, _ in series["values"]]
-                values = [float(value) / (_MIB if unit in ("bytes", "Bps") else 1) for _, value in series["values"]]
-                axis.plot([at - times[-1] for at in times], values, linewidth=1, label=legend(target, series["metric"]))
-        axis.set_title(panel["title"], fontsize=10)
-        axis.set_ylabel(_UNITS[unit], fontsize=8)
+                values = [float(value) / scale for _, value in series["values"]]
+                curves.append(Curve(number, legend(target, series["metric"]), [at - times[-1] for at in times], values))
+        found.append(Panel(panel["title"], _UNITS[unit], curves))
+    return found
+
+
+def draw(shown: Sequence[Panel], to: Path) -> None:
+    """Writes the picture."""
+    rows = -(-len(shown) // _COLUMNS)
+    figure, axes = plt.subplots(rows, _COLUMNS, figsize=(WIDTH, 2.5 * rows), layout="constrained")
+    colors = (BLUE, *OTHERS)
+    for panel, axis in zip(shown, axes.flat, strict=False):
+        for number, (query, label, seconds, values) in enumerate(panel.curves):
+            style = _LINES[query % len(_LINES)]
+            axis.plot(seconds, values, linewidth=1.4, linestyle=style, color=colors[number % len(colors)], label=label)
+        axis.set_title(f"{panel.title}, {panel.unit}" if panel.unit else panel.title, loc="left", fontweight="bold")
         axis.set_ylim(bottom=0)
-        axis.tick_params(labelsize=7)
-        axis.legend(fontsize=6, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=3)
+        axis.tick_params(labelsize=8)
+        axis.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)
+        tidy(axis)
     for axis in list(axes.flat)[len(shown) :]:
         axis.axis("off")
-    figure.savefig(to, dpi=70)
+    figure.supxlabel("seconds before the last sample", fontsize=9)
+    save(figure, to)
 
 
 def legend(target: dict[str, Any], labels: dict[str, str]) -> str:
@@ -60,7 +88,8 @@ def main() -> None:
     """Runs the load for a while, and draws it into the file that is named."""
     with tempfile.TemporaryDirectory() as directory, at_work(Path(directory)) as prometheus:
         time.sleep(SECONDS)
-        draw(prometheus, Path(sys.argv[1]))
+        found = measured(prometheus)
+    draw(found, Path(sys.argv[1]))
 
 
 if __name__ == "__main__":

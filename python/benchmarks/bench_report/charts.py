@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -48,6 +49,8 @@ _DARK = {
     VIOLET: "#A79BFF",
     OLIVE: "#B5B53A",
 }
+
+_COORDINATES, _FRACTION = re.compile(r'\b(?:d|x|y)="[^"]*"'), re.compile(r"-?\d+\.\d{3,}")
 
 #: Inches: 845 pixels, the width of a page on GitHub, so that nothing is scaled.
 WIDTH = 8.8
@@ -145,8 +148,9 @@ def save(canvas: Canvas, path: Path, **options: Any) -> None:
     canvas.savefig(buffer, format="svg", facecolor=PAPER, metadata={"Date": None}, **options)
     plt.close(canvas)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Trailing spaces are matplotlib's.
+    # Trailing spaces are matplotlib's, and so are millionths of a point.
     text = "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
+    text = _COORDINATES.sub(lambda found: _FRACTION.sub(lambda number: f"{float(number[0]):.2f}", found[0]), text)
     path.write_text(text.replace("<defs>", f"<style>{_dark_style()}</style>\n <defs>", 1) + "\n", encoding="utf-8")
 
 
