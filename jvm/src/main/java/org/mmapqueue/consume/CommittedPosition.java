@@ -106,7 +106,9 @@ final class CommittedPosition {
      */
     long begin() throws IOException {
         try {
-            return moveToNeeded();
+            RandomAccessReader.OffsetPosition oldest = oldestNeeded();
+            moveTo(oldest.position(), oldest.offset());
+            return oldest.position();
         } catch (CorruptException e) {
             DamageSkip.Found found = damage.begin(e, cursors.needed());
             // Stored by the next ack: until then a repair gives the consumer the records before.
@@ -116,16 +118,12 @@ final class CommittedPosition {
         }
     }
 
-    /**
-     * Moves to the oldest record that the consumer needs, while the writer may drop records; returns the record's
-     * position.
-     */
-    private long moveToNeeded() {
+    /** The oldest record that the consumer needs, while the writer may drop records. */
+    private RandomAccessReader.OffsetPosition oldestNeeded() {
         while (true) {
             long position = cursors.needed();
             try {
-                moveTo(position, log.offsetAt(position));
-                return position;
+                return new RandomAccessReader.OffsetPosition(log.offsetAt(position), position);
             } catch (MmapQueueException e) {
                 if (cursors.needed() == position) {
                     throw e;
@@ -203,12 +201,22 @@ final class CommittedPosition {
         return !closed && isDropped() ? dropped() : e;
     }
 
-    /** Moves to the oldest record that is retained, and commits that position; returns the exception to throw. */
+    /**
+     * Moves to the oldest record that is retained, and commits that position; returns the exception to throw. Its range is
+     * empty if no record was dropped, but the unused end of a segment: then all that is in flight stays so.
+     */
     DroppedException dropped() {
         // Loaded before committed is stored: from then on the writer counts a drop as a new one.
         long first = committedIsUnknown ? cursors.droppedFirst() : window.first();
         do {
-            committed = moveToNeeded();
+            RandomAccessReader.OffsetPosition oldest = oldestNeeded();
+            boolean isInFlight = oldest.offset() == window.first() && window.next() > window.first();
+            committed = oldest.position();
+            if (isInFlight && !committedIsUnknown) {
+                sparseIndex.acked(oldest.offset(), committed);
+            } else {
+                moveTo(committed, oldest.offset());
+            }
             cursors.committed(committed);
         } while (!cursors.noteDrop(committed));
         committedIsUnknown = false;

@@ -73,6 +73,10 @@ class ConsumerLagTest {
         }
     }
 
+    private long committedPosition() {
+        return core.consumerStats().get(0).committedPosition();
+    }
+
     private void read(ConsumerCore consumer, long first, long end) {
         for (long offset = first; offset < end; offset++) {
             Message message = core.poll(consumer);
@@ -273,6 +277,33 @@ class ConsumerLagTest {
         } finally {
             other.close();
         }
+    }
+
+    /** What a crash leaves unused of a segment is dropped like a record: a consumer that stands before it loses nothing. */
+    @Test
+    void whatIsInFlightStaysSoWhenOnlyTheUnusedEndOfASegmentIsDropped() {
+        long most = 28_500; // the ring refuses 28 752 bytes
+        open(most);
+        push(1);
+        core.ack(consumer("default"), core.poll(consumer("default")).offset());
+        Directories.copyOpen(directory, temp.resolve("killed"), 4096);
+        close();
+        directory = temp.resolve("killed");
+        open(most);
+        ConsumerCore slow = consumer("default");
+        push(4);
+        read(slow, 1, 5);
+        long before = committedPosition();
+        while (core.stats().writingPosition() <= 30_000) {
+            push(1);
+        }
+        read(slow, 5, 6);
+        assertTrue(committedPosition() > before, "the unused end was dropped");
+        assertEquals(1, slow.committedOffset());
+        assertEquals(5, slow.unacked());
+        slow.ackSingle(3);
+        slow.ack(5);
+        assertEquals(6, slow.committedOffset());
     }
 
     @Test
