@@ -130,7 +130,7 @@ def bars(axes: Axes, entries: Sequence[Bar], title: str, unit: str) -> None:
     axes.set_yticks(range(len(entries)), [entry.label for entry in entries])
     axes.set_ylim(len(entries) - 0.4, -0.6)
     axes.set_xlim(0, highest * 1.25)
-    axes.xaxis.set_major_locator(MaxNLocator(4, prune="upper"))
+    axes.xaxis.set_major_locator(MaxNLocator(4))
     axes.set_title(title, loc="left", fontweight="bold")
     axes.set_xlabel(unit)
     tidy(axes, "x")

@@ -47,6 +47,7 @@ def peers(run: Run, path: Path) -> bool:
         height_ratios=heights,
         layout="constrained",
         squeeze=False,
+        gridspec_kw={"wspace": 0.08},
     )
     for line, (payload, names) in zip(grid, there.items(), strict=True):
         for axes, benchmark in zip(line, BENCHMARKS, strict=True):
