@@ -115,7 +115,7 @@ class LayerTest {
                     "errors"),
             room("async", "values", "write", "io", "errors"),
             room("jmx", "values", "metrics"),
-            room("archive.files", "errors"),
+            room("archive.files", "io", "errors"),
             room("archive.hadoop", "archive.files", "errors"),
             room("archive.run", "values", "archive.files", "segment", "io", "errors"),
             room("archive.owner", "archive.run", "archive.files", "meta", "errors"),

@@ -90,8 +90,9 @@ public final class Shipping {
                 consumer,
                 link());
         URI archive = Locations.of(ConfigKey.ARCHIVE_URI.keyName(), settings.uri());
+        FileMode mode = storage().fileMode();
         Shipper started =
-                new Shipper(core.directory().toString(), source, archive, () -> Archives.files(archive), options);
+                new Shipper(core.directory().toString(), source, archive, () -> Archives.files(archive, mode), options);
         shipping = consumer;
         shipper = started;
         started.start();
@@ -106,7 +107,7 @@ public final class Shipping {
      */
     public boolean takeOver(URI archive) {
         ownConsumer();
-        ArchiveFiles files = Archives.files(archive);
+        ArchiveFiles files = Archives.files(archive, storage().fileMode());
         try {
             if (!Archive.isArchive(files)) {
                 return false;

@@ -25,14 +25,7 @@ public record DiskStorage(FileMode fileMode) implements Storage {
     @Override
     public void createDirectories(Path directory) throws IOException {
         Path absolute = directory.toAbsolutePath();
-        Path existing = absolute;
-        while (existing != null && !Files.exists(existing)) {
-            existing = existing.getParent();
-        }
-        Files.createDirectories(absolute, fileMode.ofNewDirectory());
-        for (Path at = absolute; at != null && !at.equals(existing); at = at.getParent()) {
-            fileMode.setOnDirectory(at);
-        }
+        Path existing = fileMode.createDirectories(absolute);
         // Fsyncs each new directory entry: without one of them a loss of power could lose the whole queue.
         for (Path at = absolute.getParent();
                 at != null && existing != null && at.startsWith(existing);

@@ -101,6 +101,37 @@ class FileRightsTest {
                 assertEquals(Files.isDirectory(temp.resolve(path)) ? directories : files, found, path));
     }
 
+    /** The archive of a private queue is as private as the queue, also in a directory that others may read. */
+    @ParameterizedTest
+    @CsvSource({
+        "600, false, rw-------, rwx------",
+        "600, true, rw-------, rwx------",
+        "640, false, rw-r-----, rwxr-x---",
+        "660, true, rw-rw----, rwxrwx---"
+    })
+    void theArchiveHasTheModeOfTheQueue(String mode, boolean exists, String files, String directories)
+            throws Exception {
+        Path archive = temp.resolve("new/archive");
+        if (exists) {
+            Files.createDirectories(archive);
+            Files.setPosixFilePermissions(archive, PosixFilePermissions.fromString("rwxr-xr-x"));
+        }
+        MmapQueue.open(config().fileMode(mode).build()).close();
+        // Opened without file_mode: its files tell.
+        QueueConfig ships = config().archiveUri(archive.toUri())
+                .shipPeriod(Duration.ofMillis(1))
+                .build();
+        try (MmapQueue queue = MmapQueue.open(ships)) {
+            assertTrue(queue.awaitShipped(queue.push(SECRET), Duration.ofMinutes(1)));
+        }
+        Map<String, String> rights = rights();
+        rights.keySet().removeIf(path -> !path.startsWith("new/archive"));
+        assertEquals(exists ? "rwxr-xr-x" : directories, rights.remove("new/archive"));
+        assertTrue(rights.size() > 5, rights.toString());
+        rights.forEach((path, found) ->
+                assertEquals(Files.isDirectory(temp.resolve(path)) ? directories : files, found, path));
+    }
+
     @Test
     void existingFilesKeepTheirMode() throws IOException {
         Files.createDirectories(directory());

@@ -4,6 +4,7 @@ import java.lang.reflect.InvocationTargetException;
 import java.net.URI;
 import java.nio.file.Path;
 import org.mmapqueue.errors.ArchiveException;
+import org.mmapqueue.io.FileMode;
 
 /** Finds the implementation of {@link ArchiveFiles} for a location. */
 public final class Archives {
@@ -18,9 +19,23 @@ public final class Archives {
      * @throws ArchiveException if the scheme needs Hadoop's classes and they are missing, or is not supported
      */
     public static ArchiveFiles files(URI uri) {
-        if (isLocal(uri)) {
-            return new LocalFiles(Path.of(uri.getScheme() == null ? uri.getPath() : localPath(uri)));
-        }
+        return isLocal(uri) ? new LocalFiles(localDirectory(uri)) : hadoopFiles(uri);
+    }
+
+    /**
+     * Returns the files of an archive, as {@link #files(URI)}.
+     *
+     * @param mode permissions of new files and directories on this host; Hadoop has settings of its own
+     */
+    public static ArchiveFiles files(URI uri, FileMode mode) {
+        return isLocal(uri) ? new LocalFiles(localDirectory(uri), mode) : hadoopFiles(uri);
+    }
+
+    private static Path localDirectory(URI uri) {
+        return Path.of(uri.getScheme() == null ? uri.getPath() : localPath(uri));
+    }
+
+    private static ArchiveFiles hadoopFiles(URI uri) {
         try {
             return Class.forName(HADOOP)
                     .asSubclass(ArchiveFiles.class)

@@ -26,27 +26,55 @@ import java.util.List;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+import org.mmapqueue.io.FileMode;
 
 /**
  * An archive in a directory of this host, possibly on a mounted file system. A new file is written below {@link
  * #TEMPORARY}, fsynced, and gets its name by a hard link, which fails if the name exists. The directory of each stored
- * file is fsynced, also if the file exists, since the fsync of the call that has stored it may have failed.
+ * file is fsynced, also if the file exists, since the fsync of the call that has stored it may have failed. Existing
+ * files and directories keep their permissions.
  */
 public final class LocalFiles implements ArchiveFiles {
     private final Path root;
+    private final @Nullable FileMode mode;
     private final DirectorySync disk;
 
     /** Directories with an entry that is durable, and so those above it. Only an fsync of this object adds one. */
     private final Set<Path> durable = ConcurrentHashMap.newKeySet();
 
-    /** The files of a directory, which need not exist. */
+    /**
+     * The files of a directory, which need not exist. A new file or directory gets the permissions of the directory
+     * that it is in, the archive's own directory those of its owner alone.
+     */
     public LocalFiles(Path root) {
-        this(root, LocalFiles::sync);
+        this(root, null, LocalFiles::sync);
     }
 
-    LocalFiles(Path root, DirectorySync disk) {
+    /**
+     * The files of a directory, which need not exist.
+     *
+     * @param mode permissions of new files and directories
+     */
+    public LocalFiles(Path root, FileMode mode) {
+        this(root, mode, LocalFiles::sync);
+    }
+
+    LocalFiles(Path root, @Nullable FileMode mode, DirectorySync disk) {
         this.root = root.toAbsolutePath().normalize();
+        this.mode = mode;
         this.disk = disk;
+    }
+
+    private FileMode modeIn(Path directory) throws IOException {
+        if (mode != null) {
+            return mode;
+        }
+        Path existing = directory;
+        while (!existing.equals(root) && !Files.exists(existing)) {
+            existing = existing.getParent();
+        }
+        return FileMode.ofFilesIn(existing);
     }
 
     /** Makes the entries of directories durable. */
@@ -113,7 +141,7 @@ public final class LocalFiles implements ArchiveFiles {
 
     @Override
     public void createRoot() throws IOException {
-        Files.createDirectories(root);
+        (mode != null ? mode : FileMode.PRIVATE).createDirectories(root);
         makeRootDurable();
     }
 
@@ -171,7 +199,7 @@ public final class LocalFiles implements ArchiveFiles {
         makeDirectory(directory);
         Path file = directory.resolve(TemporaryNames.of(name, UUID.randomUUID()));
         boolean written = false;
-        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW);
+        try (FileChannel channel = modeIn(path(name).getParent()).createFile(file);
                 OutputStream out = Channels.newOutputStream(channel)) {
             content.writeTo(out);
             channel.force(true);
@@ -199,7 +227,7 @@ public final class LocalFiles implements ArchiveFiles {
         makeDirectory(parent);
         if (!exists) {
             try {
-                Files.createDirectory(directory);
+                modeIn(parent).createDirectory(directory);
             } catch (FileAlreadyExistsException e) {
                 if (!Files.isDirectory(directory)) {
                     throw e;

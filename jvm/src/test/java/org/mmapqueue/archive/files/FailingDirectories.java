@@ -27,7 +27,7 @@ public final class FailingDirectories {
 
     /** The files of an archive on this disk, as another process has them. */
     public LocalFiles files(Path root) {
-        return new LocalFiles(root, this::sync);
+        return new LocalFiles(root, null, this::sync);
     }
 
     private void sync(Path directory) throws IOException {
