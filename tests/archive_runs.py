@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from checksums import crc32c
+from reference_reader import crc32c
 
 _NAME = re.compile(r"(\d{19})-(\d{19})-(\d+)-(\d+)-(\d+)-(\d+)-([0-9a-f]{8})\.run")
 _HEADER = struct.Struct("<8sII16xqq12xI")

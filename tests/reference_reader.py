@@ -1,0 +1,35 @@
+"""`docs/reference/reader.py`, for tests. As a program it answers the tests in Java:
+
+    python3 tests/reference_reader.py
+
+Each line of the input is a queue's directory, each line of the output a JSON object with what the reader found there.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "docs" / "reference"))
+
+from reader import BATCH, PAD, Damage, Log, crc32c, read_meta, read_segment, records
+
+__all__ = ["BATCH", "PAD", "Damage", "Log", "crc32c", "found", "read_meta", "read_segment", "records"]
+
+
+def found(directory: Path) -> dict[str, object]:
+    """Each record as offset, time, length and CRC; the log end; the offset of each consumer; or the error."""
+    try:
+        log = Log(directory)
+        consumers = {name: log.offset_at(max(consumer)) for name, consumer in log.consumers.items()}
+        lines = [
+            f"{record.offset} {record.timestamp} {len(record.payload)} {crc32c(record.payload)}"
+            for record in log.records()
+        ]
+        return {"records": lines, "end": log.offset, "consumers": consumers}
+    except (Damage, OSError) as error:
+        return {"error": str(error)}
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        print(json.dumps(found(Path(line.rstrip("\n")))), flush=True)
