@@ -370,6 +370,9 @@ docs: $(DOCS_READY) $(WHEEL) $(JAR) $(TEST_CP) ## Build the site with the refere
 dashboard: $(PACKAGE_READY) $(JAR) $(PROMETHEUS) ## Draw the dashboard's panels under load, two minutes
 	PYTHONPATH=tests:python/benchmarks PROMETHEUS=$(dir $(PROMETHEUS)) $(PY) -m monitoring.plot docs/images/dashboard.svg
 
+session: $(PACKAGE_READY) $(JAR) ## Record the pictures of the command line: docs/images/session.svg and top.svg
+	$(PY) scripts/record_session.py docs/images
+
 packages: $(VENV_READY) $(JAR) ## Draw which package of the jar uses which (TO=docs/images/packages.svg)
 	PYTHONPATH=python/benchmarks $(PY) scripts/packages.py $(JAR) $(TO)
 packages: TO ?= docs/images/packages.svg

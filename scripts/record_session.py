@@ -1,7 +1,4 @@
-"""Runs commands of `mmapqueue` in a terminal, and writes what it shows: docs/images/session.svg and top.svg.
-
-.venv/bin/python scripts/record_session.py docs/images
-"""
+"""Runs commands of `mmapqueue` in a terminal, and writes what it shows, session.svg and top.svg: `make session`."""
 
 import fcntl
 import os
