@@ -249,6 +249,68 @@ NO_OTLP = [
 ]
 
 
+#: Fields of another wire type inside records, beside a good one.
+WRONG_TYPES = [
+    (LOGS, [1, 2, 2], b"\x0a\x01x", "time_unix_nano"),  # Bytes in place of fixed64.
+    (LOGS, [1, 2, 2], b"\x08\x01", "time_unix_nano"),
+    (LOGS, [1, 2, 2], b"\x18\x01", "severity_text"),
+    (LOGS, [1, 2, 2, 6], b"\x08\x01", "key"),
+    (LOGS, [1, 2, 2, 5], b"\x08\x01", "string_value"),
+    (LOGS, [1, 2, 2, 5, 6, 1, 2], b"\x10\x01\x1a\x01x", "int_value"),
+    (LOGS, [1, 2, 2, 5], b"\x0b\x0c", "string_value"),  # A group.
+    (LOGS, [1, 1, 1, 2], b"\x08\x01", "string_value"),  # In the resource.
+    (TRACES, [1, 2, 2], b"\x08\x01", "trace_id"),
+    (TRACES, [1, 2, 2, 11], b"\x08\x01", "time_unix_nano"),
+    (METRICS, [1, 2, 2, 5, 1], b"\x20\x01", "as_double"),
+    (METRICS, [1, 2, 2, 9, 1], b"\x3d\x01\x01\x01\x01", "explicit_bounds"),
+]
+
+
+@pytest.mark.parametrize(("path", "fields", "content", "name"), WRONG_TYPES)
+def test_another_wire_type_inside_a_record_is_refused(path: str, fields: list[int], content: bytes, name: str) -> None:
+    for field in reversed(fields):
+        content = nested(field, content)
+    good = nested(1, nested(2, nested(2, nested(5, nested(1, b"")))))
+    with Serving(OtlpReceiver(server="grpc"), OtlpReceiver(server="http")) as serving:
+        with grpc.insecure_channel(serving.grpc_address) as channel, pytest.raises(grpc.RpcError) as caught:
+            channel.unary_unary(path)(good + content, timeout=30)
+        assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+        assert f"{name} has the wire type" in caught.value.details()
+        signal = {LOGS: "logs", TRACES: "traces", METRICS: "metrics"}[path]
+        status, answer, _ = post(serving, f"/v1/{signal}", good + content, "application/x-protobuf")
+        assert (status, Status.FromString(answer).code) == (400, 3)
+        assert not serving.inbox.records
+        assert serving.host.counted == {"malformed": 2}
+
+
+def test_of_a_large_request_the_first_records_are_checked() -> None:
+    """A client that encodes a field wrongly does so in each record."""
+    wrong = nested(1, nested(2, nested(2, b"\x08\x01")))
+    large = logs("x" * 10_000) * 2
+    with Serving(OtlpReceiver(server="http")) as serving:
+        assert post(serving, "/v1/logs", wrong + large, "application/x-protobuf")[0] == 400
+        assert post(serving, "/v1/logs", large + wrong, "application/x-protobuf")[0] == 400
+        metric = nested(1, nested(2, nested(2, nested(5, nested(1, b"\x20\x01")) + nested(1, b"x" * 16_000))))
+        assert post(serving, "/v1/metrics", metric, "application/x-protobuf")[0] == 400
+        assert post(serving, "/v1/logs", large * 20, "application/x-protobuf")[0] == 200
+        assert len(serving.events) == 1
+
+
+def test_unknown_fields_and_other_encodings_are_no_error() -> None:
+    """As protobuf asks: fields of later versions, long varints, packed or not, a message in two parts."""
+    unknown = b"\xfa\x7f\x01x"  # Field 2047.
+    record = b"\x10\x89\x80\x00" + unknown + nested(5, nested(1, b"a") + unknown) + nested(5, unknown)
+    request = nested(1, nested(2, nested(2, record) + unknown) + unknown) + unknown
+    bounds = b"\x39" + bytes(8) + b"\x3a\x10" + bytes(16)
+    metrics = nested(1, nested(2, nested(2, nested(9, nested(1, bounds)))))
+    with Serving(OtlpReceiver(server="http")) as serving:
+        sent = [request, metrics, request + logs("x" * 15_000) * 2]
+        for path, body in zip(("/v1/logs", "/v1/metrics", "/v1/logs"), sent, strict=True):
+            assert post(serving, path, body, "application/x-protobuf")[0] == 200
+        assert not serving.host.counted
+        assert [each.data for each in serving.events] == sent
+
+
 @pytest.mark.parametrize("body", NO_OTLP)
 def test_a_body_that_is_no_otlp_is_refused(body: bytes) -> None:
     with Serving(OtlpReceiver(server="grpc"), OtlpReceiver(server="http")) as serving:

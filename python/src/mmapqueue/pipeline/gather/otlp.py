@@ -26,6 +26,9 @@ from opentelemetry.proto.trace.v1 import trace_pb2
 
 from mmapqueue.pipeline.gather.wire import Malformed
 
+#: Larger requests are checked in part for fields of another wire type: see decision 169.
+_WHOLLY_CHECKED_BYTES = 16 << 10
+_CHECKED_OF_A_LIST = 4
 #: Nested messages, as in the decoder.
 _MOST_DEPTH = 100
 _MOST_CHARACTERS = 1000
@@ -84,10 +87,15 @@ def check_protobuf(signal: str, request: bytes) -> Checked:
         message = _class(signal).FromString(request)
     except DecodeError as error:
         raise Malformed(f"the request is no OTLP {signal}: {error}") from None
-    records = _leads(message, [[_snake(name) for name in names] for names in _SIGNALS[signal].path])
-    if not records:
-        # Without records, another message may look like this one: its fields have other types.
-        _check_types(message, signal)
+    records = _leads(message, _fields(signal))
+    checked = request
+    if records and len(request) > _WHOLLY_CHECKED_BYTES:
+        _keep_first(message, _fields(signal))
+        checked = message.SerializeToString()
+    # Fields of another wire type are unknown ones to protobuf's library, and the decoder refuses them.
+    message.DiscardUnknownFields()
+    if len(message.SerializeToString()) != len(checked):
+        _check_types(_class(signal).FromString(checked), signal)
     return Checked(bool(request), records)
 
 
@@ -128,6 +136,11 @@ def _class(signal: str) -> Any:
 
 
 @cache
+def _fields(signal: str) -> list[list[str]]:
+    """The names of the fields that lead to records."""
+    return [[_snake(name) for name in names] for names in _SIGNALS[signal].path]
+
+
 def _snake(name: str) -> str:
     return re.sub(r"[A-Z]", lambda found: f"_{found[0].lower()}", name)
 
@@ -146,8 +159,23 @@ def _leads(message: Any, path: Sequence[Sequence[str]]) -> bool:
     return False
 
 
+def _keep_first(message: Any, path: Sequence[Sequence[str]]) -> None:
+    """Cuts the lists that lead to records, and those of records."""
+    names, rest = path[0], path[1:]
+    for name in names:
+        if len(names) > 1:
+            if message.HasField(name):
+                _keep_first(getattr(message, name), rest)
+            continue
+        value = getattr(message, name)
+        del value[_CHECKED_OF_A_LIST:]
+        if rest:
+            for each in value:
+                _keep_first(each, rest)
+
+
 def _check_types(message: Any, signal: str) -> None:
-    """Raises Malformed for a field of another wire type than its own. To protobuf's library it is an unknown field."""
+    """Raises Malformed for a field of another wire type than its own."""
     known = message.DESCRIPTOR.fields_by_number
     unknown_fields: Any = UnknownFieldSet(message)
     for unknown in unknown_fields:
