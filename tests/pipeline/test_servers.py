@@ -5,6 +5,7 @@ import contextlib
 import shutil
 import socket
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -13,6 +14,7 @@ from google.rpc.status_pb2 import Status
 
 import mmapqueue
 from mmapqueue.pipeline.config import Server
+from mmapqueue.pipeline.gather import grpc_server
 from mmapqueue.pipeline.gather.grpc_server import Call, GrpcServer
 from mmapqueue.pipeline.gather.wire import Malformed
 
@@ -119,6 +121,22 @@ def test_grpc_connections_above_the_limit_are_refused() -> None:
             assert channel.unary_unary(ECHO)(b"x", timeout=30) == b"x"
         assert serving.grpc.connections == 2
         assert refused(serving).code() == grpc.StatusCode.UNAVAILABLE
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_grpc_handshakes_end_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tls: bool) -> None:
+    if tls and shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    monkeypatch.setattr(grpc_server, "_HANDSHAKE_TIMEOUT_MS", 200)
+    settings: dict[str, Any] = {}
+    if tls:
+        files = certificates(tmp_path)
+        settings["tls"] = {"certificate": files["server.pem"], "key": files["server.key"]}
+    with Echoing(grpc=settings) as serving:
+        host, _, port = serving.grpc_address.rpartition(":")
+        with socket.create_connection((host, int(port)), timeout=60) as silent:
+            while silent.recv(1000):
+                pass
 
 
 def test_grpc_tls_and_client_certificates(tmp_path: Path) -> None:

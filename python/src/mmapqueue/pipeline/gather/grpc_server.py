@@ -24,6 +24,8 @@ _MAX_STREAMS = 128
 #: Connections without traffic are pinged after this time, in ms, and closed without an answer in the next 20 s.
 _KEEPALIVE_MS = 60_000
 _KEEPALIVE_TIMEOUT_MS = 20_000
+#: The longest time for the handshakes of TLS and HTTP/2.
+_HANDSHAKE_TIMEOUT_MS = 20_000
 #: Clients may ping every 10 s. gRPC's default of 5 minutes disconnects agents that ping more often.
 _PING_INTERVAL_MS = 10_000
 
@@ -164,6 +166,7 @@ class GrpcServer:
                 ("grpc.max_receive_message_length", settings.max_message_size),
                 ("grpc.max_allowed_incoming_connections", settings.max_connections),
                 ("grpc.max_concurrent_streams", _MAX_STREAMS),
+                ("grpc.server_handshake_timeout_ms", _HANDSHAKE_TIMEOUT_MS),
                 ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
                 ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
                 ("grpc.keepalive_permit_without_calls", 1),

@@ -128,6 +128,10 @@ class Child:
             self.process.send_signal(number)
 
 
+class _NotStarted(Exception):
+    """A child that has run before cannot be started at present."""
+
+
 class Supervisor:
     """Runs groups of children: each group starts when the previous one is ready, and stops before the next one.
 
@@ -199,17 +203,21 @@ class Supervisor:
         back_off = _FIRST_BACK_OFF
         while not self._ended.is_set():
             started = time.monotonic()
-            status = await self._run(child, group)
-            if self._ended.is_set():
-                return
-            itself = status >= 0
-            if status == _REFUSED or (itself and (child.ends_all or not child.ready)):
-                self._end(status)
-                return
+            try:
+                status = await self._run(child, group)
+            except _NotStarted as error:
+                how = f"cannot be started ({error.__cause__})"
+            else:
+                if self._ended.is_set():
+                    return
+                itself = status >= 0
+                if status == _REFUSED or (itself and (child.ends_all or not child.ready)):
+                    self._end(status)
+                    return
+                how = f"has ended with status {status}" if itself else f"has ended by signal {-status}"
             if time.monotonic() - started > _STABLE:
                 back_off = _FIRST_BACK_OFF
-            how = f"with status {status}" if itself else f"by signal {-status}"
-            _LOG.warning("%s has ended %s; it starts again in %.1f s", child.name, how, back_off)
+            _LOG.warning("%s %s; it starts again in %.1f s", child.name, how, back_off)
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._ended.wait(), back_off)
             back_off = min(2 * back_off, _LONGEST_BACK_OFF)
@@ -217,7 +225,14 @@ class Supervisor:
     async def _run(self, child: Child, group: int) -> int:
         # In a session of its own: a Ctrl-C of the terminal reaches this process alone, which passes it on in order.
         stdout = asyncio.subprocess.PIPE if child.announces else None
-        child.process = await asyncio.create_subprocess_exec(*child.command, stdout=stdout, start_new_session=True)
+        try:
+            process = await asyncio.create_subprocess_exec(*child.command, stdout=stdout, start_new_session=True)
+        except OSError as error:
+            if child.process is None:
+                raise
+            # It has run before: what is missing, processes, memory or descriptors, may be there again in a moment.
+            raise _NotStarted from error
+        child.process = process
         if self._ended.is_set():
             child.send(signal.SIGTERM)
         if child.process.stdout is not None:
