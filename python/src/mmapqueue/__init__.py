@@ -36,8 +36,9 @@ Errors:
     ├── ArchiveError
     └── JarNotFound
 
-Exceptions of handlers of `process` go to the logger "mmapqueue", and are seen without any configuration. The log of the
-JVM that `Queue(…)` starts goes to the logger "mmapqueue.jvm", which is silent until logging is configured.
+Exceptions of handlers of `process`, and pushes that have waited 5 s for room, go to the logger "mmapqueue", and are
+seen without any configuration. The log of the JVM that `Queue(…)` starts goes to the logger "mmapqueue.jvm", which is
+silent until logging is configured.
 """
 
 import logging

@@ -12,8 +12,8 @@ from mmapqueue._cli.output import error_text, print_error, print_object, size_te
 from mmapqueue._cli.status import EMPTY, FAILED, status_of
 from mmapqueue._values.offsets import offsets_text
 
-#: Seconds after which a push that waits for room reports that.
-_NOTICE_SECONDS = 1.0
+#: The longest wait of one call. A timeout counts from the last pushed record on, which each call tells.
+_SLICE_SECONDS = 1.0
 #: Bytes of one batch of an idempotent producer; less in a small ring.
 _BATCH_BYTES = 256 << 10
 #: The lower bits of a sequence count the records of an input; the upper bits are the input's number.
@@ -112,7 +112,6 @@ class Pusher:
         self._sync = sync
         self._once = once
         self._to_skip = self.duplicates
-        self._has_said = False
         config = queue.config
         self._batch_bytes = min(_BATCH_BYTES, config["queue_capacity_segments"] * config["segment_size"] // 4)
 
@@ -188,9 +187,6 @@ class Pusher:
             wait.begin()
         if not isinstance(failure, mmapqueue.Full) or wait.is_over():
             raise failure
-        if not self._has_said:
-            self._has_said = True
-            print_error(f"waiting for room: {failure}")
 
 
 class _Wait:
@@ -204,7 +200,7 @@ class _Wait:
         self._end = None if self._seconds is None else monotonic() + self._seconds
 
     def slice(self) -> float:
-        return _NOTICE_SECONDS if self._end is None else max(0.0, min(_NOTICE_SECONDS, self._end - monotonic()))
+        return _SLICE_SECONDS if self._end is None else max(0.0, min(_SLICE_SECONDS, self._end - monotonic()))
 
     def is_over(self) -> bool:
         return self._end is not None and monotonic() >= self._end

@@ -24,6 +24,11 @@ class Deadline:
         elif timeout is not None:
             self._deadline = monotonic() + seconds("timeout", timeout)
 
+    @property
+    def waits(self) -> bool:
+        """Whether the call may wait at all; False for `block=False`."""
+        return self._deadline != 0.0
+
     def call_millis(self) -> int:
         """The time that the next call into the JVM may wait, in ms."""
         deadline = self._deadline

@@ -17,6 +17,7 @@ from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.consuming.leftovers import Leftovers, release
 from mmapqueue._queue.deadline import SLICE_MILLIS
 from mmapqueue._queue.options import effective
+from mmapqueue._queue.room import Room
 from mmapqueue._values.arguments import as_bytes
 from mmapqueue._values.configuration import EffectiveConfiguration
 from mmapqueue._values.errors import MmapQueueError
@@ -102,6 +103,7 @@ class QueueHandle:
         producers: The batching producers. They end before the queue closes.
         releasables: The consumers, by identity. They end before the queue closes.
         leftovers: The records of each consumer that no caller has received, by the consumer's number.
+        room: Reports long waits for room.
     """
 
     def __init__(
@@ -121,6 +123,7 @@ class QueueHandle:
         self._close = Call(java_handle, "close", names.HANDLE_CALLS["close"])
         self.pool = BufferPool(java_handle, Path(path), self.lifetime)
         self.leftovers: dict[int, Leftovers] = {}
+        self.room = Room(path, self._calls["endOffset"], self._calls["heldBy"])
         self.thread_buffers: WeakValueDictionary[int, ThreadBuffer] = WeakValueDictionary()
         self.producers: set[Stoppable] = set()
         self.releasables: WeakValueDictionary[int, Releasable] = WeakValueDictionary()

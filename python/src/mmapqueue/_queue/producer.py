@@ -350,6 +350,8 @@ class Producer:
 
     def _check_deadline(self, own: PushBuffer, deadline: Deadline) -> None:
         """Raises Full once the deadline has passed; otherwise returns, and the caller tries again."""
+        if deadline.waits:
+            self._handle.room.is_missing()
         if deadline.has_passed():
             # Acks may have made room: those of this thread that were pending during the last try. If none is pending
             # now, their own thread has sent them since.

@@ -226,7 +226,8 @@ class Queue(
 
         Args:
             data: The record: bytes-like, or with a serializer any object that it takes.
-            block: Whether to wait for room when the queue is full.
+            block: Whether to wait for room when the queue is full. When the queue has stored nothing for 5 s, the
+                logger "mmapqueue" gets one warning that names the slowest consumer and its lag.
             timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
             sync: Whether to return only when the record is durable. Concurrent threads share one fsync.
             shipped: Whether to return only when the archive has the record, which then survives the loss of this host.
@@ -274,7 +275,7 @@ class Queue(
 
         Args:
             items: The records: any iterable, of any length.
-            block: Whether to wait for room when the queue is full.
+            block: Whether to wait for room when the queue is full, with a warning as that of `push`.
             timeout: The longest to wait in all: seconds, a timedelta, or a text such as "500ms"; None for as long as it
                 takes.
             atomic: Whether all records become visible together, or none. They must then fit into the queue, and into a

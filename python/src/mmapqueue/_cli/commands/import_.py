@@ -11,6 +11,7 @@ from mmapqueue._cli.pushing import InputNumber, Once, Pusher, Sync, Timeout, cou
 from mmapqueue._cli.queues import open_to_write
 from mmapqueue._cli.record_progress import RecordProgress
 from mmapqueue._cli.status import DONE, USAGE
+from mmapqueue._cli.warnings import shown_waits
 
 
 def import_(
@@ -35,7 +36,7 @@ def import_(
         pusher = Pusher(queue, wait, sync=sync, once=number)
         is_same, has_offsets = True, False
         try:
-            with counted_on_failure(pusher), RecordProgress(None, in_bytes=False) as progress:
+            with shown_waits(), counted_on_failure(pusher), RecordProgress(None, in_bytes=False) as progress:
                 for rows in exchange.read(file):
                     before = pusher.pushed
                     pusher.push(rows.values)

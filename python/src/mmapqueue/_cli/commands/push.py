@@ -14,6 +14,7 @@ from mmapqueue._cli.arguments import AsJson, Directory, duration
 from mmapqueue._cli.pushing import InputNumber, Once, Pusher, Sync, Timeout, counted_on_failure, print_pushed
 from mmapqueue._cli.queues import open_to_write
 from mmapqueue._cli.record_progress import RecordProgress
+from mmapqueue._cli.warnings import shown_waits
 
 _STDIN = "-"
 _STDIN_FILE = 0
@@ -72,7 +73,7 @@ def push(
         inputs = [_Input(name, opened) for name in files or [_STDIN]]
         queue = opened.enter_context(open_to_write(directory))
         pusher = Pusher(queue, wait, sync=sync, once=number)
-        with counted_on_failure(pusher), RecordProgress(_total(inputs), in_bytes=True) as progress:
+        with shown_waits(), counted_on_failure(pusher), RecordProgress(_total(inputs), in_bytes=True) as progress:
             before = 0
             for each in inputs:
                 splitter = _splitter(nul, jsonl, length_prefixed)(each.name, queue.config["max_event_size"])

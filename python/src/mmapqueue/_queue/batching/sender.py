@@ -290,6 +290,7 @@ class Sender:
         self._no_room = True
         if self._queue_closes:
             raise _NoRoom
+        self._handle.room.is_missing()
 
     def _complete(self, first: int, pushed: int, size: int) -> None:
         """Completes the next handles of the round: the records have `size` bytes, and offsets from `first` on."""

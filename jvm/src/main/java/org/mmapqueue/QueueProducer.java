@@ -64,7 +64,8 @@ abstract class QueueProducer {
     }
 
     /**
-     * Appends a record; waits for space.
+     * Appends a record; waits for space. Each wait of 5 s is one warning in the log, by {@code
+     * org.mmapqueue.write.RoomWait}, that names the slowest consumer and its lag.
      *
      * @param data the payload
      * @param timeout the longest wait

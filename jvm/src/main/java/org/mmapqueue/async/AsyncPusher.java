@@ -10,6 +10,7 @@ import org.jspecify.annotations.Nullable;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.io.Threads;
+import org.mmapqueue.write.RoomWait;
 import org.mmapqueue.write.Writer;
 
 /**
@@ -54,6 +55,8 @@ public final class AsyncPusher {
     private volatile boolean stopped;
     /** The pushes that the thread fsyncs; used by the thread alone. */
     private List<Completion> syncing = List.of();
+    /** The wait of the first waiting push, since the last one had room; used by the thread alone. */
+    private @Nullable RoomWait wait;
 
     /**
      * Starts no thread before a push has to wait.
@@ -131,6 +134,9 @@ public final class AsyncPusher {
                 }
             }
             done.forEach(Completion::run);
+            if (wait != null) {
+                wait.goesOn(writer::whyFull); // may run code of the caller: here a close does not wait for this thread
+            }
             if (failure != null) {
                 failAll(failure);
             }
@@ -155,7 +161,9 @@ public final class AsyncPusher {
         }
         List<Completion> done = new ArrayList<>(syncing.size() + 1); // so that append allocates no room
         done.addAll(synced(syncing));
-        if (next != null) {
+        if (next == null) {
+            wait = null;
+        } else {
             append(next, done);
         }
         return done;
@@ -220,8 +228,12 @@ public final class AsyncPusher {
             failure = e;
         }
         if (offset == NONE && failure == null) {
+            if (wait == null) {
+                wait = new RoomWait();
+            }
             return;
         }
+        wait = null;
         Completion completion = new Completion(push.future, offset, failure);
         boolean syncs = push.sync && failure == null;
         synchronized (this) {

@@ -234,7 +234,7 @@ public final class Writer implements Closeable {
             throw new InterruptedException();
         }
         long deadline = System.nanoTime() + timeoutNanos;
-        boolean waited = false;
+        RoomWait wait = null;
         while (true) {
             if (gone.getAsBoolean()) {
                 throw new ClosedException("this handle of the queue was closed");
@@ -242,12 +242,15 @@ public final class Writer implements Closeable {
             long seen = lowWatermark();
             long offset = pushed(append.run(), count);
             if (offset != Appender.FULL || deadline - System.nanoTime() <= 0) {
-                if (waited && offset != Appender.FULL) {
+                if (wait != null && offset != Appender.FULL) {
                     meters.foundRoom();
                 }
                 return offset;
             }
-            waited = true;
+            if (wait == null) {
+                wait = new RoomWait();
+            }
+            wait.goesOn(this::whyFull);
             meters.await(notFull, deadline, () -> gone.getAsBoolean() || lowWatermark() != seen || registry.isStale());
         }
     }
@@ -271,9 +274,13 @@ public final class Writer implements Closeable {
     }
 
     private FullException full() {
-        return new FullException("the queue in " + directory + " is full: its " + geometry.capacity()
-                + " segments of " + geometry.segmentSize() + " bytes hold records that are not acked; "
-                + heldBy.get());
+        return new FullException(whyFull());
+    }
+
+    /** What the ring holds, and for which consumer. */
+    public String whyFull() {
+        return "the queue in " + directory + " is full: its " + geometry.capacity() + " segments of "
+                + geometry.segmentSize() + " bytes hold records that are not acked; " + heldBy.get();
     }
 
     private long lowWatermark() {
