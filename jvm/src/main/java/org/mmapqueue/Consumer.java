@@ -226,6 +226,10 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
             };
             pops = new AsyncPops(source, "mmapqueue-" + queue.directory().getFileName() + "-" + name + "-pops");
             async = pops;
+            handle.add(pops);
+            if (isGone()) {
+                pops.close();
+            }
         }
         return pops;
     }
@@ -558,5 +562,13 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
     @Override
     public void close() {
         release();
+        AsyncPops pops;
+        synchronized (this) {
+            pops = async;
+        }
+        if (pops != null) {
+            pops.close();
+            handle.remove(pops);
+        }
     }
 }

@@ -3,12 +3,15 @@ package org.mmapqueue;
 import java.net.URI;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
+import org.mmapqueue.async.AsyncPops;
 import org.mmapqueue.async.AsyncPusher;
 import org.mmapqueue.core.OpenQueues;
 import org.mmapqueue.core.QueueCore;
@@ -54,6 +57,8 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
     private volatile @Nullable Consumer defaultConsumer;
     /** Guarded by this handle's monitor. */
     private @Nullable AsyncPusher async;
+    /** Those of the consumers of this handle; guarded by this handle's monitor. */
+    private final Set<AsyncPops> pops = new HashSet<>();
 
     private volatile boolean closed;
 
@@ -126,6 +131,15 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
             async = pusher;
         }
         return pusher;
+    }
+
+    /** Closes asynchronous pops when this handle is closed. */
+    synchronized void add(AsyncPops started) {
+        pops.add(started);
+    }
+
+    synchronized void remove(AsyncPops ended) {
+        pops.remove(ended);
     }
 
     @Override
@@ -440,6 +454,8 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
         AsyncPusher pusher;
         synchronized (this) {
             pusher = async;
+            pops.forEach(AsyncPops::close);
+            pops.clear();
         }
         if (pusher != null) {
             pusher.close();

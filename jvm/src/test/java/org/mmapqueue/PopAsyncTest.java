@@ -164,6 +164,28 @@ class PopAsyncTest {
         assertIsClosed(consumer.popAsync());
     }
 
+    private List<Thread> threads() {
+        return Thread.getAllStackTraces().keySet().stream()
+                .filter(each -> each.getName().equals("mmapqueue-" + directory.getFileName() + "-a-pops"))
+                .toList();
+    }
+
+    @Test
+    void closingEndsTheThread() throws Exception {
+        push(2);
+        result(consumer.popAsync());
+        assertEquals(1, threads().size());
+        consumer.close();
+        Waiting.until("the thread has ended with the consumer", () -> threads().isEmpty());
+        consumer = queue.consumer("a", StartAt.EARLIEST);
+        result(consumer.popAsync());
+        assertEquals(1, threads().size());
+        queue.close();
+        Waiting.until("the thread has ended with the handle", () -> threads().isEmpty());
+        assertIsClosed(consumer.popAsync());
+        assertTrue(threads().isEmpty());
+    }
+
     @Test
     void closingTheHandleFailsWhatWaits() {
         try (MmapQueue other = MmapQueue.openToRead(directory)) {
@@ -188,10 +210,7 @@ class PopAsyncTest {
     @Test
     void anInterruptOfTheThreadFailsNothing() throws Exception {
         CompletableFuture<Message> waiting = consumer.popAsync();
-        Thread thread = Thread.getAllStackTraces().keySet().stream()
-                .filter(each -> each.getName().equals("mmapqueue-" + directory.getFileName() + "-a-pops"))
-                .findFirst()
-                .orElseThrow();
+        Thread thread = threads().get(0);
         thread.interrupt();
         Waiting.until("the interrupt is dropped", () -> !thread.isInterrupted());
         assertFalse(waiting.isDone());

@@ -3,11 +3,13 @@ package org.mmapqueue.async;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import org.mmapqueue.Message;
+import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.Threads;
 import org.slf4j.Logger;
@@ -59,10 +61,20 @@ public final class AsyncPops {
         CompletableFuture<T> future = new CompletableFuture<>();
         try {
             thread.execute(() -> complete(future, maxRecords, maxBytes, result));
+        } catch (RejectedExecutionException e) {
+            future.completeExceptionally(new ClosedException("the consumer, or its handle of the queue, is closed"));
         } catch (OutOfMemoryError e) { // also if no thread can be started
             future.completeExceptionally(e);
         }
         return future;
+    }
+
+    /**
+     * Lets the thread end once the pending futures are done, which fail if the consumer is closed. Waits for nothing: a
+     * dependent may call it.
+     */
+    public void close() {
+        thread.shutdown();
     }
 
     private <T> void complete(

@@ -14,11 +14,13 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 import java.util.SplittableRandom;
 import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.Consumer;
@@ -383,7 +385,16 @@ final class Surface implements AutoCloseable {
         assertArrayEquals(reference.log.get((int) message.offset()), message.data(), "record " + message.offset());
     }
 
-    void pop(int choice, int count, boolean inBatches) throws InterruptedException {
+    /** The forms of a pop. */
+    enum Pop {
+        POLL,
+        TIMED,
+        BATCH,
+        LOOP,
+        ASYNC
+    }
+
+    void pop(int choice, int count, Pop form) throws InterruptedException {
         String name = nameOf(choice);
         Reference.Reading reading = reference.consumers.get(name);
         Consumer handle = handle(name);
@@ -391,13 +402,15 @@ final class Surface implements AutoCloseable {
         while (left > 0) {
             List<Message> popped = new ArrayList<>();
             try {
-                if (inBatches) {
+                if (form == Pop.BATCH) {
                     popped.addAll(handle.popBatch(left, 10_000, Duration.ZERO));
                 } else {
                     Message peeked = handle.peek();
-                    Message message = handle.poll();
+                    Message message = popOne(handle, form, peeked != null);
                     if (message != null) {
                         popped.add(message);
+                    } else if (Thread.currentThread().isInterrupted()) {
+                        return; // which ends a loop
                     }
                     assertEquals(peeked == null ? -1 : peeked.offset(), message == null ? -1 : message.offset());
                 }
@@ -414,6 +427,35 @@ final class Surface implements AutoCloseable {
                 return;
             }
             left -= popped.size();
+        }
+    }
+
+    private static @Nullable Message popOne(Consumer handle, Pop form, boolean isAvailable)
+            throws InterruptedException {
+        return switch (form) {
+            case POLL -> handle.poll();
+            case TIMED -> handle.poll(Duration.ZERO);
+            case LOOP -> {
+                Iterator<Message> messages = handle.messages(Duration.ZERO).iterator();
+                yield messages.hasNext() ? messages.next() : null;
+            }
+            case ASYNC -> {
+                CompletableFuture<Message> future = handle.popAsync();
+                // Without a record it would wait.
+                yield isAvailable || !future.cancel(false) ? joined(future) : null;
+            }
+            case BATCH -> throw new IllegalArgumentException("not one record");
+        };
+    }
+
+    private static Message joined(CompletableFuture<Message> future) {
+        try {
+            return future.join();
+        } catch (CompletionException e) {
+            if (e.getCause() instanceof DroppedException dropped) {
+                throw dropped;
+            }
+            throw e;
         }
     }
 
@@ -446,11 +488,31 @@ final class Surface implements AutoCloseable {
             case ACK_SINGLE -> after.ackSingle(offset);
             case NACK, RELEASE -> after.inFlight.remove(offset);
         }
+        Message message = new Message(offset, 0, new byte[0], 1);
+        boolean byMessage = which % 2 == 0;
         try {
             switch (answer) {
-                case ACK -> handle.ack(offset);
-                case ACK_SINGLE -> handle.ackSingle(offset);
-                case NACK -> handle.nack(offset);
+                case ACK -> {
+                    if (byMessage) {
+                        handle.ack(message);
+                    } else {
+                        handle.ack(offset);
+                    }
+                }
+                case ACK_SINGLE -> {
+                    if (byMessage) {
+                        handle.ackSingle(message);
+                    } else {
+                        handle.ackSingle(offset);
+                    }
+                }
+                case NACK -> {
+                    if (byMessage) {
+                        handle.nack(message);
+                    } else {
+                        handle.nack(offset);
+                    }
+                }
                 case RELEASE -> handle.release(new long[] {offset});
             }
             reference.consumers.put(name, after);
@@ -805,7 +867,7 @@ final class Surface implements AutoCloseable {
         queue = MmapQueue.open(config().readOnly(true).build());
         try {
             read(choice, count);
-            pop(choice, count, false);
+            pop(choice, count, Pop.POLL);
             answer(choice, Answer.ACK, choice);
         } finally {
             close();
@@ -974,7 +1036,7 @@ final class Surface implements AutoCloseable {
     void finish() throws InterruptedException {
         for (int choice = 0; choice < reference.consumers.size(); choice++) {
             Reference.Reading reading = reference.consumers.get(nameOf(choice));
-            pop(choice, Integer.MAX_VALUE, true);
+            pop(choice, Integer.MAX_VALUE, Pop.BATCH);
             if (!reading.inFlight.isEmpty()) {
                 answer(choice, Answer.ACK, reading.inFlight.size() - 1);
             }

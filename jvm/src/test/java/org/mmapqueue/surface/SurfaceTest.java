@@ -133,10 +133,12 @@ class SurfaceTest {
                 Tuple.of(
                         4,
                         Combinators.combine(
-                                        choice(), Arbitraries.integers().between(1, 12), Arbitraries.of(true, false))
-                                .as((who, count, batches) -> named(
-                                        "consumer " + who + " pops " + count + (batches ? " in batches" : ""),
-                                        surface -> surface.pop(who, count, batches)))),
+                                        choice(),
+                                        Arbitraries.integers().between(1, 12),
+                                        Arbitraries.of(Surface.Pop.class))
+                                .as((who, count, form) -> named(
+                                        "consumer " + who + " pops " + count + ", " + form,
+                                        surface -> surface.pop(who, count, form)))),
                 Tuple.of(
                         5,
                         Combinators.combine(choice(), Arbitraries.of(Surface.Answer.class), choice())
