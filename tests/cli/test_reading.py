@@ -124,6 +124,9 @@ def test_show(command_line: CommandLine, queue: mmapqueue.Queue) -> None:
     ended = command_line.call("show", queue.path, "11..12")
     assert (ended.status, ended.out) == (1, block(11))
     assert "offset 12 is out of range; available: 0..11" in ended.err
+    ended = command_line.call("show", queue.path, "13..")
+    assert (ended.status, ended.out) == (1, "")
+    assert "offset 13 is out of range; available: 0..11" in ended.err
     # One error for all that is after the log end.
     ended = command_line.call("show", queue.path, "11..1000000000000")
     assert (ended.status, ended.out, ended.err.count("\n")) == (1, block(11), 1)

@@ -35,7 +35,11 @@ def show(
     first, last = _range(offsets)
     status = DONE
     with open_to_read(directory) as queue:
-        for found in read_each(queue, first, queue.end_offset() - 1 if last is None else last):
+        if last is None:
+            end = queue.end_offset()
+            # An offset after the log end is an error, also in `17..`.
+            last = end - 1 if first <= end else first
+        for found in read_each(queue, first, last):
             if isinstance(found, MmapQueueError):
                 print_error(str(found))
                 status = FAILED
