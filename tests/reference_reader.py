@@ -17,12 +17,12 @@ __all__ = ["BATCH", "PAD", "Damage", "Log", "crc32c", "found", "read_meta", "rea
 
 
 def found(directory: Path) -> dict[str, object]:
-    """Each record as offset, time, length and CRC; the log end; the offset of each consumer; or the error."""
+    """Each record as offset, time (0: none), length, CRC; the log end; the offset of each consumer; or the error."""
     try:
         log = Log(directory)
-        consumers = {name: log.offset_at(max(consumer)) for name, consumer in log.consumers.items()}
+        consumers = {name: log.needed_from(consumer) for name, consumer in log.consumers.items()}
         lines = [
-            f"{record.offset} {record.timestamp} {len(record.payload)} {crc32c(record.payload)}"
+            f"{record.offset} {record.timestamp or 0} {len(record.payload)} {crc32c(record.payload)}"
             for record in log.records()
         ]
         return {"records": lines, "end": log.offset, "consumers": consumers}

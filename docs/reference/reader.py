@@ -24,11 +24,14 @@ BATCH, TOMBSTONE, TIMESTAMP, PAD = 1 << 27, 1 << 28, 1 << 29, 1 << 30
 
 
 class Damage(Exception):
-    """Bytes that cannot be verified: the file, the byte in it, and what is wrong there."""
+    """Bytes that cannot be verified: the file, the byte in it, and what is wrong there.
 
-    def __init__(self, file: Path, byte: int, what: str) -> None:
+    `end` is the position at which a damaged record ends, if its length is right.
+    """
+
+    def __init__(self, file: Path, byte: int, what: str, end: int | None = None) -> None:
         super().__init__(f"{file}, byte {byte}: {what}")
-        self.file, self.byte, self.what = file, byte, what
+        self.file, self.byte, self.what, self.end = file, byte, what, end
 
 
 class Meta(NamedTuple):
@@ -205,6 +208,9 @@ class Log:
         self.skipped: list[Damage] = []
         self._segment: Segment | None = None
         self._needed = min(map(max, self.consumers.values()), default=self.meta.held_from)
+        if not self.meta.clean and self._needed > self.meta.watermark and self._offset_or_none(self._needed) is None:
+            # RECOVERY, 1: after a loss of power acks may be on the disk and their records not.
+            self._needed = self.meta.watermark
         self.position, self.offset = self._start()
 
     def records(self, skip: bool = False) -> Iterator[Record]:
@@ -226,7 +232,10 @@ class Log:
                     raise
                 self.skipped.append(damage)
                 next_id = position // self.meta.segment_size + 1
-                position, offset = self._first_record(next_id, end) or (end, offset)
+                later = self._first_record(next_id, end)
+                if later is None and clean:
+                    return
+                position, offset = later or (end, self.offset_at(end))
                 continue
             batch.append(record)
             position, offset = record.end, offset + (record.flags != PAD)
@@ -238,21 +247,61 @@ class Log:
         if clean and not skip and self.meta.closed_at not in (None, offset):
             raise Damage(self.directory / "meta.dat", 264, f"closed at {self.meta.closed_at}, but ends at {offset}")
 
+    def needed_from(self, consumer: Consumer) -> int | None:
+        """The offset of the first record that a consumer needs; None if recovery will move it to the log end."""
+        return self.offset_at(max(consumer)) if self.meta.clean else self._offset_or_none(max(consumer))
+
+    def _offset_or_none(self, position: int) -> int | None:
+        try:
+            return self.offset_at(position)
+        except Damage:
+            return None
+
     def offset_at(self, position: int) -> int:
         """OFFSETS: the offset of the record that begins at this position."""
         size = self.meta.segment_size
         if position == 0:
             return 0
         if position % size == 0 and self.meta.writing > position:
-            return self._roll(position // size).base_index
+            try:
+                return self._roll(position // size).base_index
+            except Damage:
+                pass  # OPENING: then the segment before has the answer
         segment = self._roll((position - 1) // size)
         walked, offset = segment.id * size + (segment.first_record or size), segment.base_index
         while walked < position:
-            record = self._read(walked, offset)
-            walked, offset = record.end, offset + (record.flags != PAD)
+            try:
+                record = self._read(walked, offset)
+                walked, offset = record.end, offset + (record.flags != PAD)
+            except Damage as damage:
+                if damage.end is None or not self._counts(walked, offset, damage.end, position):
+                    raise
+                walked, offset = damage.end, offset + 1
         if walked != position:
             raise self._damage(position, "a cursor, and no record ends here")
         return offset
+
+    def _counts(self, position: int, offset: int, end: int, known_end: int) -> bool:
+        """REQUIREMENTS ON READERS, 11: whether a damaged record counts, since its length can be trusted."""
+        size = self.meta.segment_size
+        until = min(end, (position // size + 1) * size)
+        if any(self._is_whole(inside, offset + 1) for inside in range(position + 8, until, 8)):
+            return False
+        if end == known_end:
+            return True
+        if end // size == position // size:
+            return self._is_whole(end, offset + 1)
+        try:
+            return self._roll(end // size).first_record == (end % size or FIRST_BYTE)
+        except Damage:
+            return False
+
+    def _is_whole(self, position: int, offset: int) -> bool:
+        try:
+            self._read(position, offset)
+        except Damage:
+            return False
+        return True
 
     def _start(self) -> tuple[int, int]:
         """REUSE OF THE RING: the log start, that is the first record that is retained."""
@@ -332,7 +381,7 @@ class Log:
             payload, end = self._bytes(segment, at + 8, length)
         block = struct.pack("<16sQQIIQ", self.meta.uuid, segment_id, epoch, at, word, timestamp or 0)
         if checksum != (crc32c(block, crc32c(payload)) or 0xFFFFFFFF):
-            raise Damage(file, at, f"record {offset} has a wrong checksum")
+            raise Damage(file, at, f"record {offset} has a wrong checksum", end)
         return Record(offset, timestamp, payload, flags, end)
 
     def _bytes(self, segment: Segment, at: int, count: int) -> tuple[bytes, int]:
@@ -374,8 +423,7 @@ def main() -> None:
         crc = f"{crc32c(record.payload):08x}"
         show(offset=record.offset, time=record.timestamp, length=len(record.payload), crc=crc)
     for name, consumer in log.consumers.items():
-        # A record before dropped may be overwritten, so that its offset is unknown.
-        offset = log.offset_at(max(consumer)) if consumer.committed >= consumer.dropped else None
+        offset = log.needed_from(consumer)
         show(consumer=name, committed=consumer.committed, dropped=consumer.dropped, offset=offset)
     if log.skipped:
         sys.exit("\n".join(map(str, log.skipped)))

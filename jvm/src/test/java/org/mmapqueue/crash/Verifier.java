@@ -6,6 +6,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.SplittableRandom;
 import org.mmapqueue.Consumer;
 import org.mmapqueue.Message;
@@ -13,6 +14,7 @@ import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.FullException;
+import org.mmapqueue.harness.ReferenceReader;
 import org.mmapqueue.harness.TestRecord;
 import org.mmapqueue.harness.Violation;
 import org.mmapqueue.support.Directories;
@@ -100,14 +102,36 @@ final class Verifier {
 
     private List<Long> check(SplittableRandom random) throws InterruptedException {
         model.ended();
+        Optional<ReferenceReader.Found> before = secondOpinion();
+        List<Long> committed;
         try (MmapQueue queue = MmapQueue.open(config)) {
             if (version == 1) {
                 checkVersion1(queue, random);
                 return List.of();
             }
+            before.ifPresent(found -> compare("before a recovery", found, queue));
             checkLog(queue);
-            return checkConsumers(queue, random);
+            committed = checkConsumers(queue, random);
         }
+        Optional<ReferenceReader.Found> after = secondOpinion();
+        if (after.isPresent()) {
+            // Without recovery, and without moving a consumer.
+            try (MmapQueue queue = MmapQueue.open(config)) {
+                compare("after a close", after.get(), queue);
+            }
+        }
+        return committed;
+    }
+
+    // Reads what no process changes, by the page of the format alone; nothing without python3.
+    private Optional<ReferenceReader.Found> secondOpinion() {
+        Path directory = config.queueDir();
+        boolean readable = version == 2 && Files.exists(directory.resolve("meta.dat"));
+        return readable ? ReferenceReader.read(directory) : Optional.empty();
+    }
+
+    private static void compare(String when, ReferenceReader.Found found, MmapQueue queue) {
+        found.check(when, queue.firstOffset(), queue.endOffset(), offset -> queue.getMany(offset, BATCH));
     }
 
     private void checkLog(MmapQueue queue) {

@@ -6,12 +6,15 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.SplittableRandom;
+import java.util.TreeMap;
 import org.mmapqueue.Message;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.harness.Delivery;
 import org.mmapqueue.harness.KillPoint;
+import org.mmapqueue.harness.ReferenceReader;
 import org.mmapqueue.harness.TempQueues;
 import org.mmapqueue.harness.TestRecord;
 import org.mmapqueue.harness.Violation;
@@ -67,7 +70,9 @@ final class RecoveryCheck {
         Map<Path, byte[]> third = null;
         Expected after = null;
         long end;
+        Settled settled;
         try (LossyDisk disk = LossyDisk.of(image, root)) {
+            Optional<ReferenceReader.Found> before = ReferenceReader.read(root);
             Cut cut = new Cut(disk, cutAt, random.split());
             disk.watch(cut);
             try (StorageQueue queue = StorageQueue.open(RandomRun.configAt(config, root), disk)) {
@@ -75,6 +80,7 @@ final class RecoveryCheck {
                 second = cut.image;
                 end = queue.endOffset();
                 checkLog(queue, end);
+                before.ifPresent(found -> checkPrediction(found, queue));
                 if (depth < MAX_CUTS) {
                     third = disk.cut(random);
                     after = expected.copy();
@@ -83,7 +89,9 @@ final class RecoveryCheck {
                 }
                 checkConsumers(queue, end, after);
                 pushAndPop(queue, end);
+                settled = Settled.of(queue);
             }
+            ReferenceReader.read(root).ifPresent(found -> settled.check(found, mayDrop));
         } finally {
             Directories.delete(root);
         }
@@ -104,6 +112,42 @@ final class RecoveryCheck {
     private RecoveryCheck next(Expected then) {
         then.consumers.values().forEach(consumer -> consumer.isClosed = false);
         return new RecoveryCheck(directories, random, then, mayDrop, counts, depth + 1);
+    }
+
+    // What the reader has found before the recovery is what the recovery keeps. Only a directory without a queue, or
+    // with
+    // acks of records that are lost, has no answer.
+    private void checkPrediction(ReferenceReader.Found found, StorageQueue queue) {
+        if (found.error() == null) {
+            counts.cuts.count("predicted by the reference reader");
+            found.check(
+                    "before a recovery", queue.firstOffset(), queue.endOffset(), offset -> List.of(queue.get(offset)));
+        } else {
+            counts.cuts.count("no prediction");
+        }
+    }
+
+    /** What a queue holds when it is closed. */
+    private record Settled(List<Message> records, long first, long end, Map<String, Long> committed) {
+        static Settled of(StorageQueue queue) {
+            long first = queue.firstOffset();
+            List<Message> records = new ArrayList<>();
+            for (long offset = first; offset < queue.endOffset(); offset++) {
+                records.add(queue.get(offset));
+            }
+            Map<String, Long> committed = new TreeMap<>();
+            queue.consumers().forEach(name -> committed.put(name, queue.committedOffset(name)));
+            return new Settled(records, first, queue.endOffset(), committed);
+        }
+
+        void check(ReferenceReader.Found found, boolean mayDrop) {
+            found.check("after a close", first, end, offset -> List.of(records.get((int) (offset - first))));
+            Violation.unless(
+                    mayDrop || found.consumers().equals(committed),
+                    "consumers have committed %s, for the reference reader %s",
+                    committed,
+                    found.consumers());
+        }
     }
 
     private static final class Cut implements LossyDisk.Watcher {
