@@ -94,7 +94,7 @@ build: $(JAR) $(WHEEL) ## Build the jar and the wheel
 # What is missing is said before the first download, and each step before it begins.
 demo: ## Collect a million events, kill both halves, compare exactly (LOGS=… for your own)
 	@command -v bash >/dev/null || { echo "make demo needs bash" >&2; exit 1; }
-	@PYTHON="$(PYTHON)" scripts/demo-needs $(call STALE,$(JAR),jar) $(call STALE,$(DEMO_READY),packages)
+	@PYTHON="$(PYTHON)" scripts/demo-needs $(call STALE,$(JAR),jar) $(if $(wildcard $(PACKAGE_READY)),,$(call STALE,$(DEMO_READY),packages))
 	@$(MAKE) --no-print-directory demo-ready
 	@$(DEMO_VENV)/bin/python examples/log_pipeline/demo.py $(DEMO)
 demo: DEMO ?=

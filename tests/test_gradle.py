@@ -129,3 +129,15 @@ def test_an_old_or_missing_jdk_is_named_with_what_to_install(host: Host, javac: 
     assert built.returncode == 1
     assert said in built.stderr
     assert f"{APT_GET} default-jdk-headless" in built.stderr
+
+
+def test_what_only_the_launcher_and_gradle_4_think_of_java_is_left_out(host: Host) -> None:
+    noise = [
+        'openjdk version "17.0.1"',
+        "OpenJDK Runtime Environment (build 17)",
+        "OpenJDK 64-Bit Server VM (build 17)",
+    ]
+    said = "; ".join(f"echo '{line}' >&2" for line in [*noise, "FAILURE: no space"])
+    host.add("gradle", f"{said}; echo 'Malformed class file [A.class] found on compile classpath'; echo ran; exit 3")
+    built = host.build()
+    assert (built.returncode, built.stdout, built.stderr) == (3, "ran\n", "FAILURE: no space\n")
