@@ -251,7 +251,17 @@ def test_records_that_the_queue_has_dropped_are_a_named_gap(archive: Path, open_
     assert first > 1
     with open_queue(archive_uri=archive, **FAST, **SMALL) as queue:
         queue.push(b"after", shipped=True)
-    (gap,) = describe(str(archive)).gaps
+        (gap,) = describe(str(archive)).gaps
+        for offset in (1, gap.last):
+            with pytest.raises(mmapqueue.Dropped) as caught:
+                queue.await_shipped(offset)
+            assert (caught.value.first, caught.value.last) == (1, gap.last)
+        assert queue.await_shipped(0)
+        assert queue.await_shipped(gap.last + 1)
+    with open_queue(archive_uri=archive, **FAST, **SMALL) as queue:
+        queue.push(b"later", shipped=True)  # claims the partition once more
+        with pytest.raises(mmapqueue.Dropped):
+            queue.await_shipped(1)
     assert (gap.partition, gap.first, gap.reason) == (0, 1, "dropped")
     assert first <= gap.last + 1 <= last
     (name,) = (each.name for each in (archive / "data").rglob("*.gap"))

@@ -324,3 +324,28 @@ def test_a_directory_that_is_no_archive(command_line: CommandLine, tmp_path: Pat
     assert str(tmp_path) in ended.err
     with pytest.raises(mmapqueue.ArchiveError):
         describe(str(tmp_path))
+
+
+def test_a_wait_for_records_that_the_writer_has_dropped_is_an_error(
+    command_line: CommandLine, open_queue: Open, archive: Path
+) -> None:
+    away = archive.with_name("away")
+    queue = open_queue(flush_period="10ms")
+    with shipping(command_line, queue.path, "--to", archive):
+        assert queue.await_shipped(queue.push(b"shipped"), timeout="120s")
+        archive.rename(away)
+        queue.close()
+        queue = open_queue(flush_period="10ms", max_age="10ms")
+        lost = queue.push(b"lost")
+        assert eventually(lambda: queue.first_offset() > lost, 120)
+        with pytest.raises(mmapqueue.Dropped) as caught:
+            queue.await_shipped(lost, timeout="120s")
+        assert (caught.value.first, caught.value.last) == (lost, lost)
+        assert queue.await_shipped(0)
+        queue.close()
+        queue = open_queue(flush_period="10ms")
+        away.rename(archive)
+        # Its segment was not reused yet: the shipper has read it after all.
+        assert queue.await_shipped(queue.push(b"last"), timeout="120s")
+        assert payloads(archive) == [b"shipped", b"lost", b"last"]
+        assert queue.await_shipped(lost)

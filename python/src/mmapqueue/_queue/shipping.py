@@ -88,6 +88,8 @@ class Shipping:
         Raises:
             ConfigError: No consumer `ship` exists, as no process has shipped this queue.
             OutOfRange: The record was not pushed.
+            Dropped: A purge, max_age or max_consumer_lag has dropped the record before it was shipped. The archive may
+                still get it while its segment is not reused.
             Closed: The queue is closed, or was closed during the wait.
             MmapQueueError: This process shipped the queue, and shipping has failed.
 

@@ -146,6 +146,8 @@ abstract class RandomAccess extends QueueProducer {
      * @throws org.mmapqueue.errors.ConfigException if no consumer {@code ship} exists, as no process has shipped the
      *     queue; and in format version 1, which cannot be shipped
      * @throws org.mmapqueue.errors.OutOfRangeException if the record has not been pushed
+     * @throws org.mmapqueue.errors.DroppedException if a purge, max_age or max_consumer_lag has dropped the record before it
+     *     was shipped; the archive may still get it while its segment is not reused
      * @throws org.mmapqueue.errors.MmapQueueException if this process shipped the queue, and shipping has failed
      * @throws InterruptedException if the thread is interrupted while it waits
      */

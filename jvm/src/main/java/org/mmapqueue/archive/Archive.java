@@ -271,14 +271,17 @@ public final class Archive implements AutoCloseable {
                     + " archive " + before.get().archive());
         }
         store.writeLink(new ArchiveLink(
-                queue,
-                id,
-                entry.get().id(),
-                true,
-                Math.max(newest.get().epoch(), before.map(ArchiveLink::epoch).orElse(0L)),
-                before.map(ArchiveLink::token).orElse(null),
-                before.map(ArchiveLink::next).orElseGet(UUID::randomUUID),
-                newest.get().token()));
+                        queue,
+                        id,
+                        entry.get().id(),
+                        true,
+                        Math.max(
+                                newest.get().epoch(),
+                                before.map(ArchiveLink::epoch).orElse(0L)),
+                        before.map(ArchiveLink::token).orElse(null),
+                        before.map(ArchiveLink::next).orElseGet(UUID::randomUUID),
+                        newest.get().token())
+                .withGapOf(before.orElse(null)));
         return true;
     }
 

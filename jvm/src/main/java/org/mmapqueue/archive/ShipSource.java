@@ -21,7 +21,7 @@ public interface ShipSource extends LinkStore {
     /** The offset after the last durable record. */
     long durableOffset();
 
-    /** The committed offset of the shipper's consumer. */
+    /** The offset of the first record that the shipper's consumer has not acked, and that was not dropped for it. */
     long committedOffset();
 
     /**

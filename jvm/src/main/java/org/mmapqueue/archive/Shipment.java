@@ -237,6 +237,8 @@ final class Shipment {
         if (dropped != null) {
             byte[] content = ArchiveText.encode(Map.of("created", Archive.now().toString()));
             archive.files().create(dropped.file(partition.id()), out -> out.write(content));
+            // Before the ack, so that nobody takes the records for shipped.
+            source.writeLink(source.readLink().orElseThrow().withGap(dropped.first(), dropped.end()));
             gap = null;
         }
     }

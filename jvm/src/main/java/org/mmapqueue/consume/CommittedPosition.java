@@ -88,6 +88,9 @@ final class CommittedPosition {
     /** Commits every record before an offset, popped or not. Records after it stay in flight. */
     void passTo(RandomAccessReader.OffsetPosition target, Registry registry) throws IOException {
         if (isDropped()) {
+            if (target.offset() < oldestNeeded().offset()) {
+                return; // committed with the last dropped record: until then the cursors tell which were not passed
+            }
             dropped(); // ignores the exception: the caller wants these records gone
         }
         if (target.offset() <= offset()) {
@@ -119,7 +122,7 @@ final class CommittedPosition {
     }
 
     /** The oldest record that the consumer needs, while the writer may drop records. */
-    private RandomAccessReader.OffsetPosition oldestNeeded() {
+    RandomAccessReader.OffsetPosition oldestNeeded() {
         while (true) {
             long position = cursors.needed();
             try {

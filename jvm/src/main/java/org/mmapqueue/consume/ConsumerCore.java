@@ -143,6 +143,11 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         return committed.offset();
     }
 
+    /** The offset of the first record that is neither acked nor dropped. */
+    public long neededOffset() {
+        return locked(() -> committed.isDropped() ? committed.oldestNeeded().offset() : committed.offset());
+    }
+
     public long unacked() {
         return locked(window::unacked);
     }

@@ -374,9 +374,9 @@ public final class QueueCore {
         return onConsumer("*", () -> statistics().ofConsumers());
     }
 
-    /** The committed offset of a consumer of any process; empty if no consumer has this name. */
-    OptionalLong committedOffset(String name) {
-        return onConsumer(name, () -> statistics().committedOffset(name));
+    /** As {@link Statistics#passedOffset}, of a consumer of any process; empty if no consumer has this name. */
+    OptionalLong passedOffset(String name) {
+        return onConsumer(name, () -> statistics().passedOffset(name));
     }
 
     private Statistics statistics() throws IOException {

@@ -61,7 +61,7 @@ record QueueShipSource(
 
     @Override
     public long committedOffset() {
-        return consumer.committedOffset();
+        return consumer.neededOffset();
     }
 
     @Override

@@ -25,6 +25,7 @@ import org.mmapqueue.config.Settings;
 import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
@@ -209,7 +210,7 @@ public final class Shipping {
 
     /** The offset of the first record that is not in the archive yet. */
     private long shippedOffset() {
-        return core.committedOffset(CONSUMER)
+        return core.passedOffset(CONSUMER)
                 .orElseThrow(() -> new ConfigException(
                         "consumer",
                         CONSUMER,
@@ -222,6 +223,7 @@ public final class Shipping {
      *
      * @param timeoutNanos the longest wait
      * @return whether they are
+     * @throws DroppedException if the queue has dropped the record before it was shipped
      */
     public boolean await(long offset, long timeoutNanos) throws InterruptedException {
         core.log().randomAccess(); // throws in version 1
@@ -243,12 +245,37 @@ public final class Shipping {
                         "the queue in " + core.directory() + " is not shipped any more: " + failure.getMessage(),
                         failure);
             }
+            checkRetained(offset);
             if (deadline - System.nanoTime() <= 0) {
                 return false;
             }
-            shipped.await(deadline, () -> shippedOffset() > offset);
+            shipped.await(deadline, () -> shippedOffset() > offset || core.log().firstOffset() > offset);
         }
+        checkNoGap(offset);
         return true;
+    }
+
+    // A record that was reclaimed and not shipped was dropped, by max_age or max_consumer_lag.
+    private void checkRetained(long offset) {
+        long first = core.log().firstOffset();
+        long unshipped = shippedOffset(); // after it: a shipped record may be reclaimed at any time
+        if (unshipped <= offset && offset < first) {
+            throw new DroppedException(CONSUMER, unshipped, first - 1);
+        }
+    }
+
+    private void checkNoGap(long offset) {
+        try {
+            Optional<ArchiveLink> known = link().readLink();
+            if (known.isPresent()
+                    && known.get().gapFirst() <= offset
+                    && offset < known.get().gapEnd()) {
+                throw new DroppedException(
+                        CONSUMER, known.get().gapFirst(), known.get().gapEnd() - 1);
+            }
+        } catch (IOException e) {
+            throw new MmapQueueException("the queue in " + core.directory() + " could not be read: " + e, e);
+        }
     }
 
     private void makeDurable() {

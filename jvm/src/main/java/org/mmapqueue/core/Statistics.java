@@ -53,6 +53,16 @@ record Statistics(Log log, long endOffset, Registry registry, Consumers consumer
         return OptionalLong.of(core != null ? core.committedOffset() : offsetAt(cursors));
     }
 
+    /** The committed offset of a consumer; that of the first dropped record while it has not passed the dropped ones. */
+    OptionalLong passedOffset(String name) {
+        OptionalLong committed = committedOffset(name);
+        ConsumerCursors cursors = registry.find(name);
+        // After the committed offset: a drop that was acknowledged in between was passed.
+        return committed.isPresent() && cursors != null && cursors.dropped() > cursors.committed()
+                ? OptionalLong.of(Math.min(cursors.droppedFirst(), committed.getAsLong()))
+                : committed;
+    }
+
     private ConsumerStats of(Registry.Named consumer, ConsumerCore core) {
         long position = needed(consumer.cursors());
         long committed = core != null ? core.committedOffset() : offsetAt(consumer.cursors());

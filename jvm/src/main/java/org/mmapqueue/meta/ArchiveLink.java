@@ -27,7 +27,8 @@ import org.mmapqueue.io.Storage;
  * 56  token of the claim before it (8 + 8), 0 = none
  * 72  token of the claim that was made last, or is being made (8 + 8)
  * 88  token of the claim of another directory that may be replaced (8 + 8), 0 = none
- * 104 0 (20)
+ * 104 offset of the first record of the newest gap (8), and after the last one (8); 0 = none
+ * 120 0 (4)
  * 124 CRC32C of bytes 0..123 (4)
  * </pre>
  *
@@ -39,6 +40,8 @@ import org.mmapqueue.io.Storage;
  * @param token the token of the claim before it; null for none
  * @param next the token of the last claim
  * @param taken the token of another directory's claim that may be replaced; null for none
+ * @param gapFirst the offset of the first record of the newest gap: records that were acked and are not in the archive
+ * @param gapEnd the offset after the last one; 0 for no gap
  */
 public record ArchiveLink(
         UUID queue,
@@ -48,7 +51,9 @@ public record ArchiveLink(
         long epoch,
         @Nullable UUID token,
         UUID next,
-        @Nullable UUID taken) {
+        @Nullable UUID taken,
+        long gapFirst,
+        long gapEnd) {
     /** The name of the file. */
     public static final String FILE_NAME = "archive.dat";
 
@@ -58,6 +63,29 @@ public record ArchiveLink(
     private static final UUID NONE = new UUID(0, 0);
     private static final int LENGTH = 128;
     private static final int CHECKSUM = LENGTH - 4;
+
+    /** A link without a gap. */
+    public ArchiveLink(
+            UUID queue,
+            UUID archive,
+            int partition,
+            boolean isRegistered,
+            long epoch,
+            @Nullable UUID token,
+            UUID next,
+            @Nullable UUID taken) {
+        this(queue, archive, partition, isRegistered, epoch, token, next, taken, 0, 0);
+    }
+
+    /** This link with the gap of another one, if there is one. */
+    public ArchiveLink withGapOf(@Nullable ArchiveLink other) {
+        return other == null ? this : withGap(other.gapFirst, other.gapEnd);
+    }
+
+    /** This link with another gap. */
+    public ArchiveLink withGap(long first, long end) {
+        return new ArchiveLink(queue, archive, partition, isRegistered, epoch, token, next, taken, first, end);
+    }
 
     /** Whether a claim's token is that of a claim which this directory has made. */
     public boolean isOwn(UUID claim) {
@@ -91,7 +119,9 @@ public record ArchiveLink(
                 bytes.getLong(48),
                 known(uuid(bytes, 56)),
                 uuid(bytes, 72),
-                known(uuid(bytes, 88))));
+                known(uuid(bytes, 88)),
+                bytes.getLong(104),
+                bytes.getLong(112)));
     }
 
     /** Replaces the file of a directory, durably. */
@@ -104,6 +134,7 @@ public record ArchiveLink(
         put(bytes, 56, token == null ? NONE : token);
         put(bytes, 72, next);
         put(bytes, 88, taken == null ? NONE : taken);
+        bytes.putLong(104, gapFirst).putLong(112, gapEnd);
         bytes.putInt(CHECKSUM, checksum(bytes));
         NewFile.write(storage, directory.resolve(FILE_NAME), bytes.rewind());
     }

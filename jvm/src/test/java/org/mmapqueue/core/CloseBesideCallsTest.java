@@ -105,7 +105,7 @@ class CloseBesideCallsTest {
         calls.put("metrics", () -> core.metrics().isEmpty());
         calls.put("isFull", core::isFull);
         calls.put("consumerNames", () -> core.consumerNames().size());
-        calls.put("committedOffset", () -> core.committedOffset("default").orElseThrow());
+        calls.put("passedOffset", () -> core.passedOffset("default").orElseThrow());
         return calls;
     }
 

@@ -130,14 +130,15 @@ public final class Ownership {
                             newest.map(Claim::epoch).orElse(0L),
                             link.map(ArchiveLink::epoch).orElse(0L));
             ArchiveLink next = new ArchiveLink(
-                    queue,
-                    archive,
-                    number,
-                    true,
-                    epoch,
-                    taken != null && taken.equals(former) ? null : former,
-                    UUID.randomUUID(),
-                    taken != null && taken.equals(former) ? taken : null);
+                            queue,
+                            archive,
+                            number,
+                            true,
+                            epoch,
+                            taken != null && taken.equals(former) ? null : former,
+                            UUID.randomUUID(),
+                            taken != null && taken.equals(former) ? taken : null)
+                    .withGapOf(link.orElse(null));
             store.writeLink(next);
             isTaken = take(next); // else another process has claimed: refused, if it is not of this directory
         }
@@ -164,7 +165,8 @@ public final class Ownership {
     public void confirm() throws IOException {
         ArchiveLink link = store.readLink().orElseThrow();
         store.writeLink(new ArchiveLink(
-                queue, archive, link.partition(), true, link.epoch(), link.token(), link.next(), link.taken()));
+                        queue, archive, link.partition(), true, link.epoch(), link.token(), link.next(), link.taken())
+                .withGapOf(link));
     }
 
     /**
