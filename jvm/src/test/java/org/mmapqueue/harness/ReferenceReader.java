@@ -63,6 +63,11 @@ public final class ReferenceReader {
                     found.equals(expected), "%s, records are\n%s\nfor the reference reader\n%s", when, expected, found);
         }
 
+        /** The offset of the first record; the log end if there is none. */
+        public long first() {
+            return records.isEmpty() ? end : Long.parseLong(records.get(0).split(" ", 2)[0]);
+        }
+
         private static String line(Message message) {
             CRC32C crc = new CRC32C();
             crc.update(message.data(), 0, message.data().length);

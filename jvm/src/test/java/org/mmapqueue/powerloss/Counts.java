@@ -2,14 +2,18 @@ package org.mmapqueue.powerloss;
 
 import org.mmapqueue.harness.Tally;
 
-/** What runs have done: operations by name, and cuts of the power by the call before which they were. */
+/**
+ * What runs have done: operations by name, cuts of the power by the call before which they were, and predictions by the
+ * reference reader.
+ */
 final class Counts {
     final Tally operations = new Tally();
     final Tally cuts = new Tally();
+    final Tally predictions = new Tally();
 
     @Override
     public String toString() {
-        return list("operations", operations) + list("cuts", cuts);
+        return list("operations", operations) + list("cuts", cuts) + list("predictions", predictions);
     }
 
     private static String list(String title, Tally tally) {

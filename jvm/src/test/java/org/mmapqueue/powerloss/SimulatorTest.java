@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -38,6 +39,9 @@ class SimulatorTest {
             }
         }
         assertTrue(counts.cuts.sum() > 10 * RUNS, counts.toString());
+        Map<String, Long> predictions = counts.predictions.counts();
+        assertTrue(
+                predictions.getOrDefault("none", 0L) <= predictions.getOrDefault("right", 0L) / 10, counts.toString());
     }
 
     @ParameterizedTest
