@@ -110,9 +110,6 @@ test: $(TEST_CP) $(PACKAGE_READY) $(JAR) $(SPARK_ARCHIVE) ## Run the tests: JUni
 test-slow: ## Run what `make test` leaves out: kills, Spark processes, stack overflows
 	$(MAKE) --no-print-directory test SLOW=1
 
-test-all: ## Run both in one go, as CI does: less waiting at the end of each
-	$(MAKE) --no-print-directory test ALL=1
-
 test-long: ## Run the long forms of tests: more rounds, all JIT compilers
 	$(MAKE) --no-print-directory test LONG=1
 
@@ -134,11 +131,11 @@ test-java: $(TEST_CP) ## Run the JVM tests (JUNIT="--select-class=…" for some;
 LIMITED = timeout --foreground --signal=QUIT --kill-after=10s $(LIMIT)
 LIMIT  ?= 40m
 JUNIT_LIMIT = $(if $(filter-out 40m,$(LIMIT)),-Djunit.jupiter.execution.timeout.mode=disabled)
-test-java: JUNIT ?= --scan-class-path=jvm/build/classes/java/test $(if $(LONG),--include-tag=long-form,$(if $(SLOW),--include-tag=slow,$(if $(ALL),,--exclude-tag=slow)))
+test-java: JUNIT ?= --scan-class-path=jvm/build/classes/java/test $(if $(LONG),--include-tag=long-form,$(if $(SLOW),--include-tag=slow,--exclude-tag=slow))
 
 test-python: $(PACKAGE_READY) $(JAR) $(if $(filter .venv,$(VENV)),$(SPARK_ARCHIVE)) ## Run the Python tests (PYTEST="tests/…" for some; PYTHON=python3.13, JAVA=…)
 	$(if $(JAVA),JAVA_HOME=$(JAVA)) $(if $(LONG),MMAPQUEUE_TESTS=long) $(PY) -m pytest $(if $(REPORTS),--junitxml=$(REPORTS)/pytest.xml) $(PYTEST)
-test-python: PYTEST ?= -n 3 --dist loadscope --no-loadscope-reorder $(if $(LONG),-m long_form,$(if $(SLOW),-m slow,$(if $(ALL),,-m "not slow")))
+test-python: PYTEST ?= -n 3 --dist loadscope --no-loadscope-reorder -m $(if $(LONG),long_form,$(if $(SLOW),slow,"not slow"))
 
 test-spark: $(SPARK_READY) $(JAR) ## Test the data source with another Spark (SPARK=3.5.7, JAVA=home of a JDK)
 	$(if $(JAVA),JAVA_HOME=$(JAVA)) $(SPARK_VENV)/bin/python -m pytest $(or $(PYTEST),tests/spark)

@@ -56,15 +56,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Scheduling(config, log)
 
 
-#: A slow test takes as long as many others.
-_SLOW_AS = 100
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Moves the tests that share a Spark session to the front, long groups first: these must not begin late."""
-    sizes: Counter[str] = Counter()
-    for item in items:
-        sizes[_scope(item.path)] += 1 if item.get_closest_marker("slow") is None else _SLOW_AS
+    """Moves the tests that share a Spark session to the front, large groups first: these must not begin late."""
+    sizes = Counter(_scope(item.path) for item in items)
     items.sort(key=lambda item: (_scope(item.path) == str(item.path), -sizes[_scope(item.path)]))
 
 
