@@ -110,7 +110,7 @@ def test_the_page_of_the_package_needs_no_file_beside_it(metadata: Message) -> N
     for link in re.findall(r"\]\((.+?)\)", page):
         assert link.startswith(URL), link
     extras = set(metadata.get_all("Provides-Extra", []))
-    assert set(re.findall(r"'mmapqueue\[(\w+)\]'", page)) == extras
+    assert set(re.findall(r"`mmapqueue\[(\w+)\]`", page)) == extras
 
 
 def test_the_source_distribution_has_the_sources_of_the_jar(sdist: tarfile.TarFile) -> None:

@@ -69,8 +69,18 @@ def _kill_writer(
     directory: Path, location: str, number: int, chance: random.Random, await_shipping: Callable[[], None]
 ) -> None:
     file = Path(__file__).with_name("shipping_process.py")
-    words = [directory / "queue", location, directory / "journal", number]
-    _kill_soon(directory, [str(file), *map(str, words)], chance, await_shipping)
+    journal = directory / "journal"
+    words = [directory / "queue", location, journal, number]
+
+    def has_shipped() -> bool:
+        return any(line.split()[1:2] == [str(number)] for line in journal.read_text().splitlines())
+
+    def await_push() -> None:
+        await_shipping()
+        if number == 0:  # the others are killed at any moment, also before
+            assert eventually(has_shipped, SECONDS)
+
+    _kill_soon(directory, [str(file), *map(str, words)], chance, await_push)
 
 
 def _kill_shipper(
