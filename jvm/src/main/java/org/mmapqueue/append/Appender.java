@@ -248,10 +248,8 @@ public abstract class Appender {
             }
             return;
         }
-        if (isFault) {
+        if (isFault || pendingEnd == BEYOND_REPAIR) {
             pendingEnd = BEYOND_REPAIR;
-        }
-        if (pendingEnd == BEYOND_REPAIR) {
             throw poisoned(cause);
         }
         try {

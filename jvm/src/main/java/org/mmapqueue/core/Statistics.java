@@ -44,7 +44,7 @@ record Statistics(Log log, long endOffset, Registry registry, Consumers consumer
         return all;
     }
 
-    OptionalLong committedOffset(String name) {
+    private OptionalLong committedOffset(String name) {
         ConsumerCursors cursors = registry.find(name);
         if (cursors == null || cursors.needed() == Long.MAX_VALUE) {
             return OptionalLong.empty();

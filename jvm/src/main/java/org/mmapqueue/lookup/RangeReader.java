@@ -186,8 +186,7 @@ public final class RangeReader extends BatchSource implements Closeable {
     }
 
     // Adds the next record; false if no record follows, or it does not fit. A position that is kept from the last call
-    // may
-    // be before a pad, in a segment that has been reclaimed since: the record is in a later one.
+    // may be before a pad, in a segment that has been reclaimed since: the record is in a later one.
     private boolean step(RecordBatch batch, long maxBytes, boolean first, boolean isKept) throws IOException {
         try {
             if (!reader.next() || !take(batch, maxBytes, first)) {

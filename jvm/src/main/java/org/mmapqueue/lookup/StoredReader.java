@@ -53,8 +53,8 @@ public final class StoredReader implements Closeable {
         if (closed) {
             throw new ClosedException("the queue is closed");
         }
-        // Where the last call ended may be a pad, in a segment that has been reclaimed since: the record is in a later
-        // one.
+        // Where the last call ended may be a pad, in a segment that has been reclaimed since: the next record is in a
+        // later one.
         boolean isKept = next == from;
         while (true) {
             try {

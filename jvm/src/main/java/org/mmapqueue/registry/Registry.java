@@ -354,24 +354,22 @@ public final class Registry implements Closeable {
         if (name.equals(DEFAULT)) {
             meta.hasDefault(false);
             meta.force();
-        } else {
-            try {
-                // Marks the mapped page as deleted first, so that the writer learns of it without reading the
-                // directory.
-                pages.get(name).delete();
-            } catch (NoSuchFileException e) {
-                return;
-            }
-            storage.delete(path(name));
-            try {
-                storage.syncDirectory(directory);
-            } finally {
-                pages.forget(name);
-                meta.countConsumerChange(); // deleted, if not durably
-            }
+            meta.countConsumerChange();
             return;
         }
-        meta.countConsumerChange();
+        try {
+            // Marks the mapped page as deleted first, so that the writer learns of it without reading the directory.
+            pages.get(name).delete();
+        } catch (NoSuchFileException e) {
+            return;
+        }
+        storage.delete(path(name));
+        try {
+            storage.syncDirectory(directory);
+        } finally {
+            pages.forget(name);
+            meta.countConsumerChange(); // deleted, if not durably
+        }
     }
 
     @Override
