@@ -21,6 +21,7 @@ import java.util.SplittableRandom;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.ThreadPoolExecutor;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.Consumer;
 import org.mmapqueue.ConsumerStats;
@@ -429,7 +430,7 @@ final class Surface implements AutoCloseable {
         }
     }
 
-    private static @Nullable Message popOne(Consumer handle, Pop form, boolean isAvailable)
+    private @Nullable Message popOne(Consumer handle, Pop form, boolean isAvailable)
             throws InterruptedException {
         return switch (form) {
             case POLL -> handle.poll();
@@ -441,10 +442,23 @@ final class Surface implements AutoCloseable {
             case ASYNC -> {
                 CompletableFuture<Message> future = handle.popAsync();
                 // Without a record it would wait.
-                yield isAvailable || !future.cancel(false) ? joined(future) : null;
+                if (isAvailable || !future.cancel(false)) {
+                    yield joined(future);
+                }
+                untilPopsRest();
+                yield null;
             }
             case BATCH -> throw new IllegalArgumentException("not one record");
         };
+    }
+
+    // The thread of a cancelled pop may take a later record for a moment, before it releases it.
+    private void untilPopsRest() {
+        Waiting.until(
+                "the pops of a cancelled future rest",
+                () -> ownThreads().stream()
+                        .filter(thread -> thread.getName().endsWith("-pops"))
+                        .allMatch(thread -> Waiting.isIn(thread, ThreadPoolExecutor.class, "poll")));
     }
 
     private static Message joined(CompletableFuture<Message> future) {
