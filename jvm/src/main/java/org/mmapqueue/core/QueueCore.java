@@ -379,6 +379,11 @@ public final class QueueCore {
         return onConsumer(name, () -> statistics().passedOffset(name));
     }
 
+    /** As {@link Statistics#droppedFirst}, of a consumer of any process. */
+    OptionalLong droppedFirst(String name) {
+        return onConsumer(name, () -> statistics().droppedFirst(name));
+    }
+
     private Statistics statistics() throws IOException {
         registry.refresh();
         return new Statistics(log, endOffset(), registry, consumers, writer);

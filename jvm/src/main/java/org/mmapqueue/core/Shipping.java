@@ -6,6 +6,7 @@ import java.net.URI;
 import java.time.Duration;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.ShipStats;
 import org.mmapqueue.StartAt;
@@ -255,12 +256,14 @@ public final class Shipping {
         return true;
     }
 
-    // A record that was reclaimed and not shipped was dropped, by max_age or max_consumer_lag.
+    // The log start alone does not tell: it moves before the committed offset does. A drop that consumer ship has
+    // passed
+    // is a gap by then.
     private void checkRetained(long offset) {
         long first = core.log().firstOffset();
-        long unshipped = shippedOffset(); // after it: a shipped record may be reclaimed at any time
-        if (unshipped <= offset && offset < first) {
-            throw new DroppedException(CONSUMER, unshipped, first - 1);
+        OptionalLong dropped = core.droppedFirst(CONSUMER);
+        if (dropped.isPresent() && dropped.getAsLong() <= offset && offset < first) {
+            throw new DroppedException(CONSUMER, dropped.getAsLong(), first - 1);
         }
     }
 

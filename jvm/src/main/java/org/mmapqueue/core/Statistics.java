@@ -56,11 +56,19 @@ record Statistics(Log log, long endOffset, Registry registry, Consumers consumer
     /** The committed offset of a consumer; that of the first dropped record while it has not passed the dropped ones. */
     OptionalLong passedOffset(String name) {
         OptionalLong committed = committedOffset(name);
-        ConsumerCursors cursors = registry.find(name);
         // After the committed offset: a drop that was acknowledged in between was passed.
-        return committed.isPresent() && cursors != null && cursors.dropped() > cursors.committed()
-                ? OptionalLong.of(Math.min(cursors.droppedFirst(), committed.getAsLong()))
+        OptionalLong dropped = droppedFirst(name);
+        return committed.isPresent() && dropped.isPresent()
+                ? OptionalLong.of(Math.min(dropped.getAsLong(), committed.getAsLong()))
                 : committed;
+    }
+
+    /** The offset of the first dropped record that a consumer has not passed yet; empty for none. */
+    OptionalLong droppedFirst(String name) {
+        ConsumerCursors cursors = registry.find(name);
+        return cursors != null && cursors.dropped() > cursors.committed()
+                ? OptionalLong.of(cursors.droppedFirst())
+                : OptionalLong.empty();
     }
 
     private ConsumerStats of(Registry.Named consumer, ConsumerCore core) {
