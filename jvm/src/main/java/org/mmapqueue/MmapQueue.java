@@ -1,15 +1,20 @@
 package org.mmapqueue;
 
 import java.net.URI;
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.async.AsyncPops;
 import org.mmapqueue.async.AsyncPusher;
@@ -51,9 +56,10 @@ import org.mmapqueue.write.Writer;
  * org.mmapqueue.errors.CorruptException} at a damaged record, and {@link org.mmapqueue.errors.OutOfRangeException} at
  * an offset below {@link #firstOffset} or beyond {@link #endOffset}.
  */
-public final class MmapQueue extends RandomAccess implements AutoCloseable {
+public final class MmapQueue implements AutoCloseable {
     private final QueueCore core;
     private final boolean readOnly;
+    private final BooleanSupplier isClosed = this::isClosed;
     private volatile @Nullable Consumer defaultConsumer;
     /** Guarded by this handle's monitor. */
     private @Nullable AsyncPusher async;
@@ -113,54 +119,364 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
         OpenQueues.remove(listener);
     }
 
-    @Override
-    Writer writer() {
-        QueueCore open = core();
-        if (readOnly) {
-            throw new ReadOnlyException("the queue in " + open.directory() + " was opened by openToRead");
-        }
-        return open.writer();
+    // ---- push
+
+    /**
+     * Appends a record.
+     *
+     * @param data the payload
+     * @return the record's offset: 0, 1, 2, …
+     */
+    public long push(byte[] data) {
+        return writer().push(data, 0, data.length);
     }
 
-    @Override
-    synchronized AsyncPusher async() {
+    /**
+     * Appends a record.
+     *
+     * @param data an array that holds the payload
+     * @param from the index of its first byte
+     * @param length the number of bytes
+     * @return the record's offset
+     * @throws IndexOutOfBoundsException if the array does not hold the payload
+     */
+    public long push(byte[] data, int from, int length) {
+        Objects.checkFromIndexSize(from, length, data.length);
+        return writer().push(data, from, length);
+    }
+
+    /**
+     * Appends a record. A payload outside of the heap is copied straight into the log, without a copy in the heap.
+     *
+     * @param data the payload, from position to limit; the position moves to the limit. It must not change until the
+     *     call returns
+     * @return the record's offset
+     */
+    public long push(ByteBuffer data) {
+        long offset = writer().push(data);
+        data.position(data.limit());
+        return offset;
+    }
+
+    /**
+     * Appends a record; waits for space. Each wait of 5 s is one warning in the log, by {@code
+     * org.mmapqueue.write.RoomWait}, that names the slowest consumer and its lag.
+     *
+     * @param data the payload
+     * @param timeout the longest wait
+     * @return the record's offset
+     * @throws InterruptedException if interrupted while waiting
+     */
+    public long push(byte[] data, Duration timeout) throws InterruptedException {
+        return writer().push(data, 0, data.length, nanos(timeout), isClosed);
+    }
+
+    /**
+     * Appends a record as {@link #push(ByteBuffer)} does; waits for space.
+     *
+     * @param data the payload, from position to limit; the position moves to the limit
+     * @param timeout the longest wait
+     * @return the record's offset
+     * @throws InterruptedException if interrupted while waiting
+     */
+    public long push(ByteBuffer data, Duration timeout) throws InterruptedException {
+        long offset = writer().push(data, nanos(timeout), isClosed);
+        data.position(data.limit());
+        return offset;
+    }
+
+    /**
+     * Appends a record if the ring has space for it. Unlike {@link #push(byte[])}, it throws no exception when the ring
+     * is full.
+     *
+     * @param data the payload
+     * @return the record's offset; empty if the ring has no space
+     */
+    public OptionalLong offer(byte[] data) {
+        return offset(writer().offer(data, 0, data.length));
+    }
+
+    /**
+     * Appends a record; waits for space. Unlike {@link #push(byte[], Duration)}, it throws no exception when the ring
+     * is full.
+     *
+     * @param data the payload
+     * @param timeout the longest wait
+     * @return the record's offset; empty if there was no space within the timeout
+     * @throws InterruptedException if interrupted while waiting
+     */
+    public OptionalLong offer(byte[] data, Duration timeout) throws InterruptedException {
+        return offset(writer().offer(data, 0, data.length, nanos(timeout), isClosed));
+    }
+
+    /**
+     * Appends a record, and returns when it is durable. Threads that wait at the same time share an fsync.
+     *
+     * @param data the payload
+     * @param timeout the longest wait for space
+     * @return the record's offset
+     * @throws InterruptedException if interrupted while waiting for space
+     * @throws org.mmapqueue.errors.PoisonedException if the fsync fails; whether the record is durable is unknown
+     */
+    public long pushSync(byte[] data, Duration timeout) throws InterruptedException {
         Writer writer = writer();
-        AsyncPusher pusher = async;
-        if (pusher == null) {
-            pusher = new AsyncPusher(writer, "mmapqueue-" + core.directory().getFileName() + "-async");
-            async = pusher;
-        }
-        return pusher;
+        long offset = writer.push(data, 0, data.length, nanos(timeout), isClosed);
+        writer.awaitDurable();
+        return offset;
     }
 
-    /** Closes asynchronous pops when this handle is closed. */
-    synchronized void add(AsyncPops started) {
-        pops.add(started);
+    /**
+     * Appends a record without waiting for space; see {@link #pushAsync(byte[], boolean)}.
+     *
+     * @param data the payload; it must not change until the future is done
+     * @return a future of the record's offset, done when consumers can pop the record
+     */
+    public CompletableFuture<Long> pushAsync(byte[] data) {
+        return pushAsync(data, false);
     }
 
-    synchronized void remove(AsyncPops ended) {
-        pops.remove(ended);
-    }
-
-    @Override
-    QueueCore core() {
-        if (closed) {
-            throw new ClosedException("this handle of the queue is closed");
-        }
-        return core;
-    }
-
-    static long nanos(Duration timeout) {
-        if (timeout.isNegative()) {
-            return 0;
-        }
+    /**
+     * Appends a record without waiting, neither for space nor for an fsync.
+     *
+     * <p><b>Threads.</b> The calling thread appends the record if the ring has space; without sync the future is done on
+     * return. Otherwise one thread of this handle appends the record as soon as there is space, and fsyncs, once for
+     * all records that wait for it. It completes the futures without a lock. Dependents of a future run on that
+     * thread, as with any CompletableFuture: code that blocks belongs into the {@code …Async} methods.
+     *
+     * <p><b>Order.</b> Records that a thread pushes by this method are in the order of its calls. A record that another
+     * method pushes may come before one that waits for space.
+     *
+     * <p><b>Back pressure.</b> At most 16 MiB of payloads wait for space; a single larger one waits alone. Beyond that
+     * the future fails with {@link org.mmapqueue.errors.FullException}, and nothing was stored.
+     *
+     * <p><b>Errors.</b> Every failure completes the future exceptionally. {@link MmapQueue#close} fails the pushes that
+     * wait for space with {@link org.mmapqueue.errors.ClosedException}, and fsyncs the others. Cancelling a future has
+     * no effect on the push.
+     *
+     * @param data the payload; it must not change until the future is done
+     * @param sync whether the future is done only when the record is durable
+     * @return a future of the record's offset
+     */
+    public CompletableFuture<Long> pushAsync(byte[] data, boolean sync) {
+        Objects.requireNonNull(data, "data");
         try {
-            // Half of the range of long, so that a deadline of now + timeout does not overflow.
-            return Math.min(timeout.toNanos(), Long.MAX_VALUE / 2);
-        } catch (ArithmeticException e) {
-            return Long.MAX_VALUE / 2;
+            return async().push(data, sync);
+        } catch (MmapQueueException e) {
+            return CompletableFuture.failedFuture(e);
         }
     }
+
+    /**
+     * Appends an atomic batch.
+     *
+     * @param batch the payloads
+     * @return the first record's offset; the others follow it
+     */
+    public long pushBatch(List<byte[]> batch) {
+        return writer().push(Records.of(batch));
+    }
+
+    /**
+     * Appends an atomic batch; waits for space.
+     *
+     * @param batch the payloads
+     * @param timeout the longest wait
+     * @return the first record's offset; the others follow it
+     * @throws InterruptedException if interrupted while waiting
+     */
+    public long pushBatch(List<byte[]> batch, Duration timeout) throws InterruptedException {
+        return pushBatch(Records.of(batch), timeout);
+    }
+
+    /**
+     * Appends an atomic batch of payloads that are back to back in one array; waits for space.
+     *
+     * @param buffer the array
+     * @param from the index of the first payload's first byte
+     * @param lengths the payloads' lengths in bytes
+     * @param count the number of payloads
+     * @param timeout the longest wait
+     * @return the first record's offset; the others follow it
+     * @throws InterruptedException if interrupted while waiting
+     */
+    public long pushBatch(byte[] buffer, int from, int[] lengths, int count, Duration timeout)
+            throws InterruptedException {
+        return pushBatch(Records.packed(buffer, from, lengths, count), timeout);
+    }
+
+    /**
+     * Appends an atomic batch; waits for space.
+     *
+     * @param batch the payloads; its methods are called without a lock
+     * @param timeout the longest wait
+     * @return the first record's offset; the others follow it
+     * @throws InterruptedException if interrupted while waiting
+     * @throws IllegalArgumentException if a length is negative
+     * @throws IndexOutOfBoundsException if an array does not hold its payload
+     */
+    public long pushBatch(Records batch, Duration timeout) throws InterruptedException {
+        return writer().push(HeapRecords.fetch(batch), nanos(timeout), isClosed);
+    }
+
+    /**
+     * Appends an atomic batch of payloads that are back to back in one array, and returns when it is durable. Threads that
+     * wait at the same time share an fsync.
+     *
+     * @param buffer the array
+     * @param from the index of the first payload's first byte
+     * @param lengths the payloads' lengths in bytes
+     * @param count the number of payloads
+     * @param timeout the longest wait for space
+     * @return the first record's offset; the others follow it
+     * @throws InterruptedException if interrupted while waiting for space
+     * @throws org.mmapqueue.errors.PoisonedException if the fsync fails; whether the batch is durable is unknown
+     */
+    public long pushBatchSync(byte[] buffer, int from, int[] lengths, int count, Duration timeout)
+            throws InterruptedException {
+        Writer writer = writer();
+        long offset =
+                writer.push(HeapRecords.fetch(Records.packed(buffer, from, lengths, count)), nanos(timeout), isClosed);
+        writer.awaitDurable();
+        return offset;
+    }
+
+    // ---- idempotent producers
+
+    /**
+     * Appends a batch unless the producer has pushed it before, without sync; see
+     * {@link #pushOnce(String, long, Records, Duration, boolean)}.
+     *
+     * @param producer the producer's name
+     * @param sequence the batch's sequence
+     * @param batch the payloads
+     * @param timeout the longest wait for space
+     * @return the first record's offset; empty if the producer's batch of this or a higher sequence is stored
+     * @throws InterruptedException if interrupted while waiting
+     */
+    public OptionalLong pushOnce(String producer, long sequence, List<byte[]> batch, Duration timeout)
+            throws InterruptedException {
+        return pushOnce(producer, sequence, Records.of(batch), timeout, false);
+    }
+
+    /**
+     * Appends a batch unless the producer has pushed it before, without sync; see
+     * {@link #pushOnce(String, long, Records, Duration, boolean)}.
+     *
+     * @param producer the producer's name
+     * @param sequence the batch's sequence
+     * @param batch the payloads
+     * @param timeout the longest wait for space
+     * @return the first record's offset; empty if the producer's batch of this or a higher sequence is stored
+     * @throws InterruptedException if interrupted while waiting
+     */
+    public OptionalLong pushOnce(String producer, long sequence, Records batch, Duration timeout)
+            throws InterruptedException {
+        return pushOnce(producer, sequence, batch, timeout, false);
+    }
+
+    /**
+     * Appends a batch unless the producer has pushed it before, which makes retries idempotent: if the process dies at
+     * any moment, either both the batch and its sequence are stored, or neither. A producer pushes one batch after the
+     * other. Its sequences rise; gaps are allowed. A batch without records stores its sequence, too.
+     *
+     * <p>A loss of power may remove a batch that no {@link MmapQueue#flush} covers, together with its sequence. Without
+     * sync it may also remove the sequence alone, and then a retry stores the batch twice.
+     *
+     * @param producer the producer's name: 1 to 100 letters, digits, '_', '-' or '.'; must not start with '-' or '.'
+     * @param sequence the batch's sequence, 0 or more
+     * @param batch the payloads; its methods are called without a lock
+     * @param timeout the longest wait for space
+     * @param sync whether to return only when batch and sequence are durable. All pushes wait while the sequence is
+     *     fsynced, before the batch becomes visible; the caller also waits for the fsync of the batch
+     * @return the first record's offset; empty if the producer's batch of this or a higher sequence is stored
+     * @throws InterruptedException if interrupted while waiting for space
+     * @throws org.mmapqueue.errors.ConfigException if the name is not allowed, or the format version is 1
+     * @throws org.mmapqueue.errors.PoisonedException if an fsync fails; whether the batch is durable is unknown
+     * @throws IllegalArgumentException if the sequence or a length is negative
+     */
+    public OptionalLong pushOnce(String producer, long sequence, Records batch, Duration timeout, boolean sync)
+            throws InterruptedException {
+        return offset(writer().producers()
+                .push(producer, sequence, null, HeapRecords.fetch(batch), nanos(timeout), sync, isClosed));
+    }
+
+    /**
+     * Appends a batch with a digest unless the producer has pushed it before; otherwise as
+     * {@link #pushOnce(String, long, Records, Duration, boolean)}. The digest is stored together with the sequence; a
+     * retry can compare it with the batch that it has now.
+     *
+     * @param producer the producer's name
+     * @param sequence the batch's sequence
+     * @param digest what {@link #digest} returns later; the queue does not compare it
+     * @param batch the payloads; its methods are called without a lock
+     * @param timeout the longest wait for space
+     * @param sync whether to return only when batch, sequence and digest are durable
+     * @return the first record's offset; empty if the producer's batch of this or a higher sequence is stored
+     * @throws InterruptedException if interrupted while waiting for space
+     */
+    public OptionalLong pushOnce(
+            String producer, long sequence, BatchDigest digest, Records batch, Duration timeout, boolean sync)
+            throws InterruptedException {
+        return offset(writer().producers()
+                .push(
+                        producer,
+                        sequence,
+                        Objects.requireNonNull(digest, "digest"),
+                        HeapRecords.fetch(batch),
+                        nanos(timeout),
+                        sync,
+                        isClosed));
+    }
+
+    /**
+     * Returns the digest of a stored batch. The queue retains the digest of each producer's last batch, and mostly
+     * those of the two before it.
+     *
+     * @param producer the producer's name
+     * @param sequence the batch's sequence
+     * @return the digest; empty if the batch has none, is not retained, or was never pushed
+     * @throws org.mmapqueue.errors.ConfigException if the name is not allowed
+     */
+    public Optional<BatchDigest> digest(String producer, long sequence) {
+        return writer().producers().digest(producer, sequence);
+    }
+
+    /**
+     * Returns the sequence of a producer's last batch.
+     *
+     * @param producer the producer's name
+     * @return the sequence; empty for an unknown producer
+     * @throws org.mmapqueue.errors.ConfigException if the name is not allowed
+     */
+    public OptionalLong lastSequence(String producer) {
+        return writer().producers().lastSequence(producer);
+    }
+
+    /** {@return the names of the idempotent producers, in alphabetical order} */
+    public List<String> producers() {
+        return writer().producers().names();
+    }
+
+    /**
+     * Deletes a producer's sequences permanently. The producer's records stay.
+     *
+     * @param producer the producer's name
+     * @throws org.mmapqueue.errors.ConfigException if no producer has this name
+     */
+    public void forgetProducer(String producer) {
+        writer().producers().forget(producer);
+    }
+
+    /**
+     * Returns the last batch of each idempotent producer, also for a handle that cannot write.
+     *
+     * @return in alphabetical order of the names; empty in format version 1
+     */
+    public List<ProducerStats> producerStats() {
+        return core().producerStats();
+    }
+
+    // ---- consumers
 
     /**
      * Returns the consumer {@code default}. If it does not exist, the first pop, seek or label creates it, at the log
@@ -242,15 +558,6 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
     }
 
     /**
-     * Returns the last batch of each idempotent producer, also for a handle that cannot write.
-     *
-     * @return in alphabetical order of the names; empty in format version 1
-     */
-    public List<ProducerStats> producerStats() {
-        return core().producerStats();
-    }
-
-    /**
      * Returns the damaged ranges that the consumers of this process have skipped ({@code on_damage = skip}) since they
      * were opened.
      *
@@ -260,26 +567,156 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
         return core().damagedRanges();
     }
 
+    // ---- records by offset and time; no consumer moves
+
     /**
-     * {@return the queue's identity, which is generated with the queue and never changes}
+     * Reads a record. Moves no consumer.
      *
-     * @throws org.mmapqueue.errors.ConfigException in format version 1, which has none
+     * @param offset the record's offset
+     * @return the record; its attempts are 0
      */
-    public UUID id() {
-        return core().id();
+    public Message get(long offset) {
+        return core().log().randomAccess().get(offset, 1, Long.MAX_VALUE).get(0);
     }
 
     /**
-     * Reads the identity of the queue that is in a directory now. It differs from the {@link #id} of an open queue when
-     * that queue's directory was replaced. Reads one small file and opens nothing.
+     * Reads records. Moves no consumer.
      *
-     * @param directory the queue's directory
-     * @return the identity; empty if there is no queue, or one of format version 1
-     * @throws org.mmapqueue.errors.CorruptException if the meta page is damaged
-     * @throws MmapQueueException if the file cannot be read
+     * @param offset the first record's offset
+     * @param count the most records
+     * @return the records from the offset on, in order, at least one; their attempts are 0
      */
-    public static Optional<UUID> idIn(Path directory) {
-        return QueueDirectory.idIn(DiskStorage.INSTANCE, directory);
+    public List<Message> getMany(long offset, int count) {
+        return core().log().randomAccess().get(offset, count, Long.MAX_VALUE);
+    }
+
+    /**
+     * Reads records without an allocation for each. Moves no consumer.
+     *
+     * @param offset the first record's offset
+     * @param count the most records
+     * @param maxBytes the most payload bytes; a larger first record is read nevertheless
+     * @param handler called with each record, in order, with 0 attempts
+     * @return the number of records, at least 1
+     */
+    public int getMany(long offset, int count, long maxBytes, MessageHandler handler) {
+        return core().log().randomAccess().get(offset, count, maxBytes, handler);
+    }
+
+    /**
+     * Returns a reader of a range of offsets. Any number of readers may read at once.
+     *
+     * @param from the first record's offset, up to {@link #endOffset}
+     * @param to the offset after the last record; {@code Long.MAX_VALUE} for a range without end
+     * @return the reader, which the caller closes; usable while this handle is open
+     * @throws org.mmapqueue.errors.ConfigException in format version 1, which stores no offsets
+     */
+    public RecordReader reader(long from, long to) {
+        return reader(from, to, false);
+    }
+
+    /**
+     * Returns a reader of a range of offsets, as {@link #reader(long, long)}.
+     *
+     * @param from the first record's offset, up to {@link #endOffset}
+     * @param to the offset after the last record; {@code Long.MAX_VALUE} for a range without end
+     * @param skipsDamage whether to continue after damaged records, which {@link RecordReader#damagedRanges} lists,
+     *     instead of throwing CorruptException
+     * @return the reader, which the caller closes; usable while this handle is open
+     * @throws org.mmapqueue.errors.ConfigException in format version 1, which stores no offsets
+     */
+    public RecordReader reader(long from, long to, boolean skipsDamage) {
+        return new RecordReader(core().log().reader(from, to, skipsDamage, this::isClosed));
+    }
+
+    /**
+     * Splits a range of offsets into parts of about the same size, for a {@link #reader} each. Reads segment headers
+     * only. Parts that are larger than a segment begin at the start of one.
+     *
+     * @param from the first record's offset
+     * @param to the offset after the last record
+     * @param bytes the size of a part in bytes of the log, at least 1
+     * @return the offsets of the parts' first records, ascending, then {@code to}
+     */
+    public long[] split(long from, long to, long bytes) {
+        if (bytes < 1 || to < from) {
+            throw new IllegalArgumentException(
+                    "from = " + from + ", to = " + to + ", bytes = " + bytes + "; expected from <= to and bytes >= 1");
+        }
+        return core().log().randomAccess().split(from, to, bytes);
+    }
+
+    /**
+     * Estimates the size of a range in the log, headers and padding included. Reads segment headers only; within a
+     * segment all records are assumed to have the same size.
+     *
+     * @param from the first record's offset
+     * @param to the offset after the last record
+     * @return the size in bytes
+     */
+    public long bytes(long from, long to) {
+        return core().log().randomAccess().bytes(from, to);
+    }
+
+    /**
+     * Finds a record by its timestamp.
+     *
+     * @param time a time; records have timestamps in whole µs
+     * @return the offset of the first record pushed at that time or later; empty if no such record exists
+     * @throws org.mmapqueue.errors.ConfigException if the queue stores no timestamps
+     */
+    public OptionalLong find(Instant time) {
+        return core().log().randomAccess().find(StartAt.timestamp(time).value());
+    }
+
+    /** {@return the offset of the oldest retained record; {@link #endOffset} if no record is retained} */
+    public long firstOffset() {
+        return core().log().randomAccess().firstOffset();
+    }
+
+    /** {@return the offset of the next record} */
+    public long endOffset() {
+        return core().endOffset();
+    }
+
+    /**
+     * Returns the offset up to which records are durable. Works in a process that only reads, too.
+     *
+     * @return the offset after the last record before the recovery point; at least {@link #firstOffset}
+     * @throws org.mmapqueue.errors.ConfigException in format version 1, which stores no offsets
+     */
+    public long durableOffset() {
+        return core().log().durableOffset();
+    }
+
+    // ---- the archive
+
+    /**
+     * Waits until the archive has a record and all records before it, whichever process ships the queue. In the writing
+     * process it first makes them durable.
+     *
+     * @param offset the record's offset
+     * @param timeout the longest wait
+     * @return whether the archive has them
+     * @throws org.mmapqueue.errors.ConfigException if no consumer {@code ship} exists, as no process has shipped the
+     *     queue; and in format version 1, which cannot be shipped
+     * @throws org.mmapqueue.errors.OutOfRangeException if the record has not been pushed
+     * @throws org.mmapqueue.errors.DroppedException if a purge, max_age or max_consumer_lag has dropped the record before it
+     *     was shipped; the archive may still get it while its segment is not reused
+     * @throws org.mmapqueue.errors.MmapQueueException if this process shipped the queue, and shipping has failed
+     * @throws InterruptedException if the thread is interrupted while it waits
+     */
+    public boolean awaitShipped(long offset, Duration timeout) throws InterruptedException {
+        return core().shipping().await(offset, nanos(timeout));
+    }
+
+    /**
+     * Returns what this process has shipped into the archive since the queue was opened.
+     *
+     * @return the figures; empty if the queue was opened without archive_uri
+     */
+    public Optional<ShipStats> shipStats() {
+        return core().shipping().stats();
     }
 
     /**
@@ -317,6 +754,30 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
 
     private static MmapQueue toChangeShipping(Path directory) {
         return openToRead(directory);
+    }
+
+    // ---- the whole queue
+
+    /**
+     * {@return the queue's identity, which is generated with the queue and never changes}
+     *
+     * @throws org.mmapqueue.errors.ConfigException in format version 1, which has none
+     */
+    public UUID id() {
+        return core().id();
+    }
+
+    /**
+     * Reads the identity of the queue that is in a directory now. It differs from the {@link #id} of an open queue when
+     * that queue's directory was replaced. Reads one small file and opens nothing.
+     *
+     * @param directory the queue's directory
+     * @return the identity; empty if there is no queue, or one of format version 1
+     * @throws org.mmapqueue.errors.CorruptException if the meta page is damaged
+     * @throws MmapQueueException if the file cannot be read
+     */
+    public static Optional<UUID> idIn(Path directory) {
+        return QueueDirectory.idIn(DiskStorage.INSTANCE, directory);
     }
 
     /**
@@ -423,11 +884,6 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
         return new QueueConfig(core().settings().asConfig(core.directory()));
     }
 
-    @Override
-    boolean isClosed() {
-        return closed;
-    }
-
     /**
      * Closes this handle. Closing the last handle of the process flushes and closes the queue. Idempotent.
      *
@@ -449,6 +905,58 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
         }
     }
 
+    // ---- the handle
+
+    private Writer writer() {
+        QueueCore open = core();
+        if (readOnly) {
+            throw new ReadOnlyException("the queue in " + open.directory() + " was opened by openToRead");
+        }
+        return open.writer();
+    }
+
+    synchronized AsyncPusher async() {
+        Writer writer = writer();
+        AsyncPusher pusher = async;
+        if (pusher == null) {
+            pusher = new AsyncPusher(writer, "mmapqueue-" + core.directory().getFileName() + "-async");
+            async = pusher;
+        }
+        return pusher;
+    }
+
+    /** Closes asynchronous pops when this handle is closed. */
+    synchronized void add(AsyncPops started) {
+        pops.add(started);
+    }
+
+    synchronized void remove(AsyncPops ended) {
+        pops.remove(ended);
+    }
+
+    QueueCore core() {
+        if (closed) {
+            throw new ClosedException("this handle of the queue is closed");
+        }
+        return core;
+    }
+
+    static long nanos(Duration timeout) {
+        if (timeout.isNegative()) {
+            return 0;
+        }
+        try {
+            // Half of the range of long, so that a deadline of now + timeout does not overflow.
+            return Math.min(timeout.toNanos(), Long.MAX_VALUE / 2);
+        } catch (ArithmeticException e) {
+            return Long.MAX_VALUE / 2;
+        }
+    }
+
+    boolean isClosed() {
+        return closed;
+    }
+
     // Completes futures without a lock. A push that began before the close has created the pusher by now, or throws.
     private void closeAsync() {
         AsyncPusher pusher;
@@ -460,5 +968,9 @@ public final class MmapQueue extends RandomAccess implements AutoCloseable {
         if (pusher != null) {
             pusher.close();
         }
+    }
+
+    private static OptionalLong offset(long pushed) {
+        return pushed < 0 ? OptionalLong.empty() : OptionalLong.of(pushed);
     }
 }
