@@ -106,9 +106,10 @@ class VerifierAlarmTest {
     @ParameterizedTest
     @ValueSource(ints = {8_000, 12_000, 15_000, 19_992})
     void retentionMayBeginInsideARecord(int length) {
+        TestDisk disk = new TestDisk(); // no thread reclaims ahead of the pushes
         int inside = 0;
         for (int i = 0; i < 25; i++) {
-            try (MmapQueue queue = MmapQueue.open(retaining())) {
+            try (MmapQueue queue = disk.open(retaining())) {
                 queue.push(Payload.of(i, length - i * 8));
                 queue.consumer().ack(queue.consumer().pop().offset());
             }
