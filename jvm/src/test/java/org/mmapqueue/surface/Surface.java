@@ -454,11 +454,15 @@ final class Surface implements AutoCloseable {
 
     // The thread of a cancelled pop may take a later record for a moment, before it releases it.
     private void untilPopsRest() {
+        boolean interrupted = Thread.interrupted();
         Waiting.until(
                 "the pops of a cancelled future rest",
                 () -> ownThreads().stream()
                         .filter(thread -> thread.getName().endsWith("-pops"))
                         .allMatch(thread -> Waiting.isIn(thread, ThreadPoolExecutor.class, "poll")));
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     private static Message joined(CompletableFuture<Message> future) {
