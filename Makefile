@@ -113,10 +113,11 @@ test-slow: ## Run what `make test` leaves out: kills, Spark processes, stack ove
 test-long: ## Run the long forms of tests: more rounds, all JIT compilers
 	$(MAKE) --no-print-directory test LONG=1
 
-# The short forms are compiled with C1 alone: most of their methods do not live long enough for C2 to pay off.
+# The short forms draw the same inputs in each run, and the long forms new ones. The short forms are compiled with C1
+# alone: most of their methods do not live long enough for C2 to pay off.
 SHORT_FORMS := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
 LONG_FORMS  := -Doverflow.rounds=12 -Dpower.runs=40 -Dtorn.runs=60 -Dfaults.step=1 -Ddamage.tries=400 \
-	-Ddamage.rounds=60 -Dcrash.rounds=6 -Djqwik.tries.default=1000
+	-Ddamage.rounds=60 -Dcrash.rounds=6 -Djqwik.tries.default=1000 -Dproperty.seed=random
 
 $(SPARK_ARCHIVE): $(VENV_READY) tests/spark_archive.py | $(PACKAGE_READY) $(JAR)
 	mkdir -p $(@D)
@@ -134,8 +135,9 @@ JUNIT_LIMIT = $(if $(filter-out 40m,$(LIMIT)),-Djunit.jupiter.execution.timeout.
 test-java: JUNIT ?= --scan-class-path=jvm/build/classes/java/test $(if $(LONG),--include-tag=long-form,$(if $(SLOW),--include-tag=slow,--exclude-tag=slow))
 
 test-python: $(PACKAGE_READY) $(JAR) $(if $(filter .venv,$(VENV)),$(SPARK_ARCHIVE)) ## Run the Python tests (PYTEST="tests/…" for some; PYTHON=python3.13, JAVA=…)
-	$(if $(JAVA),JAVA_HOME=$(JAVA)) $(if $(LONG),MMAPQUEUE_TESTS=long) $(PY) -m pytest $(if $(REPORTS),--junitxml=$(REPORTS)/pytest.xml) $(PYTEST)
-test-python: PYTEST ?= -n 3 --dist loadscope --no-loadscope-reorder -m $(if $(LONG),long_form,$(if $(SLOW),slow,"not slow"))
+	$(if $(JAVA),JAVA_HOME=$(JAVA)) $(if $(LONG),MMAPQUEUE_TESTS=long) $(PY) -m pytest --hypothesis-profile=$(if $(LONG),default,ci) \
+	    $(if $(REPORTS),--junitxml=$(REPORTS)/pytest.xml) $(PYTEST)
+test-python: PYTEST ?= -n 3 --dist loadscope --no-loadscope-reorder -m $(if $(LONG),"long_form or hypothesis",$(if $(SLOW),slow,"not slow"))
 
 test-spark: $(SPARK_READY) $(JAR) ## Test the data source with another Spark (SPARK=3.5.7, JAVA=home of a JDK)
 	$(if $(JAVA),JAVA_HOME=$(JAVA)) $(SPARK_VENV)/bin/python -m pytest $(or $(PYTEST),tests/spark)

@@ -47,8 +47,9 @@ def stored(path: Path) -> Found:
 def close(queue: mmapqueue.Queue) -> Path:
     """Closes a queue: the reader finds the records and positions that the library has."""
     path = Path(queue.path)
-    committed = {name: c.committed_offset + c.dropped_records for name, c in queue.consumer_stats().items()}
     queue.close()
+    with mmapqueue.Queue(path, read_only=True) as closed:  # An open queue may drop records at any moment.
+        committed = {name: c.committed_offset + c.dropped_records for name, c in closed.consumer_stats().items()}
     log = Log(path)
     assert [(r.offset, r.timestamp, r.payload) for r in log.records()] == stored(path)
     assert {name: log.offset_at(max(each)) for name, each in log.consumers.items()} == committed
@@ -241,7 +242,7 @@ def test_damage_is_reported_or_in_no_record(open_queue: Open, tmp_path: Path, ki
     meta = read_meta(path)
     files = [path / f"{n}_segment.dat" for n in range((meta.writing - 1) // 4096 + 1)]
     pages = [path / "meta.dat", *(path / "consumers").glob("*.dat")]
-    seed = random.randrange(2**32)
+    seed = random.randrange(2**32) if LONG else 1
     chance, reported = random.Random(seed), 0
     for _ in range(4000 if LONG else 150):
         file, bits = chance.choice(files * 3 + pages), 1 << chance.randrange(8)

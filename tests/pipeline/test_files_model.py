@@ -10,6 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
+from conftest import LONG
 from pipeline.tailing import Killed, MemoryInbox, Steps, joined
 
 NAMES = st.sampled_from(["a.log", "b.log"])
@@ -159,8 +160,10 @@ class UnmatchedFiles(Files):
         self.drain()
 
 
+@pytest.mark.long_form
 @pytest.mark.parametrize("machine", [Files, UnmatchedFiles])
 def test_every_line_once(machine: type[Files]) -> None:
     run_state_machine_as_test(
-        machine, settings=settings(max_examples=30, stateful_step_count=30, deadline=None, print_blob=True)
+        machine,
+        settings=settings(max_examples=200 if LONG else 30, stateful_step_count=30, deadline=None, print_blob=True),
     )

@@ -12,8 +12,10 @@ import net.jqwik.api.Provide;
 import net.jqwik.api.ShrinkingMode;
 import net.jqwik.api.Tag;
 import net.jqwik.api.Tuple;
+import net.jqwik.api.lifecycle.AddLifecycleHook;
 import org.mmapqueue.QueueModel.Limits;
 import org.mmapqueue.support.Directories;
+import org.mmapqueue.support.PropertySeed;
 import org.mmapqueue.support.QuickDirectory;
 
 /**
@@ -21,6 +23,7 @@ import org.mmapqueue.support.QuickDirectory;
  * the number of sequences.
  */
 @Tag("long-form")
+@AddLifecycleHook(PropertySeed.class)
 class QueueModelTest {
     private interface Step {
         void on(QueueModel model) throws InterruptedException;

@@ -11,13 +11,16 @@ import net.jqwik.api.Provide;
 import net.jqwik.api.ShrinkingMode;
 import net.jqwik.api.Tag;
 import net.jqwik.api.Tuple;
+import net.jqwik.api.lifecycle.AddLifecycleHook;
 import org.mmapqueue.Setup;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.support.Directories;
+import org.mmapqueue.support.PropertySeed;
 import org.mmapqueue.support.QuickDirectory;
 
 /** After any sequence of calls, random access returns the records that a list has. */
 @Tag("long-form")
+@AddLifecycleHook(PropertySeed.class)
 class RandomAccessModelTest {
     private interface Step {
         void on(RandomReadQueue queue);

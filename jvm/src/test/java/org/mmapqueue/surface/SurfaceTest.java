@@ -14,34 +14,20 @@ import net.jqwik.api.ShrinkingMode;
 import net.jqwik.api.Tag;
 import net.jqwik.api.Tuple;
 import net.jqwik.api.lifecycle.AddLifecycleHook;
-import net.jqwik.api.lifecycle.AroundPropertyHook;
-import net.jqwik.api.lifecycle.PropertyExecutionResult;
-import net.jqwik.api.lifecycle.PropertyExecutor;
-import net.jqwik.api.lifecycle.PropertyLifecycleContext;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.FaultyStorage;
+import org.mmapqueue.support.PropertySeed;
 import org.mmapqueue.support.QuickDirectory;
 
 /**
  * Any sequence of calls, closes, kills, losses of power, faults, interrupts, changes of the clock, tools and shipments
- * keeps what the queue promises: see {@link Reference}. Each run has a new seed, which is printed; {@code
- * -Djqwik.seeds.whenfixed} and {@code @Property(seed = …)} repeat one. The system property jqwik.tries.default sets the
- * number of sequences.
+ * keeps what the queue promises: see {@link Reference}. The system property jqwik.tries.default sets the number of
+ * sequences, {@link PropertySeed property.seed} their seed.
  */
 @Tag("long-form")
+@AddLifecycleHook(PropertySeed.class)
 class SurfaceTest {
-    /** Prints the seed, also of a property that holds. */
-    static final class Seed implements AroundPropertyHook {
-        @Override
-        public PropertyExecutionResult aroundProperty(PropertyLifecycleContext context, PropertyExecutor property) {
-            PropertyExecutionResult result = property.execute();
-            System.out.println(context.label() + ": " + result.countTries() + " sequences, seed "
-                    + result.seed().orElse("none"));
-            return result;
-        }
-    }
-
     /** A step that prints itself, for the report of a failure. */
     private record Named(String name, Surface.Step step) {
         @Override
@@ -55,25 +41,21 @@ class SurfaceTest {
     }
 
     @Property(shrinking = ShrinkingMode.BOUNDED)
-    @AddLifecycleHook(Seed.class)
     void consumersHoldTheLog(@ForAll("steps") List<Named> steps, @ForAll long seed) throws Exception {
         run(Surface.Limit.NONE, steps, seed);
     }
 
     @Property(shrinking = ShrinkingMode.BOUNDED)
-    @AddLifecycleHook(Seed.class)
     void retention(@ForAll("steps") List<Named> steps, @ForAll long seed) throws Exception {
         run(Surface.Limit.RETAIN, steps, seed);
     }
 
     @Property(shrinking = ShrinkingMode.BOUNDED)
-    @AddLifecycleHook(Seed.class)
     void mostLag(@ForAll("steps") List<Named> steps, @ForAll long seed) throws Exception {
         run(Surface.Limit.LAG, steps, seed);
     }
 
     @Property(shrinking = ShrinkingMode.BOUNDED)
-    @AddLifecycleHook(Seed.class)
     void mostAge(@ForAll("steps") List<Named> steps, @ForAll long seed) throws Exception {
         run(Surface.Limit.AGE, steps, seed);
     }
