@@ -98,6 +98,7 @@ HANDLE_CALLS = {
     "close": "",
     "full": "",
     "heldBy": "",
+    "noRoom": "L",
     "mappedBuffer": "sis",
     "heapBuffer": "i",
 }

@@ -123,7 +123,7 @@ class QueueHandle:
         self._close = Call(java_handle, "close", names.HANDLE_CALLS["close"])
         self.pool = BufferPool(java_handle, Path(path), self.lifetime)
         self.leftovers: dict[int, Leftovers] = {}
-        self.room = Room(path, self._calls["endOffset"], self._calls["heldBy"])
+        self.room = Room(self._calls["endOffset"], self._calls["noRoom"])
         self.thread_buffers: WeakValueDictionary[int, ThreadBuffer] = WeakValueDictionary()
         self.producers: set[Stoppable] = set()
         self.releasables: WeakValueDictionary[int, Releasable] = WeakValueDictionary()

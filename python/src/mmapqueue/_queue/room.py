@@ -35,22 +35,19 @@ class Room:
     threads.
 
     Args:
-        path: The queue's directory.
         end_offset: Returns the offset of the next record.
-        held_by: Says what retains the records.
+        warning: The text of the warning after some seconds.
         clock: The time in seconds.
     """
 
     def __init__(
         self,
-        path: str,
         end_offset: Callable[[], int],
-        held_by: Callable[[], str],
+        warning: Callable[[int], str],
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        self._path = path
         self._end_offset = end_offset
-        self._held_by = held_by
+        self._warning = warning
         self._clock = clock
         self._wait: _Wait | None = None
 
@@ -60,10 +57,4 @@ class Room:
         if wait is None or wait.end != end:
             self._wait = _Wait(end, now, Lock())
         elif now - wait.begin >= LONG_SECONDS and wait.unreported.acquire(blocking=False):
-            _LOG.warning(
-                "no room for %.0f s: the queue in %s is full: it holds records that are not acked; %s; to make room, "
-                "ack records, delete a consumer that is not needed, or resize the queue",
-                now - wait.begin,
-                self._path,
-                self._held_by(),
-            )
+            _LOG.warning("%s", self._warning(round(now - wait.begin)))

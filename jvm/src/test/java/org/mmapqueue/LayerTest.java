@@ -173,6 +173,7 @@ class LayerTest {
                     "values",
                     "metrics",
                     FACE,
+                    "write",
                     "archive",
                     "archive.owner",
                     "archive.run",
@@ -238,7 +239,7 @@ class LayerTest {
                     "spark.source",
                     "spark.common"),
             room("spark.write.staging", "values", "io", "errors"),
-            room("spark.write.sink", "values", FACE, "spark.write.staging", "spark.common", "io", "errors"),
+            room("spark.write.sink", "values", FACE, "write", "spark.write.staging", "spark.common", "io", "errors"),
             room("spark.write", "spark.write.sink", "spark.write.staging", "spark.common", "io", "errors"),
             room(
                     "spark",

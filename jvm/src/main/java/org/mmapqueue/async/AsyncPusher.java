@@ -135,7 +135,7 @@ public final class AsyncPusher {
             }
             done.forEach(Completion::run);
             if (wait != null) {
-                wait.goesOn(writer::whyFull); // may run code of the caller: here a close does not wait for this thread
+                wait.goesOn(); // may run code of the caller: here a close does not wait for this thread
             }
             if (failure != null) {
                 failAll(failure);
@@ -229,7 +229,7 @@ public final class AsyncPusher {
         }
         if (offset == NONE && failure == null) {
             if (wait == null) {
-                wait = new RoomWait();
+                wait = writer.newWait();
             }
             return;
         }

@@ -17,6 +17,7 @@ import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.metrics.PrometheusText;
+import org.mmapqueue.write.RoomWait;
 
 /** An open queue for py4j, which refers to consumers by number. Thread-safe. */
 public final class QueueHandle {
@@ -323,6 +324,16 @@ public final class QueueHandle {
     /** {@return what retains the ring, as {@link MmapQueue#heldBy}} */
     public String heldBy() {
         return queue.heldBy();
+    }
+
+    /**
+     * Warns of a wait for room.
+     *
+     * @param seconds the wait so far
+     * @return the text of the warning
+     */
+    public String noRoom(long seconds) {
+        return RoomWait.warning(seconds, queue.config().queueDir(), queue.heldBy());
     }
 
     /** {@return the components of {@link QueueStats} as lines of name=value} */

@@ -248,9 +248,9 @@ public final class Writer implements Closeable {
                 return offset;
             }
             if (wait == null) {
-                wait = new RoomWait();
+                wait = newWait();
             }
-            wait.goesOn(this::whyFull);
+            wait.goesOn();
             meters.await(notFull, deadline, () -> gone.getAsBoolean() || lowWatermark() != seen || registry.isStale());
         }
     }
@@ -273,14 +273,14 @@ public final class Writer implements Closeable {
         }
     }
 
-    private FullException full() {
-        return new FullException(whyFull());
+    /** {@return a wait for room that begins now} */
+    public RoomWait newWait() {
+        return new RoomWait(directory, heldBy);
     }
 
-    /** What the ring holds, and for which consumer. */
-    public String whyFull() {
-        return "the queue in " + directory + " is full: its " + geometry.capacity() + " segments of "
-                + geometry.segmentSize() + " bytes hold records that are not acked; " + heldBy.get();
+    private FullException full() {
+        return new FullException("the queue in " + directory + " is full: its " + geometry.capacity() + " segments of "
+                + geometry.segmentSize() + " bytes hold records that are not acked; " + heldBy.get());
     }
 
     private long lowWatermark() {

@@ -63,29 +63,30 @@ class RoomWaitTest {
     void onlyALongWaitIsReportedAndOnce() {
         AtomicLong now = new AtomicLong(-7);
         List<String> warnings = new ArrayList<>();
-        RoomWait wait = new RoomWait(now::get, warnings::add);
+        RoomWait wait = new RoomWait(Path.of("/q"), () -> "the slowest consumer is slow", now::get, warnings::add);
         now.addAndGet(LONG_NANOS - 1);
-        wait.goesOn(() -> "full");
+        wait.goesOn();
         assertEquals(List.of(), warnings);
         now.incrementAndGet();
-        wait.goesOn(() -> "full");
+        wait.goesOn();
         now.addAndGet(10 * LONG_NANOS);
-        wait.goesOn(() -> "full");
+        wait.goesOn();
         assertEquals(
-                List.of("no room for 5 s: full; to make room, ack records, delete a consumer that is"
-                        + " not needed, or resize the queue"),
+                List.of("no room for 5 s: the queue in /q is full: it holds records that are not acked; the slowest"
+                        + " consumer is slow; to make room, ack records, delete a consumer that is not needed, or"
+                        + " resize the queue"),
                 warnings);
     }
 
     @Test
     void aReportThatFailsDoesNotFailThePush() {
         AtomicLong now = new AtomicLong();
-        RoomWait wait = new RoomWait(now::get, text -> {
+        RoomWait wait = new RoomWait(Path.of("/q"), () -> "the slowest consumer is slow", now::get, text -> {
             throw new IllegalStateException("an appender has failed");
         });
         now.set(LONG_NANOS);
-        wait.goesOn(() -> "full");
-        wait.goesOn(() -> "full");
+        wait.goesOn();
+        wait.goesOn();
     }
 
     @Test

@@ -8,6 +8,7 @@ import org.mmapqueue.QueueStats;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.TooLargeException;
 import org.mmapqueue.spark.write.staging.StagedFile;
+import org.mmapqueue.write.RoomWait;
 
 /** Computes whether rows fit into a partition, and makes the exceptions if they do not. */
 final class Room {
@@ -55,6 +56,7 @@ final class Room {
     void await(long deadline, Duration timeout) throws InterruptedException {
         // Records of a consumer beyond max_consumer_lag are dropped only when the writer needs their slot.
         boolean drops = !"0".equals(queue.config().asMap().get("max_consumer_lag"));
+        RoomWait wait = new RoomWait(path(), queue::heldBy);
         while (true) {
             QueueStats stats = queue.stats();
             if (needed > most(stats)) {
@@ -66,6 +68,7 @@ final class Room {
             if (System.nanoTime() - deadline >= 0) {
                 throw full(timeout, null);
             }
+            wait.goesOn();
             Thread.sleep(LOOK_AGAIN_MILLIS);
         }
     }

@@ -8,9 +8,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Files;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.FutureTask;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 import java.util.stream.IntStream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -23,6 +29,8 @@ import org.mmapqueue.spark.write.staging.Manifest;
 import org.mmapqueue.spark.write.staging.RowDigest;
 import org.mmapqueue.spark.write.staging.StagedFile;
 import org.mmapqueue.spark.write.staging.StagedRecords;
+import org.mmapqueue.support.Waiting;
+import org.mmapqueue.write.RoomWait;
 
 /** The driver pushes staged rows: each epoch is complete and without duplicates, wherever the previous attempt stopped. */
 class SinkQueueTest extends StagedRows {
@@ -198,6 +206,40 @@ class SinkQueueTest extends StagedRows {
         assertTrue(sink.commitEpoch("q", 1, List.of(staged("q", 1, 0, "a"), staged("q", 1, 1, many(20))), PUSH));
         assertEquals(List.of("a"), rows(0));
         assertEquals(List.of(), left("q"));
+    }
+
+    /** {@link RoomWait} is tested apart from the sink, and so is a push to one partition. */
+    @Test
+    @Tag("slow")
+    void aLongWaitForRoomInOneOfThePartitionsIsAWarning() throws Exception {
+        open(2);
+        sink.commitEpoch("q", 0, List.of(staged("q", 0, 1, many(20))), PUSH);
+        List<StagedFile> files = List.of(staged("q", 1, 0, "a"), staged("q", 1, 1, many(20)));
+        List<String> warnings = Collections.synchronizedList(new ArrayList<>());
+        Logger logger = Logger.getLogger(RoomWait.class.getName());
+        logger.setLevel(Level.WARNING);
+        logger.setUseParentHandlers(false);
+        logger.setFilter(each -> warnings.add(each.getMessage()));
+        try {
+            FutureTask<Boolean> commit = new FutureTask<>(
+                    () -> sink.commitEpoch("q", 1, files, new Push(Duration.ofMinutes(2), false, true)));
+            new Thread(commit).start();
+            Waiting.until("the commit ends or is reported", () -> commit.isDone() || !warnings.isEmpty());
+            assertEquals(
+                    List.of(RoomWait.warning(5, root.resolve("p=1"), "it has no consumer, so no record was acked")),
+                    warnings);
+            try (MmapQueue second =
+                    MmapQueue.open(QueueConfig.builder(root.resolve("p=1")).build())) {
+                second.consumer().popBatch(100, 1 << 20, Duration.ZERO);
+                second.consumer().ack(19);
+            }
+            assertTrue(commit.get());
+            assertEquals(1, warnings.size());
+        } finally {
+            logger.setFilter(null);
+            logger.setUseParentHandlers(true);
+            logger.setLevel(null);
+        }
     }
 
     @Test
