@@ -23,10 +23,8 @@ final class CommittedPosition {
     private final ConsumerCursors cursors;
     private final Log log;
     private final Geometry geometry;
-    private final Window window;
-    private final SparseIndex sparseIndex;
+    private final InFlight inFlight;
     private final Fetcher fetcher;
-    private final Redelivery redelivery;
     private final DamagePolicy damage;
     private final AtomicLong committedOffset = new AtomicLong();
     private long committed;
@@ -41,20 +39,16 @@ final class CommittedPosition {
             ConsumerCursors cursors,
             Log log,
             Geometry geometry,
-            Window window,
-            SparseIndex sparseIndex,
+            InFlight inFlight,
             Fetcher fetcher,
-            Redelivery redelivery,
             DamagePolicy damage) {
         this.damage = damage;
         this.name = name;
         this.cursors = cursors;
         this.log = log;
         this.geometry = geometry;
-        this.window = window;
-        this.sparseIndex = sparseIndex;
+        this.inFlight = inFlight;
         this.fetcher = fetcher;
-        this.redelivery = redelivery;
         committed = cursors.committed();
         committedIsUnknown = cursors.dropped() > committed;
     }
@@ -96,7 +90,7 @@ final class CommittedPosition {
         if (target.offset() <= offset()) {
             return;
         }
-        if (target.offset() < window.next()) {
+        if (target.offset() < inFlight.next()) {
             ack(target.offset() - 1);
         } else {
             seek(target, registry);
@@ -144,11 +138,11 @@ final class CommittedPosition {
     /**
      * Acks every record up to and including one.
      *
-     * @return whether a segment was released, or room in the window
+     * @return whether a segment was released, or room in the table
      */
     boolean ack(long offset) throws IOException {
         checkPopped(offset, "ack");
-        return commitIfBehind(offset >= window.first() ? window.advance(offset + 1) : window.first());
+        return commitIfBehind(offset >= inFlight.first() ? inFlight.advance(offset + 1) : inFlight.first());
     }
 
     /**
@@ -161,13 +155,13 @@ final class CommittedPosition {
             checkPopped(offset, "ack");
         }
         for (long offset : offsets) {
-            if (offset == window.first()) {
-                window.advance(offset + 1);
-            } else if (window.contains(offset)) {
-                window.mark(offset, Window.ACKED);
+            if (offset == inFlight.first()) {
+                inFlight.advance(offset + 1);
+            } else {
+                inFlight.ack(offset);
             }
         }
-        return commitIfBehind(window.first());
+        return commitIfBehind(inFlight.first());
     }
 
     // Stores the committed position; also for an earlier ack that failed before storing it.
@@ -176,9 +170,9 @@ final class CommittedPosition {
     }
 
     private boolean commit(long acked) throws IOException {
-        boolean wasFull = window.next() - committedOffset.getPlain() >= window.most();
-        long first = acked == window.next() ? fetcher.passAcked() : acked;
-        long position = first == window.next() ? fetcher.position() : redelivery.positionOf(first);
+        boolean wasFull = inFlight.next() - committedOffset.getPlain() >= inFlight.most();
+        long first = acked == inFlight.next() ? fetcher.passAcked() : acked;
+        long position = first == inFlight.next() ? fetcher.position() : inFlight.position(first);
         boolean frees = geometry.segmentOf(position) != geometry.segmentOf(committed);
         if (position > cursors.reading()) {
             cursors.reading(position); // the reader may have passed a pad after the last record
@@ -186,8 +180,6 @@ final class CommittedPosition {
         cursors.committed(position);
         committed = position;
         committedOffset.lazySet(first);
-        sparseIndex.acked(first, position);
-        damage.acked(first);
         return frees || wasFull;
     }
 
@@ -210,32 +202,30 @@ final class CommittedPosition {
      */
     DroppedException dropped() {
         // Loaded before committed is stored: from then on the writer counts a drop as a new one.
-        long first = committedIsUnknown ? cursors.droppedFirst() : window.first();
+        long first = committedIsUnknown ? cursors.droppedFirst() : inFlight.first();
         do {
             RandomAccessReader.OffsetPosition oldest = oldestNeeded();
-            boolean isInFlight = oldest.offset() == window.first() && window.next() > window.first();
+            boolean isInFlight = oldest.offset() == inFlight.first() && inFlight.next() > inFlight.first();
             committed = oldest.position();
-            if (isInFlight && !committedIsUnknown) {
-                sparseIndex.acked(oldest.offset(), committed);
-            } else {
+            if (!isInFlight || committedIsUnknown) {
                 moveTo(committed, oldest.offset());
             }
             cursors.committed(committed);
         } while (!cursors.noteDrop(committed));
         committedIsUnknown = false;
-        return new DroppedException(name, first, window.first() - 1);
+        return new DroppedException(name, first, inFlight.first() - 1);
     }
 
     /** Throws OutOfRangeException when a record was not popped. */
     void checkPopped(long offset, String what) {
-        if (offset < 0 || offset >= window.next()) {
+        if (offset < 0 || offset >= inFlight.next()) {
             throw outOfRange(what + " by consumer " + name + " of a record that it has not popped", offset);
         }
     }
 
     /** The exception for a record that is not in flight. */
     OutOfRangeException outOfRange(String what, long offset) {
-        return new OutOfRangeException(what, offset, window.first(), window.next() - 1);
+        return new OutOfRangeException(what, offset, inFlight.first(), inFlight.next() - 1);
     }
 
     /** The exception for a pop beyond max_unacked. Any thread. */

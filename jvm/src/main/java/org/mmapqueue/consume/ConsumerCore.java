@@ -14,10 +14,10 @@ import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.UnackedLimitException;
 import org.mmapqueue.io.Closing;
-import org.mmapqueue.log.BatchSource;
 import org.mmapqueue.log.LogReader;
 import org.mmapqueue.log.RecordBatch;
 import org.mmapqueue.log.SkippedDamage;
+import org.mmapqueue.log.SpareBatch;
 import org.mmapqueue.lookup.Log;
 import org.mmapqueue.lookup.RandomAccessReader;
 import org.mmapqueue.meta.ConsumerCursors;
@@ -29,20 +29,24 @@ import org.slf4j.LoggerFactory;
  * One consumer in the process that owns it. Safe for any number of threads: each record goes to one of them, as the
  * lock lets one thread at a time move the reading position. Requeued records come before new ones.
  */
-public final class ConsumerCore extends BatchSource implements Closeable {
+public final class ConsumerCore implements Closeable {
+    /** Returned by {@link #poll(int, long, boolean, MessageHandler)} when max_unacked allows no record. */
+    public static final int NOT_ALLOWED = -1;
+
     private static final Logger LOG = LoggerFactory.getLogger(ConsumerCore.class);
     private static final long NEVER = Long.MAX_VALUE;
 
     private final String name;
     private final ConsumerCursors cursors;
     private final Fetcher fetcher;
-    private final Redelivery redelivery;
     private final Log log;
     private final InFlightFile inFlightFile;
     private volatile Closeable ownership;
     private final SpinLock lock = new SpinLock();
-    private final Window window;
-    private final SavedInFlight saved = new SavedInFlight();
+    private final InFlight inFlight;
+    /** A reusable batch. */
+    private final SpareBatch spare = new SpareBatch();
+
     private final CommittedPosition committed;
     private final DamagePolicy damage;
     private final ConsumerMeters meters;
@@ -68,40 +72,37 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         this.log = log;
         this.inFlightFile = inFlightFile;
         this.ownership = ownership;
-        this.window = new Window(delivery.maxUnacked());
-        SparseIndex sparseIndex = new SparseIndex();
+        this.inFlight = new InFlight(delivery, InFlight.clock());
         this.damage = new DamagePolicy(
                 delivery.skipsDamage() ? log.damageSkip() : null, cursors, new SkippedDamage("consumer " + name));
-        this.redelivery = new Redelivery(window, sparseIndex, log.reader(), delivery, Redelivery.clock(), damage);
         LogReader reader = log.reader();
-        this.fetcher = new Fetcher(reader, cursors, window, sparseIndex, saved, redelivery, damage);
-        this.committed = new CommittedPosition(
-                name, cursors, log, reader.geometry(), window, sparseIndex, fetcher, redelivery, damage);
+        this.fetcher = new Fetcher(reader, log.reader(), cursors, inFlight, damage);
+        this.committed = new CommittedPosition(name, cursors, log, reader.geometry(), inFlight, fetcher, damage);
         long position = committed.begin();
-        this.meters = ConsumerMeters.from(window.first(), position, fetcher.redelivered());
+        this.meters = ConsumerMeters.from(inFlight.first(), position, fetcher.redelivered());
         if (inFlightFile != null) {
-            inFlightFile.take(position, window.first(), saved);
-            ignoreIfForged();
+            restore(inFlightFile.take(position));
         }
     }
 
     // What is saved about records in flight must end at the record that begins at its position: a file with a right
     // checksum and a wrong count would ack records that no one has popped.
-    private void ignoreIfForged() {
-        long end = saved.end(window.first());
-        if (end == window.first()) {
+    private void restore(InFlightFile.Saved saved) {
+        if (saved == null) {
             return;
         }
+        long end = inFlight.first() + saved.records();
         String fault;
         try {
-            long found = log.offsetAt(saved.position());
+            long found = log.offsetAt(saved.reading());
             fault = found == end ? null : "its records end at offset " + end + ", expected " + found;
         } catch (MmapQueueException e) {
             fault = e.getMessage();
         }
-        if (fault != null) {
+        if (fault == null) {
+            saved.restore(inFlight);
+        } else {
             LOG.warn("the records in flight of consumer {} are redelivered, their file is ignored: {}", name, fault);
-            saved.clear();
         }
     }
 
@@ -149,12 +150,12 @@ public final class ConsumerCore extends BatchSource implements Closeable {
     }
 
     public long unacked() {
-        return locked(window::unacked);
+        return locked(inFlight::unacked);
     }
 
     /** The number of records to pop, requeued ones included, if the log ends at offset {@code end}. */
     public long size(long end) {
-        return locked(() -> Math.max(0, end - window.next() - saved.acked(window.next())) + window.requeued());
+        return locked(() -> Math.max(0, end - inFlight.next() - inFlight.ackedAhead()) + inFlight.requeued());
     }
 
     private <T> T locked(Callable<T> work) {
@@ -198,12 +199,32 @@ public final class ConsumerCore extends BatchSource implements Closeable {
      * @return the number of records; {@link #NOT_ALLOWED} if there is a record, but max_unacked allows no more
      */
     public int poll(int maxRecords, long maxBytes, boolean own, MessageHandler handler) {
-        return deliver(0, maxRecords, maxBytes, own, handler);
+        int count = 0;
+        long bytesLeft = maxBytes;
+        while (true) {
+            RecordBatch batch = fetch(maxRecords - count, bytesLeft, own, count == 0);
+            if (batch == null) {
+                return count == 0 ? NOT_ALLOWED : count;
+            }
+            count += batch.count();
+            bytesLeft -= batch.bytes();
+            boolean isLast = !batch.isFull();
+            try {
+                batch.deliver(handler);
+            } finally {
+                if (batch.delivered() < batch.count()) {
+                    releaseUndelivered(batch);
+                }
+                spare.put(batch);
+            }
+            if (isLast) {
+                return count;
+            }
+        }
     }
 
     // Null at max_unacked. Only the first batch of a call throws; a later error is left to the next call.
-    @Override
-    protected RecordBatch fetch(long offset, int maxRecords, long maxBytes, boolean own, boolean first) {
+    private RecordBatch fetch(int maxRecords, long maxBytes, boolean own, boolean first) {
         lock.lock();
         try {
             if (first) {
@@ -232,12 +253,11 @@ public final class ConsumerCore extends BatchSource implements Closeable {
     }
 
     // Releases the records that the handler did not get, unless the consumer was moved or closed since.
-    @Override
-    protected void undelivered(RecordBatch batch) {
+    private void releaseUndelivered(RecordBatch batch) {
         locked(() -> {
             if (isUsable() && batch.placement() == committed.placements()) {
                 for (int i = batch.delivered(); i < batch.count(); i++) {
-                    redelivery.release(batch.offset(i), batch.attempts(i));
+                    inFlight.release(batch.offset(i), batch.attempts(i));
                 }
             }
             return null;
@@ -258,7 +278,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
 
     /** Earliest System.nanoTime at which a redelivery may be due. */
     public long quietUntil() {
-        long millis = locked(redelivery::quietMillis);
+        long millis = locked(inFlight::quietMillis);
         return System.nanoTime() + (millis == NEVER ? NEVER / 2 : TimeUnit.MILLISECONDS.toNanos(millis));
     }
 
@@ -266,12 +286,12 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         return committed.limit();
     }
 
-    /** Acks all records up to and including {@code offset}; returns whether a segment or window room was freed. */
+    /** Acks all records up to and including {@code offset}; returns whether a segment or room for another record was freed. */
     public boolean ack(long offset) {
         return ack(offset, null);
     }
 
-    /** Acks only these records; returns whether a segment or window room was freed. */
+    /** Acks only these records; returns whether a segment or room for another record was freed. */
     public boolean ackSingle(long... offsets) {
         return ack(-1, offsets);
     }
@@ -293,10 +313,10 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         return locked(() -> {
             checkUsable();
             committed.checkPopped(offset, "nack");
-            if (window.state(offset) == Window.ACKED) {
+            if (inFlight.state(offset) == InFlight.ACKED) {
                 throw committed.outOfRange("nack by consumer " + name + " of a record that it has acked", offset);
             }
-            return redelivery.requeue(offset, -Math.floorDiv(-delayNanos, TimeUnit.MILLISECONDS.toNanos(1)));
+            return inFlight.requeue(offset, -Math.floorDiv(-delayNanos, TimeUnit.MILLISECONDS.toNanos(1)));
         });
     }
 
@@ -308,7 +328,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
                 committed.checkPopped(offset, "release");
             }
             for (long offset : offsets) {
-                redelivery.release(offset);
+                inFlight.release(offset);
             }
             return offsets.length;
         });
@@ -316,14 +336,14 @@ public final class ConsumerCore extends BatchSource implements Closeable {
 
     /** Whether a record waits to be moved to the dead-letter queue. */
     public boolean hasDeadLetters() {
-        return redelivery.hasDeadLetters();
+        return inFlight.hasDead();
     }
 
     /** The next record for the dead-letter queue; null for none, and after a drop: the next call throws that. */
     Message nextDeadLetter() {
         return locked(() -> {
             try {
-                return isUsable() ? redelivery.nextDeadLetter() : null;
+                return isUsable() ? fetcher.nextDeadLetter() : null;
             } catch (CorruptException e) {
                 if (committed.isDropped()) {
                     return null;
@@ -335,19 +355,19 @@ public final class ConsumerCore extends BatchSource implements Closeable {
 
     /** Acks a record that the dead-letter queue has, unless the consumer was moved, closed or dropped since. */
     void deadLettered(long offset) {
-        locked(() -> isUsable() && redelivery.isDead(offset) && committed.ackSingle(new long[] {offset}));
+        locked(() -> isUsable() && inFlight.isDead(offset) && committed.ackSingle(new long[] {offset}));
     }
 
     /** Requeues, after a delay, a record that the dead-letter queue did not take. */
     void retryDeadLetter(long offset) {
-        locked(() -> redelivery.retryDeadLetter(offset));
+        locked(() -> fetcher.retryDeadLetter(offset));
     }
 
     /** Requeues all in-flight records. */
     void seekCommitted() {
         locked(() -> {
             checkUsable();
-            return redelivery.requeueAll();
+            return inFlight.requeueAll();
         });
     }
 
@@ -407,7 +427,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
             if (!closed) {
                 closed = true;
                 log.leftAt(committed.offset());
-                Closing.all(this::writeInFlight, this::resetReading, fetcher::leave, redelivery::leave);
+                Closing.all(this::writeInFlight, this::resetReading, fetcher::leave);
             }
         } finally {
             lock.unlock();
@@ -433,7 +453,8 @@ public final class ConsumerCore extends BatchSource implements Closeable {
 
     private void writeInFlight() throws IOException {
         if (inFlightFile != null && !committed.isDropped()) {
-            inFlightFile.write(window, saved, committed.offset(), committed.position(), fetcher.position());
+            long first = committed.offset();
+            inFlightFile.write(inFlight, first, committed.position(), fetcher.position());
         }
     }
 }

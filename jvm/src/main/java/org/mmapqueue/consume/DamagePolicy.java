@@ -1,11 +1,8 @@
 package org.mmapqueue.consume;
 
 import java.io.IOException;
-import java.util.Map;
-import java.util.TreeMap;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.log.DamageSkip;
-import org.mmapqueue.log.LogReader;
 import org.mmapqueue.log.SkippedDamage;
 import org.mmapqueue.meta.ConsumerCursors;
 
@@ -17,8 +14,6 @@ final class DamagePolicy {
     private final DamageSkip skip;
     private final ConsumerCursors cursors;
     private final SkippedDamage skipped;
-    /** The first record after each damaged range, by offset, because no walk over the log crosses the damage. */
-    private final TreeMap<Long, DamageSkip.Found> resumed = new TreeMap<>();
 
     /** @param skip null to throw */
     DamagePolicy(DamageSkip skip, ConsumerCursors cursors, SkippedDamage skipped) {
@@ -30,24 +25,6 @@ final class DamagePolicy {
     /** The damaged ranges that were skipped. */
     SkippedDamage skipped() {
         return skipped;
-    }
-
-    /** Forgets all positions, because the consumer has moved. */
-    void reset() {
-        resumed.clear();
-    }
-
-    /** The last known record after damage that is at or before {@code offset}; null for none. */
-    DamageSkip.Found floor(long offset) {
-        Map.Entry<Long, DamageSkip.Found> floor = resumed.floorEntry(offset);
-        return floor == null ? null : floor.getValue();
-    }
-
-    /** Notes that all records before an offset are acked. */
-    void acked(long offset) {
-        if (!resumed.isEmpty()) {
-            resumed.headMap(offset).clear();
-        }
     }
 
     /**
@@ -65,7 +42,6 @@ final class DamagePolicy {
         }
         checkSkips(failure); // again: the search read segments that may have been dropped since
         skipped.add(failure, number, found.offset());
-        resumed.put(found.offset(), found);
         return found;
     }
 
@@ -84,58 +60,6 @@ final class DamagePolicy {
         long first = skip.leastOffsetAt(position);
         checkSkips(failure); // again, as above
         skipped.add(failure, first, found.offset());
-        return found;
-    }
-
-    /**
-     * Finds a record that was popped before, over damage, so that later walks find it; returns false if it is damaged
-     * itself.
-     *
-     * @param from an earlier record with a known position
-     * @param reader moves to the record
-     * @throws CorruptException the failure, if damage is not skipped, or the record's position is not known
-     */
-    boolean isFound(CorruptException failure, DamageSkip.Found from, long offset, LogReader reader) throws IOException {
-        DamageSkip.Found found = walk(failure, from, offset);
-        if (found.offset() != offset) {
-            return false;
-        }
-        try {
-            reader.moveTo(found.position());
-            if (!reader.next() || reader.isLost() || !reader.skipChecked(0)) {
-                return false;
-            }
-            resumed.put(offset, found);
-            return true;
-        } catch (CorruptException e) {
-            return false;
-        } finally {
-            reader.leave();
-        }
-    }
-
-    /**
-     * Returns the position after which a record begins that was popped before, over damage, so that later walks find
-     * it.
-     *
-     * @param from an earlier record with a known position
-     * @throws CorruptException the failure, if damage is not skipped, or the record's position is not known
-     */
-    long positionOf(CorruptException failure, DamageSkip.Found from, long offset) throws IOException {
-        DamageSkip.Found found = walk(failure, from, offset);
-        if (found.offset() != offset) {
-            throw failure;
-        }
-        resumed.put(offset, found);
-        return found.position();
-    }
-
-    private DamageSkip.Found walk(CorruptException failure, DamageSkip.Found from, long offset) throws IOException {
-        checkSkips(failure);
-        DamageSkip.Found found = skip.walk(from, offset);
-        if (found == null) {
-            throw failure;
-        }
         return found;
     }
 

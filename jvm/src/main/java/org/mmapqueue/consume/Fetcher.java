@@ -13,55 +13,43 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Fetches records for a consumer: requeued records that are due, then new ones. Not thread-safe, except {@link
+ * Reads records for a consumer: requeued records that are due, then new ones. Not thread-safe, except {@link
  * #readOffset}: the consumer's lock guards it.
  */
 final class Fetcher {
     private static final Logger LOG = LoggerFactory.getLogger(Fetcher.class);
+    /** The delay in ms before a record is offered to the dead-letter queue again. */
+    private static final long RETRY_MILLIS = 1000;
 
     private final LogReader reader;
+    /** Reads popped records again. It pins no segment between calls. */
+    private final LogReader again;
+
     private final ConsumerCursors cursors;
-    private final Window window;
-    private final SparseIndex sparseIndex;
-    private final SavedInFlight saved;
-    private final Redelivery redelivery;
+    private final InFlight inFlight;
     private final DamagePolicy damage;
     private final AtomicLong readOffset = new AtomicLong();
     private final RecordCounter redelivered = new RecordCounter();
-    /** The attempts, from before the queue was closed, of the record that {@link #next} has found. */
-    private int timesBefore;
 
     /**
      * A fetcher without a position.
      *
      * @param reader for new records; nothing else uses it
+     * @param again for records that were popped before; nothing else uses it
      */
-    Fetcher(
-            LogReader reader,
-            ConsumerCursors cursors,
-            Window window,
-            SparseIndex sparseIndex,
-            SavedInFlight saved,
-            Redelivery redelivery,
-            DamagePolicy damage) {
+    Fetcher(LogReader reader, LogReader again, ConsumerCursors cursors, InFlight inFlight, DamagePolicy damage) {
         this.reader = reader;
+        this.again = again;
         this.cursors = cursors;
-        this.window = window;
-        this.sparseIndex = sparseIndex;
-        this.saved = saved;
-        this.redelivery = redelivery;
+        this.inFlight = inFlight;
         this.damage = damage;
     }
 
     /** Moves to the position after which a record begins. Nothing is in flight after the move. */
     void moveTo(long position, long offset) {
-        redelivery.reset();
-        damage.reset();
-        saved.clear();
-        window.reset(offset);
-        sparseIndex.reset(offset, position);
+        inFlight.reset(offset);
         reader.moveTo(position);
-        readOffset.set(window.next());
+        readOffset.set(offset);
         cursors.reading(position);
     }
 
@@ -70,29 +58,29 @@ final class Fetcher {
         return readOffset.get();
     }
 
-    /** The position after which that record begins. */
+    /** The position after which that record begins: where a record ends, also if the reader has rolled since. */
     long position() {
-        return reader.position();
+        return reader.segmentOffset() == reader.geometry().dataStart()
+                ? reader.geometry().position(reader.segmentId(), 0)
+                : reader.position();
     }
 
     /** The record that would be popped next; null if none is available. */
     Message peek() throws IOException {
-        redelivery.expire();
-        for (long again = redelivery.due(); again >= 0; again = redelivery.due()) {
-            try {
-                return redelivery.read(again);
-            } catch (CorruptException e) {
-                redelivery.passDamage(e, again);
+        inFlight.expire();
+        for (long offset = inFlight.due(); offset >= 0; offset = inFlight.due()) {
+            Message found = readAgain(offset);
+            if (found != null) {
+                return found;
             }
         }
         while (next()) {
             try {
-                byte[] data = new byte[reader.length()];
-                reader.read(data, 0);
-                reader.forgetEnd();
-                return new Message(window.next(), reader.timestamp(), data, 1 + timesBefore);
+                return message(reader, inFlight.next(), inFlight.nextAttempts());
             } catch (CorruptException e) {
                 skip(e);
+            } finally {
+                reader.forgetEnd();
             }
         }
         return null;
@@ -111,9 +99,22 @@ final class Fetcher {
      */
     boolean fill(RecordBatch batch, int maxRecords, long maxBytes, boolean first) throws IOException {
         try {
-            redelivery.expire();
-            return redelivery.hasRequeued() && !fillRequeued(batch, maxRecords, maxBytes, first)
-                    || fillNew(batch, maxRecords, maxBytes, first);
+            inFlight.expire();
+            while (batch.count() < maxRecords) {
+                long requeued = inFlight.due();
+                if (requeued < 0) {
+                    if (batch.count() > 0 && reader.hasCaughtUp() || !next()) {
+                        return true;
+                    }
+                    if (inFlight.isFull()) {
+                        return batch.count() > 0;
+                    }
+                }
+                if (!add(batch, requeued, maxBytes, first)) {
+                    return true;
+                }
+            }
+            return true;
         } catch (IOException | RuntimeException | Error e) {
             if (first && batch.count() == 0) {
                 throw e;
@@ -122,59 +123,37 @@ final class Fetcher {
         }
     }
 
-    // Adds requeued records that are due; false if the batch has no room for one of them.
-    private boolean fillRequeued(RecordBatch batch, int maxRecords, long maxBytes, boolean first) throws IOException {
-        while (batch.count() < maxRecords) {
-            long again = redelivery.due();
-            if (again < 0) {
-                return true;
+    // Pops a requeued record, or, if that is -1, the new record that the reader has found. A damaged record is passed.
+    // Returns false if the batch has no room for the record.
+    private boolean add(RecordBatch batch, long requeued, long maxBytes, boolean first) throws IOException {
+        boolean isNew = requeued < 0;
+        LogReader from = isNew ? reader : again;
+        int length;
+        try {
+            if (!isNew) {
+                find(requeued);
             }
-            LogReader from;
-            int length;
-            try {
-                from = redelivery.find(again);
-                length = from.length();
-                if (!batch.takes(length, maxBytes, first)) {
-                    return false;
-                }
-                from.read(batch.room(length), batch.start());
-            } catch (CorruptException e) {
-                redelivery.passDamage(e, again);
-                continue;
-            }
-            redelivery.popped(again);
-            int attempts = window.attempts(again);
-            batch.add(again, from.timestamp(), length, attempts);
-            if (attempts > 1) { // otherwise the record was released
-                redelivered.add(1, length);
-            }
-        }
-        return true;
-    }
-
-    private boolean fillNew(RecordBatch batch, int maxRecords, long maxBytes, boolean first) throws IOException {
-        while (batch.count() < maxRecords && (batch.count() == 0 || !reader.hasCaughtUp()) && next()) {
-            if (window.isFull()) {
-                return batch.count() > 0;
-            }
-            int length = reader.length();
+            length = from.length();
             if (!batch.takes(length, maxBytes, first)) {
-                break;
+                return false;
             }
-            try {
-                reader.read(batch.room(length), batch.start());
-            } catch (CorruptException e) {
+            from.read(batch.room(length), batch.start());
+        } catch (CorruptException e) {
+            if (isNew) {
                 skip(e);
-                continue;
+            } else {
+                lose(e, requeued);
             }
-            long offset = window.next();
-            int attempts = 1 + timesBefore;
-            step(Window.IN_FLIGHT, attempts);
-            batch.add(offset, reader.timestamp(), length, attempts);
-            redelivery.lease(offset);
-            if (attempts > 1) { // it was in flight when the queue was closed
-                redelivered.add(1, length);
-            }
+            return true;
+        }
+        long offset = isNew ? inFlight.next() : requeued;
+        int attempts = isNew ? inFlight.popped(position()) : inFlight.redelivered(offset);
+        if (isNew) {
+            advance();
+        }
+        batch.add(offset, from.timestamp(), length, attempts);
+        if (attempts > 1) { // otherwise the record is new, or was released
+            redelivered.add(1, length);
         }
         return true;
     }
@@ -186,11 +165,10 @@ final class Fetcher {
 
     /** Whether a poll would find a record. */
     boolean hasNext() throws IOException {
-        return redelivery.due() >= 0 || redelivery.hasExpired() || !window.isFull() && next();
+        return inFlight.due() >= 0 || inFlight.hasExpired() || !inFlight.isFull() && next();
     }
 
-    // Moves to the next record to pop, past records that were acked or had no attempts left before the queue was
-    // closed.
+    // Moves to the next record to pop. Passes damage, if it is skipped, and restored rows that are not to be delivered.
     private boolean next() throws IOException {
         while (true) {
             try {
@@ -201,84 +179,142 @@ final class Fetcher {
         }
     }
 
-    // Continues after damage at the next record with a known offset, or throws.
-    private void skip(CorruptException e) throws IOException {
-        reader.leave(); // the search pins segments itself
-        DamageSkip.Found found = damage.after(e, reader.position(), window.next());
-        for (long offset = window.next(); offset < found.offset(); offset++) {
-            window.add(Window.ACKED, 0);
-        }
-        window.advance(window.first());
-        reader.moveTo(found.position());
-        readOffset.lazySet(found.offset());
-        cursors.reading(found.position());
-    }
-
     private boolean nextWhole() throws IOException {
         while (reader.next()) {
             if (reader.isLost()) {
                 passLost();
                 continue;
             }
-            timesBefore = saved.isOver() ? 0 : saved.times(window.next());
-            if (timesBefore == 0 || timesBefore > 0 && !redelivery.isSpent(timesBefore)) {
+            int state = inFlight.nextState();
+            if (state == InFlight.IN_FLIGHT) {
                 return true;
             }
-            reader.skipChecked(0);
-            if (timesBefore == SavedInFlight.ACKED) {
-                step(Window.ACKED, 0);
-            } else {
-                step(Window.DEAD, timesBefore);
-                redelivery.deadLetter(window.next() - 1);
-            }
+            pass(state);
         }
         return false;
     }
 
     private void passLost() throws IOException {
-        long first = window.next();
+        long first = inFlight.next();
         do {
             reader.skip();
-            step(Window.ACKED, 0);
-            window.advance(window.first());
+            inFlight.passed(position(), InFlight.ACKED);
+            advance();
+            inFlight.advance(inFlight.first());
         } while (reader.next() && reader.isLost());
-        LOG.warn("a consumer passes records {} to {}, which were lost before a repair", first, window.next() - 1);
+        LOG.warn("a consumer passes records {} to {}, which were lost before a repair", first, inFlight.next() - 1);
     }
 
-    private void step(int state, int attempts) {
-        window.add(state, attempts); // first: if this runs out of memory, nothing has moved
+    private void pass(int state) throws IOException {
+        reader.skipChecked(0);
+        inFlight.passed(position(), state);
+        advance();
+    }
+
+    private void advance() {
         reader.advance();
+        readOffset.lazySet(inFlight.next());
+        cursors.reading(reader.position());
+    }
+
+    /** Passes the next records while a snapshot has them as acked; returns the offset of the first unacked record. */
+    long passAcked() throws IOException {
+        while (inFlight.nextState() == InFlight.ACKED && reader.next()) {
+            try {
+                pass(InFlight.ACKED);
+            } catch (CorruptException e) {
+                skip(e);
+            }
+        }
+        return inFlight.advance(inFlight.first());
+    }
+
+    // Continues after damage at the next record with a known offset, or throws.
+    private void skip(CorruptException e) throws IOException {
+        reader.leave(); // the search pins segments itself
         long position = reader.position();
-        readOffset.lazySet(window.next());
-        cursors.reading(position);
-        sparseIndex.popped(window.next(), position);
+        DamageSkip.Found found = damage.after(e, position, inFlight.next());
+        while (inFlight.next() < found.offset()) {
+            inFlight.passed(position, InFlight.ACKED);
+        }
+        inFlight.advance(inFlight.first());
+        reader.moveTo(found.position());
+        readOffset.lazySet(found.offset());
+        cursors.reading(found.position());
+    }
+
+    // Moves the second reader to a popped record.
+    private void find(long offset) throws IOException {
+        again.moveTo(inFlight.position(offset));
+        if (!again.next()) {
+            throw again.corrupt(again.segmentOffset(), "record " + offset + ", which has been popped, is missing");
+        }
+    }
+
+    // Reads a popped record as its next delivery would; null if it is damaged.
+    private Message readAgain(long offset) throws IOException {
+        try {
+            find(offset);
+            return message(again, offset, inFlight.nextAttempts(offset));
+        } catch (CorruptException e) {
+            lose(e, offset);
+            return null;
+        } finally {
+            again.leave();
+        }
+    }
+
+    private static Message message(LogReader from, long offset, int attempts) throws IOException {
+        byte[] data = new byte[from.length()];
+        from.read(data, 0);
+        return new Message(offset, from.timestamp(), data, attempts);
+    }
+
+    // A damaged record counts as acked, since no delivery can succeed, and no ack of it may come.
+    private void lose(CorruptException failure, long offset) {
+        again.leave();
+        damage.lost(failure, offset);
+        inFlight.ack(offset);
+        inFlight.advance(inFlight.first());
     }
 
     /**
-     * Passes the next records that were acked before the queue was closed; returns the offset of the first unacked
-     * record.
+     * Returns the next record for the dead-letter queue; null for none.
+     *
+     * @throws CorruptException if it is damaged, unless damage is skipped; the record is requeued
      */
-    long passAcked() throws IOException {
-        while (saved.times(window.next()) == SavedInFlight.ACKED && reader.next()) {
+    Message nextDeadLetter() throws IOException {
+        for (long offset = inFlight.takeDead(); offset >= 0; offset = inFlight.takeDead()) {
+            boolean isRead = false;
             try {
-                reader.skipChecked(0);
-            } catch (CorruptException e) {
-                skip(e);
-                continue;
+                Message dead = readAgain(offset);
+                isRead = dead != null;
+                if (isRead) {
+                    return dead;
+                }
+            } finally {
+                if (!isRead) {
+                    retryDeadLetter(offset);
+                }
             }
-            step(Window.ACKED, 0);
         }
-        return window.advance(window.first());
+        return null;
+    }
+
+    /** Requeues a record that the dead-letter queue did not take; returns false if it was acked since. */
+    boolean retryDeadLetter(long offset) {
+        return inFlight.retryDead(offset, RETRY_MILLIS);
     }
 
     /** Unpins all segments except that of the reading position. */
     void rest() {
         reader.forgetEnd(); // it may be of a record that was read but not popped
-        redelivery.leave();
+        again.leave();
     }
 
     /** Unpins all segments. */
     void leave() {
         reader.leave();
+        again.leave();
     }
 }

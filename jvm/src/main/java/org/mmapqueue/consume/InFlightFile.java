@@ -28,22 +28,40 @@ public record InFlightFile(Storage storage, Path path, MetaFields queue) {
     private static final Logger LOG = LoggerFactory.getLogger(InFlightFile.class);
 
     /**
-     * Writes the window, and what is saved about the records after it; does nothing if both are empty.
+     * An intact file.
      *
-     * @param first the offset of the record at the committed position: the window may begin later, after acks that are not
+     * @param records the number of its records
+     * @param reading the position after the last of them
+     */
+    record Saved(ByteBuffer image, long records, long reading) {
+        /** Adds the records to an empty table. */
+        void restore(InFlight inFlight) {
+            for (int at = InFlightDescriptor.RUNS; at < image.limit(); at += InFlightDescriptor.RUN_BYTES) {
+                for (int i = image.getInt(at); i > 0; i--) {
+                    inFlight.restore(image.getInt(at + Integer.BYTES), 0);
+                }
+            }
+            inFlight.endAt(reading);
+        }
+    }
+
+    /**
+     * Writes the table; does nothing if it is empty.
+     *
+     * @param first the offset of the record at the committed position: the table may begin later, after acks that are not
      *     committed
      * @param committed the committed position
-     * @param reading the position at which the window ends
+     * @param reading the position after the last popped record
      */
-    void write(Window window, SavedInFlight saved, long first, long committed, long reading) throws IOException {
-        long end = Math.max(window.next(), saved.end(window.next()));
+    void write(InFlight inFlight, long first, long committed, long reading) throws IOException {
+        long end = inFlight.end();
         if (first == end) {
             return;
         }
         List<int[]> runs = new ArrayList<>();
         int[] run = {0, 0};
         for (long offset = first; offset < end; offset++) {
-            int times = times(window, saved, offset);
+            int times = inFlight.times(offset);
             if (run[0] == 0 || times != run[1]) {
                 run = new int[] {0, times};
                 runs.add(run);
@@ -53,7 +71,7 @@ public record InFlightFile(Storage storage, Path path, MetaFields queue) {
         ByteBuffer image = ByteBuffer.allocate(InFlightDescriptor.RUNS + runs.size() * InFlightDescriptor.RUN_BYTES)
                 .order(ByteOrder.LITTLE_ENDIAN);
         image.putLong(InFlightDescriptor.MAGIC).putLong(queue.uuidLow()).putLong(committed);
-        image.putLong(end > window.next() ? saved.position() : reading);
+        image.putLong(end > inFlight.next() ? inFlight.endPosition() : reading);
         image.putInt(runs.size()).putInt(0);
         runs.forEach(each -> image.putInt(each[0]).putInt(each[1]));
         image.flip();
@@ -65,33 +83,26 @@ public record InFlightFile(Storage storage, Path path, MetaFields queue) {
         storage.syncDirectory(path.getParent());
     }
 
-    private static int times(Window window, SavedInFlight saved, long offset) {
-        if (offset >= window.next()) {
-            return saved.times(offset);
-        }
-        return window.state(offset) == Window.ACKED ? SavedInFlight.ACKED : window.attempts(offset);
-    }
-
     /**
-     * Reads and deletes the file. A file with numbers that are impossible is ignored as a whole: its records are
-     * redelivered.
+     * Reads and deletes the file. Returns null if none exists, and for a file with numbers that are impossible: its
+     * records are redelivered.
      *
      * @param committed the consumer's committed position; a file with another one is ignored
-     * @param first the offset of the record at that position
      */
-    void take(long committed, long first, SavedInFlight saved) throws IOException {
+    Saved take(long committed) throws IOException {
         ByteBuffer image = read();
         if (image == null) {
-            return;
+            return null;
         }
         delete();
         if (!isWhole(image) || image.getLong(InFlightDescriptor.COMMITTED) != committed || !areSound(image)) {
-            return;
+            return null;
         }
+        long records = 0;
         for (int at = InFlightDescriptor.RUNS; at < image.limit(); at += InFlightDescriptor.RUN_BYTES) {
-            saved.add(first, image.getInt(at), image.getInt(at + Integer.BYTES));
+            records += image.getInt(at);
         }
-        saved.endAt(image.getLong(InFlightDescriptor.READING));
+        return new Saved(image, records, image.getLong(InFlightDescriptor.READING));
     }
 
     /**
@@ -123,15 +134,15 @@ public record InFlightFile(Storage storage, Path path, MetaFields queue) {
             int times = image.getInt(at + Integer.BYTES);
             int run = image.getInt(at);
             records += run;
-            if (run < 1 || records > most || times < SavedInFlight.ACKED || times > Window.MOST_ATTEMPTS) {
+            if (run < 1 || records > most || times < InFlight.TIMES_ACKED || times > InFlight.MOST_ATTEMPTS) {
                 LOG.warn(
                         "a file of records in flight is ignored, and they are redelivered: found {} records with {}"
                                 + " attempts, expected 1..{} and {}..{}",
                         run,
                         times,
                         most,
-                        SavedInFlight.ACKED,
-                        Window.MOST_ATTEMPTS);
+                        InFlight.TIMES_ACKED,
+                        InFlight.MOST_ATTEMPTS);
                 return false;
             }
         }

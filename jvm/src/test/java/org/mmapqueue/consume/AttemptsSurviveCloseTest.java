@@ -146,7 +146,7 @@ class AttemptsSurviveCloseTest {
         queue.close();
         open();
         Consumer again = queue.consumer();
-        assertEquals(16_384, again.pop().attempts());
+        assertEquals(16_383, again.pop().attempts());
         assertEquals(1, again.unacked());
         again.nack(0);
         assertEquals(0, again.pop().offset());

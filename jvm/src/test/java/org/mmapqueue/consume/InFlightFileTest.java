@@ -2,6 +2,7 @@ package org.mmapqueue.consume;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -13,6 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.mmapqueue.config.Settings;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.support.Directories;
@@ -35,78 +37,82 @@ class InFlightFileTest {
         file = new InFlightFile(DiskStorage.INSTANCE, path, QUEUE);
     }
 
-    private static Window window(long first, int... attempts) {
-        Window window = new Window(1_000_000);
-        window.reset(first);
+    private static InFlight table(long first, int... attempts) {
+        InFlight inFlight = empty(first);
+        restore(inFlight, attempts);
+        while (inFlight.next() < inFlight.end()) {
+            if (inFlight.nextState() == InFlight.ACKED) {
+                inFlight.passed(0, InFlight.ACKED);
+            } else {
+                inFlight.popped(0);
+            }
+        }
+        return inFlight;
+    }
+
+    private static InFlight empty(long first) {
+        InFlight inFlight = new InFlight(new Settings.Delivery(1_000_000, 0, 0, null, false), () -> 0);
+        inFlight.reset(first);
+        return inFlight;
+    }
+
+    // Attempts as they are after the pop; -1 for acked.
+    private static void restore(InFlight inFlight, int... attempts) {
         for (int each : attempts) {
-            window.add(each < 0 ? Window.ACKED : Window.IN_FLIGHT, Math.max(0, each));
+            inFlight.restore(each < 0 ? InFlight.TIMES_ACKED : each - 1, 0);
         }
-        return window;
     }
 
-    private static void write(InFlightFile file, Window window, SavedInFlight saved, long committed, long reading)
-            throws IOException {
-        file.write(window, saved, window.first(), committed, reading);
+    private static void write(InFlightFile file, InFlight inFlight, long committed, long reading) throws IOException {
+        file.write(inFlight, inFlight.first(), committed, reading);
     }
 
-    private static void assertTimes(SavedInFlight saved, long first, int... expected) {
+    private void assertTaken(long committed, long first, int... expected) throws IOException {
+        assertTaken(file, committed, first, expected);
+    }
+
+    private static void assertTaken(InFlightFile file, long committed, long first, int... expected) throws IOException {
+        InFlightFile.Saved saved = file.take(committed);
+        InFlight found = empty(first);
+        saved.restore(found);
+        assertEquals(expected.length, saved.records());
+        assertEquals(first + expected.length, found.end());
         for (int i = 0; i < expected.length; i++) {
-            assertEquals(expected[i], saved.times(first + i), "record " + i);
+            assertEquals(expected[i], found.times(first + i), "record " + i);
         }
-        assertEquals(0, saved.times(first + expected.length));
     }
 
     @Test
     void aWrittenFileIsReadOneTime() throws IOException {
-        Window window = window(50, 1, 1, -1, 3);
-        window.mark(50, Window.REQUEUED);
-        window.mark(53, Window.DEAD);
-        write(file, window, new SavedInFlight(), COMMITTED, READING);
-        SavedInFlight found = new SavedInFlight();
-        file.take(COMMITTED, 50, found);
-        assertTimes(found, 50, 1, 1, SavedInFlight.ACKED, 3);
+        InFlight inFlight = table(50, 1, 1, -1, 3);
+        inFlight.requeue(50, 0);
+        write(file, inFlight, COMMITTED, READING);
+        assertTaken(COMMITTED, 50, 1, 1, -1, 3);
         assertFalse(Files.exists(path));
-        SavedInFlight again = new SavedInFlight();
-        file.take(COMMITTED, 50, again);
-        assertEquals(50, again.end(50));
+        assertNull(file.take(COMMITTED));
     }
 
     @Test
-    void recordsBeforeTheWindowAreAcked() throws IOException {
-        file.write(window(50, 1, 2), new SavedInFlight(), 48, COMMITTED, READING);
-        SavedInFlight found = new SavedInFlight();
-        file.take(COMMITTED, 48, found);
-        assertTimes(found, 48, SavedInFlight.ACKED, SavedInFlight.ACKED, 1, 2);
+    void recordsBeforeTheTableAreAcked() throws IOException {
+        file.write(table(50, 1, 2), 48, COMMITTED, READING);
+        assertTaken(COMMITTED, 48, -1, -1, 1, 2);
     }
 
     @Test
     void nothingInFlightMakesNoFile() throws IOException {
-        write(file, window(9), new SavedInFlight(), COMMITTED, READING);
+        write(file, table(9), COMMITTED, READING);
         assertFalse(Files.exists(path));
     }
 
     @Test
-    void savedAttemptsAfterTheWindowAreWrittenToo() throws IOException {
-        SavedInFlight before = new SavedInFlight();
-        before.add(50, 2, 4);
-        before.add(50, 1, SavedInFlight.ACKED);
-        before.add(50, 1, 2);
-        before.endAt(READING);
-        assertEquals(4, before.times(50));
-        write(file, window(50, 5), before, COMMITTED, READING - 8);
-        SavedInFlight found = new SavedInFlight();
-        file.take(COMMITTED, 50, found);
-        assertTimes(found, 50, 5, 4, SavedInFlight.ACKED, 2);
-    }
-
-    @Test
-    void savedAttemptsAreWrittenAgainWithTheirEndPosition() throws IOException {
-        write(file, window(50, 1, 2, 3), new SavedInFlight(), COMMITTED, READING);
-        SavedInFlight found = new SavedInFlight();
-        file.take(COMMITTED, 50, found);
-        write(file, window(50, 2), found, COMMITTED, COMMITTED + 16);
+    void restoredRowsAreWrittenAgainWithTheirEndPosition() throws IOException {
+        InFlight inFlight = table(50, 5);
+        restore(inFlight, 5, -1, 3);
+        inFlight.endAt(READING);
+        write(file, inFlight, COMMITTED, COMMITTED + 16);
         deleteBeyond(READING);
-        assertTrue(Files.exists(path));
+        assertTaken(COMMITTED, 50, 5, 4, -1, 2);
+        write(file, inFlight, COMMITTED, COMMITTED + 16);
         deleteBeyond(READING - 8);
         assertFalse(Files.exists(path));
     }
@@ -118,39 +124,34 @@ class InFlightFileTest {
     @Test
     void aFileWithRecordsPastTheLogEndIsDeleted() throws IOException {
         InFlightFile other = new InFlightFile(DiskStorage.INSTANCE, temp.resolve("other.inflight"), QUEUE);
-        write(file, window(50, 1, 2), new SavedInFlight(), COMMITTED, READING);
-        write(other, window(50, 1), new SavedInFlight(), COMMITTED, READING - 16);
+        write(file, table(50, 1, 2), COMMITTED, READING);
+        write(other, table(50, 1), COMMITTED, READING - 16);
         deleteBeyond(READING - 16);
         assertFalse(Files.exists(path));
-        SavedInFlight found = new SavedInFlight();
-        other.take(COMMITTED, 50, found);
-        assertTimes(found, 50, 1);
+        assertTaken(other, COMMITTED, 50, 1);
         InFlightFile.deleteBeyond(0, DiskStorage.INSTANCE, temp.resolve("missing"), QUEUE);
     }
 
     @Test
     void aPositionBeforeCommittedIsIgnored() throws IOException {
-        write(file, window(50, 1), new SavedInFlight(), COMMITTED, COMMITTED - 8);
+        write(file, table(50, 1), COMMITTED, COMMITTED - 8);
         assertIgnored("reading before committed");
     }
 
     @Test
     void aFileOfAnotherPositionOrQueueIsIgnored() throws IOException {
-        write(file, window(50, 1), new SavedInFlight(), COMMITTED, READING);
-        SavedInFlight found = new SavedInFlight();
-        file.take(COMMITTED + 8, 50, found);
-        assertEquals(50, found.end(50));
+        write(file, table(50, 1), COMMITTED, READING);
+        assertNull(file.take(COMMITTED + 8));
         assertFalse(Files.exists(path));
-        write(file, window(50, 1), new SavedInFlight(), COMMITTED, READING);
+        write(file, table(50, 1), COMMITTED, READING);
         MetaFields other = new MetaFields(2, 8, 4096, 1, 3, true, 1000, 0, 1);
-        new InFlightFile(DiskStorage.INSTANCE, path, other).take(COMMITTED, 50, found);
-        assertEquals(50, found.end(50));
+        assertNull(new InFlightFile(DiskStorage.INSTANCE, path, other).take(COMMITTED));
     }
 
     /** At worst a record is redelivered, or with fewer attempts; no other record ever counts as acked. */
     @Test
     void aDamagedFileIsIgnored() throws IOException {
-        write(file, window(50, 1, -1, 2, -1, 3), new SavedInFlight(), COMMITTED, READING);
+        write(file, table(50, 1, -1, 2, -1, 3), COMMITTED, READING);
         byte[] image = Files.readAllBytes(path);
         for (int at = 0; at < image.length; at++) {
             Files.write(path, image);
@@ -168,16 +169,14 @@ class InFlightFileTest {
     }
 
     private void assertIgnored(String what) throws IOException {
-        SavedInFlight found = new SavedInFlight();
-        file.take(COMMITTED, 50, found);
-        assertEquals(50, found.end(50), what);
+        assertNull(file.take(COMMITTED), what);
         assertFalse(Files.exists(path), what);
     }
 
     @Test
     void aDeletedFileIsGone() throws IOException {
         file.delete();
-        write(file, window(50, 1), new SavedInFlight(), COMMITTED, READING);
+        write(file, table(50, 1), COMMITTED, READING);
         assertTrue(Files.exists(path));
         file.delete();
         assertFalse(Files.exists(path));
@@ -185,17 +184,15 @@ class InFlightFileTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 3, 4})
-    void anyWindowIsRestored(int seed) throws IOException {
+    void anyTableIsRestored(int seed) throws IOException {
         SplittableRandom random = new SplittableRandom(seed);
         int[] attempts = new int[1 + random.nextInt((int) (READING - COMMITTED) / 8)];
         int times = 1;
         for (int i = 0; i < attempts.length; i++) {
-            times = random.nextInt(4) > 0 ? times : random.nextInt(5) == 0 ? -1 : random.nextInt(10_000);
+            times = random.nextInt(4) > 0 ? times : random.nextInt(5) == 0 ? -1 : 1 + random.nextInt(10_000);
             attempts[i] = i == 0 ? 1 : times;
         }
-        write(file, window(1L << 33, attempts), new SavedInFlight(), COMMITTED, READING);
-        SavedInFlight found = new SavedInFlight();
-        file.take(COMMITTED, 1L << 33, found);
-        assertTimes(found, 1L << 33, attempts);
+        write(file, table(1L << 33, attempts), COMMITTED, READING);
+        assertTaken(COMMITTED, 1L << 33, attempts);
     }
 }

@@ -1,0 +1,572 @@
+package org.mmapqueue.consume;
+
+import java.util.Arrays;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+import org.mmapqueue.config.Settings;
+
+/**
+ * The in-flight records of a consumer: one row for each record from the first unacked one on, with position, state,
+ * attempts and due time. Rows are in a ring of arrays, by offset; the array of due times exists once a lease or a delay
+ * does. Rows that a snapshot has restored wait after the reading position, without a position, until the reader reaches
+ * them. Not thread-safe, except {@link #hasDead}: the consumer's lock guards it.
+ *
+ * <pre>
+ *   first            next                end
+ *     | popped rows    | restored rows     |
+ * </pre>
+ */
+final class InFlight {
+    /** Popped, and neither acked nor requeued. Its due time is the visibility deadline, 0 for none. */
+    static final int IN_FLIGHT = 0;
+    /** To be redelivered at its due time, 0 for at once. */
+    static final int REQUEUED = 1;
+    /** Acked, while a record before it is not. */
+    static final int ACKED = 2;
+    /** To be moved to the dead-letter queue. */
+    static final int DEAD = 3;
+
+    /** Returned by {@link #times} for an acked record. */
+    static final int TIMES_ACKED = -1;
+
+    private static final long NEVER = Long.MAX_VALUE;
+    private static final int STATE_SHIFT = 14;
+    /** The highest number of attempts that is counted. */
+    static final int MOST_ATTEMPTS = (1 << STATE_SHIFT) - 1;
+
+    private static final int FIRST_LENGTH = 64;
+
+    private final int most;
+    private final int maxAttempts;
+    private final long visibilityMillis;
+    private final LongSupplier clock;
+
+    private long[] positions = new long[FIRST_LENGTH];
+    /** State and attempts. */
+    private short[] records = new short[FIRST_LENGTH];
+    /** Due times in ms of the clock; null if no record has one. */
+    private long[] due;
+    /** Index in its heap, plus 1; 0 for a record in no heap; null while all heaps are empty. */
+    private int[] slots;
+
+    private final Heap leases = new Heap();
+    private final Heap requeued = new Heap();
+    private final Heap dead = new Heap();
+
+    private long first;
+    private long next;
+    private long end;
+    /** The position after the last restored row. */
+    private long endPosition;
+    /** Number of acked rows, popped and restored. */
+    private int acked;
+
+    private int ackedAhead;
+    private volatile boolean hasDead;
+
+    /**
+     * A table without records.
+     *
+     * @param clock a monotonic clock in ms, from 0
+     */
+    InFlight(Settings.Delivery delivery, LongSupplier clock) {
+        this.most = delivery.maxUnacked();
+        this.maxAttempts = delivery.maxAttempts() == 0 ? Integer.MAX_VALUE : delivery.maxAttempts();
+        this.visibilityMillis = delivery.visibilityMillis();
+        this.clock = clock;
+    }
+
+    /** A monotonic clock in ms, from 0. */
+    static LongSupplier clock() {
+        long origin = System.nanoTime();
+        return () -> TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - origin);
+    }
+
+    private long now() {
+        return clock.getAsLong();
+    }
+
+    /** Removes all rows; {@code offset} is the next record to pop. */
+    void reset(long offset) {
+        leases.clear();
+        requeued.clear();
+        dead.clear();
+        hasDead = false;
+        first = offset;
+        next = offset;
+        end = offset;
+        acked = 0;
+        ackedAhead = 0;
+    }
+
+    /** The offset of the first record that is not acked. */
+    long first() {
+        return first;
+    }
+
+    /** The offset of the next record that is popped for the first time. */
+    long next() {
+        return next;
+    }
+
+    /** The offset after the last restored row; {@link #next} if none is left. */
+    long end() {
+        return end;
+    }
+
+    /** The position after the last restored row, if one is left. */
+    long endPosition() {
+        return endPosition;
+    }
+
+    /** Sets the position after the last restored row. */
+    void endAt(long position) {
+        endPosition = position;
+    }
+
+    /** The capacity in records. */
+    int most() {
+        return most;
+    }
+
+    /** Whether no new record can be popped before the first one is acked. */
+    boolean isFull() {
+        return next - first >= most;
+    }
+
+    /** Number of records that were popped, and neither acked nor requeued. */
+    int unacked() {
+        return (int) (next - first) - (acked - ackedAhead) - requeued.size;
+    }
+
+    /** Number of requeued records. */
+    int requeued() {
+        return requeued.size;
+    }
+
+    /** Number of restored rows that are acked. */
+    int ackedAhead() {
+        return ackedAhead;
+    }
+
+    /** Whether the record was popped, and is not before the first unacked one. */
+    boolean contains(long offset) {
+        return offset >= first && offset < next;
+    }
+
+    /** The state of a popped record; {@link #ACKED} before the first row. */
+    int state(long offset) {
+        return offset < first ? ACKED : (records[at(offset)] & 0xFFFF) >>> STATE_SHIFT;
+    }
+
+    /** Number of deliveries of a record with a row. */
+    int attempts(long offset) {
+        return records[at(offset)] & MOST_ATTEMPTS;
+    }
+
+    /** The position of a popped record with a row. */
+    long position(long offset) {
+        return positions[at(offset)];
+    }
+
+    private long due(long offset) {
+        return due == null ? 0 : due[at(offset)];
+    }
+
+    /** Restores the row after the last one, from a snapshot: attempts or {@link #TIMES_ACKED}, and the rest of a delay. */
+    void restore(int times, long delayMillis) {
+        makeRoom();
+        int row = at(end++);
+        records[row] = packed(times == TIMES_ACKED ? ACKED : IN_FLIGHT, Math.max(0, times));
+        if (times == TIMES_ACKED) {
+            acked++;
+            ackedAhead++;
+        }
+        setDue(row, delayMillis == 0 ? 0 : now() + delayMillis);
+    }
+
+    /** The attempts of a record with a row before its next delivery, or {@link #TIMES_ACKED}. */
+    int times(long offset) {
+        return state(offset) == ACKED ? TIMES_ACKED : attempts(offset);
+    }
+
+    /**
+     * Passes the restored rows of the next record: what becomes of it without a delivery.
+     *
+     * @return its state, or {@link #IN_FLIGHT} for a record to deliver
+     */
+    int nextState() {
+        if (next == end) {
+            return IN_FLIGHT;
+        }
+        if (state(next) == ACKED) {
+            return ACKED;
+        }
+        if (attempts(next) >= maxAttempts) {
+            return DEAD;
+        }
+        long until = due(next);
+        return until != 0 && until > now() ? REQUEUED : IN_FLIGHT;
+    }
+
+    /** The attempts of the next record's delivery. */
+    int nextAttempts() {
+        return next == end ? 1 : nextAttempts(next);
+    }
+
+    /** The attempts of the next delivery of a record with a row. */
+    int nextAttempts(long offset) {
+        return Math.min(MOST_ATTEMPTS, attempts(offset) + 1);
+    }
+
+    /** Adds the next record as popped; returns its attempts. */
+    int popped(long position) {
+        int attempts = nextAttempts();
+        add(position, IN_FLIGHT, attempts, visibilityMillis == 0 ? 0 : now() + visibilityMillis);
+        return attempts;
+    }
+
+    /** Adds the next record without a delivery, in a state other than {@link #IN_FLIGHT}. */
+    void passed(long position, int state) {
+        boolean isRestored = next < end;
+        add(position, state, isRestored ? attempts(next) : 0, isRestored && state == REQUEUED ? due(next) : 0);
+    }
+
+    private void add(long position, int state, int attempts, long dueAt) {
+        boolean isPlain = state == IN_FLIGHT && dueAt == 0;
+        if (!isPlain) {
+            prepare(state, dueAt); // first: if memory runs out, nothing has moved
+        }
+        if (next == end) {
+            makeRoom();
+            end++;
+        } else if (state(next) == ACKED) {
+            acked--;
+            ackedAhead--;
+        }
+        int row = at(next);
+        positions[row] = position;
+        records[row] = packed(state, attempts);
+        if (due != null) {
+            due[row] = dueAt;
+        }
+        if (!isPlain) {
+            enter(next, state);
+        }
+        next++;
+    }
+
+    /** The offset of the requeued record that is due; -1 for none. */
+    long due() {
+        if (requeued.size == 0) {
+            return -1;
+        }
+        long offset = requeued.first();
+        long at = due(offset);
+        return at == 0 || at <= now() ? offset : -1;
+    }
+
+    /** Marks the requeued record that is due as in flight again; returns its attempts. */
+    int redelivered(long offset) {
+        int attempts = nextAttempts(offset);
+        set(offset, IN_FLIGHT, attempts, visibilityMillis == 0 ? 0 : now() + visibilityMillis);
+        return attempts;
+    }
+
+    /** Whether a lease has ended. */
+    boolean hasExpired() {
+        return leases.size > 0 && due(leases.first()) <= now();
+    }
+
+    /** Requeues records with an expired lease. */
+    void expire() {
+        while (hasExpired()) {
+            requeue(leases.first(), 0);
+        }
+    }
+
+    /** Time in ms until the next redelivery at the earliest; Long.MAX_VALUE if none is expected. */
+    long quietMillis() {
+        long at = Math.min(
+                requeued.size == 0 ? NEVER : due(requeued.first()), leases.size == 0 ? NEVER : due(leases.first()));
+        return at == NEVER ? NEVER : Math.max(0, at - now());
+    }
+
+    /** Requeues a record; returns whether its attempts are used up, so that it goes to the dead-letter queue. */
+    boolean requeue(long offset, long delayMillis) {
+        if (state(offset) != IN_FLIGHT) {
+            return false; // requeued or acked already
+        }
+        if (attempts(offset) >= maxAttempts) {
+            set(offset, DEAD, attempts(offset), 0);
+            return true;
+        }
+        set(offset, REQUEUED, attempts(offset), delayMillis == 0 ? 0 : now() + delayMillis);
+        return false;
+    }
+
+    /** Requeues all in-flight records; returns whether some go to the dead-letter queue. */
+    boolean requeueAll() {
+        boolean deadLetter = false;
+        for (long offset = first; offset < next; offset++) {
+            deadLetter |= requeue(offset, 0);
+        }
+        return deadLetter;
+    }
+
+    /** Requeues an in-flight record without counting the attempt. */
+    void release(long offset) {
+        if (state(offset) == IN_FLIGHT) {
+            set(offset, REQUEUED, attempts(offset) - 1, 0);
+        }
+    }
+
+    /** As {@link #release(long)}, unless the record was acked or redelivered since this delivery. */
+    void release(long offset, int attempts) {
+        if (contains(offset) && attempts(offset) == attempts) {
+            release(offset);
+        }
+    }
+
+    /** Acks one record that was popped; {@link #advance} then removes rows. */
+    void ack(long offset) {
+        if (contains(offset) && state(offset) != ACKED) {
+            set(offset, ACKED, attempts(offset), 0);
+        }
+    }
+
+    /** Whether a record waits for the dead-letter queue. Any thread. */
+    boolean hasDead() {
+        return hasDead;
+    }
+
+    /** Takes the first record that waits for the dead-letter queue; -1 for none. It stays {@link #DEAD}. */
+    long takeDead() {
+        if (dead.size == 0) {
+            hasDead = false;
+            return -1;
+        }
+        long offset = dead.first();
+        dead.remove(offset);
+        return offset;
+    }
+
+    /** Whether a record waits for the dead-letter queue, or is on its way there. */
+    boolean isDead(long offset) {
+        return contains(offset) && state(offset) == DEAD;
+    }
+
+    /** Requeues a record that the dead-letter queue did not take; returns false if it was acked since. */
+    boolean retryDead(long offset, long delayMillis) {
+        boolean isDead = isDead(offset);
+        if (isDead) {
+            set(offset, REQUEUED, attempts(offset), now() + delayMillis);
+        }
+        return isDead;
+    }
+
+    /** Removes all rows before {@code offset}, and the acked ones from there; returns the new first record. */
+    long advance(long offset) {
+        if (acked == ackedAhead && (leases.size | requeued.size | dead.size) == 0) {
+            first = Math.max(first, offset);
+            return first;
+        }
+        while (first < offset || first < next && state(first) == ACKED) {
+            leave(first);
+            first++;
+        }
+        return first;
+    }
+
+    // Changes a popped row.
+    private void set(long offset, int state, int attempts, long dueAt) {
+        prepare(state, dueAt);
+        leave(offset);
+        int row = at(offset);
+        records[row] = packed(state, attempts);
+        setDue(row, dueAt);
+        if (dueAt != 0 || state != IN_FLIGHT) {
+            enter(offset, state);
+        }
+    }
+
+    private Heap heap(int state) {
+        return switch (state) {
+            case IN_FLIGHT -> leases;
+            case REQUEUED -> requeued;
+            default -> dead;
+        };
+    }
+
+    // Allocates what a row in this state needs: if memory runs out, nothing has changed.
+    private void prepare(int state, long dueAt) {
+        if (dueAt != 0 && due == null) {
+            due = new long[records.length];
+        }
+        if (state != ACKED && (dueAt != 0 || state != IN_FLIGHT)) {
+            if (slots == null) {
+                slots = new int[records.length];
+            }
+            heap(state).makeRoom();
+        }
+    }
+
+    private void enter(long offset, int state) {
+        if (state == ACKED) {
+            acked++;
+        } else {
+            heap(state).add(offset);
+            if (state == DEAD) {
+                hasDead = true;
+            }
+        }
+    }
+
+    private void leave(long offset) {
+        int state = state(offset);
+        if (state == ACKED) {
+            acked--;
+        } else if (slots != null && slots[at(offset)] != 0) {
+            heap(state).remove(offset);
+        }
+    }
+
+    private void setDue(int row, long dueAt) {
+        if (dueAt != 0 && due == null) {
+            due = new long[records.length];
+        }
+        if (due != null) {
+            due[row] = dueAt;
+        }
+    }
+
+    private static short packed(int state, int attempts) {
+        return (short) (state << STATE_SHIFT | attempts);
+    }
+
+    private int at(long offset) {
+        return (int) offset & records.length - 1;
+    }
+
+    private void makeRoom() {
+        if (end - first == records.length) {
+            grow();
+        }
+    }
+
+    private void grow() {
+        int length = records.length;
+        int from = at(first);
+        long[] morePositions = new long[2 * length];
+        long[] moreDue = due == null ? null : new long[2 * length];
+        int[] moreSlots = slots == null ? null : new int[2 * length];
+        short[] moreRecords = new short[2 * length];
+        int to = (int) first & 2 * length - 1;
+        int start = 0;
+        while (start < length) {
+            int oldRow = from + start & length - 1;
+            int newRow = to + start & 2 * length - 1;
+            int count = Math.min(length - start, Math.min(length - oldRow, 2 * length - newRow));
+            System.arraycopy(positions, oldRow, morePositions, newRow, count);
+            System.arraycopy(records, oldRow, moreRecords, newRow, count);
+            if (due != null) {
+                System.arraycopy(due, oldRow, moreDue, newRow, count);
+            }
+            if (slots != null) {
+                System.arraycopy(slots, oldRow, moreSlots, newRow, count);
+            }
+            start += count;
+        }
+        positions = morePositions;
+        records = moreRecords;
+        due = moreDue;
+        slots = moreSlots;
+    }
+
+    /** A binary heap of rows by due time, then by offset. It has the low words of the offsets. */
+    private final class Heap {
+        private int[] words = {};
+        private int size;
+
+        void clear() {
+            for (int i = 0; i < size; i++) {
+                slots[words[i] & records.length - 1] = 0;
+            }
+            size = 0;
+        }
+
+        void makeRoom() {
+            if (size == words.length) {
+                words = Arrays.copyOf(words, Math.max(16, 2 * size));
+            }
+        }
+
+        long first() {
+            return offset(words[0]);
+        }
+
+        private long offset(int word) {
+            return InFlight.this.first + (word - (int) InFlight.this.first);
+        }
+
+        void add(long offset) {
+            rise(size++, (int) offset);
+        }
+
+        void remove(long offset) {
+            int row = at(offset);
+            int index = slots[row] - 1;
+            slots[row] = 0;
+            int last = words[--size];
+            if (index < size) {
+                rise(index, last);
+                sink(slots[last & records.length - 1] - 1, last);
+            }
+        }
+
+        private void rise(int from, int word) {
+            int index = from;
+            while (index > 0) {
+                int parent = index - 1 >>> 1;
+                if (!precedes(word, words[parent])) {
+                    break;
+                }
+                put(index, words[parent]);
+                index = parent;
+            }
+            put(index, word);
+        }
+
+        private void sink(int from, int word) {
+            int index = from;
+            while (2 * index + 1 < size) {
+                int child = 2 * index + 1;
+                if (child + 1 < size && precedes(words[child + 1], words[child])) {
+                    child++;
+                }
+                if (!precedes(words[child], word)) {
+                    break;
+                }
+                put(index, words[child]);
+                index = child;
+            }
+            put(index, word);
+        }
+
+        private void put(int index, int word) {
+            words[index] = word;
+            slots[word & records.length - 1] = index + 1;
+        }
+
+        private boolean precedes(int word, int other) {
+            if (due != null) {
+                long mine = due[word & records.length - 1];
+                long others = due[other & records.length - 1];
+                if (mine != others) {
+                    return mine < others;
+                }
+            }
+            return word - other < 0;
+        }
+    }
+}
