@@ -9,6 +9,7 @@ from sphinx.application import Sphinx
 _ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(_ROOT / "scripts"))
 import api_tables  # noqa: E402
+import toctrees  # noqa: E402
 
 project = "mmapqueue"
 author = "the mmapqueue authors"
@@ -49,8 +50,8 @@ _TREE = "https://github.com/mmapqueue/mmapqueue/blob/main"
 def _prepare(_: Sphinx, page: str, source: list[str]) -> None:
     """Adapts a page to the site.
 
-    Tables of the API get their descriptions. Links to files that are no pages lead to the repository. The search leaves
-    out the decisions, which are for contributors.
+    Tables of the API get their descriptions, and comments become tables of contents. Links to files that are no pages
+    lead to the repository. The search leaves out the decisions, which are for contributors.
     """
 
     def outside(link: re.Match[str]) -> str:
@@ -60,7 +61,7 @@ def _prepare(_: Sphinx, page: str, source: list[str]) -> None:
             return link[0]
         return f"[{link[1]}]({_TREE}/{there.relative_to(_ROOT).as_posix()}{'#' + anchor if anchor else ''})"
 
-    text = api_tables.for_site(source[0])
+    text = toctrees.for_site(api_tables.for_site(source[0]))
     text = re.sub(r"(?<!!)\[([^\]]+)\]\(((?!https?:|#)[^)\s]+)\)", outside, text)
     source[0] = f"---\nnosearch: true\n---\n{text}" if page.startswith("decisions/") else text
 

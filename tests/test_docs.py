@@ -182,12 +182,23 @@ def test_the_texts_of_errors_are_those_of_the_code() -> None:
     assert [text for text in texts if text not in code] == []
 
 
+TREES = runpy.run_path(str(ROOT / "scripts" / "toctrees.py"))
+
+
+def test_a_table_of_contents_is_a_comment() -> None:
+    text = "| [A](a.md) | x |\n| b | [B](b/index.md#c) [A](a.md) |\n| [no](../no.md) | |\n\n"
+    assert TREES["entries"](f"{text}<!-- toctree -->\n") == ["a", "b/index"]
+    assert TREES["for_site"](f"{text}<!-- toctree -->\n") == f"{text}```{{toctree}}\n:hidden:\n\na\nb/index\n```\n"
+    named = "<!-- toctree\n:caption: Start\n\nq\nb/index\n-->\n"
+    assert TREES["entries"](named) == ["q", "b/index"]
+    assert TREES["for_site"](named) == "```{toctree}\n:hidden:\n:caption: Start\n\nq\nb/index\n```\n"
+
+
 def test_every_page_is_in_a_table_of_contents() -> None:
     listed = {DOCS / "index.md"}
     for page in PAGES:
-        for tree in re.findall(r"^```\{toctree\}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.M):
-            for entry in tree.split():
-                listed.update(page.parent.glob(f"{entry}.md"))
+        for entry in TREES["entries"](page.read_text(encoding="utf-8")):
+            listed.add(page.parent / f"{entry}.md")
     assert [name(page) for page in PAGES if page not in listed] == []
 
 

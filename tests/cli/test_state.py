@@ -202,6 +202,26 @@ def test_a_narrow_terminal_folds(command_line: CommandLine, open_queue: Open) ->
     assert all(len(line) <= 40 for line in ended.out.splitlines())
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("billing-service-nightly", "billing-service-nightly"),
+        ("spark-7f3a9c21-5b1e-4d6c-9a27-orders-by-region", r"spark-7f3a9c\S*…\S*by-region"),
+    ],
+)
+def test_a_consumer_is_one_line_of_80_columns(
+    command_line: CommandLine, open_queue: Open, name: str, shown: str
+) -> None:
+    queue = open_queue()
+    queue.push_many([b"x" * 100] * 500)
+    queue.create_consumer(name)
+    ended = command_line.terminal("consumers", queue.path, columns=80)
+    title, line = ended.out.splitlines()
+    assert re.match(f"{shown} ", line)
+    assert max(len(title), len(line)) <= 80
+    assert command_line.run("consumers", queue.path).out.count(name) == 1
+
+
 def test_producer_stats(open_queue: Open) -> None:
     queue = open_queue()
     assert queue.producer_stats() == {}

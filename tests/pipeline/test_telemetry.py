@@ -232,6 +232,21 @@ def test_each_process_has_a_port(tmp_path: Path) -> None:
         assert telemetry.port == port + 3
 
 
+@pytest.mark.parametrize("request_line", [b"POST /metrics HTTP/1.1", b"BAD\x01 /metrics HTTP/1.1", b"\0\1\2"])
+def test_no_answer_says_what_the_server_is_made_with(tmp_path: Path, request_line: bytes) -> None:
+    def ask(port: int) -> bytes:
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+            connection.sendall(request_line + b"\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            return b"".join(iter(lambda: connection.recv(4096), b""))
+
+    async def look(telemetry: GatherTelemetry, _agent: Agent) -> None:
+        answer = await asyncio.to_thread(ask, telemetry.port)
+        assert answer.startswith((b"HTTP/1.1 405", b"HTTP/1.0 400"))
+        assert b"\r\nServer: mmapqueue\r\n" in answer
+
+    gathered(pipeline(tmp_path), look)
+
+
 def test_ports_end() -> None:
     config = Pipeline(
         name="x",

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _UNITS = "KMGTPE"
+#: On a narrow terminal a column that is cut has this width at least, and one without the middle of its values that.
+_CUT_TO, _ELIDED_TO = 12, 16
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
@@ -28,6 +30,7 @@ class Column(NamedTuple):
         text: Formats a value; "-" is shown for None.
         right: Whether the column is aligned to the right, as numbers are.
         cut: Whether a terminal cuts values that are too wide, instead of folding them.
+        elided: Whether a narrow terminal leaves out the middle of long values.
     """
 
     key: str
@@ -35,6 +38,7 @@ class Column(NamedTuple):
     text: Callable[[Any], str] = str
     right: bool = False
     cut: bool = False
+    elided: bool = False
 
 
 @cache
@@ -194,15 +198,30 @@ def _cell(column: Column, row: Mapping[str, Any]) -> str:
 
 
 def _print_rich(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> None:
+    from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 1))
+    widths = [max(map(cell_len, texts)) for texts in zip([each.title for each in columns], *cells, strict=True)]
+    needed = sum(min(width, _CUT_TO) if each.cut else width for width, each in zip(widths, columns, strict=True))
+    gaps = len(columns) - 1
+    gap = 2 if needed + 2 * gaps <= console().width else 1
+    missing = max(0, needed + gap * gaps - console().width)
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, gap - 1))
     for column in columns:
         table.add_column(column.title, justify="right" if column.right else "left", overflow="fold")
+
+    def shown(text: str, column: Column, width: int) -> str | Text:
+        if column.cut:
+            return Text(text, no_wrap=True, overflow="ellipsis")
+        return _elided(text, max(width - missing, _ELIDED_TO)) if column.elided else text
+
     for row in cells:
-        texts = zip(row, columns, strict=True)
-        table.add_row(
-            *(Text(text, no_wrap=True, overflow="ellipsis") if column.cut else text for text, column in texts)
-        )
+        table.add_row(*map(shown, row, columns, widths))
     console().print(table)
+
+
+def _elided(text: str, width: int) -> str:
+    """A text, without its middle if it is longer."""
+    half = width // 2
+    return text if len(text) <= width else f"{text[: width - half - 1]}…{text[-half:]}"

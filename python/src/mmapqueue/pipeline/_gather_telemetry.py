@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 import mmapqueue
 from mmapqueue._tools.pages import address
-from mmapqueue._values.version import PRODUCT
+from mmapqueue.pipeline._http import Connection, sign
 from mmapqueue.pipeline._metrics import Counts, Pages
 from mmapqueue.pipeline.config import Pipeline
 
@@ -48,6 +48,7 @@ class GatherTelemetry:
         self._partition = partition
         self._agent: Agent | None = None
         self._runner: web.AppRunner | None = None
+        self._listener: asyncio.Server | None = None
         self._pages = Pages(self._health, self._ready)
         self._received = Counts("gatherer_receive_count", "Events that receivers got.", ("pipe", "status"))
         self._fetched = Counts("gatherer_fetch_count", "Events that fetchers got.", ("pipe", "status"))
@@ -95,10 +96,15 @@ class GatherTelemetry:
         host, port = address("telemetry.listen", self._pipeline.telemetry.listen, self._partition)
         app = web.Application()
         app.router.add_get("/{path:.*}", self._answer)
-        self._runner = web.AppRunner(app, access_log=None)
+        app.on_response_prepare.append(sign)
+        self._runner = web.AppRunner(app)
         await self._runner.setup()
+        server, loop = self._runner.server, asyncio.get_running_loop()
+        assert server is not None
         try:
-            await web.TCPSite(self._runner, host or None, port).start()
+            self._listener = await loop.create_server(
+                lambda: Connection(server, loop=loop, access_log=None), host or None, port
+            )
         except BaseException:
             await self.stop()
             raise
@@ -107,6 +113,9 @@ class GatherTelemetry:
     async def stop(self) -> None:
         """Stops listening."""
         runner, self._runner = self._runner, None
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            listener.close()
         if runner is not None:
             await runner.cleanup()
 
@@ -117,15 +126,14 @@ class GatherTelemetry:
         Raises:
             RuntimeError: It does not listen.
         """
-        if self._runner is None or not self._runner.addresses:
+        if self._listener is None:
             raise RuntimeError("it does not listen")
-        return int(self._runner.addresses[0][1])
+        return int(self._listener.sockets[0].getsockname()[1])
 
     async def _answer(self, request: web.Request) -> web.Response:
         # In a thread, as it queries and flushes queues.
         page = await asyncio.to_thread(self._pages.answer, request.path, ",".join(request.headers.getall("Accept", [])))
-        headers = {"Content-Type": page.content_type, "Server": PRODUCT}
-        return web.Response(status=page.status, body=page.body, headers=headers)
+        return web.Response(status=page.status, body=page.body, headers={"Content-Type": page.content_type})
 
     def _health(self) -> str | None:
         agent = self._agent

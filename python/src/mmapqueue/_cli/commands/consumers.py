@@ -8,7 +8,7 @@ from mmapqueue._cli.owners import Owner
 from mmapqueue._cli.queues import open_to_read
 
 _COLUMNS = (
-    Column("name", "CONSUMER"),
+    Column("name", "CONSUMER", elided=True),
     Column("committed_offset", "COMMITTED", right=True),
     Column("lag_records", "LAG", right=True),
     Column("lag_bytes", "BYTES", size_text, right=True),

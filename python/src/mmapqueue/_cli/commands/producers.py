@@ -7,7 +7,7 @@ from mmapqueue._cli.queues import open_to_read
 from mmapqueue._values.errors import MmapQueueError
 
 _COLUMNS = (
-    Column("name", "PRODUCER"),
+    Column("name", "PRODUCER", elided=True),
     Column("last_sequence", "LAST-SEQUENCE", right=True),
     Column("end_offset", "END-OFFSET", right=True),
     Column("last_push", "LAST-PUSH"),

@@ -76,7 +76,7 @@ def _print_table(queues: Sequence[Watched]) -> None:
         Column("path", "QUEUE"),
         Column("fill", "FILL", "{:.1%}".format, right=True),
         Column("pushed_per_second", "PUSHED/S", "{:.0f}".format, right=True),
-        Column("name", "CONSUMER"),
+        Column("name", "CONSUMER", elided=True),
         Column("acked_per_second", "ACKED/S", "{:.0f}".format, right=True),
         Column("lag_records", "LAG", right=True),
         Column("lag_bytes", "BYTES", size_text, right=True),

@@ -12,7 +12,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 import mmapqueue
-from mmapqueue._values.version import PRODUCT
+from mmapqueue.pipeline._http import Connection, sign
 from mmapqueue.pipeline.config import Server
 from mmapqueue.pipeline.gather.http_body import WINDOW_BITS, encoding_of, read_body, too_large
 from mmapqueue.pipeline.gather.http_messages import HttpError, HttpReply, HttpRequest
@@ -95,7 +95,7 @@ class HttpServer:
         #: Timers of connections that have not sent a request yet.
         self._unheard: dict[Any, asyncio.TimerHandle] = {}
         self._app = web.Application(middlewares=[self._hear])
-        self._app.on_response_prepare.append(_sign)
+        self._app.on_response_prepare.append(sign)
         self._runner: web.AppRunner | None = None
         self._listener: asyncio.Server | None = None
         self._port: int | None = None
@@ -245,7 +245,7 @@ class HttpServer:
                 words = f"a connection beyond max_connections = {settings.max_connections} is refused"
                 self._refusals.note("connections", words)
                 return _Refusing(self._refusing)
-            connection = _Connection(requests, loop=loop, **options)
+            connection = Connection(requests, loop=loop, **options)
             self._unheard[connection] = loop.call_later(seconds, self._silent, connection)
             return connection
 
@@ -302,21 +302,6 @@ class HttpServer:
         """Number of open connections."""
         server = None if self._runner is None else self._runner.server
         return 0 if server is None else len(server.connections)
-
-
-class _Connection(web.RequestHandler):
-    """A connection. Its answers to requests that cannot be parsed do not pass through the application."""
-
-    __slots__ = ()
-
-    def handle_error(self, request: web.BaseRequest, *args: Any, **options: Any) -> web.StreamResponse:
-        response = super().handle_error(request, *args, **options)
-        response.headers["Server"] = PRODUCT
-        return response
-
-
-async def _sign(_request: web.Request, response: web.StreamResponse) -> None:
-    response.headers["Server"] = PRODUCT
 
 
 class _RequestLog(_Adapter):
