@@ -36,8 +36,8 @@ public abstract class Appender {
 
     /** The free space of the ring, as the appender needs it. */
     public interface Ring {
-        /** Whether the slot of a future segment is free: no consumer needs the records that it holds. */
-        boolean isFree(long segmentId);
+        /** Frees the slot of a future segment; false if a consumer needs the records that it holds. */
+        boolean tryFree(long segmentId);
 
         /** Notes that the writer has rolled into this segment. */
         void entered(long segmentId);
@@ -268,13 +268,13 @@ public abstract class Appender {
                 cause);
     }
 
-    /** Preallocates the segments after the log end up to {@code last}; false when one of their slots is not free. */
+    /** Preallocates the segments after the log end up to {@code last}; false when one of their slots cannot be freed. */
     final boolean reserve(long last) {
         if (last > segmentId) {
             StackRoom.ensure();
         }
         for (long id = segmentId + 1; id <= last; id++) {
-            if (!ring.isFree(id)) {
+            if (!ring.tryFree(id)) {
                 return false;
             }
         }

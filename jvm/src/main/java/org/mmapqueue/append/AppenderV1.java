@@ -83,7 +83,7 @@ public final class AppenderV1 extends Appender {
             end = LogReaderV1.normal(geometry, end + LENGTH_BYTES + batch.length(i));
         }
         // Satellite checks before each record; the check of the last record is the strictest.
-        if (!ring.isFree(geometry.segmentOf(lastStart) + margin) || !reserve(geometry.segmentOfEnd(end))) {
+        if (!ring.tryFree(geometry.segmentOf(lastStart) + margin) || !reserve(geometry.segmentOfEnd(end))) {
             return FULL;
         }
         int count = batch.count();

@@ -84,7 +84,7 @@ public final class Signal {
         }
         if (strategy == WaitStrategy.SPIN) {
             spin(deadline, ready);
-        } else if (strategy == WaitStrategy.PARK || !comesSoon(deadline, ready)) {
+        } else if (strategy == WaitStrategy.PARK || !spinUntil(deadline, ready)) {
             sleep(deadline, ready);
         }
     }
@@ -106,7 +106,8 @@ public final class Signal {
         }
     }
 
-    private static boolean comesSoon(long deadline, BooleanSupplier ready) {
+    // Spins for a moment; false if it was too short.
+    private static boolean spinUntil(long deadline, BooleanSupplier ready) {
         for (int round = 0; round < SPINS + YIELDS; round++) {
             if (ready.getAsBoolean() || deadline - System.nanoTime() <= 0) {
                 return true;

@@ -204,7 +204,7 @@ public final class Registry implements Closeable {
         long position = target.getAsLong();
         try {
             ConsumerCursors made = make(name, position);
-            while (!announced(position)) {
+            while (!announce(position)) {
                 position = target.getAsLong();
                 made.reading(position);
                 made.committed(position);
@@ -231,7 +231,7 @@ public final class Registry implements Closeable {
         if (there != null && there != meta) {
             storage.syncDirectory(directory); // the process that created the page may have died before its fsync
         }
-        while (there != null && !announced(there.needed())) {
+        while (there != null && !announce(there.needed())) {
             if (there.needed() < meta.reclaimed()) {
                 long position = oldest.getAsLong();
                 if (position < meta.reclaimed()) {
@@ -274,8 +274,8 @@ public final class Registry implements Closeable {
     }
 
     // Announces a stored position. True: the writer retains everything from it on. False: the position was
-    // reclaimed.
-    private boolean announced(long position) throws IOException {
+    // reclaimed. Waits for a writer that is about to decide.
+    private boolean announce(long position) throws IOException {
         meta.countConsumerChange();
         for (int round = 1; meta.reclaiming() > position; round++) {
             if (meta.reclaimed() > position) {
@@ -320,7 +320,7 @@ public final class Registry implements Closeable {
         boolean moved = false;
         cursors.committed(position);
         try {
-            moved = announced(position);
+            moved = announce(position);
         } finally {
             if (!moved) {
                 cursors.committed(before);

@@ -81,8 +81,8 @@ public final class Housekeeper implements Appender.Ring, AutoCloseable {
     }
 
     @Override
-    public boolean isFree(long segmentId) {
-        return space.isFree(segmentId);
+    public boolean tryFree(long segmentId) {
+        return space.tryFree(segmentId);
     }
 
     @Override
@@ -194,7 +194,7 @@ public final class Housekeeper implements Appender.Ring, AutoCloseable {
             long first = swapper.mapped() < maxInMemSegments ? tail + 1 : Math.max(tail, preallocatedTo) + 1;
             for (long id = first; id <= tail + ahead && !stopped; id++) {
                 // At most one generation ahead: the slot of the tail itself is never free.
-                if (tail < 0 || !space.isFree(id)) {
+                if (tail < 0 || !space.tryFree(id)) {
                     return;
                 }
                 swapper.preallocate(id);

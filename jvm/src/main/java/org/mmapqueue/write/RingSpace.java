@@ -84,8 +84,8 @@ final class RingSpace {
         return firstKept;
     }
 
-    /** Whether the slot of a future segment is free. If so, the segment that the slot held is reclaimed. */
-    boolean isFree(long segmentId) {
+    /** Frees the slot of a future segment: reclaims the segment that it holds, unless a consumer needs that. */
+    boolean tryFree(long segmentId) {
         long id = segmentId - geometry.capacity();
         return id < firstKept || tryReclaim(id, geometry.capacity() / PARTS);
     }
@@ -104,7 +104,7 @@ final class RingSpace {
                     return false;
                 }
                 long wanted = geometry.position(id + 1, 0);
-                if (!isDurable(id) && !isMadeDurable(id, wanted)) {
+                if (!isDurable(id) && !makeDurable(id, wanted)) {
                     return false;
                 }
                 if (meta.isRetaining() && meta.intact() < wanted) {
@@ -153,7 +153,7 @@ final class RingSpace {
         return id < geometry.segmentOfEnd(durable) || id < geometry.segmentOf(durable) && meta.watermark() > durable;
     }
 
-    private boolean isMadeDurable(long id, long wanted) {
+    private boolean makeDurable(long id, long wanted) {
         flusher.syncAcks(wanted);
         if (!isDurable(id)) {
             flusher.flush(); // the consumer is at a segment's end: the next segment's header must be durable, too

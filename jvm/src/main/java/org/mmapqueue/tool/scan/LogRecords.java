@@ -6,12 +6,16 @@ import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.RecordDescriptor;
 
-/** The records of a whole log, in order, from the log start to the log end. For one use; not thread-safe. */
+/**
+ * The records of a whole log, in order, up to the log end. They begin at the log start, or after the last hole in what is
+ * not retained. For one use; not thread-safe.
+ */
 public final class LogRecords {
     private final Slots slots;
     private final Geometry geometry;
     private final WalkResult walk;
     private final RecordScan scan;
+    private final long start;
     private Slot slot;
     private Slot from;
     private int begin;
@@ -26,7 +30,8 @@ public final class LogRecords {
         this.geometry = slots.geometry();
         this.walk = walk;
         this.scan = new RecordScan(slots, facts);
-        this.number = walk.firstNumber - 1;
+        this.start = Math.max(walk.start, walk.wholeFrom);
+        this.number = (walk.wholeFrom > walk.start ? walk.wholeNumber : walk.firstNumber) - 1;
     }
 
     /**
@@ -36,13 +41,14 @@ public final class LogRecords {
      * @throws CorruptException if the file has changed since the walk
      */
     public boolean next() throws IOException {
-        if (walk.start >= walk.end) {
+        if (start >= walk.end) {
             return false;
         }
         if (slot == null) {
-            slot = slots.get(geometry.segmentOf(walk.start));
+            slot = slots.get(geometry.segmentOf(start));
             int first = slot.header() == null ? 0 : slot.header().firstRecord();
-            offset = first == 0 ? geometry.segmentSize() : first;
+            int inside = (int) (start - geometry.position(slot.id(), 0));
+            offset = Math.max(first == 0 ? geometry.segmentSize() : first, inside);
         }
         while (geometry.position(slot.id(), offset) < walk.end) {
             if (offset == geometry.segmentSize()) {
@@ -94,7 +100,7 @@ public final class LogRecords {
 
     /** Number of bytes of the log that were read so far. */
     public long bytesRead() {
-        return slot == null ? 0 : geometry.position(slot.id(), offset) - walk.start;
+        return slot == null ? 0 : geometry.position(slot.id(), offset) - start;
     }
 
     /** Reads the payload into an array that begins with it; the next call overwrites the array. */

@@ -40,6 +40,10 @@ public final class WalkResult {
     public long start;
 
     public long firstNumber;
+    /** The end of the last hole in what is not retained, and the offset of the record there; 0 without such a hole. */
+    long wholeFrom;
+
+    long wholeNumber;
     /** The log end: position and offset. */
     public long end;
 
@@ -75,7 +79,10 @@ public final class WalkResult {
      * but have an unknown offset.
      */
     void lost(Hole at, long first, long count, boolean exact, long whole) {
-        if (at.toPosition(geometry) <= retainedFrom) {
+        long end = at.toPosition(geometry);
+        if (end <= retainedFrom) {
+            wholeFrom = end;
+            wholeNumber = first + count;
             return;
         }
         losses.add(new Finding(

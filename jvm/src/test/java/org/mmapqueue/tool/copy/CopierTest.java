@@ -39,6 +39,10 @@ import org.mmapqueue.tool.verify.Verifier;
 /** Copies with another ring: what is kept, what fits, what throws. */
 class CopierTest {
     private static final int SEGMENT = 4096;
+    /** Words of meta.dat. */
+    private static final int COMMITTED = 640;
+
+    private static final int INTACT = 848;
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
@@ -88,6 +92,20 @@ class CopierTest {
             assertEquals(65536, copy.stats().segmentSize());
         }
         assertEquals(before, content("queue"));
+    }
+
+    /** Records that every consumer has acked need not reach the disk: a recovery then moves intact beyond them. */
+    @Test
+    void aLossOfPowerMayHaveCutWhatNobodyNeeds() {
+        fill(10, 5);
+        QueueContent before = content("queue");
+        Path meta = temp.resolve("queue/meta.dat");
+        Directories.putWord(meta, INTACT, Directories.word(meta, COMMITTED));
+        Directories.flip(temp.resolve("queue/0_segment.dat"), 600, 1); // in record 1
+        CopyReport report = copy(1 << 20, 65536);
+        assertEquals(5, report.records());
+        assertEquals(5, report.firstOffset());
+        assertEquals(before, content("copy"));
     }
 
     /** All is acked: only the next offset is left to be kept. */
