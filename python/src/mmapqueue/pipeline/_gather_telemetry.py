@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 from prometheus_client import Metric
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mmapqueue.pipeline.gather.inbox import Counted
 
 _LOG = logging.getLogger("mmapqueue.pipeline.telemetry")
+_QUIET: dict[str, Any] = {"access_log": None}
 
 
 class GatherTelemetry:
@@ -103,7 +104,7 @@ class GatherTelemetry:
         assert server is not None
         try:
             self._listener = await loop.create_server(
-                lambda: Connection(server, loop=loop, access_log=None), host or None, port
+                lambda: Connection(server, loop=loop, **_QUIET), host or None, port
             )
         except BaseException:
             await self.stop()

@@ -49,7 +49,7 @@ public final class CrashMain {
             }
         }
         if (first == 0 && table.failures().isEmpty()) {
-            new KillPoints(temp, table).run(COPIED_AGAIN);
+            new KillPoints(temp, table).run(1, COPIED_AGAIN);
             try (WorkerPool workers = new WorkerPool(HaltedWorker.class, 2)) {
                 new HaltedProcesses(temp, table, workers).run(HALTED_AGAIN);
             }

@@ -11,11 +11,14 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.support.QuickDirectory;
 
-/** The short form of the kill loop. System properties: crash.seed, crash.rounds. */
+/** The short form of the kill loop. System properties: crash.seed, crash.rounds, faults.step. */
 @Tag("long-form")
 @Tag("slow")
 @Timeout(value = 600, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class CrashTest {
+    /** The distance of the file operations before which the short form interrupts. */
+    private static final int STEP = Integer.getInteger("faults.step", 3);
+
     private static final int ROUNDS = Integer.getInteger("crash.rounds", 2);
 
     @TempDir(factory = QuickDirectory.class)
@@ -45,7 +48,7 @@ class CrashTest {
 
     @Test
     void anInterruptionAtEachFileOperationLosesNoRecordAndRedeliversNoAckedOne() throws Exception {
-        int operations = new KillPoints(temp, table).run(200);
+        int operations = new KillPoints(temp, table).run(STEP, 200);
         assertNoFailure();
         assertTrue(operations > 300, "the scenario has only " + operations + " file operations");
     }

@@ -35,18 +35,22 @@ final class KillPoints {
     }
 
     /**
-     * Interrupts at each operation. After each {@code every}-th interruption it continues with what that has left, and
-     * interrupts at each operation again. Returns the number of interruptions of the first scenario.
+     * Interrupts at each operation, and checks what each {@code step}-th interruption has left. After each {@code every}-th
+     * it continues with what that has left, and does so again. Returns the number of interruptions of the first scenario.
      */
-    int run(int every) throws InterruptedException, IOException {
+    int run(int step, int every) throws InterruptedException, IOException {
         List<ScenarioCheck.Left> interruptions = interruptions(temp.resolve("first"), null, 0);
         for (int i = 0; i < interruptions.size(); i++) {
             ScenarioCheck.Left first = interruptions.get(i);
-            check.check(ONCE, "operation " + (i + 1), first);
+            if (i % step == 0) {
+                check.check(ONCE, "operation " + (i + 1), first);
+            }
             if (i % every == every - 1) {
                 List<ScenarioCheck.Left> again = interruptions(temp.resolve("again"), first.directory(), 1);
                 for (int j = 0; j < again.size(); j++) {
-                    check.check(TWICE, "operations " + (i + 1) + " and " + (j + 1), first, again.get(j));
+                    if (j % step == 0) {
+                        check.check(TWICE, "operations " + (i + 1) + " and " + (j + 1), first, again.get(j));
+                    }
                     Directories.delete(again.get(j).directory());
                 }
             }
