@@ -118,13 +118,13 @@ def test_files_of_other_programs(command_line: CommandLine, open_queue: Open, tm
     queue.close()
     file = tmp_path / "other.parquet"
     pyarrow.parquet.write_table(pyarrow.table({"value": ["a", "ä"], "more": [1, 2]}), file)
-    assert command_line.run("import", queue.path, file, "--once", "load:1").out == (
+    assert command_line.call("import", queue.path, file, "--once", "load:1").out == (
         "imported 2 records (3B): offsets 0 to 1\n"
     )
-    assert command_line.run("import", queue.path, file, "--once", "load:1").out == (
+    assert command_line.call("import", queue.path, file, "--once", "load:1").out == (
         "imported 0 records; 2 records of the input were in the queue before\n"
     )
-    assert command_line.run("import", queue.path, "-", stdin='{"value": "b"}\n').status == 0
+    assert command_line.call("import", queue.path, "-", stdin='{"value": "b"}\n').status == 0
     with open_queue() as read:
         assert data(read.read_many(0, 10)) == [b"a", "ä".encode(), b"b"]
 

@@ -39,7 +39,7 @@ def test_every_command_has_a_help_text(command_line: CommandLine) -> None:
 
 
 def test_the_help_is_in_groups(command_line: CommandLine) -> None:
-    plain_text, boxes = command_line.run("--help").out, command_line.terminal("--help", columns=80).out
+    plain_text, boxes = command_line.call("--help").out, command_line.terminal("--help", columns=80).out
     assert plain_text.endswith(f"\n{overview.text()}\n")
     titles = re.findall(r"^╭─ (.+?) ─+╮$", boxes, re.MULTILINE)
     assert titles == ["Options", *overview.GROUPS]
@@ -50,7 +50,7 @@ def test_the_help_is_in_groups(command_line: CommandLine) -> None:
 
 @pytest.mark.parametrize("words", [["top"], ["consumer"], ["consumer", "seek"]], ids=str)
 def test_help_has_boxes_on_a_terminal_alone(words: list[str], command_line: CommandLine) -> None:
-    ended = command_line.run(*words, "--help")
+    ended = command_line.call(*words, "--help")
     assert (ended.status, "─" in ended.out) == (0, False)
     assert "─" in command_line.terminal(*words, "--help").out
 
@@ -61,8 +61,8 @@ def test_help_fills_its_lines(command_line: CommandLine) -> None:
 
 
 def test_without_words_the_help_is_printed(command_line: CommandLine) -> None:
-    ended = command_line.run()
-    assert (ended.status, ended.out) == (2, command_line.run("-h").out)
+    ended = command_line.call()
+    assert (ended.status, ended.out) == (2, command_line.call("-h").out)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_directory_that_may_not_be_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", [["tail"], ["stats"], ["gc"]], ids=str)
 def test_a_damaged_queue(words: list[str], command_line: CommandLine, closed: Path) -> None:
     (closed / "meta.dat").unlink()
-    ended = command_line.run(*words, closed)
+    ended = command_line.call(*words, closed)
     assert (ended.status, ended.out) == (1, "")
     assert f"{closed / 'meta.dat'}" in ended.err
     assert "the file is missing" in ended.err
@@ -138,10 +138,10 @@ def test_commands_without_typer(command_line: CommandLine, without_typer: dict[s
 
 
 def test_verify_and_repair_print_json(command_line: CommandLine, closed: Path, tmp_path: Path) -> None:
-    found = json.loads(command_line.run("verify", closed, "--json").out)
+    found = json.loads(command_line.call("verify", closed, "--json").out)
     assert (found["records"], found["findings"]) == (100, [])
     assert [each["name"] for each in found["consumers"]] == ["default", "other"]
-    found = json.loads(command_line.run("repair", closed, "--to", tmp_path / "copy", "--json").out)
+    found = json.loads(command_line.call("repair", closed, "--to", tmp_path / "copy", "--json").out)
     assert (found["before"]["records"], found["lost"]) == (100, [])
 
 
@@ -150,7 +150,7 @@ def test_colours_are_for_terminals(command_line: CommandLine, closed: Path) -> N
     without = command_line.terminal("stats", closed, NO_COLOR="1")
     assert "\x1b[1m" in in_colour.shown
     assert "\x1b[3" not in without.shown
-    assert in_colour.out == without.out == command_line.run("stats", closed).shown
+    assert in_colour.out == without.out == command_line.call("stats", closed).shown
 
 
 def test_a_pipe_that_closes(command_line: CommandLine, open_queue: Open) -> None:
@@ -233,7 +233,7 @@ def test_stdin_and_stderr_may_be_closed(command_line: CommandLine, closed: Path,
     for words, status in ((("push", closed), 1), (("import", closed, "-"), 1), (("repair", closed, "--in-place"), 2)):
         ended = run("<&-", *words)
         assert (words[0], ended.returncode, b"Traceback" in ended.stderr) == (words[0], status, False)
-    assert command_line.run("stats", closed, "--json").out.count('"end_offset": 101') == 1
+    assert command_line.call("stats", closed, "--json").out.count('"end_offset": 101') == 1
 
 
 def test_the_output_is_utf8_in_every_locale(command_line: CommandLine, open_queue: Open) -> None:

@@ -80,18 +80,18 @@ def test_wrong_usage_pushes_nothing(command_line: CommandLine, path: Path, tmp_p
     for words in (
         (path, "-0", "--jsonl"), (path, "--once", "import"), (path, "--once", "import:0"), (path, "--timeout", "soon"),
     ):  # fmt: skip
-        ended = command_line.run("push", *words, stdin="one\n")
+        ended = command_line.call("push", *words, stdin="one\n")
         assert (ended.status, ended.out) == (2, ""), words
         assert words[1] in ended.err or "--once" in ended.err, words
     assert ended.err == (
         "mmapqueue: --timeout = 'soon' is invalid; allowed: seconds from 0 on, or a number with a unit, such as 500ms, "
         "30s, 5m, 2h or 1d\n"
     )
-    ended = command_line.run("push", path, "--once", os.fsdecode(b"\xff:1"), stdin="one\n")
+    ended = command_line.call("push", path, "--once", os.fsdecode(b"\xff:1"), stdin="one\n")
     assert (ended.status, ended.err) == (2, r"mmapqueue: '\udcff' cannot be encoded in UTF-8" + "\n")
-    missing = command_line.run("push", path, tmp_path / "none")
+    missing = command_line.call("push", path, tmp_path / "none")
     assert (missing.status, "none" in missing.err) == (1, True)
-    nowhere = command_line.run("push", tmp_path / "nowhere", stdin="one\n")
+    nowhere = command_line.call("push", tmp_path / "nowhere", stdin="one\n")
     assert (nowhere.status, nowhere.err) == (1, f"mmapqueue: there is no queue in {tmp_path / 'nowhere'}\n")
     assert not (tmp_path / "nowhere").exists()
     assert records(path) == []
@@ -185,7 +185,7 @@ def test_a_kill_and_a_repetition_push_each_record_once(
         with mmapqueue.Queue(path, read_only=True) as reader:
             pushed = reader.end_offset()
     (tmp_path / "lines").write_bytes(text)
-    rest = command_line.run("push", path, tmp_path / "lines", "--once", "import:1")
+    rest = command_line.call("push", path, tmp_path / "lines", "--once", "import:1")
     assert (rest.status, rest.err) == (0, "")
     assert rest.out.startswith(f"pushed {len(lines) - pushed} records")
     assert rest.out.endswith(f"; {pushed} records of the input were in the queue before\n")

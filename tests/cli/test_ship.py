@@ -101,19 +101,19 @@ def test_it_ships_partitions_and_new_ones(
 
 def test_another_host_takes_over_only_when_asked_to(command_line: CommandLine, closed: Path, archive: Path) -> None:
     command = ("ship", closed, "--to", archive, "--once")
-    assert command_line.run(*command, "--host", "node-1").status == 0
-    ended = command_line.run(*command, "--host", "node-2")
+    assert command_line.call(*command, "--host", "node-1").status == 0
+    ended = command_line.call(*command, "--host", "node-2")
     assert ended.status == 1
     assert "which host node-1 ships; this host is node-2" in ended.err
-    assert command_line.run(*command, "--host", "node-2", "--take-over").status == 0
-    assert command_line.run(*command, "--host", "node-1").status == 1
+    assert command_line.call(*command, "--host", "node-2", "--take-over").status == 0
+    assert command_line.call(*command, "--host", "node-1").status == 1
     # The other host's copy is replaced, without a word about hosts.
     copy = closed.with_name("copy")
     shutil.copytree(closed, copy)
-    assert command_line.run("ship", copy, "--to", archive, "--once", "--host", "node-2").status == 0
-    ended = command_line.run(*command, "--host", "node-2")
+    assert command_line.call("ship", copy, "--to", archive, "--once", "--host", "node-2").status == 0
+    ended = command_line.call(*command, "--host", "node-2")
     assert (ended.status, "another directory with this queue has shipped it last" in ended.err) == (1, True)
-    assert command_line.run(*command, "--host", "node-2", "--take-over").status == 0
+    assert command_line.call(*command, "--host", "node-2", "--take-over").status == 0
     assert len(payloads(archive)) == 100
 
 
@@ -121,17 +121,17 @@ def test_a_queue_moves_to_another_archive_only_when_asked_to(
     command_line: CommandLine, open_queue: Open, closed: Path, archive: Path, tmp_path: Path
 ) -> None:
     command = ("ship", closed, "--once", "--to")
-    assert command_line.run(*command, archive).status == 0
+    assert command_line.call(*command, archive).status == 0
     with open_queue(closed) as queue:
         queue.push(b"last", sync=True)
     other = tmp_path / "other"
-    ended = command_line.run(*command, other)
+    ended = command_line.call(*command, other)
     assert (ended.status, other.exists()) == (1, False)
     assert "the archive" in ended.err
     assert "is missing" in ended.err
-    assert command_line.run(*command, other, "--take-over").status == 1
-    assert command_line.run(*command, other, "--another-archive").status == 0
-    assert command_line.run(*command, other).status == 0
+    assert command_line.call(*command, other, "--take-over").status == 1
+    assert command_line.call(*command, other, "--another-archive").status == 0
+    assert command_line.call(*command, other).status == 0
     assert [len(archived(each)) for each in (archive, other)] == [100, 1]
 
 
@@ -142,7 +142,7 @@ def test_a_bad_partition_hides_no_other_one(
         with open_queue(tmp_path / "topic" / f"p={number}") as queue:
             queue.push_many([b"%d" % number] * 10)
     for _ in range(2):
-        assert command_line.run("ship", tmp_path / "topic", "--to", archive, "--once").status == 0
+        assert command_line.call("ship", tmp_path / "topic", "--to", archive, "--once").status == 0
     _, second, third = sorted(by_local_number(archive).values())
     (run,) = archive.glob(f"data/{second:05d}/*/*.run")
     run.with_name(f"{5:019d}-{15:019d}-9-0-0-80-00c0ffee.run").touch()
@@ -150,7 +150,7 @@ def test_a_bad_partition_hides_no_other_one(
     local = by_local_number(archive)
     entry.chmod(0o644)
     entry.write_bytes(b"")
-    ended = command_line.run("archive", archive, "--json")
+    ended = command_line.call("archive", archive, "--json")
     assert ended.status == 1
     good, overlapping, damaged = json.loads(ended.out)["partitions"]
     assert (good["end_offset"], good["error"]) == (10, None)
@@ -158,11 +158,11 @@ def test_a_bad_partition_hides_no_other_one(
     assert run.name in overlapping["error"]
     assert (damaged["end_offset"], damaged["local"]) == (10, -1)
     assert f"{entry.name} is damaged" in damaged["error"]
-    ended = command_line.run("archive", archive)
+    ended = command_line.call("archive", archive)
     assert ended.status == 1
     assert list(map(int, re.findall("mmapqueue: partition ([0-9]+):", ended.err))) == [second, third]
     (shipped,) = (each for each, number in local.items() if number == third)
-    assert command_line.run("ship", tmp_path / "topic" / f"p={shipped}", "--to", archive, "--once").status == 0
+    assert command_line.call("ship", tmp_path / "topic" / f"p={shipped}", "--to", archive, "--once").status == 0
 
 
 def test_failures_end_it_with_one_line(
@@ -235,7 +235,7 @@ def test_an_archive_that_does_not_answer_is_reported_once(
 
 
 def test_an_archive_without_its_library_is_refused(command_line: CommandLine, closed: Path) -> None:
-    ended = command_line.run("ship", closed, "--to", "hdfs://nowhere:1/archive", "--classpath", "/none.jar", "--once")
+    ended = command_line.call("ship", closed, "--to", "hdfs://nowhere:1/archive", "--classpath", "/none.jar", "--once")
     assert ended.status == 1
     assert "needs Hadoop's classes" in ended.err
 
@@ -256,8 +256,8 @@ def test_zstd_of_an_installed_pyspark(command_line: CommandLine, closed: Path, a
 
 
 def test_an_archive_is_shown(command_line: CommandLine, closed: Path, archive: Path) -> None:
-    command_line.run("ship", closed, "--to", archive, "--once", "--host", "node-1")
-    found = json.loads(command_line.run("archive", archive, "--json").out)
+    command_line.call("ship", closed, "--to", archive, "--once", "--host", "node-1")
+    found = json.loads(command_line.call("archive", archive, "--json").out)
     assert found["uri"].rstrip("/") == archive.as_uri()
     (partition,) = found["partitions"]
     assert {key: partition[key] for key in ("partition", "host", "local", "first_offset", "end_offset", "runs")} == {
@@ -271,7 +271,7 @@ def test_an_archive_is_shown(command_line: CommandLine, closed: Path, archive: P
     assert partition["bytes"] == 100 * (16 + 160)
     assert 0 <= partition["age_seconds"] < 3600
     assert found["consumers"] == []
-    ended = command_line.run("archive", archive)
+    ended = command_line.call("archive", archive)
     assert (ended.status, ended.err) == (0, "")
     assert ended.out.splitlines()[3].split() == (
         ["PARTITION", "HOST", "QUEUE", "LOG-START", "LOG-END", "RUNS", "BYTES", "LAST-RUN"]
@@ -281,45 +281,45 @@ def test_an_archive_is_shown(command_line: CommandLine, closed: Path, archive: P
 
 
 def test_a_consumer_is_shown_and_deleted(command_line: CommandLine, closed: Path, archive: Path) -> None:
-    command_line.run("ship", closed, "--to", archive, "--once")
+    command_line.call("ship", closed, "--to", archive, "--once")
     (archive / "consumers").mkdir()
     write_properties(
         archive / "consumers" / "query.properties",
         {"label": "checkpoint /c", "offset.0": "40", "updated": "2026-01-31T12:00:00Z"},
     )
-    (consumer,) = json.loads(command_line.run("archive", archive, "--json").out)["consumers"]
+    (consumer,) = json.loads(command_line.call("archive", archive, "--json").out)["consumers"]
     assert (consumer["name"], consumer["lag_records"], consumer["label"]) == ("query", 60, "checkpoint /c")
     assert consumer["offsets"] == {"0": 40}
-    assert "query" in command_line.run("archive", archive).out
-    ended = command_line.run("archive", archive, "--delete-consumer", "query", "--json")
+    assert "query" in command_line.call("archive", archive).out
+    ended = command_line.call("archive", archive, "--delete-consumer", "query", "--json")
     assert (ended.status, ended.out) == (0, '{"deleted_consumer": "query"}\n')
-    ended = command_line.run("archive", archive, "--delete-consumer", "query")
+    ended = command_line.call("archive", archive, "--delete-consumer", "query")
     assert (ended.status, ended.err) == (1, f"mmapqueue: the archive in {archive} has no consumer query\n")
 
 
 def test_missing_records_are_shown_and_marked(command_line: CommandLine, closed: Path, archive: Path) -> None:
-    command_line.run("ship", closed, "--to", archive, "--bytes", "4096", "--once")
+    command_line.call("ship", closed, "--to", archive, "--bytes", "4096", "--once")
     files = sorted((archive / "data").rglob("*.run"))
     first, end = map(int, files[1].name.split("-")[:2])
     files[1].unlink()
     gap = {"partition": 0, "first": first, "last": end - 1, "records": end - first}
-    assert json.loads(command_line.run("archive", archive, "--json").out)["gaps"] == [{**gap, "reason": "missing"}]
-    shown = command_line.run("archive", archive).out.splitlines()
+    assert json.loads(command_line.call("archive", archive, "--json").out)["gaps"] == [{**gap, "reason": "missing"}]
+    shown = command_line.call("archive", archive).out.splitlines()
     assert [*map(str, gap.values()), "missing"] in [line.split() for line in shown]
-    ended = command_line.run("archive", archive, "--mark-lost", f"0:0-{end + 5}", "--json")
+    ended = command_line.call("archive", archive, "--mark-lost", f"0:0-{end + 5}", "--json")
     assert (ended.status, json.loads(ended.out)) == (0, {"marked": [{**gap, "reason": "lost"}]})
-    assert json.loads(command_line.run("archive", archive, "--json").out)["gaps"] == [{**gap, "reason": "lost"}]
-    ended = command_line.run("archive", archive, "--mark-lost", "0:0-9")
+    assert json.loads(command_line.call("archive", archive, "--json").out)["gaps"] == [{**gap, "reason": "lost"}]
+    ended = command_line.call("archive", archive, "--mark-lost", "0:0-9")
     assert (ended.status, ended.out.startswith("nothing to mark")) == (0, True)
-    ended = command_line.run("archive", archive, "--mark-lost", "7:0-9")
+    ended = command_line.call("archive", archive, "--mark-lost", "7:0-9")
     assert (ended.status, ended.out) == (1, "")
     assert "has no partition 7" in ended.err
     for wrong in ("0:9-8", "0", "0:5", "x:1-2", "0:-1-2"):
-        assert command_line.run("archive", archive, "--mark-lost", wrong).status == 2
+        assert command_line.call("archive", archive, "--mark-lost", wrong).status == 2
 
 
 def test_a_directory_that_is_no_archive(command_line: CommandLine, tmp_path: Path) -> None:
-    ended = command_line.run("archive", tmp_path)
+    ended = command_line.call("archive", tmp_path)
     assert (ended.status, ended.out) == (1, "")
     assert str(tmp_path) in ended.err
     with pytest.raises(mmapqueue.ArchiveError):

@@ -27,10 +27,17 @@ def wrong(tmp_path: Path) -> Path:
     return tmp_path / "wrong.py"
 
 
-def mypy(file: Path) -> list[tuple[int, str]]:
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What mypy has found in the libraries: only its first run reads them."""
+    return tmp_path_factory.mktemp("cache")
+
+
+def mypy(file: Path, cache: Path) -> list[tuple[int, str]]:
     pytest.importorskip("mypy")
+    options = ["--strict", "--python-version", "3.10", "--config-file", "", "--cache-dir", str(cache)]
     ran = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--python-version", "3.10", "--config-file", "", file.name],
+        [sys.executable, "-m", "mypy", *options, file.name],
         cwd=file.parent,
         env={**os.environ, "MYPYPATH": str(SOURCE)},
         capture_output=True,
@@ -58,12 +65,12 @@ def pyright(file: Path, directory: Path) -> list[tuple[int, str]]:
     return [(each["range"]["start"]["line"] + 1, each["message"]) for each in found]
 
 
-def test_mypy_accepts_what_is_right() -> None:
-    assert mypy(PROGRAM) == []
+def test_mypy_accepts_what_is_right(cache: Path) -> None:
+    assert mypy(PROGRAM, cache) == []
 
 
-def test_mypy_finds_what_is_wrong(wrong: Path) -> None:
-    assert sorted({line for line, _ in mypy(wrong)}) == MISTAKES
+def test_mypy_finds_what_is_wrong(wrong: Path, cache: Path) -> None:
+    assert sorted({line for line, _ in mypy(wrong, cache)}) == MISTAKES
 
 
 def test_pyright_accepts_what_is_right(tmp_path: Path) -> None:
