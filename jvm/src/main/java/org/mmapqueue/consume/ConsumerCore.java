@@ -2,6 +2,7 @@ package org.mmapqueue.consume;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import org.mmapqueue.Message;
@@ -21,6 +22,7 @@ import org.mmapqueue.log.SpareBatch;
 import org.mmapqueue.lookup.Log;
 import org.mmapqueue.lookup.RandomAccessReader;
 import org.mmapqueue.meta.ConsumerCursors;
+import org.mmapqueue.meta.InFlightDescriptor;
 import org.mmapqueue.registry.Registry;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -51,12 +53,14 @@ public final class ConsumerCore implements Closeable {
     private final DamagePolicy damage;
     private final ConsumerMeters meters;
     private volatile boolean closed;
+    /** Guards the snapshot; taken before {@link #lock}. */
+    private final Object saving = new Object();
 
     /**
-     * Starts at the committed position, with the in-flight records that the last clean close has saved.
+     * Starts at the committed position, with the in-flight records of the last snapshot.
      *
      * @param delivery limits and leases of records that are not acked
-     * @param inFlightFile where a clean close saves in-flight records, or null
+     * @param inFlightFile the snapshot of in-flight records, or null
      * @param ownership released when the consumer is closed
      */
     public ConsumerCore(
@@ -81,29 +85,75 @@ public final class ConsumerCore implements Closeable {
         long position = committed.begin();
         this.meters = ConsumerMeters.from(inFlight.first(), position, fetcher.redelivered());
         if (inFlightFile != null) {
-            restore(inFlightFile.take(position));
+            restore(inFlightFile.read());
         }
     }
 
-    // What is saved about records in flight must end at the record that begins at its position: a file with a right
-    // checksum and a wrong count would ack records that no one has popped.
-    private void restore(InFlightFile.Saved saved) {
-        if (saved == null) {
+    // A snapshot must end at the record that begins at its position: a file with a right checksum and a wrong count
+    // would ack records that no one has popped.
+    private void restore(ByteBuffer image) {
+        long first = inFlight.first();
+        if (image == null || InFlightDescriptor.end(image) <= first) {
             return;
         }
-        long end = inFlight.first() + saved.records();
         String fault;
         try {
-            long found = log.offsetAt(saved.reading());
-            fault = found == end ? null : "its records end at offset " + end + ", expected " + found;
+            long begin = image.getLong(InFlightDescriptor.FIRST);
+            long end = InFlightDescriptor.end(image);
+            long found = log.offsetAt(image.getLong(InFlightDescriptor.READING));
+            fault = found != end
+                    ? "its records end at offset " + end + ", expected " + found
+                    : begin > first ? "its records begin at offset " + begin + ", expected at most " + first : null;
         } catch (MmapQueueException e) {
             fault = e.getMessage();
         }
         if (fault == null) {
-            saved.restore(inFlight);
+            InFlightFile.restore(image, first, System.currentTimeMillis(), inFlight);
         } else {
             LOG.warn("the records in flight of consumer {} are redelivered, their file is ignored: {}", name, fault);
         }
+    }
+
+    /**
+     * Makes durable what is known of the in-flight records, if the committed position alone does not say it and it has
+     * changed since the last call.
+     */
+    void save() throws IOException {
+        synchronized (saving) {
+            ByteBuffer image = inFlightFile == null ? null : locked(this::changes);
+            if (image == null) {
+                return;
+            }
+            boolean isSaved = false;
+            try {
+                // First: a snapshot on the disk never begins after the committed position there.
+                cursors.force();
+                inFlightFile.write(image);
+                isSaved = true;
+            } finally {
+                if (!isSaved) {
+                    locked(() -> {
+                        inFlight.noteSaved(false);
+                        return null;
+                    });
+                }
+            }
+        }
+    }
+
+    // An image for a flush; null for none.
+    private ByteBuffer changes() {
+        if (closed || committed.isDropped() || !inFlight.isChanged()) {
+            return null;
+        }
+        ByteBuffer image = inFlight.tellsMore() ? image(InFlightFile.MOST_RUNS) : null;
+        inFlight.noteSaved(true);
+        return image;
+    }
+
+    private ByteBuffer image(int mostRuns) {
+        return inFlightFile.image(
+                inFlight, committed.offset(), fetcher.position(), System.currentTimeMillis(), mostRuns);
     }
 
     public String name() {
@@ -372,11 +422,20 @@ public final class ConsumerCore implements Closeable {
     }
 
     /** Moves to a record; returns false if the writer has reclaimed the record's segment. */
-    boolean seek(RandomAccessReader.OffsetPosition target, Registry registry) {
-        return locked(() -> {
-            checkUsable();
-            return committed.seek(target, registry);
-        });
+    boolean seek(RandomAccessReader.OffsetPosition target, Registry registry) throws IOException {
+        synchronized (saving) {
+            locked(() -> {
+                checkUsable();
+                return null;
+            });
+            if (inFlightFile != null) {
+                inFlightFile.delete(); // durably, before the move: its records count as not popped from then on
+            }
+            return locked(() -> {
+                checkUsable();
+                return committed.seek(target, registry);
+            });
+        }
     }
 
     /** Commits every record before an offset, popped or not. Records after it stay in flight. */
@@ -422,17 +481,19 @@ public final class ConsumerCore implements Closeable {
     /** Waits for the running call; later calls throw ClosedException. */
     @Override
     public void close() throws IOException {
-        lock.lock();
-        try {
-            if (!closed) {
-                closed = true;
-                log.leftAt(committed.offset());
-                Closing.all(this::writeInFlight, this::resetReading, fetcher::leave);
-            }
-        } finally {
-            lock.unlock();
-            if (closed) {
-                ownership.close(); // again: an error may have cut off the first close
+        synchronized (saving) {
+            lock.lock();
+            try {
+                if (!closed) {
+                    closed = true;
+                    log.leftAt(committed.offset());
+                    Closing.all(this::writeInFlight, this::resetReading, fetcher::leave);
+                }
+            } finally {
+                lock.unlock();
+                if (closed) {
+                    ownership.close(); // again: an error may have cut off the first close
+                }
             }
         }
     }
@@ -452,9 +513,15 @@ public final class ConsumerCore implements Closeable {
     }
 
     private void writeInFlight() throws IOException {
-        if (inFlightFile != null && !committed.isDropped()) {
-            long first = committed.offset();
-            inFlightFile.write(inFlight, first, committed.position(), fetcher.position());
+        if (inFlightFile == null || committed.isDropped()) {
+            return;
+        }
+        if (committed.offset() == inFlight.end()) {
+            inFlightFile.delete();
+        } else {
+            ByteBuffer image = image(InFlightFile.ALL_RUNS);
+            cursors.force();
+            inFlightFile.write(image);
         }
     }
 }

@@ -33,6 +33,8 @@ import org.mmapqueue.meta.InFlightDescriptor;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.registry.Registry;
 import org.mmapqueue.segment.Format;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The consumers that this process owns. Safe for any number of threads.
@@ -41,6 +43,7 @@ import org.mmapqueue.segment.Format;
  * consumers/&lt;name&gt;.lock.
  */
 public final class Consumers implements Closeable {
+    private static final Logger LOG = LoggerFactory.getLogger(Consumers.class);
     private static final String LOCK_SUFFIX = ".lock";
     /** The lock file of deletions. No consumer can have this name. */
     private static final String DELETE_LOCK = ".delete.lock";
@@ -58,6 +61,8 @@ public final class Consumers implements Closeable {
     // Changed under the monitor; read by any thread.
     private final Map<String, ConsumerCore> open = new ConcurrentHashMap<>();
     private boolean stopped;
+    /** Whether the last save in the background has failed. */
+    private volatile boolean saveFails;
     /** Raises the limit of mapped segments to a number. */
     private IntConsumer mappedLimit = segments -> {};
 
@@ -268,6 +273,29 @@ public final class Consumers implements Closeable {
         while (!moved) {
             // If the writer has reclaimed the position, the next round finds another one, or throws.
             moved = core.seek(log.locate(target), registry);
+        }
+    }
+
+    /** Saves the in-flight records of all consumers of this process. */
+    public void save() throws IOException {
+        for (ConsumerCore each : open.values()) {
+            each.save();
+        }
+    }
+
+    /** As {@link #save}, for background threads: a failure is logged, and the next call tries again. */
+    public void saveOrWarn() {
+        try {
+            save();
+            saveFails = false;
+        } catch (IOException | RuntimeException | InternalError e) {
+            if (!saveFails) {
+                LOG.warn(
+                        "the in-flight records of consumers in {} could not be saved, which is tried again: {}",
+                        registry.directory().getParent(),
+                        e.toString());
+            }
+            saveFails = true;
         }
     }
 

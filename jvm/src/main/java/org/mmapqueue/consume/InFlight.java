@@ -63,6 +63,8 @@ final class InFlight {
 
     private int ackedAhead;
     private volatile boolean hasDead;
+    /** Whether a row has changed in a way that a snapshot has to tell. */
+    private boolean changed;
 
     /**
      * A table without records.
@@ -185,6 +187,38 @@ final class InFlight {
         setDue(row, delayMillis == 0 ? 0 : now() + delayMillis);
     }
 
+    /** Whether a row has changed, since {@link #noteSaved}, in a way that a snapshot has to tell. */
+    boolean isChanged() {
+        return changed;
+    }
+
+    /** Notes whether a snapshot has all changes. */
+    void noteSaved(boolean isSaved) {
+        changed = !isSaved;
+    }
+
+    /**
+     * Whether the committed position alone says too little about the records: one is acked out of order, was requeued, or
+     * has been delivered more than once.
+     */
+    boolean tellsMore() {
+        if (acked > 0 || requeued.size > 0 || dead.size > 0) {
+            return true;
+        }
+        for (long offset = first; offset < end; offset++) {
+            if (attempts(offset) > 1) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** The rest of a record's delay, in ms; 0 for none. */
+    long delay(long offset) {
+        boolean isDelayed = offset >= next || offset >= first && state(offset) == REQUEUED;
+        return isDelayed && due(offset) != 0 ? Math.max(0, due(offset) - now()) : 0;
+    }
+
     /** The attempts of a record with a row before its next delivery, or {@link #TIMES_ACKED}. */
     int times(long offset) {
         return state(offset) == ACKED ? TIMES_ACKED : attempts(offset);
@@ -234,6 +268,7 @@ final class InFlight {
 
     private void add(long position, int state, int attempts, long dueAt) {
         boolean isPlain = state == IN_FLIGHT && dueAt == 0;
+        changed |= next < end;
         if (!isPlain) {
             prepare(state, dueAt); // first: if memory runs out, nothing has moved
         }
@@ -380,6 +415,7 @@ final class InFlight {
 
     // Changes a popped row.
     private void set(long offset, int state, int attempts, long dueAt) {
+        changed = true;
         prepare(state, dueAt);
         leave(offset);
         int row = at(offset);

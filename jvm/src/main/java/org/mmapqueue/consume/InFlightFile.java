@@ -7,11 +7,11 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.List;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Listing;
+import org.mmapqueue.io.NewFile;
 import org.mmapqueue.io.Storage;
+import org.mmapqueue.log.LogEnd;
 import org.mmapqueue.meta.InFlightDescriptor;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.segment.RecordDescriptor;
@@ -19,97 +19,122 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The file consumers/&lt;name&gt;.inflight, in which a clean close saves the attempts of a consumer's in-flight
- * records, and which records are acked out of order. Opening the consumer deletes the file: after a crash, a stale one
- * must not be read. Recovery deletes files with records beyond the log end, because those offsets are assigned to new
- * records.
+ * The snapshot of a consumer's in-flight records, consumers/&lt;name&gt;.inflight: what the committed position alone does
+ * not say (decision 201). The owner writes it at a flush and at a close. Records before the committed position of a later
+ * open are skipped. Recovery cuts records beyond the log end, because those offsets are assigned to new records.
  */
 public record InFlightFile(Storage storage, Path path, MetaFields queue) {
     private static final Logger LOG = LoggerFactory.getLogger(InFlightFile.class);
+    /** The most runs of a snapshot at a flush: 1 MiB. */
+    static final int MOST_RUNS = 1 << 16;
+    /** The most runs of a snapshot at a close: as many as an array can hold. */
+    static final int ALL_RUNS = Integer.MAX_VALUE / InFlightDescriptor.RUN_BYTES - InFlightDescriptor.RUNS;
+
+    private static final int FIRST_RUNS = 16;
 
     /**
-     * An intact file.
-     *
-     * @param records the number of its records
-     * @param reading the position after the last of them
-     */
-    record Saved(ByteBuffer image, long records, long reading) {
-        /** Adds the records to an empty table. */
-        void restore(InFlight inFlight) {
-            for (int at = InFlightDescriptor.RUNS; at < image.limit(); at += InFlightDescriptor.RUN_BYTES) {
-                for (int i = image.getInt(at); i > 0; i--) {
-                    inFlight.restore(image.getInt(at + Integer.BYTES), 0);
-                }
-            }
-            inFlight.endAt(reading);
-        }
-    }
-
-    /**
-     * Writes the table; does nothing if it is empty.
+     * An image of the table.
      *
      * @param first the offset of the record at the committed position: the table may begin later, after acks that are not
      *     committed
-     * @param committed the committed position
      * @param reading the position after the last popped record
+     * @param time the wall clock, in ms
+     * @param most the most runs; the records after these are left out
      */
-    void write(InFlight inFlight, long first, long committed, long reading) throws IOException {
-        long end = inFlight.end();
-        if (first == end) {
-            return;
+    ByteBuffer image(InFlight inFlight, long first, long reading, long time, int most) {
+        ByteBuffer image = image(inFlight, first, inFlight.end(), most);
+        long end = InFlightDescriptor.end(image);
+        if (end > inFlight.next() && end < inFlight.end()) {
+            image = image(inFlight, first, inFlight.next(), most); // the positions after that are not known
+            end = InFlightDescriptor.end(image);
         }
-        List<int[]> runs = new ArrayList<>();
-        int[] run = {0, 0};
-        for (long offset = first; offset < end; offset++) {
-            int times = inFlight.times(offset);
-            if (run[0] == 0 || times != run[1]) {
-                run = new int[] {0, times};
-                runs.add(run);
-            }
-            run[0]++;
+        long position = reading;
+        if (end != inFlight.next()) {
+            position = end < inFlight.next() ? inFlight.position(end) : inFlight.endPosition();
         }
-        ByteBuffer image = ByteBuffer.allocate(InFlightDescriptor.RUNS + runs.size() * InFlightDescriptor.RUN_BYTES)
+        image.putLong(0, InFlightDescriptor.MAGIC);
+        image.putLong(InFlightDescriptor.UUID_LOW, queue.uuidLow());
+        image.putLong(InFlightDescriptor.READING, position);
+        image.putLong(InFlightDescriptor.TIME, time);
+        return finished(image);
+    }
+
+    private static ByteBuffer image(InFlight inFlight, long first, long end, int most) {
+        ByteBuffer image = ByteBuffer.allocate(InFlightDescriptor.RUNS + FIRST_RUNS * InFlightDescriptor.RUN_BYTES)
                 .order(ByteOrder.LITTLE_ENDIAN);
-        image.putLong(InFlightDescriptor.MAGIC).putLong(queue.uuidLow()).putLong(committed);
-        image.putLong(end > inFlight.next() ? inFlight.endPosition() : reading);
-        image.putInt(runs.size()).putInt(0);
-        runs.forEach(each -> image.putInt(each[0]).putInt(each[1]));
-        image.flip();
-        image.putInt(InFlightDescriptor.CHECKSUM, InFlightDescriptor.checksum(image));
-        try (DataFile file = storage.open(path, Storage.Mode.CREATE)) {
-            file.write(image, 0);
-            file.force();
+        int run = InFlightDescriptor.RUNS;
+        int count = 0;
+        long offset = first;
+        while (offset < end) {
+            int times = inFlight.times(offset);
+            long delay = inFlight.delay(offset);
+            int same = 1;
+            while (offset + same < end
+                    && inFlight.times(offset + same) == times
+                    && inFlight.delay(offset + same) == delay) {
+                same++;
+            }
+            if (count++ == most) {
+                break;
+            }
+            if (run == image.capacity()) {
+                image = ByteBuffer.allocate(2 * run)
+                        .order(ByteOrder.LITTLE_ENDIAN)
+                        .put(image.clear());
+            }
+            image.putInt(run + InFlightDescriptor.RUN_RECORDS, same);
+            image.putInt(run + InFlightDescriptor.RUN_ATTEMPTS, times);
+            image.putLong(run + InFlightDescriptor.RUN_DELAY, delay);
+            run += InFlightDescriptor.RUN_BYTES;
+            offset += same;
         }
-        storage.syncDirectory(path.getParent());
+        image.putLong(InFlightDescriptor.FIRST, first);
+        return image.clear().limit(run);
+    }
+
+    private static ByteBuffer finished(ByteBuffer image) {
+        int runs = (image.limit() - InFlightDescriptor.RUNS) / InFlightDescriptor.RUN_BYTES;
+        image.putInt(InFlightDescriptor.COUNT, runs);
+        return image.putInt(InFlightDescriptor.CHECKSUM, InFlightDescriptor.checksum(image));
+    }
+
+    /** Replaces the file, durably. */
+    void write(ByteBuffer image) throws IOException {
+        NewFile.write(storage, path, image.rewind());
+    }
+
+    /** The image of an intact file; null for a missing, damaged or foreign one, whose records are redelivered. */
+    ByteBuffer read() throws IOException {
+        ByteBuffer image = load();
+        return image != null && isWhole(image) && areSound(image) ? image : null;
     }
 
     /**
-     * Reads and deletes the file. Returns null if none exists, and for a file with numbers that are impossible: its
-     * records are redelivered.
+     * Adds the records of an image from {@code first} on to an empty table. A delay ends when it would have ended, by the
+     * wall clock; at the latest after its own length, if the clock was set back.
      *
-     * @param committed the consumer's committed position; a file with another one is ignored
+     * @param time the wall clock, in ms
      */
-    Saved take(long committed) throws IOException {
-        ByteBuffer image = read();
-        if (image == null) {
-            return null;
-        }
-        delete();
-        if (!isWhole(image) || image.getLong(InFlightDescriptor.COMMITTED) != committed || !areSound(image)) {
-            return null;
-        }
-        long records = 0;
+    static void restore(ByteBuffer image, long first, long time, InFlight inFlight) {
+        long passed = Math.max(0, time - image.getLong(InFlightDescriptor.TIME));
+        long offset = image.getLong(InFlightDescriptor.FIRST);
         for (int at = InFlightDescriptor.RUNS; at < image.limit(); at += InFlightDescriptor.RUN_BYTES) {
-            records += image.getInt(at);
+            long end = offset + image.getInt(at + InFlightDescriptor.RUN_RECORDS);
+            int times = image.getInt(at + InFlightDescriptor.RUN_ATTEMPTS);
+            long delay = Math.max(0, image.getLong(at + InFlightDescriptor.RUN_DELAY) - passed);
+            for (long each = Math.max(offset, first); each < end; each++) {
+                inFlight.restore(times, delay);
+            }
+            offset = end;
         }
-        return new Saved(image, records, image.getLong(InFlightDescriptor.READING));
+        inFlight.endAt(image.getLong(InFlightDescriptor.READING));
     }
 
     /**
-     * Durably deletes the files of all consumers with records beyond the log end. Must be called before new records get
-     * these offsets.
+     * Durably removes the records beyond the log end from the files of all consumers. Must be called before new records
+     * get these offsets.
      */
-    public static void deleteBeyond(long end, Storage storage, Path consumersDirectory, MetaFields queue)
+    public static void cutAfter(LogEnd end, Storage storage, Path consumersDirectory, MetaFields queue)
             throws IOException {
         if (!Files.isDirectory(consumersDirectory, LinkOption.NOFOLLOW_LINKS)) {
             return;
@@ -118,28 +143,56 @@ public record InFlightFile(Storage storage, Path path, MetaFields queue) {
                 Listing.of(consumersDirectory, InFlightDescriptor.SUFFIX).values()) {
             InFlightFile file = new InFlightFile(storage, each, queue);
             ByteBuffer image = file.read();
-            // A damaged file is ignored anyway; another process may be writing it.
-            if (image != null && file.isWhole(image) && image.getLong(InFlightDescriptor.READING) > end) {
-                file.delete();
+            // A damaged file is ignored anyway.
+            if (image != null
+                    && (InFlightDescriptor.end(image) > end.nextOffset()
+                            || image.getLong(InFlightDescriptor.READING) > end.position())) {
+                file.cut(image, end);
             }
         }
     }
 
-    // Whether each run has records, and attempts that a record can have, and all of them fit between the positions. The
+    private void cut(ByteBuffer image, LogEnd end) throws IOException {
+        long offset = image.getLong(InFlightDescriptor.FIRST);
+        int at = InFlightDescriptor.RUNS;
+        while (at < image.limit() && offset < end.nextOffset()) {
+            long left = end.nextOffset() - offset;
+            int records = (int) Math.min(left, image.getInt(at + InFlightDescriptor.RUN_RECORDS));
+            image.putInt(at + InFlightDescriptor.RUN_RECORDS, records);
+            offset += records;
+            at += InFlightDescriptor.RUN_BYTES;
+        }
+        if (at == InFlightDescriptor.RUNS || offset < end.nextOffset()) {
+            delete(); // no record is left, or the numbers contradict the log
+            return;
+        }
+        image.limit(at);
+        image.putLong(InFlightDescriptor.READING, end.position());
+        write(finished(image));
+    }
+
+    // Whether each run has records, attempts and a delay that a record can have, and the ring has room for all. The
     // checksum does not show that: whoever can write the file can compute it.
-    private static boolean areSound(ByteBuffer image) {
-        long most = mostRecords(image);
+    private boolean areSound(ByteBuffer image) {
+        long most = mostRecords();
         long records = 0;
         for (int at = InFlightDescriptor.RUNS; at < image.limit(); at += InFlightDescriptor.RUN_BYTES) {
-            int times = image.getInt(at + Integer.BYTES);
-            int run = image.getInt(at);
+            int run = image.getInt(at + InFlightDescriptor.RUN_RECORDS);
+            int times = image.getInt(at + InFlightDescriptor.RUN_ATTEMPTS);
+            long delay = image.getLong(at + InFlightDescriptor.RUN_DELAY);
             records += run;
-            if (run < 1 || records > most || times < InFlight.TIMES_ACKED || times > InFlight.MOST_ATTEMPTS) {
+            if (run < 1
+                    || records > most
+                    || times < InFlight.TIMES_ACKED
+                    || times > InFlight.MOST_ATTEMPTS
+                    || delay < 0) {
                 LOG.warn(
-                        "a file of records in flight is ignored, and they are redelivered: found {} records with {}"
-                                + " attempts, expected 1..{} and {}..{}",
+                        "{} is ignored, and its records are redelivered: found {} records with {} attempts and a delay"
+                                + " of {} ms, expected 1..{}, {}..{} and 0 or more",
+                        path,
                         run,
                         times,
+                        delay,
                         most,
                         InFlight.TIMES_ACKED,
                         InFlight.MOST_ATTEMPTS);
@@ -149,10 +202,8 @@ public record InFlightFile(Storage storage, Path path, MetaFields queue) {
         return true;
     }
 
-    // The most records between the positions in a header; each takes 8 bytes at least.
-    private static long mostRecords(ByteBuffer head) {
-        long bytes = head.getLong(InFlightDescriptor.READING) - head.getLong(InFlightDescriptor.COMMITTED);
-        return Math.max(0, bytes) / RecordDescriptor.HEADER;
+    private long mostRecords() {
+        return (long) queue.capacity() * queue.segmentSize() / RecordDescriptor.HEADER;
     }
 
     private boolean isWhole(ByteBuffer image) {
@@ -160,21 +211,18 @@ public record InFlightFile(Storage storage, Path path, MetaFields queue) {
                 && image.getLong(0) == InFlightDescriptor.MAGIC
                 && image.getInt(InFlightDescriptor.CHECKSUM) == InFlightDescriptor.checksum(image)
                 && image.getLong(InFlightDescriptor.UUID_LOW) == queue.uuidLow()
+                && image.getLong(InFlightDescriptor.FIRST) >= 0
                 && image.limit()
                         == InFlightDescriptor.RUNS
                                 + (long) image.getInt(InFlightDescriptor.COUNT) * InFlightDescriptor.RUN_BYTES;
     }
 
-    private ByteBuffer read() throws IOException {
+    private ByteBuffer load() throws IOException {
         try (DataFile file = storage.open(path, Storage.Mode.READ)) {
-            ByteBuffer head = ByteBuffer.allocate(InFlightDescriptor.RUNS).order(ByteOrder.LITTLE_ENDIAN);
-            long records = file.read(head, 0) < InFlightDescriptor.RUNS ? 0 : mostRecords(head);
-            long ring = (long) queue.capacity() * queue.segmentSize();
-            long most = InFlightDescriptor.RUNS
-                    + Math.min(records, ring / RecordDescriptor.HEADER) * InFlightDescriptor.RUN_BYTES;
+            long most = InFlightDescriptor.RUNS + Math.min(ALL_RUNS, mostRecords()) * InFlightDescriptor.RUN_BYTES;
             // A longer file is damaged, and not read to its end.
-            long read = Math.min(file.size(), Math.min(most + 1, Integer.MAX_VALUE - InFlightDescriptor.RUN_BYTES));
-            ByteBuffer image = ByteBuffer.allocate((int) read).order(ByteOrder.LITTLE_ENDIAN);
+            ByteBuffer image =
+                    ByteBuffer.allocate((int) Math.min(file.size(), most + 1)).order(ByteOrder.LITTLE_ENDIAN);
             file.read(image, 0);
             return image.flip();
         } catch (NoSuchFileException e) {

@@ -98,7 +98,7 @@ record LogStartup(
                 ring,
                 meta,
                 registry.cursors(),
-                end -> InFlightFile.deleteBeyond(end, storage, registry.directory(), meta.fields()));
+                end -> InFlightFile.cutAfter(end, storage, registry.directory(), meta.fields()));
         LogEnd end = recovery.run();
         return new Recovered(end, System.nanoTime() - begin, recovery.truncatedBytes());
     }

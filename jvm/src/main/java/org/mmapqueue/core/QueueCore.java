@@ -64,6 +64,8 @@ public final class QueueCore {
     private final Gate gate = new Gate();
     private final Shutdown shutdown;
     private final Shipping shipping;
+    /** Null in the process that writes: its flusher saves. */
+    private final InFlightSaver saver;
 
     /**
      * Assembles a queue from its open parts.
@@ -125,6 +127,15 @@ public final class QueueCore {
                 swapper,
                 meta);
         this.shipping = new Shipping(this, registry);
+        this.saver = writer == null
+                ? new InFlightSaver(
+                        "mmapqueue-" + directory.getFileName() + "-saver",
+                        consumers::saveOrWarn,
+                        settings.flushPeriodMillis())
+                : null;
+        if (writer != null) {
+            writer.saves(consumers::save, consumers::saveOrWarn);
+        }
     }
 
     /** Wakes all waiting calls; each checks again whether it may continue. */
@@ -196,6 +207,9 @@ public final class QueueCore {
         boolean isKnown = consumers.owns(name);
         ConsumerCore consumer = onConsumer(name, () -> consumers.get(name, start, log));
         if (!isKnown) {
+            if (saver != null) {
+                saver.start();
+            }
             signalRoom(); // the queue's first consumer may start at a late record, and so release the others
         }
         return consumer;
@@ -452,12 +466,24 @@ public final class QueueCore {
 
     /** Flushes and closes. Waits for running calls; waiting calls throw ClosedException. */
     public void close() {
-        shipping.closeThen(shutdown::close);
+        shipping.closeThen(() -> {
+            endSaver();
+            shutdown.close();
+        });
     }
 
     /** Closes the queue, and deletes its files. */
     void destroy() {
-        shipping.closeThen(shutdown::destroy);
+        shipping.closeThen(() -> {
+            endSaver();
+            shutdown.destroy();
+        });
+    }
+
+    private void endSaver() {
+        if (saver != null) {
+            saver.close();
+        }
     }
 
     /** Whether the last handle has been closed. */

@@ -49,6 +49,7 @@ public final class Flusher implements Closeable {
     private final Thread thread;
     private volatile boolean requested;
     private volatile boolean hasLeft;
+    private Runnable before = () -> {};
     /** Whether the thread is in the rest after a flush, which a request does not shorten. */
     private boolean resting;
 
@@ -79,6 +80,11 @@ public final class Flusher implements Closeable {
         this.periodNanos = TimeUnit.MILLISECONDS.toNanos(periodMillis);
         this.thread = new Thread(this::run, name);
         this.thread.setDaemon(true);
+    }
+
+    /** Sets what the thread does before each flush, without a lock; it throws nothing. */
+    public void beforeFlush(Runnable work) {
+        before = work;
     }
 
     public void start() {
@@ -318,6 +324,7 @@ public final class Flusher implements Closeable {
             long begin = clock.getAsLong();
             boolean whole = true;
             try {
+                before.run();
                 if (times.isPeriodOver(begin)) {
                     locked(syncer::syncAll);
                 } else {

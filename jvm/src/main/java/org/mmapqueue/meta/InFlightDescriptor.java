@@ -4,31 +4,38 @@ import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
 
 /**
- * A file of in-flight records, consumers/&lt;name&gt;.inflight.
+ * A snapshot of in-flight records, consumers/&lt;name&gt;.inflight.
  *
  * <pre>
  *  0  magic (8)
  *  8  queue UUID, least significant 8 bytes (8)
- * 16  committed position (8)
- * 24  position after the last of these records (8)
- * 32  number of runs (4)
- * 36  CRC32C of bytes 0..35 and 40.. (4)
- * 40  runs, 8 bytes each: number of records (4), times popped (4), or -1 for acked; the first begins at committed
+ * 16  offset of the first record (8)
+ * 24  position after the last record (8)
+ * 32  time of the snapshot, ms since 1970 (8)
+ * 40  number of runs (4)
+ * 44  CRC32C of bytes 0..43 and 48.. (4)
+ * 48  runs, 16 bytes each: number of records (4), attempts (4), or -1 for acked, ms left of a delay (8)
  * </pre>
  */
 public final class InFlightDescriptor {
     /** The suffix of the file names. */
     public static final String SUFFIX = ".inflight";
-    /** "MMAPQIF2" in ASCII, first byte lowest. */
-    public static final long MAGIC = 0x3246_4951_5041_4D4DL;
+    /** "MMAPQIF3" in ASCII, first byte lowest. */
+    public static final long MAGIC = 0x3346_4951_5041_4D4DL;
 
     public static final int UUID_LOW = 8;
-    public static final int COMMITTED = 16;
+    public static final int FIRST = 16;
     public static final int READING = 24;
-    public static final int COUNT = 32;
-    public static final int CHECKSUM = 36;
-    public static final int RUNS = 40;
-    public static final int RUN_BYTES = 8;
+    public static final int TIME = 32;
+    public static final int COUNT = 40;
+    public static final int CHECKSUM = 44;
+    public static final int RUNS = 48;
+    public static final int RUN_BYTES = 16;
+
+    // Bytes within a run.
+    public static final int RUN_RECORDS = 0;
+    public static final int RUN_ATTEMPTS = 4;
+    public static final int RUN_DELAY = 8;
 
     private InFlightDescriptor() {}
 
@@ -38,5 +45,14 @@ public final class InFlightDescriptor {
         crc.update(image.array(), 0, CHECKSUM);
         crc.update(image.array(), RUNS, image.limit() - RUNS);
         return (int) crc.getValue();
+    }
+
+    /** The offset after the last record of an image. */
+    public static long end(ByteBuffer image) {
+        long end = image.getLong(FIRST);
+        for (int at = RUNS; at < image.limit(); at += RUN_BYTES) {
+            end += image.getInt(at + RUN_RECORDS);
+        }
+        return end;
     }
 }

@@ -19,7 +19,8 @@ import org.mmapqueue.meta.ProducerPage;
 public final class QueueFiles {
     private static final String NAME = "[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}";
     private static final Pattern SEGMENT = Pattern.compile("(0|[1-9][0-9]{0,9})_segment\\.dat(\\.new)?");
-    private static final Pattern PAGE = Pattern.compile(NAME + "\\.(dat|dat\\.new|inflight|lock)|\\.delete\\.lock");
+    private static final Pattern PAGE =
+            Pattern.compile(NAME + "\\.(dat|dat\\.new|inflight|inflight\\.new|lock)|\\.delete\\.lock");
 
     private QueueFiles() {}
 

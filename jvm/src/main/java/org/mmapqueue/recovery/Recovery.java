@@ -47,10 +47,10 @@ public final class Recovery {
     private final LogReaderV2 reader;
     private long truncatedBytes;
 
-    /** Deletes what consumers have stored about records after the log end, and fsyncs the deletion. */
+    /** Durably removes what consumers have stored about records after the log end. */
     @FunctionalInterface
     public interface InFlightCutter {
-        void cutAfter(long end) throws IOException;
+        void cutAfter(LogEnd end) throws IOException;
     }
 
     public Recovery(
@@ -80,7 +80,7 @@ public final class Recovery {
         MetaFields fields = meta.fields();
         long next = fields.epoch() + 1;
         long closed = seal(walked.start.position(), end.position(), next);
-        inFlight.cutAfter(end.position());
+        inFlight.cutAfter(end);
         meta.fields(fields.withEpoch(next));
         // Cursors move before the recovery point: a recovery that begins there must find no consumer inside the pad.
         for (ConsumerCursors consumer : consumers) {

@@ -54,6 +54,7 @@ public final class Writer implements Closeable {
     private final Supplier<String> heldBy;
     private final WriterMeters meters = new WriterMeters();
     private volatile long flushAt;
+    private Flusher.Syncing saves = () -> {};
 
     /**
      * Makes a writer. Its threads are not running yet.
@@ -153,6 +154,12 @@ public final class Writer implements Closeable {
             meta.retain(retention.millis(), retention.bytes());
             meta.force(); // recovery must know whether acked records are retained
         }
+    }
+
+    /** Sets what each flush saves, too; the second form is for the flusher's thread, and throws nothing. */
+    public void saves(Flusher.Syncing work, Runnable inBackground) {
+        saves = work;
+        flusher.beforeFlush(inBackground);
     }
 
     public void start() {
@@ -307,6 +314,9 @@ public final class Writer implements Closeable {
         try {
             appender.awaitRunning();
             flusher.flush();
+            saves.run();
+        } catch (IOException e) {
+            throw new MmapQueueException("the in-flight records of " + directory + " could not be saved: " + e, e);
         } catch (InternalError e) {
             throw log.explain(e);
         }

@@ -60,12 +60,12 @@ class ForgedInFlightTest {
 
     // Replaces the runs, each a number of records and one of attempts.
     private void forge(int... runs) throws Exception {
-        ByteBuffer image = ByteBuffer.allocate(InFlightDescriptor.RUNS + runs.length * Integer.BYTES)
+        ByteBuffer image = ByteBuffer.allocate(InFlightDescriptor.RUNS + runs.length / 2 * InFlightDescriptor.RUN_BYTES)
                 .order(ByteOrder.LITTLE_ENDIAN);
         image.put(Files.readAllBytes(file), 0, InFlightDescriptor.RUNS);
         image.putInt(InFlightDescriptor.COUNT, runs.length / 2);
-        for (int each : runs) {
-            image.putInt(each);
+        for (int i = 0; i < runs.length; i += 2) {
+            image.putInt(runs[i]).putInt(runs[i + 1]).putLong(0);
         }
         image.flip();
         image.putInt(InFlightDescriptor.CHECKSUM, InFlightDescriptor.checksum(image));
@@ -109,7 +109,7 @@ class ForgedInFlightTest {
     void impossibleNumbersAreIgnoredAndAreDamage(int records, int times) throws Exception {
         forge(records, times);
         List<?> findings = Verifier.verify(temp.resolve("queue"), Progress.NONE).findings();
-        assertTrue(findings.toString().contains("a.inflight, byte 40"), findings.toString());
+        assertTrue(findings.toString().contains("a.inflight, byte 48"), findings.toString());
         assertEachRecordIsPoppedOnce(1);
     }
 

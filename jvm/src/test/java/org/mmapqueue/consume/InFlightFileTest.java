@@ -1,5 +1,6 @@
 package org.mmapqueue.consume;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
@@ -16,12 +17,17 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.log.LogEnd;
+import org.mmapqueue.meta.InFlightDescriptor;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.QuickDirectory;
 
 class InFlightFileTest {
-    private static final long COMMITTED = 123_456;
+    /** The wall clock, in ms. */
+    private static final long TIME = 1_000_000;
+
+    private static final int ALL = InFlightFile.ALL_RUNS;
     private static final long READING = 133_336;
     private static final MetaFields QUEUE = new MetaFields(2, 8, 4096, 1, 2, true, 1000, 0, 1);
 
@@ -63,19 +69,21 @@ class InFlightFileTest {
         }
     }
 
-    private static void write(InFlightFile file, InFlight inFlight, long committed, long reading) throws IOException {
-        file.write(inFlight, inFlight.first(), committed, reading);
+    private static void write(InFlightFile file, InFlight inFlight, long reading) throws IOException {
+        file.write(file.image(inFlight, inFlight.first(), reading, TIME, ALL));
     }
 
-    private void assertTaken(long committed, long first, int... expected) throws IOException {
-        assertTaken(file, committed, first, expected);
+    private void write(InFlight inFlight) throws IOException {
+        write(file, inFlight, READING);
     }
 
-    private static void assertTaken(InFlightFile file, long committed, long first, int... expected) throws IOException {
-        InFlightFile.Saved saved = file.take(committed);
+    private void assertRead(long first, int... expected) throws IOException {
+        assertRead(file, first, expected);
+    }
+
+    private static void assertRead(InFlightFile file, long first, int... expected) throws IOException {
         InFlight found = empty(first);
-        saved.restore(found);
-        assertEquals(expected.length, saved.records());
+        InFlightFile.restore(file.read(), first, TIME, found);
         assertEquals(first + expected.length, found.end());
         for (int i = 0; i < expected.length; i++) {
             assertEquals(expected[i], found.times(first + i), "record " + i);
@@ -83,25 +91,27 @@ class InFlightFileTest {
     }
 
     @Test
-    void aWrittenFileIsReadOneTime() throws IOException {
+    void aWrittenFileIsRead() throws IOException {
         InFlight inFlight = table(50, 1, 1, -1, 3);
         inFlight.requeue(50, 0);
-        write(file, inFlight, COMMITTED, READING);
-        assertTaken(COMMITTED, 50, 1, 1, -1, 3);
-        assertFalse(Files.exists(path));
-        assertNull(file.take(COMMITTED));
+        write(inFlight);
+        assertRead(50, 1, 1, -1, 3);
+        assertRead(50, 1, 1, -1, 3);
+        assertEquals(54, InFlightDescriptor.end(file.read()));
+        assertEquals(READING, file.read().getLong(InFlightDescriptor.READING));
     }
 
     @Test
     void recordsBeforeTheTableAreAcked() throws IOException {
-        file.write(table(50, 1, 2), 48, COMMITTED, READING);
-        assertTaken(COMMITTED, 48, -1, -1, 1, 2);
+        file.write(file.image(table(50, 1, 2), 48, READING, TIME, ALL));
+        assertRead(48, -1, -1, 1, 2);
     }
 
     @Test
-    void nothingInFlightMakesNoFile() throws IOException {
-        write(file, table(9), COMMITTED, READING);
-        assertFalse(Files.exists(path));
+    void recordsBeforeTheCommittedOffsetAreSkipped() throws IOException {
+        write(table(50, 1, 2, -1, 4));
+        assertRead(52, -1, 4);
+        assertRead(54);
     }
 
     @Test
@@ -109,49 +119,94 @@ class InFlightFileTest {
         InFlight inFlight = table(50, 5);
         restore(inFlight, 5, -1, 3);
         inFlight.endAt(READING);
-        write(file, inFlight, COMMITTED, COMMITTED + 16);
-        deleteBeyond(READING);
-        assertTaken(COMMITTED, 50, 5, 4, -1, 2);
-        write(file, inFlight, COMMITTED, COMMITTED + 16);
-        deleteBeyond(READING - 8);
-        assertFalse(Files.exists(path));
-    }
-
-    private void deleteBeyond(long end) throws IOException {
-        InFlightFile.deleteBeyond(end, DiskStorage.INSTANCE, temp, QUEUE);
+        write(file, inFlight, READING - 400);
+        assertRead(50, 5, 4, -1, 2);
+        assertEquals(READING, file.read().getLong(InFlightDescriptor.READING));
     }
 
     @Test
-    void aFileWithRecordsPastTheLogEndIsDeleted() throws IOException {
+    void aSnapshotHasAtMostItsNumberOfRuns() throws IOException {
+        InFlight inFlight = empty(50);
+        for (int i = 0; i < 10; i++) {
+            inFlight.popped(1000 + 10 * i);
+        }
+        inFlight.ack(51);
+        inFlight.ack(53);
+        inFlight.ack(54);
+        file.write(file.image(inFlight, 50, READING, TIME, 4));
+        assertRead(50, 1, -1, 1, -1, -1);
+        assertEquals(1050, file.read().getLong(InFlightDescriptor.READING));
+        file.write(file.image(inFlight, 50, READING, TIME, 5));
+        assertRead(50, 1, -1, 1, -1, -1, 1, 1, 1, 1, 1);
+        assertEquals(READING, file.read().getLong(InFlightDescriptor.READING));
+    }
+
+    /** Restored rows have no position: a snapshot that does not take all of them ends before them. */
+    @Test
+    void aSnapshotOfAPartOfTheRestoredRowsEndsBeforeThem() throws IOException {
+        InFlight inFlight = table(50, 5);
+        restore(inFlight, 5, -1, 3);
+        file.write(file.image(inFlight, 50, READING, TIME, 2));
+        assertRead(50, 5);
+        assertEquals(READING, file.read().getLong(InFlightDescriptor.READING));
+    }
+
+    @Test
+    void delaysEndByTheWallClockButNotLaterThanTheirLength() throws IOException {
+        InFlight inFlight = table(50, 1, 1, 1);
+        inFlight.requeue(50, 500);
+        inFlight.requeue(52, 0);
+        write(inFlight);
+        long[][] expected = {{TIME, 500}, {TIME + 200, 300}, {TIME + 500, 0}, {TIME + 5000, 0}, {TIME - 9000, 500}};
+        for (long[] each : expected) {
+            InFlight found = empty(50);
+            InFlightFile.restore(file.read(), 50, each[0], found);
+            assertEquals(each[1], found.delay(50), "at " + each[0]);
+            assertEquals(0, found.delay(51));
+            assertEquals(0, found.delay(52));
+        }
+    }
+
+    private void cutAfter(long position, long offset) throws IOException {
+        InFlightFile.cutAfter(new LogEnd(position, offset, 0), DiskStorage.INSTANCE, temp, QUEUE);
+    }
+
+    @Test
+    void recordsPastTheLogEndAreCut() throws IOException {
         InFlightFile other = new InFlightFile(DiskStorage.INSTANCE, temp.resolve("other.inflight"), QUEUE);
-        write(file, table(50, 1, 2), COMMITTED, READING);
-        write(other, table(50, 1), COMMITTED, READING - 16);
-        deleteBeyond(READING - 16);
+        write(table(50, 1, 2, 2, -1, 3));
+        write(other, table(50, 1), READING - 200);
+        byte[] before = Files.readAllBytes(other.path());
+        cutAfter(READING, 55);
+        assertRead(50, 1, 2, 2, -1, 3);
+        cutAfter(READING - 100, 52);
+        assertRead(50, 1, 2);
+        assertEquals(READING - 100, file.read().getLong(InFlightDescriptor.READING));
+        assertArrayEquals(before, Files.readAllBytes(other.path()));
+        cutAfter(READING - 300, 50);
         assertFalse(Files.exists(path));
-        assertTaken(other, COMMITTED, 50, 1);
-        InFlightFile.deleteBeyond(0, DiskStorage.INSTANCE, temp.resolve("missing"), QUEUE);
+        assertFalse(Files.exists(other.path()));
+        InFlightFile.cutAfter(new LogEnd(0, 0, 0), DiskStorage.INSTANCE, temp.resolve("missing"), QUEUE);
     }
 
     @Test
-    void aPositionBeforeCommittedIsIgnored() throws IOException {
-        write(file, table(50, 1), COMMITTED, COMMITTED - 8);
-        assertIgnored("reading before committed");
+    void aFileThatContradictsTheLogEndIsDeleted() throws IOException {
+        write(table(50, 1, 2));
+        cutAfter(READING - 8, 60);
+        assertFalse(Files.exists(path));
     }
 
     @Test
-    void aFileOfAnotherPositionOrQueueIsIgnored() throws IOException {
-        write(file, table(50, 1), COMMITTED, READING);
-        assertNull(file.take(COMMITTED + 8));
-        assertFalse(Files.exists(path));
-        write(file, table(50, 1), COMMITTED, READING);
+    void aFileOfAnotherQueueIsIgnored() throws IOException {
+        write(table(50, 1));
         MetaFields other = new MetaFields(2, 8, 4096, 1, 3, true, 1000, 0, 1);
-        assertNull(new InFlightFile(DiskStorage.INSTANCE, path, other).take(COMMITTED));
+        assertNull(new InFlightFile(DiskStorage.INSTANCE, path, other).read());
     }
 
     /** At worst a record is redelivered, or with fewer attempts; no other record ever counts as acked. */
     @Test
     void aDamagedFileIsIgnored() throws IOException {
-        write(file, table(50, 1, -1, 2, -1, 3), COMMITTED, READING);
+        write(table(50, 1, -1, 2, -1, 3));
         byte[] image = Files.readAllBytes(path);
         for (int at = 0; at < image.length; at++) {
             Files.write(path, image);
@@ -164,19 +219,18 @@ class InFlightFileTest {
             assertIgnored("length " + length);
         }
         Files.write(path, image);
-        Directories.resize(path, image.length + 8L);
-        assertIgnored("8 bytes more");
+        Directories.resize(path, image.length + 16L);
+        assertIgnored("16 bytes more");
     }
 
     private void assertIgnored(String what) throws IOException {
-        assertNull(file.take(COMMITTED), what);
-        assertFalse(Files.exists(path), what);
+        assertNull(file.read(), what);
     }
 
     @Test
     void aDeletedFileIsGone() throws IOException {
         file.delete();
-        write(file, table(50, 1), COMMITTED, READING);
+        write(table(50, 1));
         assertTrue(Files.exists(path));
         file.delete();
         assertFalse(Files.exists(path));
@@ -186,13 +240,13 @@ class InFlightFileTest {
     @ValueSource(ints = {1, 2, 3, 4})
     void anyTableIsRestored(int seed) throws IOException {
         SplittableRandom random = new SplittableRandom(seed);
-        int[] attempts = new int[1 + random.nextInt((int) (READING - COMMITTED) / 8)];
+        int[] attempts = new int[1 + random.nextInt(1235)];
         int times = 1;
         for (int i = 0; i < attempts.length; i++) {
             times = random.nextInt(4) > 0 ? times : random.nextInt(5) == 0 ? -1 : 1 + random.nextInt(10_000);
             attempts[i] = i == 0 ? 1 : times;
         }
-        write(file, table(1L << 33, attempts), COMMITTED, READING);
-        assertTaken(COMMITTED, 1L << 33, attempts);
+        write(table(1L << 33, attempts));
+        assertRead(1L << 33, attempts);
     }
 }

@@ -35,10 +35,10 @@ final class ConsumerModel {
 
     private int owner;
     private boolean open;
-    /** Whether the records in flight were saved. */
-    private boolean saved = true;
-    /** The same before the open in progress began. */
-    private boolean wasSaved = true;
+    /** Those of {@link #acked} that a flush or a close has saved. */
+    private final Set<Long> saved = new TreeSet<>();
+    /** Those that flushes in progress will have saved, by process and thread. */
+    private final Map<Long, Set<Long>> flushing = new HashMap<>();
     /** Calls in progress, by process and thread. */
     private final Map<Long, Event> calls = new HashMap<>();
 
@@ -46,7 +46,7 @@ final class ConsumerModel {
      * The state before the first process.
      *
      * @param solo whether one thread makes all calls, so that the order of its pops is known
-     * @param savesInFlight whether a clean close saves what is in flight
+     * @param savesInFlight whether a flush and a close save what is in flight
      */
     ConsumerModel(String name, boolean solo, boolean exists, boolean savesInFlight) {
         this.name = name;
@@ -77,12 +77,7 @@ final class ConsumerModel {
 
     private void begin(Event event) {
         switch (event.kind()) {
-            case OPEN_CONSUMER -> {
-                creating = !exists;
-                wasSaved = saved;
-                saved &= open; // opening deletes the saved file
-            }
-            case CREATE_CONSUMER -> creating = !exists;
+            case OPEN_CONSUMER, CREATE_CONSUMER -> creating = !exists;
             case DELETE_CONSUMER -> deleting = true;
             default -> {}
         }
@@ -120,12 +115,10 @@ final class ConsumerModel {
         } else if (open && owner == process) {
             return; // it was open in this process
         } else {
-            saved = wasSaved;
             checkFound(offset, Long.MAX_VALUE);
         }
         owner = process;
         open = true;
-        saved = false;
         next = offset;
         requeued.clear();
     }
@@ -134,7 +127,6 @@ final class ConsumerModel {
         clear();
         exists = true;
         creating = false;
-        saved = true;
         committed = offset;
         next = offset;
     }
@@ -143,7 +135,14 @@ final class ConsumerModel {
         acked.clear();
         maybeAcked.clear();
         requeued.clear();
+        forget();
         open = false;
+    }
+
+    // The consumer was moved: what was saved is void.
+    private void forget() {
+        saved.clear();
+        flushing.clear();
     }
 
     // Its offset is unknown until a process opens it.
@@ -157,7 +156,6 @@ final class ConsumerModel {
     private void deleted() {
         exists = false;
         deleting = false;
-        saved = true;
         clear();
     }
 
@@ -170,13 +168,22 @@ final class ConsumerModel {
 
     private void closed() {
         open = false;
-        saved = savesInFlight;
+        if (savesInFlight) {
+            saved.addAll(acked);
+        }
     }
 
-    /** The queue was recovered, or may have to be: then what was saved is void. */
-    void recovered() {
-        saved = false;
-        wasSaved = false;
+    /** A flush by a thread of a process, which saves the consumers that this process owns. */
+    void flush(int process, Event event) {
+        long thread = (long) process << 8 | event.actor();
+        if (event.phase() == Event.Phase.BEGIN && savesInFlight && open && owner == process) {
+            flushing.put(thread, new TreeSet<>(acked));
+        } else if (event.phase() != Event.Phase.BEGIN) {
+            Set<Long> flushed = flushing.remove(thread);
+            if (flushed != null && event.phase() == Event.Phase.DONE) {
+                saved.addAll(flushed);
+            }
+        }
     }
 
     private void popped(long offset) {
@@ -224,6 +231,7 @@ final class ConsumerModel {
         acked.clear();
         maybeAcked.clear();
         requeued.clear();
+        forget();
         committed = offset;
         next = offset;
     }
@@ -256,14 +264,17 @@ final class ConsumerModel {
             checkCommitted(offset);
         }
         maybeAcked.addAll(ackedInProgress());
-        if (!saved || anywhere) {
-            maybeAcked.addAll(acked);
-            acked.clear();
+        if (anywhere) {
+            forget();
         }
+        maybeAcked.addAll(acked);
+        acked.retainAll(saved);
+        maybeAcked.removeAll(acked);
         exists = true;
         creating = false;
         deleting = false;
         calls.clear();
+        flushing.clear();
         open = false;
         committed = offset;
         next = offset;
@@ -292,7 +303,6 @@ final class ConsumerModel {
         creating = false;
         deleting = false;
         calls.clear();
-        saved = true;
         clear();
     }
 

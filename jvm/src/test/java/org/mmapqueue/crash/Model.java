@@ -24,22 +24,12 @@ final class Model {
     private long base;
 
     private long returned;
-    /** Whether the last writing process has closed the queue; and the same before the last open that has begun. */
-    private boolean closed = true;
-
-    private boolean wasClosed = true;
 
     Model(Plan plan) {
         this.version = plan.version();
         for (int i = 0; i < Plan.NAMES.size(); i++) {
-            consumers.add(new ConsumerModel(
-                    Plan.NAMES.get(i), plan.isSolo(i), i == 0 && version == 1, savesInFlight(plan, i)));
+            consumers.add(new ConsumerModel(Plan.NAMES.get(i), plan.isSolo(i), i == 0 && version == 1, version == 2));
         }
-    }
-
-    // What a read-only process saves is void if the writer recovers at the same time.
-    private static boolean savesInFlight(Plan plan, int consumer) {
-        return plan.version() == 2 && !(plan.reads() && consumer == Plan.READER);
     }
 
     ConsumerModel consumer(int index) {
@@ -60,8 +50,8 @@ final class Model {
         long thread = (long) process << 8 | event.actor();
         switch (event.kind()) {
             case OPEN -> {
-                if (writes) {
-                    open(event);
+                if (writes && event.phase() == Event.Phase.DONE) {
+                    opened(event.value(0), event.value(1));
                 }
             }
             case PUSH -> push(thread, event);
@@ -69,7 +59,6 @@ final class Model {
             case FORGET -> producers.forget(event);
             case CLOSE -> {
                 if (event.phase() == Event.Phase.DONE) {
-                    closed |= writes;
                     consumers.forEach(each -> each.closedBy(process));
                 }
             }
@@ -79,7 +68,8 @@ final class Model {
                 }
             }
             case FAULT -> throw new Violation("process " + process + " has found a fault");
-            case READY, FLUSH, GC -> {}
+            case FLUSH -> consumers.forEach(each -> each.flush(process, event));
+            case READY, GC -> {}
             default -> {
                 Event absolute = event.from(base);
                 if (event.kind() == Event.Kind.POP && event.phase() == Event.Phase.DONE) {
@@ -90,34 +80,6 @@ final class Model {
                 consumer(event.consumer()).apply(process, absolute);
             }
         }
-    }
-
-    private void open(Event event) {
-        switch (event.phase()) {
-            case BEGIN -> {
-                wasClosed = closed;
-                closed = false;
-            }
-            case THREW -> closed = wasClosed;
-            case DONE -> {
-                if (!wasClosed) {
-                    consumers.forEach(ConsumerModel::recovered);
-                }
-                opened(event.value(0), event.value(1));
-            }
-        }
-    }
-
-    /** All processes have ended; the next open may have to recover. */
-    void ended() {
-        if (!closed) {
-            consumers.forEach(ConsumerModel::recovered);
-        }
-    }
-
-    /** The check has opened and closed the directory itself. */
-    void checkedDirectly() {
-        closed = true;
     }
 
     // The log was checked before this open, and nothing has been pushed since.

@@ -49,7 +49,6 @@ final class Verifier {
     static void checkDirectly(Plan plan, Path directory, Model model, SplittableRandom random)
             throws InterruptedException {
         new Verifier(plan, directory, model).check(random);
-        model.checkedDirectly();
     }
 
     // The second open, after a clean close, must find what the first one has found.
@@ -101,7 +100,6 @@ final class Verifier {
     }
 
     private List<Long> check(SplittableRandom random) throws InterruptedException {
-        model.ended();
         Optional<ReferenceReader.Found> before = secondOpinion();
         List<Long> committed;
         try (MmapQueue queue = MmapQueue.open(config)) {

@@ -16,14 +16,14 @@ final class Expected {
         final Set<Long> committed = new TreeSet<>();
         /** Records after the committed one that may be acked one by one. */
         final Set<Long> acked = new HashSet<>();
-        /** Those of them that a clean close will save. */
+        /** Those of them that this process has acked, since the consumer moved. */
+        final Set<Long> current = new HashSet<>();
+        /** Those of them that must be acked: the last flush or close has saved them. */
         final Set<Long> saved = new HashSet<>();
         /** Records in flight. */
         final Set<Long> inFlight = new TreeSet<>();
         /** Whether the consumer must exist; else it may exist. */
         boolean mustExist;
-        /** Whether the saved acks count: the queue was closed. */
-        boolean isClosed;
 
         ConsumerState(Collection<Long> committed, boolean mustExist) {
             this.committed.addAll(committed);
@@ -33,9 +33,9 @@ final class Expected {
         ConsumerState copy() {
             ConsumerState copy = new ConsumerState(committed, mustExist);
             copy.acked.addAll(acked);
+            copy.current.addAll(current);
             copy.saved.addAll(saved);
             copy.inFlight.addAll(inFlight);
-            copy.isClosed = isClosed;
             return copy;
         }
 
@@ -77,6 +77,7 @@ final class Expected {
     void flushed(Map<String, Long> committed, boolean mayDrop) {
         durable = log.end();
         committed.forEach((name, offset) -> {
+            consumers.get(name).saved.addAll(consumers.get(name).current);
             Set<Long> possible = consumers.get(name).committed;
             if (!mayDrop) {
                 possible.clear();

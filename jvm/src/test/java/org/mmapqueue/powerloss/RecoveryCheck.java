@@ -108,9 +108,7 @@ final class RecoveryCheck {
         return end;
     }
 
-    // The first open has ended the clean close.
     private RecoveryCheck next(Expected then) {
-        then.consumers.values().forEach(consumer -> consumer.isClosed = false);
         return new RecoveryCheck(directories, random, then, mayDrop, counts, depth + 1);
     }
 
@@ -227,7 +225,7 @@ final class RecoveryCheck {
     // Returns the offset from which the consumer has popped.
     private long drain(StorageQueue queue, String name, Expected.ConsumerState state, long end) {
         long committed = queue.committedOffset(name);
-        boolean acksAreSaved = state.isClosed;
+        boolean acksAreSaved = true;
         Message message;
         try {
             message = queue.poll(name);
@@ -246,7 +244,7 @@ final class RecoveryCheck {
                     state.committed,
                     e);
             committed = e.last() + 1;
-            acksAreSaved = false; // a dropped consumer saves no acks when it is closed
+            acksAreSaved = false; // a dropped consumer forgets them
             message = queue.poll(name);
         }
         List<Long> popped = new ArrayList<>();
@@ -254,8 +252,8 @@ final class RecoveryCheck {
             popped.add(message.offset());
             expected.log.learn(message.offset(), TestRecord.of(message).key());
         }
-        boolean closed = acksAreSaved;
-        new Delivery(name, state.acked::contains, offset -> closed && state.saved.contains(offset))
+        boolean isSaved = acksAreSaved;
+        new Delivery(name, state.acked::contains, offset -> isSaved && state.saved.contains(offset))
                 .check(popped, committed, end);
         return committed;
     }

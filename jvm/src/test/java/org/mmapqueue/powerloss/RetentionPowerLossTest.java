@@ -223,7 +223,37 @@ class RetentionPowerLossTest {
         for (int i = 0; i < 5; i++) {
             Message message = queue.poll("default");
             assertEquals(i, message.offset());
-            assertEquals(1, message.attempts());
+            assertEquals(i == 0 ? 2 : 1, message.attempts()); // the first one has survived
         }
+    }
+
+    /** After the flush, what came later is lost, and nothing before it. */
+    @Test
+    void aFlushKeepsAcksAttemptsAndDelays() throws IOException {
+        open(0);
+        push(6);
+        for (int i = 0; i < 6; i++) {
+            queue.poll("default");
+        }
+        queue.nack("default", 1);
+        assertEquals(2, queue.poll("default").attempts());
+        queue.ackSingle("default", 3);
+        queue.nack("default", 4, Duration.ofHours(1).toNanos());
+        queue.flush();
+        push(1);
+        queue.poll("default");
+        queue.ackSingle("default", 5);
+        queue.ackSingle("default", 6);
+        lose(0, 0);
+        open(0);
+        assertEquals(6, queue.endOffset());
+        push(1);
+        long[][] expected = {{0, 2}, {1, 3}, {2, 2}, {5, 2}, {6, 1}};
+        for (long[] each : expected) {
+            Message message = queue.poll("default");
+            assertEquals(each[0], message.offset());
+            assertEquals(each[1], message.attempts());
+        }
+        assertNull(queue.poll("default"));
     }
 }

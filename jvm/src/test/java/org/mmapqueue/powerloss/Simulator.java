@@ -221,8 +221,12 @@ final class Simulator implements Closeable {
             if (message == null) {
                 return;
             }
-            expected.log.learn(message.offset(), TestRecord.of(message).key());
-            consumer.inFlight.add(message.offset());
+            long offset = message.offset();
+            expected.log.learn(offset, TestRecord.of(message).key());
+            Violation.unless(
+                    mayDrop || !consumer.saved.contains(offset), "%s pops %d, which it has acked", name, offset);
+            consumer.acked.remove(offset); // the ack before a cut is lost
+            consumer.inFlight.add(offset);
         }
     }
 
@@ -233,6 +237,7 @@ final class Simulator implements Closeable {
         consumer.committed.add(e.last() + 1);
         consumer.inFlight.clear();
         consumer.acked.clear();
+        consumer.current.clear();
         consumer.saved.clear();
     }
 
@@ -267,7 +272,7 @@ final class Simulator implements Closeable {
             queue.ackSingle(name, offset);
             consumer.inFlight.remove(offset);
             consumer.acked.add(offset);
-            consumer.saved.add(offset);
+            consumer.current.add(offset);
             consumer.committed.add(queue.committedOffset(name));
         });
     }
@@ -287,6 +292,7 @@ final class Simulator implements Closeable {
         long first = queue.firstOffset();
         long target = first + random.nextInt((int) (expected.log.end() - first) + 1);
         consumer.committed.add(target);
+        consumer.current.clear();
         consumer.saved.clear();
         consumer.inFlight.clear();
         try {
@@ -323,6 +329,8 @@ final class Simulator implements Closeable {
         if (opened.contains(name)) {
             queue.closeConsumer(name);
             opened.remove(name);
+            Expected.ConsumerState consumer = expected.consumers.get(name);
+            consumer.saved.addAll(consumer.current);
         }
     }
 
@@ -333,10 +341,7 @@ final class Simulator implements Closeable {
         Map<String, Long> committed = queue.committed();
         queue.close();
         expected.flushed(committed, mayDrop);
-        expected.consumers.values().forEach(consumer -> consumer.isClosed = true);
         cut("after a clean close");
-        // The next open of a consumer deletes what it has saved; a crash forgets that.
-        expected.consumers.values().forEach(consumer -> consumer.isClosed = false);
         begin("open");
         open();
     }
@@ -350,7 +355,7 @@ final class Simulator implements Closeable {
         root = next;
         disk = left;
         operation = "recover from a kill";
-        expected.consumers.values().forEach(consumer -> consumer.saved.clear());
+        expected.consumers.values().forEach(consumer -> consumer.current.clear());
         disk.watch(this::before);
         open();
         Violation.unless(
@@ -370,7 +375,7 @@ final class Simulator implements Closeable {
         root = directories.directory();
         disk = LossyDisk.of(image, root);
         operation = "recover from a loss";
-        expected.consumers.values().forEach(consumer -> consumer.saved.clear());
+        expected.consumers.values().forEach(consumer -> consumer.current.clear());
         disk.watch(this::before);
         Set<String> lost = new TreeSet<>(expected.consumers.keySet());
         queue = StorageQueue.open(RandomRun.configAt(config, root), disk);
@@ -383,9 +388,10 @@ final class Simulator implements Closeable {
         losses++;
         pushed = 0;
         opened();
-        expected.consumers
-                .values()
-                .forEach(consumer -> consumer.acked.removeIf(offset -> offset >= expected.log.end()));
+        expected.consumers.values().forEach(consumer -> {
+            consumer.acked.removeIf(offset -> offset >= expected.log.end());
+            consumer.saved.removeIf(offset -> offset >= expected.log.end());
+        });
         expected.flushed(queue.committed(), mayDrop);
     }
 

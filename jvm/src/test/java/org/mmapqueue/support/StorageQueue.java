@@ -136,7 +136,11 @@ public final class StorageQueue implements AutoCloseable {
     }
 
     public void nack(String consumer, long offset) {
-        core.nack(core(consumer), offset, 0);
+        nack(consumer, offset, 0);
+    }
+
+    public void nack(String consumer, long offset, long delayNanos) {
+        core.nack(core(consumer), offset, delayNanos);
     }
 
     public void seek(String consumer, StartAt target) {

@@ -83,6 +83,8 @@ final class Reference {
         private final TreeSet<Integer> possible = new TreeSet<>();
         /** Acked beyond the committed offset: must not be popped. */
         private final TreeSet<Integer> acked = new TreeSet<>();
+        /** Those of them that a flush or a close has saved. */
+        private final TreeSet<Integer> saved = new TreeSet<>();
         /** May be popped, and need not: acked before a crash, or of a call that failed. */
         private final TreeSet<Integer> open = new TreeSet<>();
 
@@ -96,6 +98,7 @@ final class Reference {
             Reading copy = new Reading(committed);
             copy.possible.addAll(possible);
             copy.acked.addAll(acked);
+            copy.saved.addAll(saved);
             copy.open.addAll(open);
             copy.inFlight.addAll(inFlight);
             return copy;
@@ -109,6 +112,7 @@ final class Reference {
             committed = to;
             possible.add(to);
             acked.clear();
+            saved.clear();
             open.clear();
             inFlight.clear();
         }
@@ -169,10 +173,11 @@ final class Reference {
             inFlight.clear();
         }
 
-        /** A crash: acks one by one may be forgotten. */
+        /** A crash: acks one by one since the last flush may be forgotten. */
         void crashed() {
             open.addAll(acked);
-            acked.clear();
+            acked.retainAll(saved);
+            open.removeAll(acked);
             inFlight.clear();
         }
 
@@ -186,6 +191,8 @@ final class Reference {
         }
 
         void flushed() {
+            saved.clear();
+            saved.addAll(acked);
             possible.clear();
             possible.add(committed);
         }

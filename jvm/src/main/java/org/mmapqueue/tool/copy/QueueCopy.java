@@ -138,7 +138,7 @@ final class QueueCopy {
             positions.put(offset(each.getValue()), 0L);
             if (hasInFlight(each.getKey())) {
                 Path file = survey.inventory.inFlight(each.getKey());
-                long end = offset(each.getValue()) + InFlightCheck.records(storage, file);
+                long end = InFlightCheck.end(storage, file);
                 inFlightEnds.put(each.getKey(), end);
                 positions.put(end, 0L);
             }
@@ -215,8 +215,7 @@ final class QueueCopy {
         }
         for (Map.Entry<String, Long> each : inFlightEnds.entrySet()) {
             Path file = survey.inventory.inFlight(each.getKey());
-            long committed = positions.get(offset(survey.probes.get(each.getKey())));
-            InFlightCheck.copy(storage, file, inTarget(file), committed, positions.get(each.getValue()));
+            InFlightCheck.copy(storage, file, inTarget(file), positions.get(each.getValue()));
         }
         storage.syncDirectory(directory);
     }

@@ -22,8 +22,9 @@ public final class InFlightCheck {
     private final Storage storage;
     private final Survey survey;
     /** The values of the file that was checked last. */
-    private long committed;
+    private long first;
 
+    private long end;
     private long reading;
     private boolean isCutShort;
 
@@ -33,14 +34,13 @@ public final class InFlightCheck {
     }
 
     /**
-     * Copies an intact file, with other positions.
+     * Copies an intact file, with another position.
      *
-     * @param committed the new position of the file's first record
      * @param reading the new position after the file's last record
      */
-    public static void copy(Storage storage, Path from, Path to, long committed, long reading) throws IOException {
+    public static void copy(Storage storage, Path from, Path to, long reading) throws IOException {
         ByteBuffer bytes = read(storage, from);
-        bytes.putLong(InFlightDescriptor.COMMITTED, committed).putLong(InFlightDescriptor.READING, reading);
+        bytes.putLong(InFlightDescriptor.READING, reading);
         bytes.putInt(InFlightDescriptor.CHECKSUM, InFlightDescriptor.checksum(bytes));
         try (DataFile file = storage.open(to, Storage.Mode.CREATE)) {
             file.write(bytes, 0);
@@ -48,14 +48,9 @@ public final class InFlightCheck {
         }
     }
 
-    /** The number of records in an intact file. */
-    public static long records(Storage storage, Path path) throws IOException {
-        ByteBuffer bytes = read(storage, path);
-        long records = 0;
-        for (int at = InFlightDescriptor.RUNS; at < bytes.capacity(); at += InFlightDescriptor.RUN_BYTES) {
-            records += bytes.getInt(at);
-        }
-        return records;
+    /** The offset after the last record of an intact file. */
+    public static long end(Storage storage, Path path) throws IOException {
+        return InFlightDescriptor.end(read(storage, path));
     }
 
     static ByteBuffer read(Storage storage, Path path) throws IOException {
@@ -87,18 +82,18 @@ public final class InFlightCheck {
             survey.orphaned(file, fault.at(), "not written to its end: " + fault + "; its records are redelivered");
         } else if (fault != null) {
             survey.corrupt(file, fault.at(), fault + "; its records are redelivered");
-        } else if (committed != probe.position) {
-            // After a crash an old file stays until its consumer is opened; the consumer has moved since it was
-            // written.
+        } else if (probe.isFound() && first > probe.resumeOffset) {
             survey.orphaned(
                     file,
-                    InFlightDescriptor.COMMITTED,
-                    "of committed " + committed + ", and the consumer is at " + probe.position);
-        } else if (reading > survey.walk.end) {
+                    InFlightDescriptor.FIRST,
+                    "of records from offset " + first + " on, and the consumer is at " + probe.resumeOffset);
+        } else if (end > survey.walk.endNumber || reading > survey.walk.end) {
+            // Before a recovery: it cuts these records.
             survey.orphaned(
                     file,
                     InFlightDescriptor.READING,
-                    "of records up to " + reading + ", and the log ends at " + survey.walk.end);
+                    "of records up to offset " + end + ", position " + reading + ", and the log ends at "
+                            + survey.walk.endNumber + ", position " + survey.walk.end);
         } else {
             return !probe.isMisplaced();
         }
@@ -133,10 +128,11 @@ public final class InFlightCheck {
                         length + ", for " + head.getInt(InFlightDescriptor.COUNT) + " runs");
             }
             int found = checksum(file, head);
-            committed = head.getLong(InFlightDescriptor.COMMITTED);
+            first = head.getLong(InFlightDescriptor.FIRST);
+            end = first;
             reading = head.getLong(InFlightDescriptor.READING);
             return found == head.getInt(InFlightDescriptor.CHECKSUM)
-                    ? checkRuns(file, (reading - committed) / RecordDescriptor.HEADER)
+                    ? checkRuns(file)
                     : new Mismatch(
                             InFlightDescriptor.CHECKSUM,
                             "checksum " + Mismatch.hex(head.getInt(InFlightDescriptor.CHECKSUM)),
@@ -145,21 +141,22 @@ public final class InFlightCheck {
     }
 
     // Numbers that no consumer writes, though the checksum is right: a record takes 8 bytes at least.
-    private static Mismatch checkRuns(DataFile file, long most) throws IOException {
+    private Mismatch checkRuns(DataFile file) throws IOException {
+        long most = (long) survey.geometry.capacity() * survey.geometry.segmentSize() / RecordDescriptor.HEADER;
         ByteBuffer chunk = ByteBuffer.allocate(CHUNK).order(ByteOrder.LITTLE_ENDIAN);
-        long records = 0;
         for (long at = InFlightDescriptor.RUNS; file.read(chunk.clear(), at) > 0; at += CHUNK) {
             chunk.flip();
             while (chunk.hasRemaining()) {
                 long place = at + chunk.position();
                 int run = chunk.getInt();
                 int times = chunk.getInt();
-                records += run;
-                if (run < 1 || records > most || times < -1 || times > MOST_ATTEMPTS) {
+                long delay = chunk.getLong();
+                end += run;
+                if (run < 1 || end - first > most || times < -1 || times > MOST_ATTEMPTS || delay < 0) {
                     return new Mismatch(
                             place,
-                            run + " records with " + times + " attempts",
-                            "1.." + most + " and -1.." + MOST_ATTEMPTS);
+                            run + " records with " + times + " attempts and a delay of " + delay + " ms",
+                            "1.." + most + ", -1.." + MOST_ATTEMPTS + " and 0 or more");
                 }
             }
         }
