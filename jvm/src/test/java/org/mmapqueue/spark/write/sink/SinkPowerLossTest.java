@@ -32,7 +32,7 @@ import org.mmapqueue.support.QuickDirectory;
 @Tag("slow")
 @Timeout(600)
 class SinkPowerLossTest {
-    private static final int RUNS = Integer.getInteger("power.runs", 3);
+    private static final int RUNS = Integer.getInteger("power.runs", 2);
     private static final int EPOCHS = 6;
     private static final int TASKS = 2;
     private static final int ROWS = 5;
