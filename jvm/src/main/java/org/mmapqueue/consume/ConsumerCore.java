@@ -13,6 +13,7 @@ import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.errors.UnackedLimitException;
 import org.mmapqueue.io.Closing;
 import org.mmapqueue.log.LogReader;
@@ -104,7 +105,7 @@ public final class ConsumerCore implements Closeable {
             fault = found != end
                     ? "its records end at offset " + end + ", expected " + found
                     : begin > first ? "its records begin at offset " + begin + ", expected at most " + first : null;
-        } catch (MmapQueueException e) {
+        } catch (CorruptException | OutOfRangeException e) { // not if the log could not be read
             fault = e.getMessage();
         }
         if (fault == null) {

@@ -18,7 +18,10 @@ import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
+import org.mmapqueue.TestDisk;
+import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.support.Directories;
+import org.mmapqueue.support.FaultyStorage;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 
@@ -44,12 +47,16 @@ class AttemptsSurviveCloseTest {
     }
 
     private void open() {
-        queue = MmapQueue.open(QueueConfig.builder(directory)
+        queue = MmapQueue.open(config());
+    }
+
+    private QueueConfig config() {
+        return QueueConfig.builder(directory)
                 .segmentSize(4096)
                 .queueCapacitySegments(16)
                 .maxInMemSegments(6)
                 .flushPeriod(Duration.ofMinutes(10))
-                .build());
+                .build();
     }
 
     @AfterEach
@@ -221,5 +228,37 @@ class AttemptsSurviveCloseTest {
         open();
         queue.consumer().seek(StartAt.EARLIEST);
         assertPops(queue.consumer(), new long[] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1);
+    }
+
+    /** The acks are lost only if the records are damaged. */
+    @Test
+    void anOpenThatCannotReadTheLogKeepsTheAcks() {
+        work(queue.consumer("a", StartAt.EARLIEST));
+        for (int i = 10; i < 30; i++) { // so that the writer does not map what the consumer reads
+            queue.push(Payload.numbered(i, 500));
+        }
+        queue.close();
+        TestDisk disk = new TestDisk();
+        int failed = 0;
+        while (true) {
+            queue = disk.open(config());
+            disk.failOnce(failed, FaultyStorage.Fault.NO_MAPPING);
+            try {
+                queue.consumer("a", StartAt.EARLIEST);
+                break;
+            } catch (MmapQueueException e) {
+                failed++;
+                disk.heal();
+                queue.close();
+            }
+        }
+        disk.heal();
+        assertTrue(failed > 0, "no call has failed");
+        assertEquals(
+                List.of(0L, 1L, 2L, 4L, 5L, 7L, 8L, 9L),
+                Payload.drain(queue.consumer("a", StartAt.EARLIEST)).stream()
+                        .map(Message::offset)
+                        .limit(8)
+                        .toList());
     }
 }
