@@ -430,8 +430,7 @@ final class Surface implements AutoCloseable {
         }
     }
 
-    private @Nullable Message popOne(Consumer handle, Pop form, boolean isAvailable)
-            throws InterruptedException {
+    private @Nullable Message popOne(Consumer handle, Pop form, boolean isAvailable) throws InterruptedException {
         return switch (form) {
             case POLL -> handle.poll();
             case TIMED -> handle.poll(Duration.ZERO);
