@@ -517,12 +517,11 @@ public final class ConsumerCore implements Closeable {
         if (inFlightFile == null || committed.isDropped()) {
             return;
         }
+        cursors.force(); // first: the page then says at least as much as the file that is deleted or replaced
         if (committed.offset() == inFlight.end()) {
             inFlightFile.delete();
         } else {
-            ByteBuffer image = image(InFlightFile.ALL_RUNS);
-            cursors.force();
-            inFlightFile.write(image);
+            inFlightFile.write(image(InFlightFile.ALL_RUNS));
         }
     }
 }
