@@ -101,7 +101,9 @@ public final class ConsumerCore implements Closeable {
         try {
             long begin = image.getLong(InFlightDescriptor.FIRST);
             long end = InFlightDescriptor.end(image);
-            long found = log.offsetAt(image.getLong(InFlightDescriptor.READING));
+            // A position before the committed one may not be retained: no record of the file ends there.
+            long reading = image.getLong(InFlightDescriptor.READING);
+            long found = reading <= committed.position() ? -1 : log.offsetAt(reading);
             fault = found != end
                     ? "its records end at offset " + end + ", expected " + found
                     : begin > first ? "its records begin at offset " + begin + ", expected at most " + first : null;
