@@ -28,6 +28,8 @@ final class Fetcher {
     private final ConsumerCursors cursors;
     private final InFlight inFlight;
     private final DamagePolicy damage;
+    private final int dataStart;
+    private final long segmentSize;
     private final AtomicLong readOffset = new AtomicLong();
     private final RecordCounter redelivered = new RecordCounter();
 
@@ -43,6 +45,8 @@ final class Fetcher {
         this.cursors = cursors;
         this.inFlight = inFlight;
         this.damage = damage;
+        this.dataStart = reader.geometry().dataStart();
+        this.segmentSize = reader.segmentSize();
     }
 
     /** Moves to the position after which a record begins. Nothing is in flight after the move. */
@@ -60,9 +64,8 @@ final class Fetcher {
 
     /** The position after which that record begins: where a record ends, also if the reader has rolled since. */
     long position() {
-        return reader.segmentOffset() == reader.geometry().dataStart()
-                ? reader.geometry().position(reader.segmentId(), 0)
-                : reader.position();
+        int at = reader.segmentOffset();
+        return reader.segmentId() * segmentSize + (at == dataStart ? 0 : at);
     }
 
     /** The record that would be popped next; null if none is available. */
@@ -146,10 +149,14 @@ final class Fetcher {
             }
             return true;
         }
-        long offset = isNew ? inFlight.next() : requeued;
-        int attempts = isNew ? inFlight.popped(position()) : inFlight.redelivered(offset);
+        long offset = requeued;
+        int attempts;
         if (isNew) {
+            offset = inFlight.next();
+            attempts = inFlight.popped(position());
             advance();
+        } else {
+            attempts = inFlight.redelivered(offset);
         }
         batch.add(offset, from.timestamp(), length, attempts);
         if (attempts > 1) { // otherwise the record is new, or was released

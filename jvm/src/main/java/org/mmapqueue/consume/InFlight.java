@@ -34,6 +34,9 @@ final class InFlight {
     /** The highest number of attempts that is counted. */
     static final int MOST_ATTEMPTS = (1 << STATE_SHIFT) - 1;
 
+    /** {@link #packed}: in flight, one attempt. */
+    private static final short FIRST_DELIVERY = IN_FLIGHT << STATE_SHIFT | 1;
+
     private static final int FIRST_LENGTH = 64;
 
     private final int most;
@@ -255,9 +258,29 @@ final class InFlight {
 
     /** Adds the next record as popped; returns its attempts. */
     int popped(long position) {
+        if (next == end && visibilityMillis == 0) {
+            return addNew(position);
+        }
         int attempts = nextAttempts();
         add(position, IN_FLIGHT, attempts, visibilityMillis == 0 ? 0 : now() + visibilityMillis);
         return attempts;
+    }
+
+    // Adds a record that has no lease and no restored row: almost every record of a fast consumer.
+    private int addNew(long position) {
+        long offset = next;
+        if (offset - first == records.length) {
+            grow();
+        }
+        int row = at(offset);
+        positions[row] = position;
+        records[row] = FIRST_DELIVERY;
+        if (due != null) {
+            due[row] = 0;
+        }
+        next = offset + 1;
+        end = offset + 1;
+        return 1;
     }
 
     /** Adds the next record without a delivery, in a state other than {@link #IN_FLIGHT}. */

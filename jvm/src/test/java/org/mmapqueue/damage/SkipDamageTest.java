@@ -319,8 +319,8 @@ class SkipDamageTest {
     }
 
     /**
-     * A length that was damaged after the pops leads to the record after the next one: the acks of the records around it
-     * must not pass a record that is not acked.
+     * A length that was damaged after the pops would lead to the record after the next one: acks read no record, so they
+     * pass none that is not acked.
      */
     @ParameterizedTest
     @ValueSource(strings = {"error", "skip"})
@@ -336,21 +336,13 @@ class SkipDamageTest {
             Path file = path.resolve("0_segment.dat");
             Directories.flip(file, RecordPositions.of(file).get(3), 64); // 48 bytes become 112: two records
             long[] acked = {5, 4, 3, 2, 1, 0};
-            if (onDamage.equals("error")) {
-                assertThrows(CorruptException.class, () -> consumer.ackSingle(acked));
-                assertEquals(0, consumer.committedOffset());
-                consumer.ack(9); // the reading position is known
-                assertEquals(10, consumer.committedOffset());
-            } else {
-                consumer.ackSingle(acked);
-                assertEquals(6, consumer.committedOffset());
-            }
+            consumer.ackSingle(acked);
+            assertEquals(6, consumer.committedOffset());
         }
         try (MmapQueue queue = MmapQueue.open(config(path, onDamage))) {
-            long next = onDamage.equals("error") ? 10 : 6;
             Message message = queue.consumer().pop();
-            assertEquals(next, message.offset());
-            assertArrayEquals(Payload.of(next, 48), message.data());
+            assertEquals(6, message.offset());
+            assertArrayEquals(Payload.of(6, 48), message.data());
         }
     }
 
