@@ -200,6 +200,17 @@ final class ConsumerModel {
         open = false;
     }
 
+    /** A kill of the process after a flush, which saves acks and attempts if the committed offset alone does not say them. */
+    void killAfterFlush() {
+        boolean tellsMore = !saved.isEmpty()
+                || window.values().stream().anyMatch(each -> each.state != State.IN_FLIGHT || each.attempts > 1);
+        if (tellsMore) {
+            close();
+        } else {
+            kill();
+        }
+    }
+
     /** A kill of the process: the state in memory is lost. */
     void kill() {
         if (open) {

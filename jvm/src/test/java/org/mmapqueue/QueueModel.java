@@ -311,14 +311,15 @@ final class QueueModel implements AutoCloseable {
         zero = setup.isV1() ? consumers.get(DEFAULT).committed() : 0;
     }
 
-    /** Replaces the queue by what a kill at this moment leaves. */
+    /** Replaces the queue by what a kill after a flush leaves; without one it may have the state of an earlier flush. */
     void abandon() {
+        flush();
         Path copy = Directories.copy(directory, directory.resolveSibling("copy-" + copies++));
         queue.close();
         Directories.delete(directory);
         directory = copy;
         queue = open(true);
-        consumers.values().forEach(ConsumerModel::kill);
+        consumers.values().forEach(setup.isV1() ? ConsumerModel::kill : ConsumerModel::killAfterFlush);
         zero = setup.isV1() ? consumers.get(DEFAULT).committed() : 0;
         if (setup.isV1()) {
             // The keys of one open must not apply to the next.

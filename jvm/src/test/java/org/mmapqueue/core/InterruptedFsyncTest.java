@@ -15,6 +15,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
+import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.PoisonedException;
 import org.mmapqueue.support.Cores;
 import org.mmapqueue.support.FailingFsyncs;
@@ -88,6 +89,9 @@ class InterruptedFsyncTest {
         assertSame(first.getCause(), later.getCause());
         if (!name.equals("meta.dat")) { // it holds the recovery point, and comes after all that this point passes
             assertEquals(durable, core.stats().watermarkPosition());
+        }
+        if (name.equals("named.dat")) { // the acks of the consumer cannot be saved
+            assertThrows(MmapQueueException.class, core::close);
         }
     }
 }

@@ -40,6 +40,8 @@ final class RandomReadQueue implements RandomAccessReader.Source, AutoCloseable 
     final List<Message> log = new ArrayList<>();
     /** The position after which each record begins, and last the log end. */
     final List<Long> begins = new ArrayList<>(List.of(0L));
+    /** The positions of the records' headers: a pad may be before one. */
+    private final List<Long> starts = new ArrayList<>();
 
     private Path directory;
     private final Function<Path, QueueConfig.Builder> config;
@@ -163,6 +165,7 @@ final class RandomReadQueue implements RandomAccessReader.Source, AutoCloseable 
             for (Message message = consumer.poll(); message != null; message = consumer.poll()) {
                 log.add(message);
                 walker.next();
+                starts.add(walker.position());
                 walker.skip();
                 walker.advance();
                 begins.add(walker.position());
@@ -208,7 +211,7 @@ final class RandomReadQueue implements RandomAccessReader.Source, AutoCloseable 
     /** The expected first offset. */
     int first() {
         int number = 0;
-        while (number < log.size() && begins.get(number) < head()) {
+        while (number < log.size() && starts.get(number) < head()) {
             number++;
         }
         return number;
