@@ -183,14 +183,19 @@ final class OffsetSearch {
     private void checkTimes(int before) throws IOException {
         int found = reader.segmentOffset();
         if (before > 0) {
-            reader.goTo(before);
-            reader.nextHere();
-            reader.check();
+            checkAgain(before);
         }
-        reader.goTo(found);
-        reader.nextHere();
-        reader.check();
+        checkAgain(found);
         reader.forgetEnd();
+    }
+
+    // Checks a record that was found there before: the writer may have filled the slot anew since.
+    private void checkAgain(int at) throws IOException {
+        reader.goTo(at);
+        if (!reader.nextHere()) {
+            throw reader.corrupt(at, "the record that was here is gone");
+        }
+        reader.check();
     }
 
     /**
