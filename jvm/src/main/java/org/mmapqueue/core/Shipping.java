@@ -257,8 +257,7 @@ public final class Shipping {
     }
 
     // The log start alone does not tell: it moves before the committed offset does. A drop that consumer ship has
-    // passed
-    // is a gap by then.
+    // passed is a gap by then.
     private void checkRetained(long offset) {
         long first = core.log().firstOffset();
         OptionalLong dropped = core.droppedFirst(CONSUMER);

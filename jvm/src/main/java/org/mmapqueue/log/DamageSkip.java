@@ -61,13 +61,9 @@ public final class DamageSkip {
         }
     }
 
-    /**
-     * Walks from a record with a known offset to another record, over damage.
-     *
-     * @param from a known record at or before {@code offset}
-     * @return the record, or, if it is lost, the first later one with a known offset; null if none is known yet
-     */
-    public Found walk(Found from, long offset) throws IOException {
+    // Walks over damage, from a known record at or before the offset to the record with that offset. Returns that
+    // record or, if it is lost, the first later one with a known offset; null if none is known yet.
+    private Found walk(Found from, long offset) throws IOException {
         Found at = from;
         while (at != null && at.offset() < offset) {
             at = next(at);
