@@ -10,9 +10,9 @@ from reference_reader import crc32c
 
 _NAME = re.compile(r"(\d{19})-(\d{19})-(\d+)-(\d+)-(\d+)-(\d+)-([0-9a-f]{8})\.run")
 _HEADER = struct.Struct("<8sII16xqq12xI")
-_BLOCK = struct.Struct("<qqqIIIIII")
+_BLOCK = struct.Struct("<qqqIIII4xI")
 _TRAILER = struct.Struct("<qqII8s")
-_LENGTH, _TIMESTAMPED, _CONTROL = (1 << 27) - 1, 1 << 29, 1 << 28
+_LENGTH, _TIMESTAMPED, _CONTROL, _NUMBER = (1 << 27) - 1, 1 << 29, 1 << 28, (1 << 26) - 1
 
 
 class Run(NamedTuple):
@@ -84,26 +84,24 @@ def write_properties(path: Path, values: dict[str, str]) -> None:
 def _records(run: Run) -> Iterator[Record]:
     content = run.path.read_bytes()
     magic, version, codec, first, end, _ = _HEADER.unpack_from(content)
-    assert (magic, version, codec, first, end) == (b"MMAPQRN1", 1, 0, run.first, run.end)
+    assert (magic, version, codec, first, end) == (b"MMAPQRN2", 2, 0, run.first, run.end)
     index, *_, magic = _TRAILER.unpack_from(content, len(content) - _TRAILER.size)
     assert magic == b"MMAPQRNE"
     at, offset = _HEADER.size, first
     while at < index:
-        _, _, block_first, _, count, _, stored, _, _ = _BLOCK.unpack_from(content, at)
+        base_offset, base_time, block_first, count, _, stored, _, _ = _BLOCK.unpack_from(content, at)
         assert block_first == offset
         at += _BLOCK.size
         end_of_block = at + stored
         for _ in range(count):
-            (header,) = struct.unpack_from("<Q", content, at)
-            at += 8
+            header, second = struct.unpack_from("<QQ", content, at)
+            assert base_offset + (second & _NUMBER) == offset
+            at += 16
             if header & _CONTROL:
                 yield Record(offset, 0, None)
             else:
-                time = 0
-                if header & _TIMESTAMPED:
-                    (time,) = struct.unpack_from("<q", content, at)
-                    at += 8
                 length = header & _LENGTH
+                time = base_time + (second >> 26) * 1000 if header & _TIMESTAMPED else 0
                 yield Record(offset, time, content[at : at + length])
                 at += -(-length // 8) * 8
             offset += 1

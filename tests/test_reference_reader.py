@@ -273,7 +273,7 @@ def test_damage_is_skipped_to_the_next_segment(open_queue: Open) -> None:
     path = close(queue)
     expected = list(records(path))
     meta = read_meta(path)
-    lost = range(read_segment(path, meta, 2).base_index, read_segment(path, meta, 3).base_index)
+    lost = range(read_segment(path, meta, 2).base_offset, read_segment(path, meta, 3).base_offset)
     flip(path / "2_segment.dat", read_segment(path, meta, 2).first_record)
     log = Log(path)
     found = [(r.offset, r.timestamp, r.payload) for r in log.records(skip=True)]

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 FIRST_BYTE = 64  # of a segment's records, after its header
 LENGTH = (1 << 27) - 1
+NUMBER_BITS = 26  # of the second word of a record; the rest is a time
 BATCH, TOMBSTONE, TIMESTAMP, PAD = 1 << 27, 1 << 28, 1 << 29, 1 << 30
 
 
@@ -67,8 +68,8 @@ class Segment(NamedTuple):
     file: Path
     data: mmap.mmap
     epoch: int
-    base_index: int
-    base_timestamp: int
+    base_offset: int
+    base_time: int
     first_record: int
 
 
@@ -122,7 +123,7 @@ def read_meta(directory: Path) -> Meta:
         if (directory / name).exists():
             raise Damage(directory / name, 0, "a resize or a copy is incomplete")
     file = directory / "meta.dat"
-    page = _page(file, b"MMAPQUE2", 80, slice(72, 144))
+    page = _page(file, b"MMAPQME2", 80, slice(72, 144))
     closed_at_is_valid = page[272:276] == struct.pack("<I", crc32c(page[512:520] + page[264:272]))
     meta = Meta(
         capacity=_word(page, 72),
@@ -148,7 +149,7 @@ def read_meta(directory: Path) -> Meta:
         (104, 4096 <= size <= 1 << 30 and size % 4096 == 0, "segment size"),
         (112, _word(page, 112) in (0, 1), "flags"),
         (120, 1 <= meta.max_event_size <= LENGTH, "max event size"),
-        (136, meta.epoch >= 1, "epoch"),
+        (136, 1 <= meta.epoch < 1 << 31, "epoch"),
         *((byte, (_word(page, byte), _word(page, byte + 8)) == divmod(at, size), name) for byte, name, at in mirrors),
         (512, meta.reclaimed - size <= meta.writing <= meta.reclaimed + ring, "writing"),
         (576, 0 <= meta.watermark <= meta.writing, "watermark"),
@@ -183,18 +184,18 @@ def read_segment(directory: Path, meta: Meta, segment_id: int) -> Segment:
         raise Damage(file, 0, f"no file of {meta.segment_size} bytes for segment {segment_id}")
     with file.open("rb") as stream:
         data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-    header = struct.unpack_from("<8sII8sQQQQII", data)
-    magic, version, flags, uuid, found_id, epoch, base_index, base_timestamp, first_record, checksum = header
+    header = struct.unpack_from("<4sI16sQQQIIII", data)
+    magic, epoch, uuid, found_id, base_offset, base_time, size, capacity, first_record, checksum = header
     for byte, valid, what in (
-        (0, magic == b"MMAPQSG2", "no magic"),
+        (0, magic == b"MQS2", "no magic"),
         (60, checksum == crc32c(data[:60]), "wrong checksum"),
-        (8, (version, flags) == (2, 0), "unknown version or flags"),
-        (16, uuid == meta.uuid[8:], "a segment of another queue"),
+        (8, uuid == meta.uuid, "a segment of another queue"),
         (24, found_id == segment_id, f"segment {found_id}, not {segment_id}"),
+        (48, (size, capacity) == (meta.segment_size, meta.capacity), f"a ring of {capacity} segments of {size} bytes"),
     ):
         if not valid:
             raise Damage(file, byte, what)
-    return Segment(segment_id, file, data, epoch, base_index, base_timestamp, first_record)
+    return Segment(segment_id, file, data, epoch, base_offset, base_time, first_record)
 
 
 class Log:
@@ -264,11 +265,11 @@ class Log:
             return 0
         if position % size == 0 and self.meta.writing > position:
             try:
-                return self._roll(position // size).base_index
+                return self._roll(position // size).base_offset
             except Damage:
                 pass  # OPENING: then the segment before has the answer
         segment = self._roll((position - 1) // size)
-        walked, offset = segment.id * size + (segment.first_record or size), segment.base_index
+        walked, offset = segment.id * size + (segment.first_record or size), segment.base_offset
         while walked < position:
             try:
                 record = self._read(walked, offset)
@@ -325,7 +326,7 @@ class Log:
 
     def _is_older(self, segment_id: int, timestamp: int) -> bool:
         try:
-            return self._roll(segment_id).base_timestamp < timestamp
+            return self._roll(segment_id).base_time < timestamp
         except Damage:
             return False
 
@@ -338,7 +339,7 @@ class Log:
                 continue
             position = later * self.meta.segment_size + segment.first_record
             if segment.first_record and position < end:
-                return position, segment.base_index
+                return position, segment.base_offset
         return None
 
     def _roll(self, segment_id: int) -> Segment:
@@ -355,34 +356,40 @@ class Log:
         segment_id, at = divmod(position, self.meta.segment_size)
         segment, at = self._roll(segment_id), at or FIRST_BYTE
         file = segment.file
-        if at < segment.first_record or (at == segment.first_record and offset != segment.base_index):
-            first = f"record {segment.base_index} at byte {segment.first_record}"
+        if at < segment.first_record or (at == segment.first_record and offset != segment.base_offset):
+            first = f"record {segment.base_offset} at byte {segment.first_record}"
             raise Damage(file, 40, f"the first record is {first}, not {offset} at byte {at}")
         word, checksum = struct.unpack_from("<II", segment.data, at)
         length, flags = word & LENGTH, word & ~LENGTH
-        epoch, timestamp, payload = segment.epoch, None, b""
         if word == checksum == 0:
             raise Damage(file, at, f"no record {offset}")
         if flags == PAD:
-            epoch += (length - epoch) & LENGTH
-            end = (segment_id + 1) * self.meta.segment_size
-            if epoch > self.meta.epoch:
-                raise Damage(file, at, f"a pad of epoch {epoch} in a queue of epoch {self.meta.epoch}")
-        elif flags == TOMBSTONE:
-            _, end = self._bytes(segment, at + 8, length)
-        elif flags & ~(BATCH | TIMESTAMP):
+            return self._pad(segment, at, word, checksum, offset)
+        if flags != TOMBSTONE and flags & ~(BATCH | TIMESTAMP):
             raise Damage(file, at, f"record {offset} has unknown flags")
-        elif length > self.meta.max_event_size:
+        if flags != TOMBSTONE and length > self.meta.max_event_size:
             raise Damage(file, at, f"record {offset} has {length} bytes, more than {self.meta.max_event_size}")
-        elif flags & TIMESTAMP:
-            payload, end = self._bytes(segment, at + 8, 8 + length)
-            timestamp, payload = _word(payload, 0), payload[8:]
-        else:
-            payload, end = self._bytes(segment, at + 8, length)
-        block = struct.pack("<16sQQIIQ", self.meta.uuid, segment_id, epoch, at, word, timestamp or 0)
+        body, end = self._bytes(segment, at + 8, 8 + length)
+        second, payload = _word(body, 0) & (1 << 64) - 1, b"" if flags == TOMBSTONE else body[8:]
+        number, time = second & (1 << NUMBER_BITS) - 1, second >> NUMBER_BITS
+        found = segment.base_offset + number
+        if flags & TIMESTAMP:
+            time = segment.base_time + time * 1000
+        block = struct.pack("<16sQQQ", self.meta.uuid, found, time, word)
         if checksum != (crc32c(block, crc32c(payload)) or 0xFFFFFFFF):
             raise Damage(file, at, f"record {offset} has a wrong checksum", end)
-        return Record(offset, timestamp, payload, flags, end)
+        if found != offset:
+            raise Damage(file, at, f"record {found}, not {offset}", end)
+        return Record(offset, time if flags & TIMESTAMP else None, payload, flags, end)
+
+    def _pad(self, segment: Segment, at: int, word: int, checksum: int, offset: int) -> Record:
+        epoch = segment.epoch + ((word & LENGTH) - segment.epoch & LENGTH)
+        if epoch > self.meta.epoch:
+            raise Damage(segment.file, at, f"a pad of epoch {epoch} in a queue of epoch {self.meta.epoch}")
+        block = struct.pack("<16sQQII", self.meta.uuid, segment.id, epoch, at, word)
+        if checksum != (crc32c(block) or 0xFFFFFFFF):
+            raise Damage(segment.file, at, "a pad with a wrong checksum")
+        return Record(offset, None, b"", PAD, (segment.id + 1) * self.meta.segment_size)
 
     def _bytes(self, segment: Segment, at: int, count: int) -> tuple[bytes, int]:
         """SPANNING: this many bytes from byte `at` of a segment on, and the position after the zeros that follow."""

@@ -14,7 +14,7 @@ _COPIES = 8
 _LARGEST = 1 << 27
 #: Of meta.dat, which docs/reference/format.md describes: the magic, then up to the max event size.
 _META = struct.Struct("<80x8s32xQ")
-_MAGIC = b"MMAPQUE2"
+_MAGIC = b"MMAPQME2"
 
 
 def reserve(directory: str, max_event_size: Size | None = None) -> None:

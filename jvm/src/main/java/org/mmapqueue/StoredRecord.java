@@ -1,13 +1,12 @@
 package org.mmapqueue;
 
 /**
- * A record as the log stores it, with all inputs of its checksum. The payload is valid only during the call of the
+ * A record as the log stores it, with all inputs of its checksum and its second word. The payload is valid only during the call of the
  * {@link StoredRecordSink}.
  *
  * @param offset the record's offset
- * @param segmentId the segment in which the record starts
- * @param epoch the epoch of that segment
- * @param offsetInSegment the byte of that segment at which the record's header begins
+ * @param baseOffset the base offset of the segment in which the record starts
+ * @param baseTime the base time of that segment, in µs since 1970
  * @param lengthAndFlags the lower half of the header
  * @param checksum the upper half of the header
  * @param timestampMicros time of the push, in µs since 1970; 0 when it has no timestamp
@@ -17,9 +16,8 @@ package org.mmapqueue;
  */
 public record StoredRecord(
         long offset,
-        long segmentId,
-        long epoch,
-        int offsetInSegment,
+        long baseOffset,
+        long baseTime,
         int lengthAndFlags,
         int checksum,
         long timestampMicros,

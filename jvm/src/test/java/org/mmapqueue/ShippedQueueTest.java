@@ -91,8 +91,7 @@ class ShippedQueueTest {
     void storedRecordsHaveWhatTheirChecksumIsComputedOver() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config().build());
                 StoredReader reader = queue.core().log().storedReader()) {
-            RecordChecksum checksum = new RecordChecksum(
-                    queue.id().getMostSignificantBits(), queue.id().getLeastSignificantBits());
+            RecordChecksum checksum = new RecordChecksum(queue.id());
             for (int i = 0; i < 12; i++) {
                 queue.push(payload(i));
             }
@@ -107,12 +106,7 @@ class ShippedQueueTest {
                     crc.update(data);
                     assertEquals(
                             checksum.finish(
-                                    crc,
-                                    record.segmentId(),
-                                    record.epoch(),
-                                    record.offsetInSegment(),
-                                    record.lengthAndFlags(),
-                                    record.timestampMicros()),
+                                    crc, record.offset(), record.timestampMicros(), record.lengthAndFlags()),
                             record.checksum());
                 });
             }

@@ -91,7 +91,8 @@ final class SmallQueue {
     private LogEnd begin(Swapper swapper) throws IOException {
         int start = GEOMETRY.dataStart();
         Segment first = swapper.enter(0);
-        first.writeHeader(meta.fields().uuidLow(), meta.fields().epoch(), 0, 0, start);
+        first.writeHeader(
+                meta.fields().uuid(), meta.fields().capacity(), meta.fields().epoch(), 0, 0, start);
         swapper.unpin(first);
         meta.writing(start);
         return new LogEnd(start, 0, 0);

@@ -2,6 +2,7 @@ package org.mmapqueue.append;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.UUID;
 import java.util.zip.CRC32C;
 import org.mmapqueue.Records;
 import org.mmapqueue.concurrent.Ticker;
@@ -21,11 +22,22 @@ import org.mmapqueue.swap.Swapper;
  * The checksum of a payload is computed before the log end is locked.
  */
 public final class AppenderV2 extends Appender {
+    private static final long NO_TIME = -1;
+
     private final MetaFields fields;
+    private final UUID queue;
     private final RecordChecksum checksum;
     private final int stampFlag;
     private final RecordClock clock;
-    private long epoch;
+    /** Base offset and base time of the log end's segment. */
+    private long baseOffset;
+
+    private long baseTime;
+    /** The last reading of the clock; the timestamp that records get for it in this segment, and the bits of that. */
+    private long clockTime = NO_TIME;
+
+    private long stamp;
+    private long stampBits;
     /** The idempotent append that has stored its producer's slot, if the running append is one; null for none. */
     private IdempotentAppend pendingOnce;
     /** The running append, if it does not fit into the segment of the log end; null for none. */
@@ -35,14 +47,28 @@ public final class AppenderV2 extends Appender {
             MetaPage meta, Swapper swapper, Flusher flusher, Ring ring, Settings settings, long lastTimestamp) {
         super(meta, swapper, flusher, ring, settings);
         this.fields = meta.fields();
-        this.checksum = new RecordChecksum(fields.uuidHigh(), fields.uuidLow());
+        this.queue = fields.uuid();
+        this.checksum = new RecordChecksum(fields.uuid());
         this.stampFlag = settings.timestamps() ? RecordDescriptor.TIMESTAMPED : 0;
         this.clock = new RecordClock(lastTimestamp, System::currentTimeMillis, Ticker.SHARED);
     }
 
     @Override
     void started() {
-        epoch = segment.epoch();
+        base(segment.baseOffset(), segment.baseTime());
+        long now = stampFlag == 0 ? baseTime : clock.micros();
+        if (RecordDescriptor.storable(now, baseTime) != now) {
+            seal();
+        }
+    }
+
+    // Ends the segment of the log end: it was begun without timestamps, and its base time is too old for them.
+    private void seal() {
+        segment.publish(offset, checksum.padHeader(segmentId, segment.epoch(), offset));
+        swapper.unpin(segment);
+        segment = null;
+        offset = segmentSize;
+        meta.writing(geometry.position(segmentId, offset));
     }
 
     @Override
@@ -70,8 +96,9 @@ public final class AppenderV2 extends Appender {
                 first = appendSpanning(new SinglePayload(array, buffer, from, length), null);
             } else {
                 begin(at + size, 1);
-                long timestamp = putBody(at, array, buffer, from, length);
-                segment.publish(at, header(crc, at, flags, timestamp));
+                long record = endOffset();
+                long timestamp = putBody(at, record, array, buffer, from, length);
+                segment.publish(at, header(crc, record, flags, timestamp));
                 first = published(1);
             }
             return first;
@@ -94,7 +121,7 @@ public final class AppenderV2 extends Appender {
         long size = 0;
         for (int i = 0; i < count; i++) {
             checkSize(batch.length(i));
-            size += RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(batch.length(i) | stampFlag);
+            size += RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(batch.length(i));
         }
         if (size > (geometry.capacity() - 1L) * geometry.dataBytes()) {
             throw new TooLargeException("a batch of " + size + " bytes is larger than what " + (geometry.capacity() - 1)
@@ -131,6 +158,7 @@ public final class AppenderV2 extends Appender {
     private void putAll(Records batch, IdempotentAppend once) {
         int count = batch.count();
         int at = offset;
+        long record = endOffset();
         long first = 0;
         for (int i = 0; i < count; i++) {
             int length = batch.length(i);
@@ -138,8 +166,8 @@ public final class AppenderV2 extends Appender {
             ByteBuffer buffer = batch.buffer(i);
             byte[] array = buffer == null ? batch.array(i) : null;
             CRC32C crc = checksumOf(array, buffer, batch.from(i), length);
-            long timestamp = putBody(at, array, buffer, batch.from(i), length);
-            long header = header(crc, at, flags, timestamp);
+            long timestamp = putBody(at, record + i, array, buffer, batch.from(i), length);
+            long header = header(crc, record + i, flags, timestamp);
             if (i == 0) {
                 first = header;
             } else {
@@ -194,21 +222,40 @@ public final class AppenderV2 extends Appender {
     }
 
     // Stores a record without its header; returns its timestamp, 0 when there is none.
-    private long putBody(int at, byte[] array, ByteBuffer buffer, int from, int length) {
-        int body = at + RecordDescriptor.HEADER;
-        long timestamp = 0;
-        if (stampFlag != 0) {
-            timestamp = clock.micros();
-            segment.putLong(body, timestamp);
-            body += 8;
-        }
-        copy(segment, body, array, buffer, from, length);
+    private long putBody(int at, long record, byte[] array, ByteBuffer buffer, int from, int length) {
+        long timestamp = timestamp();
+        segment.putLong(at + RecordDescriptor.HEADER, second(record));
+        copy(segment, at + RecordDescriptor.SMALLEST, array, buffer, from, length);
         return timestamp;
     }
 
+    // The timestamp of the next record, 0 for none. Many records share one, and what follows from it.
+    private long timestamp() {
+        if (stampFlag != 0) {
+            long now = clock.micros();
+            if (now != clockTime) {
+                clockTime = now;
+                stamp = RecordDescriptor.storable(now, baseTime);
+                stampBits = RecordDescriptor.second(0, stamp, baseTime);
+            }
+        }
+        return stamp;
+    }
+
+    // The second word of a record with the last timestamp.
+    private long second(long record) {
+        return stampBits | record - baseOffset;
+    }
+
+    private void base(long offsetOfFirst, long timeOfFirst) {
+        baseOffset = offsetOfFirst;
+        baseTime = timeOfFirst;
+        clockTime = NO_TIME;
+    }
+
     // Small, so that the JIT compiler always inlines it, and the checksum is no object on the heap.
-    private long header(CRC32C crc, int at, int flags, long timestamp) {
-        return RecordDescriptor.header(flags, checksum.finish(crc, segmentId, epoch, at, flags, timestamp));
+    private long header(CRC32C crc, long record, int flags, long timestamp) {
+        return RecordDescriptor.header(flags, checksum.finish(crc, record, timestamp, flags));
     }
 
     private void begin(int end, int count) {
@@ -279,7 +326,8 @@ public final class AppenderV2 extends Appender {
      */
     private final class SpanWriter {
         private final Records batch;
-        private final long epochBefore = epoch;
+        private final long offsetBefore = baseOffset;
+        private final long timeBefore = baseTime;
         // Pinned, as is the appender's segment; any two of the three may be the same, which is then pinned once.
         private Segment head;
         private Segment current = segment;
@@ -295,7 +343,7 @@ public final class AppenderV2 extends Appender {
             long end = geometry.position(id, at);
             for (int i = 0; i < batch.count(); i++) {
                 end = geometry.after(
-                        end, RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(batch.length(i) | stampFlag));
+                        end, RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(batch.length(i)));
             }
             return geometry.segmentOfEnd(end);
         }
@@ -309,11 +357,12 @@ public final class AppenderV2 extends Appender {
                 }
                 int length = batch.length(i);
                 int flags = length | stampFlag | (i + 1 < batch.count() ? RecordDescriptor.BATCH : 0);
-                long timestamp = stampFlag != 0 ? clock.micros() : 0;
+                long timestamp = timestamp();
+                long second = second(index + i);
                 ByteBuffer buffer = batch.buffer(i);
                 byte[] array = buffer == null ? batch.array(i) : null;
                 CRC32C crc = checksumOf(array, buffer, batch.from(i), length);
-                long header = RecordDescriptor.header(flags, checksum.finish(crc, id, epoch, at, flags, timestamp));
+                long header = header(crc, index + i, flags, timestamp);
                 if (i == 0) {
                     headAt = at;
                     headWord = header;
@@ -322,7 +371,7 @@ public final class AppenderV2 extends Appender {
                     current.putLong(at, header);
                 }
                 at += RecordDescriptor.HEADER;
-                writeBody(array, buffer, batch.from(i), length, timestamp, index + i + 1);
+                writeBody(array, buffer, batch.from(i), length, second, index + i + 1);
             }
             if (once != null) {
                 mark(once, geometry.position(id, at));
@@ -351,7 +400,7 @@ public final class AppenderV2 extends Appender {
         /** Brings the appender back to the log end before the append, which is not published. Idempotent. */
         void undo() {
             release();
-            epoch = epochBefore;
+            base(offsetBefore, timeBefore);
             staleUpTo = Math.max(staleUpTo, id);
             swapper.startAt(segmentId);
         }
@@ -370,16 +419,14 @@ public final class AppenderV2 extends Appender {
             }
         }
 
-        private void writeBody(byte[] array, ByteBuffer buffer, int from, int length, long timestamp, long nextIndex) {
-            int left = RecordDescriptor.bodyBytes(length | stampFlag);
-            if (stampFlag != 0) {
-                if (at == segmentSize) {
-                    roll(left, nextIndex);
-                }
-                current.putLong(at, timestamp);
-                at += 8;
-                left -= 8;
+        private void writeBody(byte[] array, ByteBuffer buffer, int from, int length, long second, long nextIndex) {
+            int left = RecordDescriptor.bodyBytes(length);
+            if (at == segmentSize) {
+                roll(left, nextIndex);
             }
+            current.putLong(at, second);
+            at += Long.BYTES;
+            left -= Long.BYTES;
             int done = 0;
             while (left > 0) {
                 if (at == segmentSize) {
@@ -411,10 +458,11 @@ public final class AppenderV2 extends Appender {
             } catch (IOException e) {
                 throw notEntered(id, e);
             }
-            epoch = fields.epoch();
+            base(nextIndex, stampFlag == 0 ? clock.last() : clock.micros());
             int start = geometry.dataStart();
             int firstRecord = left < geometry.dataBytes() ? start + left : 0;
-            current.writeHeader(fields.uuidLow(), epoch, nextIndex, clock.last(), firstRecord);
+            current.writeHeader(
+                    queue, geometry.capacity(), fields.epoch(), baseOffset, baseTime, firstRecord);
             at = start;
         }
     }

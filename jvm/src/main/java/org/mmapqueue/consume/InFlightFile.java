@@ -203,7 +203,7 @@ public record InFlightFile(Storage storage, Path path, MetaFields queue) {
     }
 
     private long mostRecords() {
-        return (long) queue.capacity() * queue.segmentSize() / RecordDescriptor.HEADER;
+        return (long) queue.capacity() * queue.segmentSize() / RecordDescriptor.SMALLEST;
     }
 
     private boolean isWhole(ByteBuffer image) {

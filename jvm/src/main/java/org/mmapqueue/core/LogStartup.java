@@ -78,7 +78,7 @@ record LogStartup(
         try {
             OffsetResolver.Resolved resolved = OffsetResolver.findEnd(reader, meta.writing(), meta.closedAt());
             end = new LogEnd(meta.writing(), resolved.offset(), resolved.lastTimestamp());
-            new LogEndCheck(storage, path(), reader).run(meta.writing());
+            new LogEndCheck(storage, path(), reader).run(meta.writing(), end.nextOffset());
         } finally {
             reader.leave();
         }

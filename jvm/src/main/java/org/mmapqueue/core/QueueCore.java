@@ -421,7 +421,7 @@ public final class QueueCore {
     /** The queue's UUID; throws ConfigException in version 1. */
     public UUID id() {
         log.randomAccess(); // throws in version 1
-        return new UUID(meta.fields().uuidHigh(), meta.fields().uuidLow());
+        return meta.fields().uuid();
     }
 
     /** The offset of the next record; at least the read offset of each consumer of this process. */

@@ -146,7 +146,7 @@ final class QueueOpener {
     // Says which queue has the place of this one.
     private Supplier<String> holder(Storage files, MetaFields own) {
         Path place = path;
-        UUID id = new UUID(own.uuidHigh(), own.uuidLow());
+        UUID id = own.uuid();
         String expected = own.version() == 1 ? "a queue of version 1" : "queue " + id;
         return () -> {
             try {

@@ -53,7 +53,7 @@ record DamageProbe(LogReaderV2 reader, MetaFields fields, LongSupplier published
                 ? reader.geometry().dataStart()
                 : reader.endSegmentOffset() == reader.segmentSize() ? 0 : reader.endSegmentOffset();
         Segment last = reader.swapper()
-                .pinIfThere(begins ? reader.endSegmentId() + 1 : reader.endSegmentId(), fields.uuidLow());
+                .pinIfThere(begins ? reader.endSegmentId() + 1 : reader.endSegmentId(), fields.uuid());
         if (last == null) {
             return false;
         }
@@ -71,29 +71,28 @@ record DamageProbe(LogReaderV2 reader, MetaFields fields, LongSupplier published
         if (word == 0 || (flags & RecordDescriptor.RESERVED) != 0) {
             return false;
         }
-        CRC32C crc = new CRC32C();
-        long in = reader.epoch();
-        long stamp = 0;
         if ((flags & RecordDescriptor.PAD) != 0) {
-            in = RecordDescriptor.padEpoch(reader.epoch(), flags);
-        } else if ((flags & RecordDescriptor.CONTROL) == 0) {
-            int bytes = RecordDescriptor.length(flags);
-            if (bytes > fields.maxEventSize()) {
-                return false;
-            }
-            int start = at + RecordDescriptor.HEADER;
-            if (RecordDescriptor.bodyBytes(flags) > reader.segmentSize() - start) {
-                return isWholeSpanning(at);
-            }
-            if ((flags & RecordDescriptor.TIMESTAMPED) != 0) {
-                stamp = reader.segment().getLong(start);
-                start += 8;
-            }
-            byte[] payload = reader.room(bytes);
-            reader.segment().get(start, payload, 0, bytes);
-            crc.update(payload, 0, bytes);
+            long epoch = RecordDescriptor.padEpoch(reader.epoch(), flags);
+            return checksum.ofPad(reader.segmentId(), epoch, at, flags) == RecordDescriptor.checksum(word);
         }
-        return checksum.finish(crc, reader.segmentId(), in, at, flags, stamp) == RecordDescriptor.checksum(word);
+        int second = at + RecordDescriptor.HEADER;
+        boolean lost = (flags & RecordDescriptor.CONTROL) != 0;
+        int bytes = lost ? 0 : RecordDescriptor.length(flags);
+        if (bytes > fields.maxEventSize()) {
+            return false;
+        }
+        if (second == reader.segmentSize()
+                || !lost && RecordDescriptor.bodyBytes(flags) > reader.segmentSize() - second) {
+            return isWholeSpanning(at);
+        }
+        byte[] payload = reader.room(bytes);
+        reader.segment().get(second + Long.BYTES, payload, 0, bytes);
+        CRC32C crc = new CRC32C();
+        crc.update(payload, 0, bytes);
+        long word2 = reader.segment().getLong(second);
+        long offset = reader.baseOffset() + RecordDescriptor.number(word2);
+        long timestamp = RecordDescriptor.timestamp(flags, word2, reader.baseTime());
+        return checksum.finish(crc, offset, timestamp, flags) == RecordDescriptor.checksum(word);
     }
 
     private boolean isWholeSpanning(int at) throws IOException {

@@ -139,7 +139,7 @@ public final class DamageSkip {
         if (at < geometry.dataStart() || at % Long.BYTES != 0 || geometry.position(id, at) >= end) {
             return -1;
         }
-        Segment segment = reader.swapper().pinIfThere(id, reader.uuidLow());
+        Segment segment = reader.swapper().pinIfThere(id, reader.queue());
         if (segment == null) {
             return -1;
         }
@@ -170,7 +170,7 @@ public final class DamageSkip {
     // ---- within the segment of the damage
 
     private Found within(long id, int from, long number, long end) throws IOException {
-        Segment segment = reader.swapper().pinIfThere(id, reader.uuidLow());
+        Segment segment = reader.swapper().pinIfThere(id, reader.queue());
         if (segment == null) {
             return null; // without the header its epoch is unknown, which is part of each checksum
         }
@@ -257,12 +257,12 @@ public final class DamageSkip {
         int first = spans
                 ? reader.segmentOffset() == reader.segmentSize() ? 0 : reader.segmentOffset()
                 : geometry.dataStart();
-        Segment anchor = reader.swapper().pinIfThere(spans ? reader.segmentId() : id + 1, reader.uuidLow());
+        Segment anchor = reader.swapper().pinIfThere(spans ? reader.segmentId() : id + 1, reader.queue());
         if (anchor == null) {
             return -1;
         }
         try {
-            return anchor.firstRecord() == first || !spans && anchor.firstRecord() == 0 ? anchor.baseIndex() : -1;
+            return anchor.firstRecord() == first || !spans && anchor.firstRecord() == 0 ? anchor.baseOffset() : -1;
         } finally {
             reader.swapper().unpin(anchor);
         }
@@ -296,13 +296,13 @@ public final class DamageSkip {
 
     // The first record of a segment with an intact header; null without one.
     private Found begin(long id) throws IOException {
-        Segment segment = reader.swapper().pinIfThere(id, reader.uuidLow());
+        Segment segment = reader.swapper().pinIfThere(id, reader.queue());
         if (segment == null) {
             return null;
         }
         try {
             int first = segment.firstRecord();
-            return first == 0 ? null : new Found(segment.baseIndex(), before(id, first));
+            return first == 0 ? null : new Found(segment.baseOffset(), before(id, first));
         } finally {
             reader.swapper().unpin(segment);
         }

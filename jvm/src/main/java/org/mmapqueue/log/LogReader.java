@@ -42,7 +42,7 @@ public abstract class LogReader {
     }
 
     /** Moves to the end of a record, or to 0. Does not access any file yet. */
-    public final void moveTo(long position) {
+    public void moveTo(long position) {
         leave();
         batchContinues = false;
         lowestEpoch = 0;
@@ -56,7 +56,7 @@ public abstract class LogReader {
     }
 
     /** Moves to another byte of the same segment, at which a record begins. */
-    public final void goTo(int to) {
+    public void goTo(int to) {
         batchContinues = false;
         offset = to;
     }
@@ -153,7 +153,7 @@ public abstract class LogReader {
     public abstract boolean skipChecked(long end) throws IOException;
 
     /** Moves to the end of the record that was read or skipped last. */
-    public final void advance() {
+    public void advance() {
         if (endSegment != null && endSegment != segment) {
             swapper.unpin(segment);
             segment = endSegment;

@@ -1,6 +1,7 @@
 package org.mmapqueue.log;
 
 import java.io.IOException;
+import java.util.UUID;
 import java.util.function.LongSupplier;
 import java.util.zip.CRC32C;
 import org.mmapqueue.errors.CorruptException;
@@ -17,14 +18,27 @@ import org.mmapqueue.swap.Swapper;
  * published position has passed the end of this one.
  */
 public final class LogReaderV2 extends LogReader {
+    private static final long UNKNOWN = -1;
+
     private final LongSupplier published;
     private final RecordChecksum checksum;
     private final CRC32C payloadCrc = new CRC32C();
     private final MetaFields fields;
+    private final UUID queue;
     private final int maxLength;
     private long epoch;
+    /** Base offset and base time of the segment of the position. */
+    private long baseOffset;
+
+    private long baseTime;
     private int header;
     private int expected;
+    /** The offset that the found record says it has; {@link #UNKNOWN} if its second word is in the next segment. */
+    private long recordOffset;
+    /** The offset of the record after the last one, and after the found one. */
+    private long nextOffset = UNKNOWN;
+
+    private long offsetAfter = UNKNOWN;
     private final DamageProbe probe;
     private byte[] scratch = new byte[0];
 
@@ -38,8 +52,37 @@ public final class LogReaderV2 extends LogReader {
         this.published = published;
         this.fields = fields;
         this.maxLength = fields.maxEventSize();
-        this.checksum = new RecordChecksum(fields.uuidHigh(), fields.uuidLow());
+        this.queue = fields.uuid();
+        this.checksum = new RecordChecksum(queue);
         this.probe = new DamageProbe(this, fields, published, checksum);
+    }
+
+    @Override
+    public void moveTo(long position) {
+        super.moveTo(position);
+        nextOffset = UNKNOWN;
+    }
+
+    @Override
+    public void goTo(int to) {
+        super.goTo(to);
+        nextOffset = UNKNOWN;
+    }
+
+    /** Sets the offset of the record at the position: another one there is damage. */
+    public void expect(long offset) {
+        nextOffset = offset;
+    }
+
+    @Override
+    public void advance() {
+        Segment before = segment;
+        super.advance();
+        nextOffset = offsetAfter;
+        if (segment != before && segment != null) { // a segment in which the record continued, so it was checked
+            baseOffset = segment.baseOffset();
+            baseTime = segment.baseTime();
+        }
     }
 
     /** Sets the epoch of the segment before the position: no segment of a lower epoch may follow. */
@@ -116,50 +159,55 @@ public final class LogReaderV2 extends LogReader {
         return segment.headerAcquire(offset) != 0;
     }
 
-    private boolean found() {
+    private boolean found() throws IOException {
         lost = (header & RecordDescriptor.CONTROL) != 0;
-        if (lost) {
-            return foundTombstone();
-        }
-        length = RecordDescriptor.length(header);
+        length = lost ? 0 : RecordDescriptor.length(header);
         if (length > maxLength) {
             throw corrupt(offset, "the record's length is " + length + ", but max_event_size is " + maxLength);
         }
         batchContinues = (header & RecordDescriptor.BATCH) != 0;
-        timestamp = 0;
-        if ((header & RecordDescriptor.TIMESTAMPED) != 0 && offset + RecordDescriptor.HEADER < segmentSize) {
-            timestamp = segment.getLong(offset + RecordDescriptor.HEADER);
+        if (offset + RecordDescriptor.HEADER < segmentSize) {
+            take(segment.getLong(offset + RecordDescriptor.HEADER));
+        } else if (lost) {
+            take(secondWord());
+        } else {
+            recordOffset = UNKNOWN;
+            timestamp = 0;
+        }
+        if (lost) { // the bytes of the lost record are not read
+            payloadCrc.reset();
+            check(payloadCrc);
         }
         return true;
     }
 
-    // Whether the record is a tombstone, which a repair stores over a lost record. The bytes of that record are not
-    // read.
-    private boolean foundTombstone() {
-        length = 0;
-        timestamp = 0;
-        batchContinues = false;
-        int found = checksum.finish(new CRC32C(), segmentId, epoch, offset, header, 0);
-        if (found != expected) {
-            throw corrupt(offset, checksumFault(found));
-        }
-        return true;
+    // Takes offset and timestamp from the second word of the record.
+    private void take(long second) {
+        recordOffset = baseOffset + RecordDescriptor.number(second);
+        timestamp = RecordDescriptor.timestamp(header, second, baseTime);
     }
 
-    /**
-     * The timestamp of the record that {@link #next} has found, 0 for none; also when the record's header ends the
-     * segment and the timestamp is in the next one.
-     */
-    public long timestampOfFound() throws IOException {
-        if ((header & RecordDescriptor.TIMESTAMPED) == 0 || offset + RecordDescriptor.HEADER < segmentSize) {
-            return timestamp;
+    // The second word of the record; also when the record's header ends the segment.
+    private long secondWord() throws IOException {
+        int at = offset + RecordDescriptor.HEADER;
+        if (at < segmentSize) {
+            return segment.getLong(at);
         }
+        StackRoom.ensure();
         Segment next = continuation(segmentId + 1);
         try {
             return next.getLong(geometry.dataStart());
         } finally {
             swapper.unpin(next);
         }
+    }
+
+    /**
+     * The timestamp of the record that {@link #next} has found, 0 for none; also when the record's header ends the
+     * segment and the second word is in the next one.
+     */
+    public long timestampOfFound() throws IOException {
+        return RecordDescriptor.timestamp(header, secondWord(), baseTime);
     }
 
     // Checks a pad like a record, then skips it.
@@ -171,7 +219,7 @@ public final class LogReaderV2 extends LogReader {
                             + ", which this version does not know");
         }
         long padEpoch = RecordDescriptor.padEpoch(epoch, header);
-        int found = checksum.finish(new CRC32C(), segmentId, padEpoch, offset, header, 0);
+        int found = checksum.ofPad(segmentId, padEpoch, offset, header);
         if (found != expected || padEpoch > fields.epoch() && published.getAsLong() == Long.MAX_VALUE) {
             throw corrupt(offset, checksumFault(found));
         }
@@ -189,8 +237,7 @@ public final class LogReaderV2 extends LogReader {
         int body = RecordDescriptor.bodyBytes(header);
         int from = offset + RecordDescriptor.HEADER;
         if (body <= segmentSize - from) {
-            int stamp = (header & RecordDescriptor.TIMESTAMPED) != 0 ? 8 : 0;
-            segment.get(from + stamp, target, start, length);
+            segment.get(from + Long.BYTES, target, start, length);
             crc.update(target, start, length);
             check(crc);
             endsHere(from + body);
@@ -202,10 +249,14 @@ public final class LogReaderV2 extends LogReader {
     }
 
     private void check(CRC32C crc) {
-        int found = checksum.finish(crc, segmentId, epoch, offset, header, timestamp);
+        int found = checksum.finish(crc, recordOffset, timestamp, header);
         if (found != expected) {
             throw corrupt(offset, checksumFault(found));
         }
+        if (nextOffset != UNKNOWN && recordOffset != nextOffset) {
+            throw corrupt(offset, "the record's offset is " + recordOffset + ", expected " + nextOffset);
+        }
+        offsetAfter = recordOffset + 1;
     }
 
     private String checksumFault(int found) {
@@ -218,7 +269,7 @@ public final class LogReaderV2 extends LogReader {
         Segment at = segment;
         long id = segmentId;
         int from = offset + RecordDescriptor.HEADER;
-        int stampLeft = (header & RecordDescriptor.TIMESTAMPED) != 0 ? 8 : 0;
+        boolean atSecond = true;
         int done = 0;
         int left = body;
         boolean kept = false;
@@ -232,12 +283,12 @@ public final class LogReaderV2 extends LogReader {
                     at = continuation(++id);
                     from = geometry.dataStart();
                 }
-                // The timestamp is one aligned word, so no segment's end splits it.
-                if (stampLeft > 0) {
-                    timestamp = at.getLong(from);
+                // The second word is aligned, so no segment's end splits it.
+                if (atSecond) {
+                    take(at.getLong(from));
                     from += 8;
                     left -= 8;
-                    stampLeft = 0;
+                    atSecond = false;
                     continue;
                 }
                 int piece = Math.min(left, segmentSize - from);
@@ -262,7 +313,7 @@ public final class LogReaderV2 extends LogReader {
         Segment next = swapper.pin(id);
         boolean valid = false;
         try {
-            String fault = next.headerFault(fields.uuidLow());
+            String fault = next.headerFault(queue, geometry);
             if (fault == null && next.epoch() != epoch) {
                 fault = "segment epoch is " + next.epoch() + ", but the record that continues here is of epoch "
                         + epoch;
@@ -328,6 +379,7 @@ public final class LogReaderV2 extends LogReader {
 
     @Override
     public void skip() throws IOException {
+        offsetAfter = nextOffset == UNKNOWN ? UNKNOWN : nextOffset + 1;
         int body = RecordDescriptor.bodyBytes(header);
         int start = offset + RecordDescriptor.HEADER;
         if (body <= segmentSize - start) {
@@ -343,7 +395,7 @@ public final class LogReaderV2 extends LogReader {
         Segment next = swapper.pin(id);
         boolean valid = false;
         try {
-            String fault = next.headerFault(fields.uuidLow());
+            String fault = next.headerFault(queue, geometry);
             if (fault != null) {
                 throw new CorruptException(next.path().toString(), 0, fault);
             }
@@ -356,6 +408,8 @@ public final class LogReaderV2 extends LogReader {
                                 + ")");
             }
             epoch = found;
+            baseOffset = next.baseOffset();
+            baseTime = next.baseTime();
             valid = true;
             return next;
         } finally {
@@ -365,9 +419,19 @@ public final class LogReaderV2 extends LogReader {
         }
     }
 
-    /** The lower half of the queue's UUID. */
-    public long uuidLow() {
-        return fields.uuidLow();
+    /** The queue's UUID. */
+    public UUID queue() {
+        return queue;
+    }
+
+    /** The base offset of the segment of the position, which must be pinned. */
+    public long baseOffset() {
+        return baseOffset;
+    }
+
+    /** The base time of that segment, in µs since 1970. */
+    public long baseTime() {
+        return baseTime;
     }
 
     /** The segment of the position, pinned, after a check of its header. */

@@ -26,7 +26,7 @@ public final class OffsetResolver {
         if (reader.segmentOffset() == reader.segmentSize() && reader.segmentId() >= 0 && published > position) {
             reader.nextSegment(reader.geometry().dataStart());
             Resolved resolved = new Resolved(
-                    reader.checkedSegment().baseIndex(), reader.checkedSegment().baseTimestamp());
+                    reader.checkedSegment().baseOffset(), reader.checkedSegment().baseTime());
             reader.moveTo(position);
             return resolved;
         }
@@ -66,8 +66,8 @@ public final class OffsetResolver {
         Segment segment = toFirst(reader, position);
         long id = segment.id();
         int target = reader.geometry().offsetOfEnd(position);
-        long index = segment.baseIndex();
-        long timestamp = segment.baseTimestamp();
+        long index = segment.baseOffset();
+        long timestamp = segment.baseTime();
         while (reader.segmentId() == id && reader.segmentOffset() < target && reader.nextHere()) {
             if (reader.skipChecked(position)) {
                 timestamp = Math.max(timestamp, reader.timestamp());
@@ -94,8 +94,8 @@ public final class OffsetResolver {
         Segment segment = toFirst(reader, position);
         long id = segment.id();
         int target = reader.geometry().offsetOfEnd(position);
-        long index = segment.baseIndex();
-        long timestamp = segment.baseTimestamp();
+        long index = segment.baseOffset();
+        long timestamp = segment.baseTime();
         while (reader.segmentId() == id && reader.segmentOffset() < target && reader.nextHere()) {
             reader.skip();
             boolean isLast = reader.endSegmentId() == reader.segmentId() && reader.endSegmentOffset() == target;

@@ -44,7 +44,7 @@ record LogStart(Geometry geometry, MetaPage meta, Swapper swapper, Registry regi
         long high = Math.max(first, last);
         while (low < high) {
             long middle = low + high >>> 1;
-            if (baseTimestamp(middle + 1) >= micros) {
+            if (baseTime(middle + 1) >= micros) {
                 high = middle;
             } else {
                 low = middle + 1;
@@ -53,13 +53,13 @@ record LogStart(Geometry geometry, MetaPage meta, Swapper swapper, Registry regi
         return low;
     }
 
-    private long baseTimestamp(long id) throws IOException {
-        Segment segment = swapper.pinIfThere(id, meta.fields().uuidLow());
+    private long baseTime(long id) throws IOException {
+        Segment segment = swapper.pinIfThere(id, meta.fields().uuid());
         if (segment == null) {
             return 0; // overwritten since, so older than every retained segment
         }
         try {
-            return segment.baseTimestamp();
+            return segment.baseTime();
         } finally {
             swapper.unpin(segment);
         }

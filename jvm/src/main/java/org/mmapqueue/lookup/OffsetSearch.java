@@ -75,7 +75,7 @@ final class OffsetSearch {
     }
 
     /** The offset of the first record that starts in this segment or after it. */
-    long baseIndex(long id) throws IOException {
+    long baseOffset(long id) throws IOException {
         segment = id;
         return bases.get(id).index();
     }
@@ -229,7 +229,7 @@ final class OffsetSearch {
             Segment header = reader.checkedSegment();
             int first = header.firstRecord();
             index = new SegmentIndex(
-                    id, header.baseIndex(), header.baseTimestamp(), first == 0 ? reader.segmentSize() : first);
+                    id, header.baseOffset(), header.baseTime(), first == 0 ? reader.segmentSize() : first);
             checkRetained.accept(id);
             indexes.put(index);
         }

@@ -83,7 +83,7 @@ final class RetainedLog {
             if (!search.toTime(id, micros, end)) {
                 // No such record in this segment: the next one may begin with a later time than the last record of this
                 // segment has.
-                return id < high && goTo(search.baseIndex(id + 1));
+                return id < high && goTo(search.baseOffset(id + 1));
             }
             if (reader.position() >= head) {
                 return true;
@@ -121,7 +121,7 @@ final class RetainedLog {
         long id = geometry.segmentOfEnd(position);
         int offset = geometry.offsetOfEnd(position);
         if (offset == geometry.segmentSize() && end > position) {
-            return search.baseIndex(id + 1);
+            return search.baseOffset(id + 1);
         }
         try {
             search.toOffset(id, offset);
@@ -171,8 +171,8 @@ final class RetainedLog {
         }
         long high = geometry.segmentOfEnd(end);
         long id = search.segmentOfNumber(offset, geometry.segmentOf(head), high);
-        long low = search.baseIndex(id);
-        long records = (id < high ? search.baseIndex(id + 1) : next) - low;
+        long low = search.baseOffset(id);
+        long records = (id < high ? search.baseOffset(id + 1) : next) - low;
         return beginOf(id) + (long) ((double) (offset - low) / records * (endOf(id) - beginOf(id)));
     }
 
@@ -183,11 +183,11 @@ final class RetainedLog {
      */
     long numberNear(long position, boolean inside) throws IOException {
         long id = geometry.segmentOfEnd(position);
-        long low = search.baseIndex(id);
+        long low = search.baseOffset(id);
         if (!inside) {
             return low;
         }
-        long records = (id < geometry.segmentOfEnd(end) ? search.baseIndex(id + 1) : next()) - low;
+        long records = (id < geometry.segmentOfEnd(end) ? search.baseOffset(id + 1) : next()) - low;
         return low + (long) ((double) (position - beginOf(id)) / (endOf(id) - beginOf(id)) * records);
     }
 

@@ -47,7 +47,7 @@ final class SegmentBases {
         if (found == null) {
             reader.moveTo(reader.geometry().position(id, reader.geometry().dataStart()));
             Segment segment = reader.checkedSegment();
-            found = new Base(segment.baseIndex(), segment.baseTimestamp());
+            found = new Base(segment.baseOffset(), segment.baseTime());
             reader.leave();
             checkRetained.accept(id);
             if (byId.size() == MOST) {

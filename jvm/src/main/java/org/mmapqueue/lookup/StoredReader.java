@@ -73,6 +73,7 @@ public final class StoredReader implements Closeable {
         try {
             if (next != from) {
                 reader.moveTo(randomAccess.locate(from).position());
+                reader.expect(from);
                 next = from;
             }
             for (long left = maxBytes; next < to && reader.next(); count++) {
@@ -101,9 +102,8 @@ public final class StoredReader implements Closeable {
     }
 
     private void deliver(StoredRecordSink sink) throws IOException {
-        long segmentId = reader.segmentId();
-        long epoch = reader.epoch();
-        int at = reader.segmentOffset();
+        long baseOffset = reader.baseOffset();
+        long baseTime = reader.baseTime();
         int length = reader.length();
         if (payload.length < length) {
             payload = new byte[Math.max(length, 2 * payload.length)];
@@ -111,9 +111,8 @@ public final class StoredReader implements Closeable {
         reader.read(payload, 0);
         sink.take(new StoredRecord(
                 next,
-                segmentId,
-                epoch,
-                at,
+                baseOffset,
+                baseTime,
                 reader.lengthAndFlags(),
                 reader.checksum(),
                 reader.timestamp(),

@@ -71,8 +71,10 @@ final class MetaDescriptor {
     static final int RETAIN_BYTES = 968;
     static final int LENGTH = 4096;
 
-    /** "MMAPQUE2" in ASCII, first byte lowest. */
-    static final long MAGIC_VALUE = 0x3245_5551_5041_4D4DL;
+    /** "MMAPQME2" in ASCII, first byte lowest. */
+    static final long MAGIC_VALUE = 0x3245_4D51_5041_4D4DL;
+    /** "MMAPQUE2", the magic of 1.0.0rc1. */
+    static final long MAGIC_OF_RC1 = 0x3245_5551_5041_4D4DL;
     /** "CLEAN" in ASCII. */
     static final long CLEAN = 0x4E_4145_4C43L;
     /** "DELETED" in ASCII: a whole word, so that a single flipped bit does not delete the default consumer. */

@@ -1,5 +1,7 @@
 package org.mmapqueue.meta;
 
+import java.util.UUID;
+
 /**
  * The fixed facts of a queue, stored in its meta page beside the cursors. Version 1 stores only the first two.
  *
@@ -29,9 +31,9 @@ public record MetaFields(
                 version, capacity, segmentSize, uuidHigh, uuidLow, timestamps, maxEventSize, createdAtMicros, next);
     }
 
-    public MetaFields withUuidHigh(long half) {
-        return new MetaFields(
-                version, capacity, segmentSize, half, uuidLow, timestamps, maxEventSize, createdAtMicros, epoch);
+    /** The queue's UUID; 0 in version 1. */
+    public UUID uuid() {
+        return new UUID(uuidHigh, uuidLow);
     }
 
     /** Returns the same facts with another ring. */

@@ -138,6 +138,13 @@ public final class MetaImage {
         return "id " + bytes.getLong(word.table) + ", offset " + bytes.getLong(word.table + Long.BYTES);
     }
 
+    /** Whether version 1.0.0rc1 has written the page, in a format that was not released. */
+    public boolean isOfRc1() {
+        return version() == 2
+                && fileLength == LENGTH
+                && bytes.getLong(MetaDescriptor.MAGIC) == MetaDescriptor.MAGIC_OF_RC1;
+    }
+
     /** The first fault of the fixed facts; null for none. */
     public Mismatch check() {
         if (version() != 2) {
@@ -155,8 +162,16 @@ public final class MetaImage {
         }
         long magic = bytes.getLong(MetaDescriptor.MAGIC);
         if (magic != MetaDescriptor.MAGIC_VALUE) {
-            return new Mismatch(
-                    MetaDescriptor.MAGIC, "magic " + Mismatch.hex(magic), Mismatch.hex(MetaDescriptor.MAGIC_VALUE));
+            return isOfRc1()
+                    ? new Mismatch(
+                            MetaDescriptor.MAGIC,
+                            "a queue of version 1.0.0rc1",
+                            "one of a later version: its format was not released. Pop its records with 1.0.0rc1,"
+                                    + " and push them into a new queue")
+                    : new Mismatch(
+                            MetaDescriptor.MAGIC,
+                            "magic " + Mismatch.hex(magic),
+                            Mismatch.hex(MetaDescriptor.MAGIC_VALUE));
         }
         int found = bytes.getInt(MetaDescriptor.CHECKSUM);
         if (found != checksum()) {
@@ -168,7 +183,7 @@ public final class MetaImage {
                         checkRange(MetaDescriptor.CAPACITY, "capacity", 2, MOST_SEGMENTS),
                         checkRange(MetaDescriptor.SEGMENT_SIZE, "segment size", PAGE, LARGEST_SEGMENT),
                         checkRange(MetaDescriptor.MAX_EVENT_SIZE, "max event size", 1, LARGEST_EVENT),
-                        checkRange(MetaDescriptor.EPOCH, "epoch", 1, Long.MAX_VALUE),
+                        checkRange(MetaDescriptor.EPOCH, "epoch", 1, Integer.MAX_VALUE),
                         size % PAGE == 0 ? null : uneven)
                 .filter(Objects::nonNull)
                 .findFirst()

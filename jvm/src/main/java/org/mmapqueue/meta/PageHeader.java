@@ -55,17 +55,6 @@ public final class PageHeader {
         return image;
     }
 
-    /** The upper half of the UUID in the header of a producer's page, if the header is valid and has this lower half. */
-    public static OptionalLong uuidHigh(Storage storage, Path producer, long uuidLow) throws IOException {
-        try (DataFile file = storage.open(producer, Storage.Mode.READ)) {
-            ByteBuffer image = read(file, producer, ProducerPage.MAGIC, "producer");
-            long high = image.getLong(UUID_HIGH);
-            return image.getLong(UUID_LOW) == uuidLow ? OptionalLong.of(high) : OptionalLong.empty();
-        } catch (CorruptException e) {
-            return OptionalLong.empty();
-        }
-    }
-
     static int checksum(byte[] image) {
         CRC32C crc = new CRC32C();
         crc.update(image, 0, CHECKSUM);

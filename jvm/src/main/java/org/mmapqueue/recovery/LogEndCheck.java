@@ -31,15 +31,16 @@ public record LogEndCheck(Storage storage, Path directory, LogReaderV2 reader) {
      * Checks the log end, and wipes the bytes after it.
      *
      * @param position the log end
-     * @throws CorruptException when an intact record begins there
+     * @param nextOffset the offset of the next record
+     * @throws CorruptException when the next record begins there
      */
-    public void run(long position) throws IOException {
+    public void run(long position, long nextOffset) throws IOException {
         long id = geometry().segmentOfEnd(position);
         if (position > 0 && geometry().offsetOfEnd(position) < geometry().segmentSize()) {
             int from = geometry().offsetOfEnd(position);
             long found = firstByte(id, from);
             if (found >= 0) {
-                checkNoRecord(position);
+                checkNoRecord(position, nextOffset);
                 wipe(id, from);
                 LOG.warn(
                         "{}: bytes after the end of the log, from byte {} on, are wiped: a loss of power may leave"
@@ -75,8 +76,9 @@ public record LogEndCheck(Storage storage, Path directory, LogReaderV2 reader) {
         }
     }
 
-    private void checkNoRecord(long position) throws IOException {
+    private void checkNoRecord(long position, long nextOffset) throws IOException {
         reader.moveTo(position);
+        reader.expect(nextOffset);
         try {
             if (!reader.nextHere()) {
                 return;
@@ -110,7 +112,7 @@ public record LogEndCheck(Storage storage, Path directory, LogReaderV2 reader) {
         ByteBuffer head = look(id);
         SegmentHeader header = SegmentHeader.decode(head);
         if (SegmentHeader.check(head) == null
-                && header.check(reader.uuidLow(), id, geometry().segmentSize()) == null
+                && header.check(reader.queue(), id, geometry()) == null
                 && header.epoch() >= epoch
                 && head.getLong(SegmentHeader.LENGTH) != 0) {
             throw new CorruptException(

@@ -117,7 +117,7 @@ public final class QueueDirectory {
                         directory.resolve(MetaPage.FILE_NAME).toString(), mismatch.at(), mismatch.toString());
             }
             return Optional.of(
-                    new UUID(image.fields().uuidHigh(), image.fields().uuidLow()));
+                    image.fields().uuid());
         } catch (NoSuchFileException e) {
             return Optional.empty();
         } catch (IOException e) {

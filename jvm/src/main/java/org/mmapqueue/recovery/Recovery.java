@@ -23,8 +23,8 @@ import org.slf4j.LoggerFactory;
  *
  * <ol>
  * <li>Walk: find the last intact record.
- * <li>Seal: store a pad after that record, valid only in the next epoch; fsync everything that the walk has read; wipe
- * the header of the next segment, which belongs to records that were never complete.
+ * <li>Seal: store a pad after that record, valid only in the next epoch; fsync everything that the walk has read; delete
+ * the files of all free slots, which may hold records that were never complete.
  * <li>Cut: delete what consumers have stored about records after the end: their offsets are assigned again.
  * <li>Raise the epoch.
  * <li>Move the cursors that are after the end to the segment's end.
@@ -204,7 +204,7 @@ public final class Recovery {
 
     /** The epoch of a segment; -1 when the segment does not exist. */
     private long epochOf(long id) throws IOException {
-        Segment segment = id < 0 ? null : swapper.pinIfThere(id, meta.fields().uuidLow());
+        Segment segment = id < 0 ? null : swapper.pinIfThere(id, meta.fields().uuid());
         if (segment == null) {
             return -1;
         }
@@ -220,6 +220,7 @@ public final class Recovery {
         long offset = start.nextOffset();
         long timestamp = start.lastTimestamp();
         reader.moveTo(start.position());
+        reader.expect(offset);
         reader.afterEpoch(epochOf(geometry.segmentOfEnd(start.position())));
         while (true) {
             try {
@@ -255,7 +256,7 @@ public final class Recovery {
             MetaFields fields = meta.fields();
             Segment segment = swapper.pin(id);
             try {
-                RecordChecksum checksum = new RecordChecksum(fields.uuidHigh(), fields.uuidLow());
+                RecordChecksum checksum = new RecordChecksum(fields.uuid());
                 segment.publish(offset, checksum.padHeader(id, epoch, offset));
             } finally {
                 swapper.unpin(segment);
@@ -264,27 +265,24 @@ public final class Recovery {
         for (long each = geometry.segmentOf(start); each <= id; each++) {
             ring.force(each);
         }
+        discardOthers(start, id);
         ring.syncEntries();
-        wipe(id + 1);
         return geometry.position(id, geometry.segmentSize());
     }
 
-    private void wipe(long id) throws IOException {
-        Segment segment = swapper.pinIfThere(id, meta.fields().uuidLow());
-        if (segment == null) {
-            // Without a valid file there is nothing to wipe. But the header in a short file would become valid once
-            // the file is filled up, so that file is deleted.
-            if (id - geometry.capacity() < geometry.segmentOf(lowWatermark()) && ring.hasAnotherLength(id)) {
-                ring.delete(geometry.slotOf(id));
-                ring.syncEntries();
-            }
-            return;
+    /**
+     * Deletes the files of all free slots. They may hold lost records, whose offsets are assigned again: what a loss of
+     * power then leaves of these files could be read as the new records. A new file never shows old bytes.
+     */
+    private void discardOthers(long start, long last) throws IOException {
+        long needed = Math.min(geometry.segmentOfEnd(start), geometry.segmentOf(lowWatermark()));
+        if (meta.isRetaining()) {
+            needed = Math.min(needed, geometry.segmentOf(meta.intact()));
         }
-        try {
-            segment.wipeHeader();
-            ring.force(id);
-        } finally {
-            swapper.unpin(segment);
+        needed = Math.max(0, Math.min(needed, last));
+        swapper.startAt(last);
+        for (int slot : ring.slots()) {
+            swapper.discard(slot, needed);
         }
     }
 }

@@ -1,7 +1,7 @@
 package org.mmapqueue.segment;
 
 /**
- * A record of version 2: one 8-byte header, then what it describes, padded to a multiple of 8.
+ * A record of version 2: a header of 8 bytes, a second word of 8 bytes, then the payload, padded to a multiple of 8.
  *
  * <pre>
  *   0                   1                   2                   3
@@ -11,16 +11,21 @@ package org.mmapqueue.segment;
  *  +-----------------------------------------------------+-+-+-+-+-+
  *  |  CRC32C                                                       |
  *  +---------------------------------------------------------------+
- *  |  timestamp, µs since 1970 (8 bytes), with T only              |
+ *  |  number in the segment (26 bits)                    | ms since |
+ *  |  the base time of the segment (38 bits); 0 without T          |
  *  +---------------------------------------------------------------+
  *  |  payload … | zeros up to a multiple of 8                      |
  *
  *  I  reserved; never written by this version
  *  P  pad: the rest of this segment is unused
- *  T  a timestamp follows
+ *  T  the record has a timestamp
  *  C  control: not for consumers
  *  B  batch: the next record is of the same batch
  * </pre>
+ *
+ * <p>The number counts the records that start in the segment: offset = base offset of the segment + number. The second
+ * word may be the first one of the next segment; its base is that of the segment in which the header is. A pad has no
+ * second word.
  *
  * <p>The publication rule: the header is one aligned 64-bit word, 0 before the record is published. It is stored last,
  * with release semantics; a reader that loads it with acquire semantics, and not as 0, may read the rest.
@@ -28,6 +33,13 @@ package org.mmapqueue.segment;
 public final class RecordDescriptor {
     /** Bytes of the header; records start at multiples of it. */
     public static final int HEADER = 8;
+    /** Bytes of the smallest record: header and second word. */
+    public static final int SMALLEST = 16;
+
+    private static final int NUMBER_BITS = 26;
+    private static final long NUMBER_MASK = (1L << NUMBER_BITS) - 1;
+    /** The longest time between a segment's base time and a record's timestamp, in ms: longer ones are cut. */
+    public static final long MAX_MILLIS = (1L << Long.SIZE - NUMBER_BITS) - 1;
 
     private static final int LENGTH_BITS = 27;
     /** The largest payload in bytes. */
@@ -36,7 +48,7 @@ public final class RecordDescriptor {
     public static final int BATCH = 1 << LENGTH_BITS;
     /** Flag: not for consumers. */
     public static final int CONTROL = 1 << 28;
-    /** Flag: a timestamp follows the header. */
+    /** Flag: the record has a timestamp. */
     public static final int TIMESTAMPED = 1 << 29;
     /** Flag: the rest of the segment is unused. */
     public static final int PAD = 1 << 30;
@@ -79,9 +91,42 @@ public final class RecordDescriptor {
         return (int) (header >>> 32);
     }
 
-    /** Bytes after the header: timestamp, payload and padding. */
+    /** Bytes after the header: second word, payload and padding. */
     public static int bodyBytes(int lengthAndFlags) {
-        int stamp = (lengthAndFlags & TIMESTAMPED) != 0 ? 8 : 0;
-        return stamp + (length(lengthAndFlags) + 7 & ~7);
+        return Long.BYTES + (length(lengthAndFlags) + 7 & ~7);
+    }
+
+    /**
+     * The second word of a record.
+     *
+     * @param number the record's offset minus the base offset of its segment
+     * @param millis the record's timestamp minus the base time of its segment, in ms; 0 without a timestamp
+     */
+    public static long second(long number, long millis) {
+        return millis << NUMBER_BITS | number;
+    }
+
+    /** The second word of a record with this timestamp, which {@link #storable} has returned; 0 for none. */
+    public static long second(long number, long timestamp, long baseTime) {
+        return second(number, timestamp == 0 ? 0 : (timestamp - baseTime) / 1000);
+    }
+
+    /** The timestamp that a record can have in a segment: at most {@link #MAX_MILLIS} after the base time. */
+    public static long storable(long timestamp, long baseTime) {
+        long millis = (timestamp - baseTime) / 1000;
+        return baseTime + Math.min(millis, MAX_MILLIS) * 1000;
+    }
+
+    /** A record's offset minus the base offset of its segment. */
+    public static long number(long second) {
+        return second & NUMBER_MASK;
+    }
+
+    /**
+     * The timestamp that a record's checksum covers, in µs since 1970. It is 0 for an intact record without a timestamp.
+     */
+    public static long timestamp(int lengthAndFlags, long second, long baseTime) {
+        long millis = second >>> NUMBER_BITS;
+        return (lengthAndFlags & TIMESTAMPED) != 0 ? baseTime + millis * 1000 : millis;
     }
 }

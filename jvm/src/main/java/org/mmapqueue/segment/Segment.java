@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.MappedByteBuffer;
 import java.nio.file.Path;
+import java.util.UUID;
 import org.mmapqueue.io.Mapped;
 import org.mmapqueue.io.Mismatch;
 
@@ -73,14 +74,11 @@ public final class Segment {
     }
 
     /** Writes the header of version 2, which must be complete before any record is published in this segment. */
-    public void writeHeader(long uuidLow, long epoch, long baseIndex, long baseTimestamp, int firstRecord) {
-        SegmentHeader header = new SegmentHeader(uuidLow, id, epoch, baseIndex, baseTimestamp, firstRecord);
+    public void writeHeader(
+            UUID queue, int capacity, long epoch, long baseOffset, long baseTime, int firstRecord) {
+        SegmentHeader header =
+                new SegmentHeader(queue, id, epoch, baseOffset, baseTime, bytes.limit(), capacity, firstRecord);
         put(0, header.encode(), 0, SegmentHeader.LENGTH);
-    }
-
-    /** Wipes the header: the segment no longer belongs to the log. */
-    public void wipeHeader() {
-        zero(0, SegmentDescriptor.LENGTH);
     }
 
     /**
@@ -88,30 +86,30 @@ public final class Segment {
      *
      * @return null when the header is that of this segment of the queue, else the value found and the value expected
      */
-    public String headerFault(long uuidLow) {
+    public String headerFault(UUID queue, Geometry geometry) {
         byte[] copy = new byte[SegmentHeader.LENGTH];
         get(0, copy, 0, copy.length);
         ByteBuffer header = ByteBuffer.wrap(copy).order(ByteOrder.LITTLE_ENDIAN);
         Mismatch fault = SegmentHeader.check(header);
         if (fault == null) {
-            fault = SegmentHeader.decode(header).check(uuidLow, id, bytes.limit());
+            fault = SegmentHeader.decode(header).check(queue, id, geometry);
         }
         return fault == null ? null : "segment header: " + fault;
     }
 
     /** The epoch in which the header was written. */
     public long epoch() {
-        return getLong(SegmentDescriptor.EPOCH);
+        return (int) Mapped.INT.get(bytes, SegmentDescriptor.EPOCH);
     }
 
     /** Offset of the first record that starts in this segment, or of the next record if none does. */
-    public long baseIndex() {
-        return getLong(SegmentDescriptor.BASE_INDEX);
+    public long baseOffset() {
+        return getLong(SegmentDescriptor.BASE_OFFSET);
     }
 
     /** Lower bound of the timestamps of the records that start in this segment, in µs since 1970. */
-    public long baseTimestamp() {
-        return getLong(SegmentDescriptor.BASE_TIMESTAMP);
+    public long baseTime() {
+        return getLong(SegmentDescriptor.BASE_TIME);
     }
 
     /** Byte at which the first record starts; 0 when none starts in this segment. */

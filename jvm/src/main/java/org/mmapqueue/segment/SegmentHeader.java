@@ -2,6 +2,7 @@ package org.mmapqueue.segment;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.UUID;
 import java.util.zip.CRC32C;
 import org.mmapqueue.io.Mapped;
 import org.mmapqueue.io.Mismatch;
@@ -9,58 +10,74 @@ import org.mmapqueue.io.Mismatch;
 /**
  * The header of a segment of version 2 as a value, for code that reads files without mapping them.
  *
- * @param uuidLow the queue's UUID, lower half
  * @param epoch in which the header was written
- * @param baseIndex the offset of the first record that starts in the segment, or of the next record if none does
- * @param baseTimestamp lower bound of the timestamps of records that start in the segment, in µs since 1970
+ * @param baseOffset the offset of the first record that starts in the segment, or of the next record if none does
+ * @param baseTime lower bound of the timestamps of records that start in the segment, in µs since 1970; a whole number of
+ *     ms
+ * @param segmentSize bytes of the segment
+ * @param capacity segments in the ring
  * @param firstRecord the byte at which the first record starts; 0 when none starts in the segment
  */
-public record SegmentHeader(long uuidLow, long id, long epoch, long baseIndex, long baseTimestamp, int firstRecord) {
+public record SegmentHeader(
+        UUID queue,
+        long id,
+        long epoch,
+        long baseOffset,
+        long baseTime,
+        int segmentSize,
+        int capacity,
+        int firstRecord) {
     public static final int LENGTH = SegmentDescriptor.LENGTH;
-
-    private static final int VERSION_2 = 2;
+    /** Bytes of the epoch, for messages. */
+    public static final int EPOCH_AT = SegmentDescriptor.EPOCH;
+    /** Byte of the base offset, for messages. */
+    public static final int BASE_OFFSET_AT = SegmentDescriptor.BASE_OFFSET;
+    /** Byte of the first record, for messages. */
+    public static final int FIRST_RECORD_AT = SegmentDescriptor.FIRST_RECORD;
 
     /** Reads a header, unchecked, from index 0 of a little-endian buffer. */
     public static SegmentHeader decode(ByteBuffer bytes) {
         return new SegmentHeader(
-                bytes.getLong(SegmentDescriptor.UUID_LOW),
+                new UUID(bytes.getLong(SegmentDescriptor.UUID_HIGH), bytes.getLong(SegmentDescriptor.UUID_LOW)),
                 bytes.getLong(SegmentDescriptor.ID),
-                bytes.getLong(SegmentDescriptor.EPOCH),
-                bytes.getLong(SegmentDescriptor.BASE_INDEX),
-                bytes.getLong(SegmentDescriptor.BASE_TIMESTAMP),
+                bytes.getInt(SegmentDescriptor.EPOCH),
+                bytes.getLong(SegmentDescriptor.BASE_OFFSET),
+                bytes.getLong(SegmentDescriptor.BASE_TIME),
+                bytes.getInt(SegmentDescriptor.SEGMENT_SIZE),
+                bytes.getInt(SegmentDescriptor.CAPACITY),
                 bytes.getInt(SegmentDescriptor.FIRST_RECORD));
     }
 
-    /** The first fault that the header shows by itself; null when magic, version and checksum are right. */
+    /** The first fault that the header shows by itself; null when magic and checksum are right. */
     public static Mismatch check(ByteBuffer bytes) {
-        long magic = bytes.getLong(SegmentDescriptor.MAGIC);
+        int magic = bytes.getInt(SegmentDescriptor.MAGIC);
         if (magic != SegmentDescriptor.MAGIC_VALUE) {
             return new Mismatch(
                     SegmentDescriptor.MAGIC,
-                    "magic " + Mismatch.hex(magic),
+                    "magic " + Mismatch.hex(magic)
+                            + (magic == SegmentDescriptor.MAGIC_OF_RC1 ? ", a segment of version 1.0.0rc1" : ""),
                     Mismatch.hex(SegmentDescriptor.MAGIC_VALUE));
         }
         int found = bytes.getInt(SegmentDescriptor.CHECKSUM);
-        if (found != checksum(bytes)) {
-            return new Mismatch(
-                    SegmentDescriptor.CHECKSUM, "checksum " + Mismatch.hex(found), Mismatch.hex(checksum(bytes)));
-        }
-        int version = bytes.getInt(SegmentDescriptor.VERSION);
-        return version == VERSION_2
+        return found == checksum(bytes)
                 ? null
-                : new Mismatch(SegmentDescriptor.VERSION, "version " + version, Integer.toString(VERSION_2));
+                : new Mismatch(
+                        SegmentDescriptor.CHECKSUM, "checksum " + Mismatch.hex(found), Mismatch.hex(checksum(bytes)));
     }
 
     /** The first fault of a valid header as that of this segment of this queue; null for none. */
-    public Mismatch check(long queueUuidLow, long segmentId, int segmentSize) {
-        if (uuidLow != queueUuidLow) {
-            return new Mismatch(
-                    SegmentDescriptor.UUID_LOW,
-                    "a segment of another queue, …" + Long.toHexString(uuidLow),
-                    "one of queue …" + Long.toHexString(queueUuidLow));
+    public Mismatch check(UUID ofQueue, long segmentId, Geometry geometry) {
+        if (!queue.equals(ofQueue)) {
+            return new Mismatch(SegmentDescriptor.UUID_HIGH, "a segment of another queue, " + queue, "one of queue " + ofQueue);
         }
         if (id != segmentId) {
             return new Mismatch(SegmentDescriptor.ID, "segment id " + id, Long.toString(segmentId));
+        }
+        if (segmentSize != geometry.segmentSize() || capacity != geometry.capacity()) {
+            return new Mismatch(
+                    SegmentDescriptor.SEGMENT_SIZE,
+                    "a segment of " + segmentSize + " bytes in a ring of " + capacity,
+                    geometry.segmentSize() + " bytes in a ring of " + geometry.capacity());
         }
         boolean inside = firstRecord >= LENGTH && firstRecord < segmentSize && firstRecord % Long.BYTES == 0;
         if (firstRecord != 0 && !inside) {
@@ -69,9 +86,14 @@ public record SegmentHeader(long uuidLow, long id, long epoch, long baseIndex, l
                     "a first record at " + firstRecord,
                     "0 or a multiple of 8 in " + LENGTH + ".." + (segmentSize - Long.BYTES));
         }
-        if (baseIndex < 0 || epoch < 1) {
-            return new Mismatch(
-                    SegmentDescriptor.EPOCH, "epoch " + epoch + " and base index " + baseIndex, "at least 1 and 0");
+        if (epoch < 1) {
+            return new Mismatch(SegmentDescriptor.EPOCH, "epoch " + epoch, "at least 1");
+        }
+        if (baseOffset < 0) {
+            return new Mismatch(SegmentDescriptor.BASE_OFFSET, "base offset " + baseOffset, "at least 0");
+        }
+        if (baseTime < 0 || baseTime % 1000 != 0) {
+            return new Mismatch(SegmentDescriptor.BASE_TIME, "base time " + baseTime, "a multiple of 1000, 0 or more");
         }
         return null;
     }
@@ -83,11 +105,13 @@ public record SegmentHeader(long uuidLow, long id, long epoch, long baseIndex, l
 
     public ByteBuffer encode() {
         ByteBuffer bytes = ByteBuffer.allocate(LENGTH).order(ByteOrder.LITTLE_ENDIAN);
-        bytes.putLong(SegmentDescriptor.MAGIC, SegmentDescriptor.MAGIC_VALUE);
-        bytes.putInt(SegmentDescriptor.VERSION, VERSION_2);
-        bytes.putLong(SegmentDescriptor.UUID_LOW, uuidLow).putLong(SegmentDescriptor.ID, id);
-        bytes.putLong(SegmentDescriptor.EPOCH, epoch).putLong(SegmentDescriptor.BASE_INDEX, baseIndex);
-        bytes.putLong(SegmentDescriptor.BASE_TIMESTAMP, baseTimestamp);
+        bytes.putInt(SegmentDescriptor.MAGIC, SegmentDescriptor.MAGIC_VALUE);
+        bytes.putInt(SegmentDescriptor.EPOCH, (int) epoch);
+        bytes.putLong(SegmentDescriptor.UUID_HIGH, queue.getMostSignificantBits());
+        bytes.putLong(SegmentDescriptor.UUID_LOW, queue.getLeastSignificantBits());
+        bytes.putLong(SegmentDescriptor.ID, id);
+        bytes.putLong(SegmentDescriptor.BASE_OFFSET, baseOffset).putLong(SegmentDescriptor.BASE_TIME, baseTime);
+        bytes.putInt(SegmentDescriptor.SEGMENT_SIZE, segmentSize).putInt(SegmentDescriptor.CAPACITY, capacity);
         bytes.putInt(SegmentDescriptor.FIRST_RECORD, firstRecord);
         return bytes.putInt(SegmentDescriptor.CHECKSUM, checksum(bytes));
     }

@@ -44,15 +44,6 @@ public record SegmentRing(Storage storage, Path directory, Geometry geometry, Fi
         return slots;
     }
 
-    /** Whether a segment's file exists with a length other than the segment size. */
-    public boolean hasAnotherLength(long id) throws IOException {
-        try (DataFile file = storage.open(path(id), Storage.Mode.READ)) {
-            return file.size() != geometry.segmentSize();
-        } catch (NoSuchFileException e) {
-            return false;
-        }
-    }
-
     /**
      * Deletes the file of a ring slot. {@link #syncEntries} makes that durable.
      *

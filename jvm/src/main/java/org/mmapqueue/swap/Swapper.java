@@ -4,6 +4,7 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.UUID;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.IntSupplier;
@@ -192,10 +193,10 @@ public final class Swapper implements SegmentSyncer, Closeable {
     /**
      * Maps and pins a segment if its header is valid.
      *
-     * @param uuidLow the least significant half of the queue's UUID
+     * @param queue the queue's UUID
      * @return null when its file is missing or short, or holds another segment
      */
-    public Segment pinIfThere(long id, long uuidLow) throws IOException {
+    public Segment pinIfThere(long id, UUID queue) throws IOException {
         Segment segment;
         try {
             segment = pin(id);
@@ -204,7 +205,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
         }
         boolean valid = false;
         try {
-            valid = segment.headerFault(uuidLow) == null;
+            valid = segment.headerFault(queue, ring.geometry()) == null;
         } finally {
             if (!valid) {
                 unpinAndForget(segment);

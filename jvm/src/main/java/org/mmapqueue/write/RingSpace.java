@@ -72,7 +72,7 @@ final class RingSpace {
     }
 
     private boolean isThere(long id) throws IOException {
-        Segment segment = swapper.pinIfThere(id, meta.fields().uuidLow());
+        Segment segment = swapper.pinIfThere(id, meta.fields().uuid());
         if (segment != null) {
             swapper.unpin(segment);
         }
@@ -242,12 +242,12 @@ final class RingSpace {
         long writing = meta.writing();
         long end = 0;
         for (long id = geometry.segmentOf(registry.lowWatermark()); geometry.position(id, 0) < writing; id++) {
-            Segment segment = swapper.pinIfThere(id, meta.fields().uuidLow());
+            Segment segment = swapper.pinIfThere(id, meta.fields().uuid());
             if (segment == null) {
                 continue;
             }
             try {
-                if (segment.baseTimestamp() >= micros) {
+                if (segment.baseTime() >= micros) {
                     break;
                 }
                 end = Math.max(end, firstRecordOf(segment, writing));
@@ -263,7 +263,7 @@ final class RingSpace {
     private long firstRecordFrom(long id, long writing) throws IOException {
         long found = -1;
         for (long at = id; found < 0 && geometry.position(at, 0) < writing; at++) {
-            Segment segment = swapper.pinIfThere(at, meta.fields().uuidLow());
+            Segment segment = swapper.pinIfThere(at, meta.fields().uuid());
             if (segment != null) {
                 try {
                     found = firstRecordOf(segment, writing);

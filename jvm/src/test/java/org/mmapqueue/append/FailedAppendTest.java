@@ -42,7 +42,7 @@ class FailedAppendTest extends FailingAppends {
         core.writer().flush(); // from now on parts are fsynced, and not the whole file
         // It ends with a page, so that its fsync does not cover the bytes after it.
         int length = 8192
-                - 2 * (RecordDescriptor.HEADER + Long.BYTES)
+                - 2 * RecordDescriptor.SMALLEST
                 - new Geometry(Format.V2, SEGMENT, 20).dataStart()
                 - 104;
         Records batch = Records.of(List.of(new byte[length], Payload.of(1, 500), Payload.of(2, 500)));
@@ -163,8 +163,7 @@ class FailedAppendTest extends FailingAppends {
                 ? SEGMENT - Long.BYTES
                 : SEGMENT
                         - new Geometry(Format.V2, SEGMENT, 20).dataStart()
-                        - RecordDescriptor.HEADER
-                        - Long.BYTES; // the timestamp
+                        - RecordDescriptor.SMALLEST;
     }
 
     @ParameterizedTest

@@ -215,8 +215,7 @@ class FailedPushOnceTest {
         core = Cores.open(config(directory), faulty);
         int whole = SEGMENT
                 - new Geometry(Format.V2, SEGMENT, 20).dataStart()
-                - RecordDescriptor.HEADER
-                - Long.BYTES; // the timestamp
+                - RecordDescriptor.SMALLEST;
         assertEquals(0, core.writer().push(payload(0, whole), 0, whole));
         assertEquals(SEGMENT, core.stats().writingPosition());
         core.writer().flush();

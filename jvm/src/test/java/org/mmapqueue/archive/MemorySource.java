@@ -39,7 +39,7 @@ final class MemorySource implements ShipSource {
     MemorySource(String text, UUID id) {
         this.text = text;
         this.id = id;
-        this.checksum = new RecordChecksum(id.getMostSignificantBits(), id.getLeastSignificantBits());
+        this.checksum = new RecordChecksum(id);
     }
 
     /** Makes records durable. */
@@ -140,14 +140,14 @@ final class MemorySource implements ShipSource {
         int flags = payload.length
                 | (isLost ? RecordDescriptor.CONTROL : 0)
                 | (time > 0 ? RecordDescriptor.TIMESTAMPED : 0);
-        int at = (int) (64 + 64 * offset);
         CRC32C crc = new CRC32C();
         crc.update(payload);
         int sum;
         synchronized (checksum) {
-            sum = checksum.finish(crc, place, 1, at, flags, time);
+            sum = checksum.finish(crc, offset, time, flags);
         }
-        return new StoredRecord(offset, place, 1, at, flags, sum, time, payload, 0, payload.length);
+        long baseOffset = offset - offset % (1 + place); // a block for each record
+        return new StoredRecord(offset, baseOffset, time, flags, sum, time, payload, 0, payload.length);
     }
 
     /** Another log in this queue's directory, without records. */

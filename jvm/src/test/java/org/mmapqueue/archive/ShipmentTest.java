@@ -369,13 +369,13 @@ class ShipmentTest {
         }
         Path file = temp.resolve("archive").resolve(stored().get(0).file(0));
         byte[] damaged = Files.readAllBytes(file);
-        damaged[64 + 2 * 64 + 50] ^= 1; // in the block of record 2, of 48 + 16 bytes
-        damaged[64 + 6 * 64 + 50] ^= 1;
+        damaged[64 + 2 * 72 + 50] ^= 1; // in the block of record 2, of 48 + 24 bytes
+        damaged[64 + 6 * 72 + 50] ^= 1;
         Files.write(file, damaged);
         source.committed(4);
         assertThrows(CorruptException.class, this::resume);
         assertEquals(4, source.committedOffset());
-        damaged[64 + 6 * 64 + 50] ^= 1;
+        damaged[64 + 6 * 72 + 50] ^= 1;
         Files.write(file, damaged);
         resume();
         assertEquals(9, source.committedOffset());

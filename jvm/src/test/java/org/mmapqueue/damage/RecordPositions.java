@@ -11,7 +11,6 @@ import org.mmapqueue.support.Directories;
 public final class RecordPositions {
     private static final int FIRST_RECORD = 56;
     private static final int LENGTH = (1 << 27) - 1;
-    private static final int TIMESTAMPED = 1 << 29;
     private static final int PAD = 1 << 30;
 
     private RecordPositions() {}
@@ -26,7 +25,7 @@ public final class RecordPositions {
             if (header == 0 || (header & PAD) != 0) {
                 break;
             }
-            at += 8 + ((header & TIMESTAMPED) != 0 ? 8 : 0) + ((header & LENGTH) + 7 & ~7);
+            at += 16 + ((header & LENGTH) + 7 & ~7);
         }
         return positions;
     }

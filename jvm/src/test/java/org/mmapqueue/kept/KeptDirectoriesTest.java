@@ -26,6 +26,9 @@ import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
+import org.mmapqueue.tool.repair.Repairer;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.tool.report.Progress;
 import org.mmapqueue.tool.report.VerifyReport;
 import org.mmapqueue.tool.verify.Verifier;
@@ -51,10 +54,33 @@ class KeptDirectoriesTest {
     @Test
     void theFirstStateHasAllCases() throws Exception {
         Path first = Kept.states().findFirst().orElseThrow();
-        assertEquals("1.0.0rc1", first.getFileName().toString());
+        assertEquals("1.0.0rc2", first.getFileName().toString());
         assertEquals(
                 Arrays.stream(KeptCase.values()).map(KeptCase::fileName).collect(Collectors.toSet()),
                 Kept.in(first).map(Kept::name).collect(Collectors.toSet()));
+    }
+
+    /** Its format was not released. */
+    @Test
+    void aQueueOfTheFirstCandidateIsRefused() throws Exception {
+        Path state = Path.of(Kept.class.getResource("/format-2-unreleased").toURI());
+        new Kept(state, "clean").unpack(temp.resolve("root"));
+        Path queue = temp.resolve("root/queue");
+        Map<String, String> before = Directories.fingerprint(queue);
+        String expected = "a queue of version 1.0.0rc1";
+        for (boolean readOnly : new boolean[] {false, true}) {
+            QueueConfig config =
+                    QueueConfig.builder(queue).readOnly(readOnly).build();
+            CorruptException refused = assertThrows(CorruptException.class, () -> MmapQueue.open(config));
+            assertTrue(refused.getMessage().contains(expected), refused.getMessage());
+        }
+        MmapQueueException refused = assertThrows(
+                MmapQueueException.class,
+                () -> Repairer.repair(queue, temp.resolve("repaired"), false, Progress.NONE));
+        assertTrue(refused.getMessage().contains(expected), refused.getMessage());
+        String findings = Verifier.verify(queue, Progress.NONE).findings().toString();
+        assertTrue(findings.contains(expected), findings);
+        assertEquals(before, Directories.fingerprint(queue));
     }
 
     @ParameterizedTest

@@ -15,6 +15,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.mmapqueue.segment.RecordDescriptor;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.consume.ConsumerCore;
@@ -62,7 +63,7 @@ class OffsetResolverTest {
         // Small ones, ones over several segments, and ones that fill a segment to its last byte.
         for (int i = 0; i < 150; i++) {
             long left = 4096 - core.stats().writingPosition() % 4096;
-            int exact = (int) left - 8 - (timestamps ? 8 : 0);
+            int exact = (int) left - RecordDescriptor.SMALLEST;
             int length = i % 10 == 9 && exact >= 0 && left < 4096
                     ? exact
                     : i % 17 == 0 ? 4000 + random.nextInt(9000) : random.nextInt(400);

@@ -68,8 +68,8 @@ class LogStartTest {
             LogStart retained = new LogStart(geometry, meta, swapper, registry, () -> Instant.ofEpochMilli(now[0]));
             assertEquals(0, meta.reclaimed());
             for (int id = 0; id + 1 < SEGMENTS; id++) {
-                // A segment's header has the timestamp of the newest record before it.
-                long newest = Directories.word(temp.resolve(id + 1 + "_segment.dat"), 48) / 1000;
+                // No record of a segment is newer than the base time of the next one.
+                long newest = Directories.word(temp.resolve(id + 1 + "_segment.dat"), 40) / 1000;
                 assertTrue(newest > 0);
                 now[0] = newest + RETAIN_MILLIS;
                 assertEquals(geometry.position(id, 0), retained.head());

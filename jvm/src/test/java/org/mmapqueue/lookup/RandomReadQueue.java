@@ -142,7 +142,7 @@ final class RandomReadQueue implements RandomAccessReader.Source, AutoCloseable 
     /** Pushes small records, spanning ones, and ones that end, or end their header, exactly with a segment. */
     void pushMixed(int count, long seed) {
         SplittableRandom random = new SplittableRandom(seed);
-        int stamp = timestamps() ? 8 : 0;
+        int stamp = 8;
         for (int i = 0; i < count; i++) {
             int left = (int) (SEGMENT - end() % SEGMENT) % SEGMENT;
             int exact = left - 8 - stamp;

@@ -94,7 +94,7 @@ class MetaPageV2Test {
         for (int i = 0; i < table.length; i++) {
             assertEquals(table[i], bytes.getLong(i * 8), "word " + i);
         }
-        assertEquals("MMAPQUE2", new String(bytes.array(), 80, 8, StandardCharsets.US_ASCII));
+        assertEquals("MMAPQME2", new String(bytes.array(), 80, 8, StandardCharsets.US_ASCII));
         assertEquals(FIELDS.uuidHigh(), bytes.getLong(88));
         assertEquals(FIELDS.uuidLow(), bytes.getLong(96));
         assertEquals(8192, bytes.getLong(104));

@@ -4,8 +4,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import org.mmapqueue.segment.RecordChecksum;
+import org.mmapqueue.segment.RecordDescriptor;
+import java.util.UUID;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.zip.CRC32C;
@@ -70,7 +74,7 @@ class RecoveryTest extends KilledQueues {
             Payload.drain(queue);
             queue.consumer().ack(8);
             Path left = kill(queue, directory);
-            Directories.flip(left.resolve("0_segment.dat"), 64 + survivors * 208 + 50, 1);
+            Directories.flip(left.resolve("0_segment.dat"), 64 + survivors * 216 + 50, 1);
             try (MmapQueue again = open(left)) {
                 // Either the acked records count, and none is left, or the log continues after the last whole one.
                 long end = again.endOffset();
@@ -86,10 +90,10 @@ class RecoveryTest extends KilledQueues {
     @ValueSource(ints = {3, 6})
     void aCursorBehindTheEndIsPutBackToIt(int survivors) {
         Path left = left(3, lengths(12, 200));
-        Directories.putWord(left.resolve("meta.dat"), META_READING, 64 + 9 * 208);
-        Directories.putWord(left.resolve("meta.dat"), META_COMMITTED, 64 + 9 * 208);
+        Directories.putWord(left.resolve("meta.dat"), META_READING, 64 + 9 * 216);
+        Directories.putWord(left.resolve("meta.dat"), META_COMMITTED, 64 + 9 * 216);
         // Neither the record in question nor the walk from the cursor can be had.
-        Directories.overwrite(left.resolve("0_segment.dat"), 64 + survivors * 208, new byte[8]);
+        Directories.overwrite(left.resolve("0_segment.dat"), 64 + survivors * 216, new byte[8]);
         try (MmapQueue queue = open(left)) {
             assertEquals(survivors, queue.endOffset());
             assertEquals(survivors, queue.consumer().committedOffset());
@@ -100,23 +104,23 @@ class RecoveryTest extends KilledQueues {
     }
 
     @Test
-    void aSegmentOfALowerEpochIsNotPartOfTheLog() {
+    void aSegmentOfALowerEpochIsNotPartOfTheLog() throws Exception {
         // Epoch 1 wrote segments 0 to 2 and more; a recovery cut it in segment 0; epoch 2 wrote segment 1 and was
         // killed: segment 2 of epoch 1 exists, whole, with the right id. Each segment takes eight records to its last
         // byte, so that each begins with a whole one.
-        Path left = left(3, lengths(30, 496));
+        Path left = left(3, lengths(30, 488));
         byte[] stranded = Directories.read(left.resolve("2_segment.dat"));
-        Directories.overwrite(left.resolve("0_segment.dat"), 64 + 6 * 504 + 8 + 100, (byte) 0);
+        Directories.overwrite(left.resolve("0_segment.dat"), 64 + 6 * 504 + 16 + 100, (byte) 0);
         MmapQueue queue = open(left);
-        List<byte[]> expected = new ArrayList<>(payloads(0, lengths(6, 496)));
+        List<byte[]> expected = new ArrayList<>(payloads(0, lengths(6, 488)));
         for (int i = 0; i < 8; i++) {
-            expected.add(Payload.of(100 + i, 496));
+            expected.add(Payload.of(100 + i, 488));
         }
         queue.pushBatch(expected.subList(6, 14));
         assertEquals(2 * SEGMENT, queue.stats().writingPosition());
         left = kill(queue, left);
-        // A preallocated slot would hide it: the slot as it was in epoch 1.
-        Directories.overwrite(left.resolve("2_segment.dat"), 0, stranded);
+        // The recovery has deleted the slot's file: the file as it was in epoch 1.
+        Files.write(left.resolve("2_segment.dat"), stranded);
         try (MmapQueue again = open(left)) {
             Payload.assertMessages(0, expected, Payload.drain(again));
             assertEquals(14, again.push(Payload.of(7, 3000)));
@@ -153,15 +157,23 @@ class RecoveryTest extends KilledQueues {
                 .segmentSize(SEGMENT)
                 .queueCapacitySegments(16)
                 .build();
+        UUID queueId;
         try (MmapQueue queue = MmapQueue.open(config)) {
             queue.push(new byte[10]);
+            queueId = queue.id();
         }
         long future = System.currentTimeMillis() * 1000 + 3_600_000_000L;
         Path segment = directory.resolve("0_segment.dat");
-        Directories.putWord(segment, 48, future);
+        Directories.putWord(segment, 40, future);
         CRC32C crc = new CRC32C();
         crc.update(Directories.read(segment), 0, 60);
         Directories.putWord(segment, 56, crc.getValue() << 32 | Directories.word(segment, 56) & 0xFFFF_FFFFL);
+        CRC32C payload = new CRC32C();
+        payload.update(new byte[10]);
+        int flags = (int) Directories.word(segment, 64);
+        int checksum = new RecordChecksum(queueId).finish(payload, 0, future, flags);
+        Directories.putWord(segment, 64, RecordDescriptor.header(flags, checksum));
+        Directories.putWord(segment, 72, 0);
         try (MmapQueue queue = MmapQueue.open(config)) {
             queue.push(new byte[10]);
             queue.consumer().pop();
@@ -221,7 +233,7 @@ class RecoveryTest extends KilledQueues {
     @Test
     void theWatermarkIsTakenForTrueOnlyWhenItIsBelowTheEnd() {
         Path left = left(5, lengths(12, 200));
-        assertEquals(64 + 5 * 208, Directories.word(left.resolve("meta.dat"), META_WATERMARK));
+        assertEquals(64 + 5 * 216, Directories.word(left.resolve("meta.dat"), META_WATERMARK));
         try (MmapQueue queue = open(left)) {
             assertEquals(queue.stats().writingPosition(), queue.stats().watermarkPosition());
             assertEquals(12, Payload.drain(queue).size());

@@ -107,12 +107,9 @@ class TornRecordTest extends KilledQueues {
         queue.push(Payload.of(0, 100));
         queue.pushBatch(payloads(0, lengths(25, 300)));
         Path left = kill(queue, directory);
-        Directories.putWord(
-                left.resolve("0_segment.dat"),
-                64 + 112 - 4,
-                Directories.word(left.resolve("0_segment.dat"), 64 + 112 - 4) & 0xFFFF_FFFFL);
-        Directories.putWord(left.resolve("0_segment.dat"), 64 + 8 + 104, 0);
-        Directories.putWord(left.resolve("meta.dat"), META_WRITING, 64 + 8 + 104);
+        int second = 64 + 16 + 104;
+        Directories.putWord(left.resolve("0_segment.dat"), second, 0);
+        Directories.putWord(left.resolve("meta.dat"), META_WRITING, second);
         try (MmapQueue again = open(left)) {
             Payload.assertMessages(0, List.of(Payload.of(0, 100)), Payload.drain(again));
             assertEquals(1, again.push(Payload.of(5, 5)));

@@ -77,7 +77,7 @@ class TornTailTest {
                     queue.flush();
                     flushed = log.size();
                 }
-                push(queue, random, segment, timestamps);
+                push(queue, random, segment);
             }
             Path left = Directories.copy(at, temp.resolve("left"));
             queue.close();
@@ -93,8 +93,8 @@ class TornTailTest {
         Directories.delete(at);
     }
 
-    private void push(MmapQueue queue, SplittableRandom random, int segment, boolean timestamps) {
-        int header = timestamps ? 16 : 8;
+    private void push(MmapQueue queue, SplittableRandom random, int segment) {
+        int header = 16;
         int count = random.nextInt(4) == 0 ? 2 + random.nextInt(4) : 1;
         List<byte[]> batch = new ArrayList<>();
         for (int i = 0; i < count; i++) {

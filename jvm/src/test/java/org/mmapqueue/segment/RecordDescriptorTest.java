@@ -8,6 +8,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.List;
 import java.util.SplittableRandom;
+import java.util.UUID;
 import java.util.zip.CRC32C;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -51,29 +52,50 @@ class RecordDescriptorTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"0, 0", "1, 8", "7, 8", "8, 8", "9, 16", "134217727, 134217728"})
+    @CsvSource({"0, 8", "1, 16", "7, 16", "8, 16", "9, 24", "134217727, 134217736"})
     void bodiesAreMultiplesOfEight(int length, int bytes) {
         assertEquals(bytes, RecordDescriptor.bodyBytes(length));
         assertEquals(bytes, RecordDescriptor.bodyBytes(length | RecordDescriptor.BATCH));
-        assertEquals(bytes + 8, RecordDescriptor.bodyBytes(length | RecordDescriptor.TIMESTAMPED));
+        assertEquals(bytes, RecordDescriptor.bodyBytes(length | RecordDescriptor.TIMESTAMPED));
+    }
+
+    @Test
+    void theSecondWordHasNumberAndMilliseconds() {
+        long base = 1_700_000_000_000_000L;
+        long most = (1L << 38) - 1;
+        for (long number : new long[] {0, 1, (1L << 26) - 1}) {
+            for (long millis : new long[] {0, 1, most}) {
+                long second = RecordDescriptor.second(number, base + millis * 1000, base);
+                assertEquals(number | millis << 26, second);
+                assertEquals(number, RecordDescriptor.number(second));
+                assertEquals(
+                        base + millis * 1000,
+                        RecordDescriptor.timestamp(RecordDescriptor.TIMESTAMPED, second, base));
+            }
+            assertEquals(number, RecordDescriptor.second(number, 0, base));
+            assertEquals(0, RecordDescriptor.timestamp(0, RecordDescriptor.second(number, 0, base), base));
+        }
+        assertEquals(base + most * 1000, RecordDescriptor.storable(base + (most + 1) * 1000, base));
+        assertEquals(base + most * 1000, RecordDescriptor.storable(base + most * 1000, base));
+        // Bits that must be 0 become part of the identity: the checksum fails.
+        assertEquals(5, RecordDescriptor.timestamp(0, RecordDescriptor.second(7, 5), base));
     }
 
     @Test
     void theChecksumDependsOnEverything() {
         byte[] payload = {1, 2, 3};
-        RecordChecksum checksum = new RecordChecksum(1, 2);
-        int base = checksum.finish(crc(payload), 3, 4, 64, 3, 5);
-        assertEquals(base, checksum.finish(crc(payload), 3, 4, 64, 3, 5));
+        RecordChecksum checksum = new RecordChecksum(new UUID(1, 2));
+        int base = checksum.finish(crc(payload), 3, 5, 3);
+        assertEquals(base, checksum.finish(crc(payload), 3, 5, 3));
         List<Integer> others = List.of(
-                checksum.finish(crc(new byte[] {1, 2, 4}), 3, 4, 64, 3, 5),
-                checksum.finish(crc(payload), 4, 4, 64, 3, 5),
-                checksum.finish(crc(payload), 3, 5, 64, 3, 5),
-                checksum.finish(crc(payload), 3, 4, 72, 3, 5),
-                checksum.finish(crc(payload), 3, 4, 64, 4, 5),
-                checksum.finish(crc(payload), 3, 4, 64, 3 | RecordDescriptor.BATCH, 5),
-                checksum.finish(crc(payload), 3, 4, 64, 3, 6),
-                new RecordChecksum(2, 2).finish(crc(payload), 3, 4, 64, 3, 5),
-                new RecordChecksum(1, 1).finish(crc(payload), 3, 4, 64, 3, 5));
+                checksum.finish(crc(new byte[] {1, 2, 4}), 3, 5, 3),
+                checksum.finish(crc(payload), 4, 5, 3),
+                checksum.finish(crc(payload), 3, 6, 3),
+                checksum.finish(crc(payload), 3, 5, 4),
+                checksum.finish(crc(payload), 3, 5, 3 | RecordDescriptor.BATCH),
+                checksum.finish(crc(payload), 3, 5, 3 | RecordDescriptor.RESERVED),
+                new RecordChecksum(new UUID(2, 2)).finish(crc(payload), 3, 5, 3),
+                new RecordChecksum(new UUID(1, 1)).finish(crc(payload), 3, 5, 3));
         for (int other : others) {
             assertNotEquals(base, other);
         }
@@ -90,19 +112,13 @@ class RecordDescriptorTest {
         }
         long timestamp = solve(columns, constant);
         assertEquals(0, raw(timestamp));
-        assertEquals(-1, new RecordChecksum(1, 2).finish(new CRC32C(), 3, 4, 64, 0, timestamp));
+        assertEquals(-1, new RecordChecksum(new UUID(1, 2)).finish(new CRC32C(), 3, timestamp, 0));
     }
 
     /** The same sum, made by hand. */
     private static int raw(long timestamp) {
-        ByteBuffer identity = ByteBuffer.allocate(48).order(ByteOrder.LITTLE_ENDIAN);
-        identity.putLong(1)
-                .putLong(2)
-                .putLong(3)
-                .putLong(4)
-                .putInt(64)
-                .putInt(0)
-                .putLong(timestamp);
+        ByteBuffer identity = ByteBuffer.allocate(40).order(ByteOrder.LITTLE_ENDIAN);
+        identity.putLong(1).putLong(2).putLong(3).putLong(timestamp).putLong(0);
         return (int) crc(identity.array()).getValue();
     }
 

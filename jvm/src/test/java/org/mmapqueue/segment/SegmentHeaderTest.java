@@ -11,6 +11,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.UUID;
 import java.util.zip.CRC32C;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -27,8 +28,10 @@ import org.mmapqueue.io.Storage;
 /** A segment's header: as the writer stores it into a mapping, and as the tools read it from a file. */
 class SegmentHeaderTest {
     private static final int SIZE = 4096;
-    private static final long UUID = 0x1122_3344_5566_7788L;
-    private static final SegmentHeader HEADER = new SegmentHeader(UUID, 7, 3, 1234, 1_700_000_000_000_000L, 72);
+    private static final UUID QUEUE = new UUID(0x1122_3344_5566_7788L, 0x99AA_BBCC_DDEE_FF00L);
+    private static final Geometry RING = new Geometry(Format.V2, SIZE, 16);
+    private static final SegmentHeader HEADER =
+            new SegmentHeader(QUEUE, 7, 3, 1234, 1_700_000_000_000_000L, SIZE, 16, 72);
 
     @TempDir
     Path temp;
@@ -43,7 +46,7 @@ class SegmentHeaderTest {
         file.zeroFill(SIZE, SIZE);
         mapping = file.mapToUnmap(SIZE, true);
         segment = new Segment(7, temp.resolve("7_segment.dat"), mapping.bytes());
-        segment.writeHeader(UUID, 3, 1234, 1_700_000_000_000_000L, 72);
+        segment.writeHeader(QUEUE, 16, 3, 1234, 1_700_000_000_000_000L, 72);
     }
 
     @AfterEach
@@ -74,36 +77,40 @@ class SegmentHeaderTest {
 
     private Mismatch wrong() {
         Mismatch wrong = SegmentHeader.check(bytes());
-        return wrong != null ? wrong : SegmentHeader.decode(bytes()).check(UUID, 7, SIZE);
+        return wrong != null ? wrong : SegmentHeader.decode(bytes()).check(QUEUE, 7, RING);
     }
 
     /** Bytes as docs/reference/format.md says. */
     @Test
     void theLayoutIsTheDocumentedOneInBothWays() {
         ByteBuffer bytes = bytes();
-        assertEquals("MMAPQSG2", new String(bytes.array(), 0, 8, StandardCharsets.US_ASCII));
-        assertEquals(2, bytes.getLong(8));
-        assertEquals(UUID, bytes.getLong(16));
+        assertEquals("MQS2", new String(bytes.array(), 0, 4, StandardCharsets.US_ASCII));
+        assertEquals(3, bytes.getInt(4));
+        assertEquals(QUEUE.getMostSignificantBits(), bytes.getLong(8));
+        assertEquals(QUEUE.getLeastSignificantBits(), bytes.getLong(16));
         assertEquals(7, bytes.getLong(24));
-        assertEquals(3, bytes.getLong(32));
-        assertEquals(1234, bytes.getLong(40));
-        assertEquals(1_700_000_000_000_000L, bytes.getLong(48));
+        assertEquals(1234, bytes.getLong(32));
+        assertEquals(1_700_000_000_000_000L, bytes.getLong(40));
+        assertEquals(SIZE, bytes.getInt(48));
+        assertEquals(16, bytes.getInt(52));
         assertEquals(72, bytes.getInt(56));
         CRC32C crc = new CRC32C();
         crc.update(bytes.array(), 0, 60);
         assertEquals((int) crc.getValue(), bytes.getInt(60));
         assertEquals(HEADER, SegmentHeader.decode(bytes));
         assertEquals(bytes, HEADER.encode());
-        assertNull(segment.headerFault(UUID));
+        assertNull(segment.headerFault(QUEUE, RING));
         assertNull(wrong());
         assertEquals(
                 HEADER,
                 new SegmentHeader(
-                        UUID,
+                        QUEUE,
                         segment.id(),
                         segment.epoch(),
-                        segment.baseIndex(),
-                        segment.baseTimestamp(),
+                        segment.baseOffset(),
+                        segment.baseTime(),
+                        SIZE,
+                        16,
                         segment.firstRecord()));
     }
 
@@ -113,21 +120,21 @@ class SegmentHeaderTest {
             ByteBuffer bytes = bytes();
             byte[] flipped = {(byte) (bytes.get(bit / 8) ^ 1 << bit % 8)};
             segment.put(bit / 8, flipped, 0, 1);
-            boolean isMagic = bit < 64;
+            boolean isMagic = bit < 32;
             Mismatch wrong = SegmentHeader.check(bytes());
             assertEquals(isMagic ? 0 : 60, wrong.at(), "bit " + bit);
             assertTrue(wrong.toString().contains(isMagic ? "magic" : "checksum"), wrong.toString());
-            assertTrue(segment.headerFault(UUID).contains(isMagic ? "magic" : "checksum"), "bit " + bit);
+            assertTrue(segment.headerFault(QUEUE, RING).contains(isMagic ? "magic" : "checksum"), "bit " + bit);
             segment.put(bit / 8, bytes.array(), bit / 8, 1);
         }
-        assertNull(segment.headerFault(UUID));
+        assertNull(segment.headerFault(QUEUE, RING));
     }
 
     @ParameterizedTest
     @CsvSource({
-        "8, 4, 1, version",
-        "8, 4, 3, version",
-        "16, 8, 5, queue",
+        "8, 8, 5, queue",
+        "48, 4, 8192, ring",
+        "52, 4, 17, ring",
         "24, 8, 8, segment id",
         "24, 8, 6, segment id",
         "56, 4, 56, first record",
@@ -139,11 +146,17 @@ class SegmentHeaderTest {
     void whatIsWholeMayStillBeWrong(int at, int width, long value, String word) {
         forge(at, value, width);
         Mismatch wrong = wrong();
-        assertEquals(at, wrong.at());
+        assertEquals(at == 52 ? 48 : at, wrong.at());
         assertTrue(wrong.toString().contains(word), wrong.toString());
-        String fault = segment.headerFault(UUID);
+        String fault = segment.headerFault(QUEUE, RING);
         assertNotNull(fault);
         assertTrue(fault.contains(word), fault);
+    }
+
+    @Test
+    void aSegmentOfThePreviousVersionIsNamed() {
+        segment.put(0, "MMAPQSG2".getBytes(StandardCharsets.US_ASCII), 0, 8);
+        assertTrue(wrong().toString().contains("a segment of version 1.0.0rc1"), wrong().toString());
     }
 
     @ParameterizedTest
@@ -151,13 +164,22 @@ class SegmentHeaderTest {
     void theFirstRecordMayBeginAnywhere(int first) {
         forge(56, first, Integer.BYTES);
         assertNull(wrong());
-        assertNull(segment.headerFault(UUID));
+        assertNull(segment.headerFault(QUEUE, RING));
     }
 
     @ParameterizedTest
-    @CsvSource({"32, 0, false", "32, -1, false", "32, 1, true", "40, -1, false", "40, 0, true"})
-    void epochsBeginWithOneAndOffsetsWithZero(int at, long value, boolean isRight) {
-        forge(at, value, Long.BYTES);
+    @CsvSource({
+        "4, 4, 0, false",
+        "4, 4, -1, false",
+        "4, 4, 2147483647, true",
+        "32, 8, -1, false",
+        "32, 8, 0, true",
+        "40, 8, -1000, false",
+        "40, 8, 1, false",
+        "40, 8, 1000, true"
+    })
+    void epochsBeginWithOneAndOffsetsWithZero(int at, int width, long value, boolean isRight) {
+        forge(at, value, width);
         assertEquals(isRight, wrong() == null);
     }
 
@@ -165,10 +187,10 @@ class SegmentHeaderTest {
     void emptyIsAllZerosAndAWipedHeaderIsEmpty() {
         segment.putLong(SegmentHeader.LENGTH, 99);
         assertFalse(SegmentHeader.isEmpty(bytes()));
-        segment.wipeHeader();
+        segment.zero(0, SegmentHeader.LENGTH);
         assertTrue(SegmentHeader.isEmpty(bytes()));
         assertEquals(99, segment.getLong(SegmentHeader.LENGTH));
-        assertNotNull(segment.headerFault(UUID));
+        assertNotNull(segment.headerFault(QUEUE, RING));
         for (int at = 0; at < SegmentHeader.LENGTH; at++) {
             segment.put(at, new byte[] {1}, 0, 1);
             assertFalse(SegmentHeader.isEmpty(bytes()), "byte " + at);

@@ -51,17 +51,6 @@ class SegmentRingTest {
     }
 
     @Test
-    void aFileHasTheLengthOfASegmentOrAnother() throws IOException {
-        assertFalse(ring().hasAnotherLength(1));
-        make("1_segment.dat", SIZE);
-        assertFalse(ring().hasAnotherLength(1));
-        for (int bytes : new int[] {0, SIZE - 1, SIZE + 1}) {
-            make("1_segment.dat", bytes);
-            assertTrue(ring().hasAnotherLength(1), bytes + " bytes");
-        }
-    }
-
-    @Test
     void deletingSaysWhatTheFileHad() throws IOException {
         make("1_segment.dat", 100);
         assertEquals(100, ring().delete(1));

@@ -12,7 +12,7 @@ import org.mmapqueue.segment.RecordDescriptor;
 
 /**
  * A log of records as a queue stores them, with right checksums: over segments, with and without timestamps, with empty
- * payloads, tombstones, pads and new epochs.
+ * payloads, tombstones and pads.
  */
 public final class StoredLog {
     private static final int START = 64;
@@ -20,20 +20,19 @@ public final class StoredLog {
 
     public final UUID queue = new UUID(0x1234_5678_9ABC_DEF0L, 42);
 
-    private final RecordChecksum checksum =
-            new RecordChecksum(queue.getMostSignificantBits(), queue.getLeastSignificantBits());
+    private final RecordChecksum checksum = new RecordChecksum(queue);
     private final int segmentSize;
     private final List<StoredRecord> records = new ArrayList<>();
     private final long firstOffset;
-    private long segment;
-    private long epoch = 1;
+    private long baseOffset;
+    private long baseTime = FIRST_MICROS;
     private int at = START;
     private long micros = FIRST_MICROS;
 
     public StoredLog(int segmentSize, long firstOffset) {
         this.segmentSize = segmentSize;
         this.firstOffset = firstOffset;
-        this.segment = firstOffset / 10;
+        this.baseOffset = firstOffset;
     }
 
     /** A log of random records. */
@@ -77,23 +76,27 @@ public final class StoredLog {
 
     private void store(int flags, long timestamp, byte[] payload, CRC32C crc) {
         if (at == segmentSize) {
-            segment++;
-            at = START;
+            roll();
         }
-        int sum = checksum.finish(crc, segment, epoch, at, flags, timestamp);
-        records.add(new StoredRecord(end(), segment, epoch, at, flags, sum, timestamp, payload, 0, payload.length));
+        int sum = checksum.finish(crc, end(), timestamp, flags);
+        records.add(
+                new StoredRecord(end(), baseOffset, baseTime, flags, sum, timestamp, payload, 0, payload.length));
         long after = (long) at + 8 + RecordDescriptor.bodyBytes(flags);
         while (after > segmentSize) {
-            segment++;
+            roll();
             after += START - segmentSize;
         }
         at = (int) after;
     }
 
-    /** Ends the segment, as a recovery does, which raises the epoch. */
+    /** Ends the segment, as a recovery does. */
     public void pad() {
-        segment++;
-        epoch++;
+        roll();
+    }
+
+    private void roll() {
+        baseOffset = end();
+        baseTime = micros;
         at = START;
     }
 

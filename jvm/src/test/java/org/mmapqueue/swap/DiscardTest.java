@@ -247,7 +247,7 @@ class DiscardTest extends DiscardedFiles {
                 writer.preallocate(id + 1);
                 Segment segment = writer.enter(id);
                 assertEquals(0, segment.getLong(0));
-                segment.writeHeader(UUID, 1, id, 0, 0);
+                segment.writeHeader(QUEUE, CAPACITY, 1, id, 0, 0);
                 segment.putLong(SIZE - 8, id + 1);
                 if (id % 2 == 0) {
                     writer.unpin(segment);

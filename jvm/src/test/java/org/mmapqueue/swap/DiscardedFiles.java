@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.UUID;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.io.TempDir;
@@ -17,7 +18,8 @@ abstract class DiscardedFiles {
     static final int SIZE = 4096;
     static final int CAPACITY = 8;
     static final int MAX = 6;
-    static final long UUID = 77;
+    static final UUID QUEUE = new UUID(0, 77);
+    static final Geometry RING = new Geometry(Format.V2, SIZE, CAPACITY);
 
     @TempDir
     Path temp;
@@ -41,7 +43,7 @@ abstract class DiscardedFiles {
     }
 
     SegmentRing ring() {
-        return new SegmentRing(storage, temp, new Geometry(Format.V2, SIZE, CAPACITY));
+        return new SegmentRing(storage, temp, RING);
     }
 
     @AfterEach
@@ -57,13 +59,13 @@ abstract class DiscardedFiles {
     }
 
     void write(long id) throws IOException {
-        EnteredSegment.write(writer, id, SIZE, UUID);
+        EnteredSegment.write(writer, id, SIZE, QUEUE);
     }
 
     void assertReads(Swapper swapper, long id) throws IOException {
         Segment segment = swapper.pin(id);
         try {
-            assertEquals(null, segment.headerFault(UUID));
+            assertEquals(null, segment.headerFault(QUEUE, RING));
             assertEquals(id + 1, segment.getLong(SIZE - 8));
         } finally {
             swapper.unpin(segment);

@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
+import java.util.UUID;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
@@ -27,7 +28,8 @@ class RefilledSlotTest {
     private static final int LARGE = SIZE;
     private static final int SMALL = LARGE / 8;
     private static final int CAPACITY = 4;
-    private static final long UUID = 77;
+    private static final UUID QUEUE = new UUID(0, 77);
+    private static final Geometry RING = new Geometry(Format.V2, SIZE, CAPACITY);
 
     @TempDir
     Path temp;
@@ -38,7 +40,7 @@ class RefilledSlotTest {
 
     @BeforeEach
     void open() {
-        ring = new SegmentRing(storage, temp, new Geometry(Format.V2, SIZE, CAPACITY));
+        ring = new SegmentRing(storage, temp, RING);
         writer = writer(CAPACITY);
     }
 
@@ -53,7 +55,7 @@ class RefilledSlotTest {
     }
 
     private void write(long id) throws IOException {
-        EnteredSegment.write(writer, id, SIZE, UUID);
+        EnteredSegment.write(writer, id, SIZE, QUEUE);
     }
 
     private void generation(long first) throws IOException {
@@ -136,11 +138,11 @@ class RefilledSlotTest {
         assertEquals(1, old.getLong(SIZE - 8));
         reader.unpin(old);
         Segment wrong = reader.pin(CAPACITY);
-        if (wrong.headerFault(UUID) != null) { // still the old file's: as soon as that shows, the new one is taken
+        if (wrong.headerFault(QUEUE, RING) != null) { // still the old file's: as soon as that shows, the new one is taken
             reader.unpinAndForget(wrong);
             wrong = reader.pin(CAPACITY);
         }
-        assertNull(wrong.headerFault(UUID));
+        assertNull(wrong.headerFault(QUEUE, RING));
         assertEquals(CAPACITY + 1, wrong.getLong(SIZE - 8));
         reader.unpin(wrong);
         reader.close();

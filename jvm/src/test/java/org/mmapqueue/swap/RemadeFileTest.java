@@ -87,8 +87,8 @@ class RemadeFileTest extends DiscardedFiles {
         write(1 + CAPACITY);
         Segment later = reader.pin(1 + CAPACITY);
         assertNotSame(old, later);
-        assertEquals(null, later.headerFault(UUID));
-        assertEquals(null, old.headerFault(UUID));
+        assertEquals(null, later.headerFault(QUEUE, RING));
+        assertEquals(null, old.headerFault(QUEUE, RING));
         assertEquals(2, reader.mapped());
         reader.unpin(old);
         reader.unpin(later);
@@ -107,7 +107,7 @@ class RemadeFileTest extends DiscardedFiles {
         };
         writer.preallocate(CAPACITY);
         Segment zeros = reader.pin(CAPACITY);
-        assertTrue(zeros.headerFault(UUID) != null);
+        assertTrue(zeros.headerFault(QUEUE, RING) != null);
         reader.unpinAndForget(zeros);
         assertEquals(0, reader.mapped());
         write(CAPACITY);
@@ -121,13 +121,13 @@ class RemadeFileTest extends DiscardedFiles {
         Segment first = reader.pin(CAPACITY);
         Segment second = reader.pin(CAPACITY);
         assertSame(first, second);
-        assertTrue(first.headerFault(UUID) != null);
+        assertTrue(first.headerFault(QUEUE, RING) != null);
         writer.discard(0, NOTHING_NEEDED);
         write(CAPACITY);
-        assertTrue(first.headerFault(UUID) != null);
+        assertTrue(first.headerFault(QUEUE, RING) != null);
         reader.unpinAndForget(first);
         assertEquals(1, reader.mapped());
-        assertTrue(second.headerFault(UUID) != null); // usable still
+        assertTrue(second.headerFault(QUEUE, RING) != null); // usable still
         reader.unpin(second);
         assertReads(reader, CAPACITY);
     }

@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.file.Path;
+import java.util.UUID;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -373,7 +374,7 @@ class SwapperTest {
         write(0);
         swapper.close();
         assertThrows(ClosedException.class, () -> swapper.pin(0));
-        assertThrows(ClosedException.class, () -> swapper.pinIfThere(0, 0));
+        assertThrows(ClosedException.class, () -> swapper.pinIfThere(0, new UUID(0, 0)));
         assertThrows(ClosedException.class, () -> swapper.preallocate(1));
         assertThrows(ClosedException.class, () -> swapper.enter(1));
         assertThrows(ClosedException.class, () -> swapper.force(0, 0, 8));

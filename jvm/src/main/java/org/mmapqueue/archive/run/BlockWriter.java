@@ -10,8 +10,8 @@ import org.mmapqueue.StoredRecord;
 import org.mmapqueue.segment.RecordDescriptor;
 
 /**
- * Writes the blocks of a run, then index and trailer. A block holds consecutive records of one segment, each of which
- * begins at the end of the previous one; so a record that spans segments is the last one of its block. Not thread-safe.
+ * Writes the blocks of a run, then index and trailer. A block holds consecutive records of one segment: their second
+ * words count from the same base. Not thread-safe.
  */
 final class BlockWriter {
     private final OutputStream out;
@@ -30,10 +30,8 @@ final class BlockWriter {
     // The block that is being filled.
     private int used;
     private int count;
-    private long segmentId;
-    private long epoch;
-    private int startInSegment;
-    private long nextInSegment;
+    private long baseOffset;
+    private long baseTime;
     private long blockMin;
     private long blockMax;
 
@@ -54,24 +52,20 @@ final class BlockWriter {
         }
         int flags = record.lengthAndFlags();
         boolean tombstone = (flags & RecordDescriptor.CONTROL) != 0;
-        int size = RecordDescriptor.HEADER + (tombstone ? 0 : RecordDescriptor.bodyBytes(flags));
+        int size =
+                tombstone ? RecordDescriptor.SMALLEST : RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(flags);
         if (!continuesBlock(record) || used + size > RunLayout.BLOCK) {
             completeBlock();
-            segmentId = record.segmentId();
-            epoch = record.epoch();
-            startInSegment = record.offsetInSegment();
+            baseOffset = record.baseOffset();
+            baseTime = record.baseTime();
         }
         put(record, tombstone, size);
-        nextInSegment = (long) record.offsetInSegment() + RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(flags);
         next = record.offset() + 1;
         count++;
     }
 
     private boolean continuesBlock(StoredRecord record) {
-        return count > 0
-                && record.segmentId() == segmentId
-                && record.epoch() == epoch
-                && record.offsetInSegment() == nextInSegment;
+        return count > 0 && record.baseOffset() == baseOffset && record.baseTime() == baseTime;
     }
 
     private void put(StoredRecord record, boolean tombstone, int size) {
@@ -81,12 +75,11 @@ final class BlockWriter {
         int at = used;
         RunLayout.putLong(block, at, RecordDescriptor.header(record.lengthAndFlags(), record.checksum()));
         at += RecordDescriptor.HEADER;
+        long timestamp = record.timestampMicros();
+        RunLayout.putLong(block, at, RecordDescriptor.second(record.offset() - baseOffset, timestamp, baseTime));
+        at += Long.BYTES;
         if (!tombstone) {
-            if ((record.lengthAndFlags() & RecordDescriptor.TIMESTAMPED) != 0) {
-                RunLayout.putLong(block, at, record.timestampMicros());
-                at += 8;
-                stamp(record.timestampMicros());
-            }
+            stamp(timestamp);
             System.arraycopy(record.array(), record.from(), block, at, record.length());
             Arrays.fill(block, at + record.length(), used + size, (byte) 0);
         }
@@ -122,10 +115,9 @@ final class BlockWriter {
             }
         }
         out.write(new RunLayout.BlockHeader(
-                        segmentId,
-                        epoch,
+                        baseOffset,
+                        baseTime,
                         next - count,
-                        startInSegment,
                         count,
                         used,
                         length,

@@ -14,8 +14,8 @@ public final class RecordCursor {
     private String path = "";
     private long blockPosition;
     private byte[] array = {};
-    private long segmentId;
-    private long epoch;
+    private long baseOffset;
+    private long baseTime;
     private long end;
     private int limit;
 
@@ -26,25 +26,22 @@ public final class RecordCursor {
     private long timestamp;
     private int from;
     private int length;
-    private int offsetInSegment;
     private int next;
-    private long nextInSegment;
 
     RecordCursor(UUID queue) {
-        checksum = new RecordChecksum(queue.getMostSignificantBits(), queue.getLeastSignificantBits());
+        checksum = new RecordChecksum(queue);
     }
 
     void begin(String file, long position, RunLayout.BlockHeader block, byte[] bytes, int start) {
         path = file;
         blockPosition = position;
         array = bytes;
-        segmentId = block.segmentId();
-        epoch = block.epoch();
+        baseOffset = block.baseOffset();
+        baseTime = block.baseTime();
         end = block.first() + block.count();
         limit = start + block.bytes();
         offset = block.first() - 1;
         next = start;
-        nextInSegment = block.offsetInSegment();
     }
 
     /**
@@ -60,33 +57,26 @@ public final class RecordCursor {
             }
             return false;
         }
-        if (limit - next < RecordDescriptor.HEADER || nextInSegment > Integer.MAX_VALUE) {
+        if (limit - next < RecordDescriptor.SMALLEST) {
             throw corrupt("the block ends before its last record");
         }
         long word = RunLayout.getLong(array, next);
         header = RecordDescriptor.lengthAndFlags(word);
         expected = RecordDescriptor.checksum(word);
-        offsetInSegment = (int) nextInSegment;
-        from = next + RecordDescriptor.HEADER;
-        int body = RecordDescriptor.bodyBytes(header);
-        nextInSegment += RecordDescriptor.HEADER + body;
-        timestamp = 0;
-        if (isTombstone()) {
-            length = 0;
-            next = from;
-        } else {
-            if ((header & (RecordDescriptor.PAD | RecordDescriptor.RESERVED)) != 0 || body > limit - from) {
-                throw corrupt("a record with the header 0x" + Integer.toHexString(header) + " and " + (limit - from)
-                        + " bytes left in the block");
-            }
-            length = RecordDescriptor.length(header);
-            next = from + body;
-            if ((header & RecordDescriptor.TIMESTAMPED) != 0) {
-                timestamp = RunLayout.getLong(array, from);
-                from += 8;
-            }
+        length = isTombstone() ? 0 : RecordDescriptor.length(header);
+        from = next + RecordDescriptor.SMALLEST;
+        int padded = RecordDescriptor.bodyBytes(length) - Long.BYTES;
+        if ((header & (RecordDescriptor.PAD | RecordDescriptor.RESERVED)) != 0 || padded > limit - from) {
+            throw corrupt("a record with the header 0x" + Integer.toHexString(header) + " and " + (limit - from)
+                    + " bytes left in the block");
         }
+        long second = RunLayout.getLong(array, next + RecordDescriptor.HEADER);
+        timestamp = RecordDescriptor.timestamp(header, second, baseTime);
+        next = from + padded;
         offset++;
+        if (baseOffset + RecordDescriptor.number(second) != offset) {
+            throw corrupt("the record's offset is " + (baseOffset + RecordDescriptor.number(second)));
+        }
         return true;
     }
 
@@ -103,7 +93,7 @@ public final class RecordCursor {
     public void check() {
         crc.reset();
         crc.update(array, from, length);
-        int found = checksum.finish(crc, segmentId, epoch, offsetInSegment, header, timestamp);
+        int found = checksum.finish(crc, offset, timestamp, header);
         if (found != expected) {
             throw corrupt("the record's checksum is 0x" + Integer.toHexString(expected) + ", but its bytes have 0x"
                     + Integer.toHexString(found));
@@ -147,6 +137,6 @@ public final class RecordCursor {
     /** The current record with all inputs of its checksum. */
     public StoredRecord stored() {
         return new StoredRecord(
-                offset, segmentId, epoch, offsetInSegment, header, expected, timestamp, array, from, length);
+                offset, baseOffset, baseTime, header, expected, timestamp, array, from, length);
     }
 }

@@ -11,14 +11,14 @@ import org.mmapqueue.io.Mapped;
  *
  * <pre>
  * header, 64 bytes                        block header, 48 bytes
- *  0  magic (8), "MMAPQRN1"                0  segment id (8)
- *  8  version = 1 (4)                      8  epoch (8)
+ *  0  magic (8), "MMAPQRN2"                0  base offset of the segment (8)
+ *  8  version = 2 (4)                      8  base time of the segment (8)
  * 12  codec (4): 0 none, 1 zstd           16  offset of the first record (8)
- * 16  queue UUID (8 + 8)                  24  offset of that record in the segment (4)
- * 32  offset of the first record (8)      28  number of records (4)
- * 40  offset after the last record (8)    32  bytes of the records (4)
- * 48  0 (12)                              36  bytes as stored (4), after this header
- * 60  CRC32C of bytes 0..59 (4)           40  CRC32C of the bytes as stored (4)
+ * 16  queue UUID (8 + 8)                  24  number of records (4)
+ * 32  offset of the first record (8)      28  bytes of the records (4)
+ * 40  offset after the last record (8)    32  bytes as stored (4), after this header
+ * 48  0 (12)                              36  CRC32C of the bytes as stored (4)
+ * 60  CRC32C of bytes 0..59 (4)           40  0 (4)
  *                                         44  CRC32C of bytes 0..43 (4)
  *
  * index: the header once more, then       trailer, 32 bytes
@@ -40,9 +40,10 @@ final class RunLayout {
     /** A block is complete when it has at least this many bytes before its next record. */
     static final int BLOCK = 256 << 10;
 
-    private static final long MAGIC = magic("MMAPQRN1");
+    private static final long MAGIC = magic("MMAPQRN2");
+    private static final long MAGIC_OF_RC1 = magic("MMAPQRN1");
     private static final long END_MAGIC = magic("MMAPQRNE");
-    private static final int VERSION = 1;
+    private static final int VERSION = 2;
 
     private static final int HEADER_CRC = HEADER - 4;
     private static final int BLOCK_HEADER_CRC = BLOCK_HEADER - 4;
@@ -72,7 +73,9 @@ final class RunLayout {
         /** The fault of a header's bytes; null for none. */
         static @Nullable String fault(byte[] bytes, int at) {
             if (getLong(bytes, at) != MAGIC) {
-                return "the magic is not that of a run";
+                return getLong(bytes, at) == MAGIC_OF_RC1
+                        ? "a run of version 1.0.0rc1, whose format was not released: read this archive with that version"
+                        : "the magic is not that of a run";
             }
             if (getInt(bytes, at + HEADER_CRC) != crc(bytes, at, HEADER_CRC)) {
                 return "the header's checksum is wrong";
@@ -94,18 +97,16 @@ final class RunLayout {
     }
 
     /** The fields of a block's header. */
-    record BlockHeader(
-            long segmentId, long epoch, long first, int offsetInSegment, int count, int bytes, int stored, int crc) {
+    record BlockHeader(long baseOffset, long baseTime, long first, int count, int bytes, int stored, int crc) {
         byte[] encoded() {
             byte[] header = new byte[BLOCK_HEADER];
-            putLong(header, 0, segmentId);
-            putLong(header, 8, epoch);
+            putLong(header, 0, baseOffset);
+            putLong(header, 8, baseTime);
             putLong(header, 16, first);
-            putInt(header, 24, offsetInSegment);
-            putInt(header, 28, count);
-            putInt(header, 32, bytes);
-            putInt(header, 36, stored);
-            putInt(header, 40, crc);
+            putInt(header, 24, count);
+            putInt(header, 28, bytes);
+            putInt(header, 32, stored);
+            putInt(header, 36, crc);
             putInt(header, BLOCK_HEADER_CRC, RunLayout.crc(header, 0, BLOCK_HEADER_CRC));
             return header;
         }
@@ -122,8 +123,7 @@ final class RunLayout {
                     getInt(bytes, at + 24),
                     getInt(bytes, at + 28),
                     getInt(bytes, at + 32),
-                    getInt(bytes, at + 36),
-                    getInt(bytes, at + 40));
+                    getInt(bytes, at + 36));
         }
     }
 

@@ -154,7 +154,7 @@ final class QueueCopy {
         long left = excess;
         long timestamp = 0;
         while (log.next()) {
-            timestamp = Math.max(timestamp, log.timestamp());
+            timestamp = Math.max(timestamp, Math.max(log.timestamp(), log.baseTime()));
             boolean isExcess = log.number() < needed && left > 0;
             if (log.number() < oldest || isExcess) {
                 left -= isExcess && log.number() >= oldest ? RingWriter.bytes(log.header()) : 0;
@@ -163,6 +163,7 @@ final class QueueCopy {
             if (ring == null) {
                 begin(log.number(), timestamp);
             }
+            ring.notOlder(log.baseTime());
             positions.computeIfPresent(log.number(), (offset, old) -> ring.position());
             if (log.isLost()) {
                 ring.appendLost();
@@ -195,7 +196,7 @@ final class QueueCopy {
         }
         SegmentHeader header =
                 survey.slots.get(survey.geometry.segmentOfEnd(walk.end)).header();
-        return header == null ? 0 : header.baseTimestamp();
+        return header == null ? 0 : header.baseTime();
     }
 
     // ---- cursors

@@ -39,6 +39,13 @@ final class RingWriter implements Closeable {
     private int blockStart;
 
     private long number;
+    /** Base offset and base time of the segment. */
+    private long baseOffset;
+
+    private long baseTime;
+    private boolean hasTimestamps;
+    /** The byte at which the first record of the segment starts; 0 for none. */
+    private int first;
     private long lastTimestamp;
 
     /**
@@ -51,7 +58,7 @@ final class RingWriter implements Closeable {
         this.directory = directory;
         this.facts = facts;
         this.geometry = new Geometry(Format.V2, facts.segmentSize(), facts.capacity());
-        this.checksum = new RecordChecksum(facts.uuidHigh(), facts.uuidLow());
+        this.checksum = new RecordChecksum(facts.uuid());
         this.block = ByteBuffer.allocate(Math.min(BLOCK, facts.segmentSize())).order(ByteOrder.LITTLE_ENDIAN);
         this.number = number;
         this.lastTimestamp = timestamp;
@@ -64,7 +71,7 @@ final class RingWriter implements Closeable {
     /** The bytes that a record takes in the log. */
     static long bytes(int header) {
         boolean lost = (header & RecordDescriptor.CONTROL) != 0;
-        return lost ? RecordDescriptor.HEADER : RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(header);
+        return lost ? RecordDescriptor.SMALLEST : RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(header);
     }
 
     /** The position after the last record. */
@@ -81,22 +88,32 @@ final class RingWriter implements Closeable {
         return id >= firstId;
     }
 
+    /** Notes a lower bound of the timestamps of later records, in µs since 1970. */
+    void notOlder(long timestamp) {
+        lastTimestamp = Math.max(lastTimestamp, timestamp);
+    }
+
     /** Appends a record with its flags and its timestamp. */
     void append(int header, long timestamp, byte[] payload) throws IOException {
-        lastTimestamp = Math.max(lastTimestamp, timestamp);
+        notOlder(timestamp);
         int length = RecordDescriptor.length(header);
         begin();
         crc.reset();
         crc.update(payload, 0, length);
         int body = RecordDescriptor.bodyBytes(header);
-        putLong(RecordDescriptor.header(header, checksum.finish(crc, id, facts.epoch(), offset, header, timestamp)));
-        number++;
-        int left = body;
-        if ((header & RecordDescriptor.TIMESTAMPED) != 0) {
-            left = room(left);
-            putLong(timestamp);
-            left -= Long.BYTES;
+        boolean stamped = (header & RecordDescriptor.TIMESTAMPED) != 0;
+        if (stamped && !hasTimestamps) {
+            hasTimestamps = true;
+            // The base time may be that of records without timestamps, and too old.
+            baseTime = RecordDescriptor.storable(timestamp, baseTime) == timestamp ? baseTime : timestamp;
         }
+        long stored = stamped ? RecordDescriptor.storable(timestamp, baseTime) : 0;
+        long second = RecordDescriptor.second(number - baseOffset, stored, baseTime);
+        putLong(RecordDescriptor.header(header, checksum.finish(crc, number, stored, header)));
+        number++;
+        int left = room(body);
+        putLong(second);
+        left -= Long.BYTES;
         int done = 0;
         while (done < length) {
             left = room(left);
@@ -111,8 +128,11 @@ final class RingWriter implements Closeable {
     /** Appends a tombstone of the least size. */
     void appendLost() throws IOException {
         begin();
-        putLong(checksum.tombstoneHeader(id, facts.epoch(), offset, 0));
+        putLong(checksum.tombstoneHeader(number, Long.BYTES));
+        long second = RecordDescriptor.second(number - baseOffset, 0);
         number++;
+        room(Long.BYTES);
+        putLong(second);
     }
 
     /**
@@ -156,16 +176,32 @@ final class RingWriter implements Closeable {
         return left;
     }
 
-    private void roll(long baseIndex, int firstRecord) throws IOException {
+    private void roll(long nextOffset, int firstRecord) throws IOException {
         closeSegment();
         id++;
+        baseOffset = nextOffset;
+        baseTime = lastTimestamp;
+        hasTimestamps = false;
+        first = firstRecord;
         offset = 0;
         blockStart = 0;
         block.clear();
         file = storage.open(directory.resolve(geometry.fileName(id)), Storage.Mode.CREATE);
-        SegmentHeader header =
-                new SegmentHeader(facts.uuidLow(), id, facts.epoch(), baseIndex, lastTimestamp, firstRecord);
-        put(header.encode().array(), 0, SegmentHeader.LENGTH);
+        put(header(), 0, SegmentHeader.LENGTH);
+    }
+
+    private byte[] header() {
+        return new SegmentHeader(
+                        facts.uuid(),
+                        id,
+                        facts.epoch(),
+                        baseOffset,
+                        baseTime,
+                        facts.segmentSize(),
+                        facts.capacity(),
+                        first)
+                .encode()
+                .array();
     }
 
     private void putLong(long word) throws IOException {
@@ -199,6 +235,7 @@ final class RingWriter implements Closeable {
     private void closeSegment() throws IOException {
         if (file != null) {
             store();
+            file.write(ByteBuffer.wrap(header()), 0); // the base time may have changed
             file.force();
             close();
         }

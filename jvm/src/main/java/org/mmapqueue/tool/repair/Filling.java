@@ -27,15 +27,22 @@ final class Filling {
     private final Geometry geometry;
     private final Hole hole;
     private final RecordChecksum checksum;
+    /** The base offset of the segment of the next tombstone. */
+    private long baseOffset;
 
-    Filling(Geometry geometry, Hole hole, RecordChecksum checksum) {
+    /**
+     * @param baseOffset the base offset of the segment in which the hole begins
+     */
+    Filling(Geometry geometry, Hole hole, RecordChecksum checksum, long baseOffset) {
         this.geometry = geometry;
+        this.baseOffset = baseOffset;
         this.hole = hole;
         this.checksum = checksum;
     }
 
     void run() {
         if (hole.from == geometry.dataStart()) {
+            baseOffset = hole.first;
             firsts.put(hole.fromId, new First(hole.from, hole.first));
         }
         if (hole.lost == 0) {
@@ -43,7 +50,7 @@ final class Filling {
             return;
         }
         long left = hole.bytes(geometry);
-        if (left < RecordDescriptor.HEADER * hole.lost || left > (Hole.LARGEST_BODY + 8L) * hole.lost) {
+        if (left < RecordDescriptor.SMALLEST * hole.lost || left > (Hole.LARGEST_BODY + 8L) * hole.lost) {
             throw new MmapQueueException(hole.file + ", byte " + hole.fault.at() + ": " + hole.lost + " records are"
                     + " lost in " + left + " bytes, and no tombstones for them fit there");
         }
@@ -54,11 +61,14 @@ final class Filling {
                 id++;
                 offset = geometry.dataStart();
                 firsts.put(id, new First(offset, hole.first + number));
+                baseOffset = hole.first + number;
             }
             // Tombstones are as small as possible; the last ones cover the rest, up to the next anchor.
             long later = hole.lost - number - 1;
-            int body = (int) Math.max(0, left - (Hole.LARGEST_BODY + 8L) * later - RecordDescriptor.HEADER);
-            words.add(new Word(id, offset, checksum.tombstoneHeader(id, hole.epoch, offset, body)));
+            int body =
+                    (int) Math.max(Long.BYTES, left - (Hole.LARGEST_BODY + 8L) * later - RecordDescriptor.HEADER);
+            words.add(new Word(id, offset, checksum.tombstoneHeader(hole.first + number, body)));
+            second(id, offset + RecordDescriptor.HEADER, hole.first + number - baseOffset);
             left -= RecordDescriptor.HEADER + body;
             int here = geometry.segmentSize() - offset - RecordDescriptor.HEADER;
             offset += RecordDescriptor.HEADER + Math.min(body, here);
@@ -68,8 +78,15 @@ final class Filling {
                 boolean starts = offset < geometry.segmentSize() || id == hole.toId;
                 firsts.put(
                         id, new First(starts && offset < geometry.segmentSize() ? offset : 0, hole.first + number + 1));
+                baseOffset = hole.first + number + 1;
             }
         }
+    }
+
+    private void second(long id, int at, long number) {
+        boolean isHere = at < geometry.segmentSize();
+        words.add(new Word(
+                isHere ? id : id + 1, isHere ? at : geometry.dataStart(), RecordDescriptor.second(number, 0)));
     }
 
     // Replaces a damaged pad: no record is lost.

@@ -49,19 +49,29 @@ final class Repair {
     }
 
     /** Computes the tombstones; throws if the queue cannot be repaired. Changes nothing. */
-    List<Filling> plan() {
+    List<Filling> plan() throws IOException {
         if (walk.contradicts) {
             throw new MmapQueueException("the queue in " + survey.directory + " cannot be repaired: two headers"
                     + " with valid checksums contradict each other on the offset of a record; verify reports them");
         }
-        RecordChecksum checksum = new RecordChecksum(survey.facts.uuidHigh(), survey.facts.uuidLow());
+        RecordChecksum checksum = new RecordChecksum(survey.facts.uuid());
         List<Filling> fillings = new ArrayList<>();
         for (Hole hole : walk.holes) {
-            Filling filling = new Filling(geometry, hole, checksum);
+            Filling filling = new Filling(geometry, hole, checksum, baseOffset(hole.fromId));
             filling.run();
             fillings.add(filling);
         }
         return fillings;
+    }
+
+    private long baseOffset(long id) throws IOException {
+        for (RebuiltHeader each : walk.headers) {
+            if (each.id == id) {
+                return each.baseOffset;
+            }
+        }
+        SegmentHeader header = survey.slots.get(id).header();
+        return header == null ? 0 : header.baseOffset();
     }
 
     /** Copies the files that are part of the queue. */
@@ -108,7 +118,7 @@ final class Repair {
         }
         for (SegmentHeader header : headers.values()) {
             files.store(target.resolve(geometry.fileName(header.id())), 0, header.encode());
-            actions.add("rebuilt the header of segment " + header.id() + ": base index " + header.baseIndex()
+            actions.add("rebuilt the header of segment " + header.id() + ": base offset " + header.baseOffset()
                     + ", epoch " + header.epoch());
         }
         if (walk.residue) {
@@ -133,13 +143,10 @@ final class Repair {
     }
 
     private void planHeaders(List<Filling> fillings) throws IOException {
-        long uuidLow = survey.facts.uuidLow();
         for (RebuiltHeader each : walk.headers) {
             if (each.id <= lastId()) {
                 int first = each.first == geometry.segmentSize() ? 0 : each.first;
-                headers.put(
-                        each.id,
-                        new SegmentHeader(uuidLow, each.id, each.epoch, each.baseIndex, each.timestamp, first));
+                headers.put(each.id, header(each.id, each.epoch, each.baseOffset, each.timestamp, first));
             }
         }
         for (int i = 0; i < fillings.size(); i++) {
@@ -148,9 +155,8 @@ final class Repair {
                 SegmentHeader old = headers.containsKey(id)
                         ? headers.get(id)
                         : survey.slots.get(id).header();
-                long timestamp = old == null ? 0 : old.baseTimestamp();
-                SegmentHeader wanted = new SegmentHeader(
-                        uuidLow,
+                long timestamp = old == null ? 0 : old.baseTime();
+                SegmentHeader wanted = header(
                         id,
                         walk.holes.get(i).epoch,
                         each.getValue().number(),
@@ -161,6 +167,18 @@ final class Repair {
                 }
             }
         }
+    }
+
+    private SegmentHeader header(long id, long epoch, long baseOffset, long baseTime, int first) {
+        return new SegmentHeader(
+                survey.facts.uuid(),
+                id,
+                epoch,
+                baseOffset,
+                baseTime,
+                geometry.segmentSize(),
+                geometry.capacity(),
+                first);
     }
 
     // ---- cursors

@@ -9,6 +9,7 @@ import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.RecordDescriptor;
 import org.mmapqueue.segment.SegmentHeader;
 import org.mmapqueue.tool.scan.RecordScan;
+import org.mmapqueue.tool.scan.SegmentBase;
 import org.mmapqueue.tool.scan.Slot;
 import org.mmapqueue.tool.scan.Slots;
 import org.mmapqueue.tool.verify.Survey;
@@ -53,10 +54,10 @@ final class Restamping {
                 offset = geometry.dataStart();
                 continue;
             }
-            RecordScan.Kind kind = scan.look(slot, offset, slot.header().epoch());
-            if (kind == RecordScan.Kind.RECORD && scan.timestamp != stamps.applyAsLong(scan.timestamp)) {
-                restamp(slot, offset, stamps.applyAsLong(scan.timestamp));
-                changed++;
+            SegmentBase base = SegmentBase.of(slot.header());
+            RecordScan.Kind kind = scan.look(slot, offset, base);
+            if (kind == RecordScan.Kind.RECORD && scan.timestamp != 0) {
+                changed += restamp(slot, offset, base) ? 1 : 0;
             }
             while (slot.id() < scan.endId) {
                 slot = enter(slot.id() + 1);
@@ -71,27 +72,43 @@ final class Restamping {
         store();
         Slot slot = slots.get(id);
         SegmentHeader old = slot.header();
-        if (old != null && old.baseTimestamp() != stamps.applyAsLong(old.baseTimestamp())) {
+        if (old != null && old.baseTime() != stamped(old.baseTime())) {
             SegmentHeader header = new SegmentHeader(
-                    old.uuidLow(),
+                    old.queue(),
                     old.id(),
                     old.epoch(),
-                    old.baseIndex(),
-                    stamps.applyAsLong(old.baseTimestamp()),
+                    old.baseOffset(),
+                    stamped(old.baseTime()),
+                    old.segmentSize(),
+                    old.capacity(),
                     old.firstRecord());
             files.store(slot.path(), 0, header.encode());
         }
         return slot;
     }
 
-    private void restamp(Slot slot, int offset, long timestamp) throws IOException {
-        put(slot.id(), offset, scan.restamped(slot, offset, slot.header().epoch(), timestamp));
-        int body = offset + RecordDescriptor.HEADER;
-        if (body < geometry.segmentSize()) {
-            put(slot.id(), body, timestamp);
-        } else {
-            put(slot.id() + 1, geometry.dataStart(), timestamp);
+    // The new timestamp, in whole ms.
+    private long stamped(long timestamp) {
+        return Math.floorDiv(stamps.applyAsLong(timestamp), 1000L) * 1000;
+    }
+
+    // Returns whether the timestamp of the record changes.
+    private boolean restamp(Slot slot, int at, SegmentBase base) throws IOException {
+        long old = scan.timestamp;
+        long baseTime = stamped(base.time());
+        long timestamp = RecordDescriptor.storable(stamped(old), baseTime);
+        if (timestamp == old && baseTime == base.time()) {
+            return false;
         }
+        put(slot.id(), at, scan.restamped(slot, at, base, timestamp));
+        long second = RecordDescriptor.second(scan.recordOffset - base.offset(), timestamp, baseTime);
+        int body = at + RecordDescriptor.HEADER;
+        if (body < geometry.segmentSize()) {
+            put(slot.id(), body, second);
+        } else {
+            put(slot.id() + 1, geometry.dataStart(), second);
+        }
+        return timestamp != old;
     }
 
     private void put(long id, int offset, long word) {

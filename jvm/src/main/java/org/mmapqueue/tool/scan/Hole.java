@@ -8,7 +8,7 @@ import org.mmapqueue.segment.RecordDescriptor;
 /** A range of the log in which all records are lost: none is intact, or none has a known offset. */
 public final class Hole {
     /** The most bytes that a tombstone covers after its header. */
-    public static final int LARGEST_BODY = RecordDescriptor.MAX_LENGTH & -RecordDescriptor.HEADER;
+    public static final int LARGEST_BODY = (RecordDescriptor.MAX_LENGTH & -Long.BYTES) + Long.BYTES;
 
     /** The start of the first lost record: segment id, and byte in the segment. */
     public final long fromId;
@@ -60,6 +60,6 @@ public final class Hole {
 
     /** The most records that fit. */
     long most(Geometry geometry) {
-        return bytes(geometry) / RecordDescriptor.HEADER;
+        return bytes(geometry) / RecordDescriptor.SMALLEST;
     }
 }

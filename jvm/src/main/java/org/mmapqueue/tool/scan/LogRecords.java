@@ -22,6 +22,7 @@ public final class LogRecords {
     private int offset;
     private long number;
     private int header;
+    private long baseTime;
     private byte[] payload = new byte[0];
 
     /** @param walk the result of a walk that found no damage */
@@ -61,7 +62,7 @@ public final class LogRecords {
             long head = slot.header() == null ? 0 : slot.bytes().getLong(offset);
             RecordScan.Kind kind = slot.header() == null
                     ? RecordScan.Kind.BAD
-                    : scan.look(slot, offset, slot.header().epoch());
+                    : scan.look(slot, offset, SegmentBase.of(slot.header()));
             if (!kind.isWhole()) {
                 throw new CorruptException(slot.path().toString(), offset, "the record was whole a moment ago");
             }
@@ -72,6 +73,7 @@ public final class LogRecords {
             if (kind != RecordScan.Kind.PAD) {
                 number++;
                 header = RecordDescriptor.lengthAndFlags(head);
+                baseTime = SegmentBase.of(from.header()).time();
                 return true;
             }
         }
@@ -98,6 +100,11 @@ public final class LogRecords {
         return scan.timestamp;
     }
 
+    /** The base time of the record's segment, in µs since 1970. */
+    public long baseTime() {
+        return baseTime;
+    }
+
     /** Number of bytes of the log that were read so far. */
     public long bytesRead() {
         return slot == null ? 0 : geometry.position(slot.id(), offset) - start;
@@ -109,19 +116,19 @@ public final class LogRecords {
         if (payload.length < length) {
             payload = new byte[Math.max(length, 2 * payload.length)];
         }
-        // The timestamp is one aligned word, so no segment's end splits it.
+        // The second word is aligned, so no segment's end splits it.
         Slot at = slots.get(from.id());
         int position = begin + RecordDescriptor.HEADER;
-        int stamp = (header & RecordDescriptor.TIMESTAMPED) != 0 ? Long.BYTES : 0;
+        boolean atSecond = true;
         int done = 0;
-        while (stamp > 0 || done < length) {
+        while (atSecond || done < length) {
             if (position == geometry.segmentSize()) {
                 at = slots.get(at.id() + 1);
                 position = geometry.dataStart();
             }
-            if (stamp > 0) {
-                position += stamp;
-                stamp = 0;
+            if (atSecond) {
+                position += Long.BYTES;
+                atSecond = false;
                 continue;
             }
             int piece = Math.min(length - done, geometry.segmentSize() - position);

@@ -14,9 +14,6 @@ import org.mmapqueue.tool.report.Progress;
  * next intact record or segment header. For one use by one thread.
  */
 public final class LogWalk {
-    private static final int BASE_INDEX = 40;
-    private static final int FIRST_RECORD = 56;
-
     private final Slots slots;
     private final WalkRange range;
     private final Geometry geometry;
@@ -24,12 +21,16 @@ public final class LogWalk {
     private final Probes probes;
     private final Progress progress;
     private final Resync resync;
+    private final LostBase lost;
     private final WalkResult found;
     private Numbering numbers;
 
     private Slot slot;
     private int offset;
-    private long epoch;
+    private SegmentBase base = new SegmentBase(0, 0, 0);
+    /** The offset of the next record; {@link Resync#UNKNOWN} after damage. */
+    private long next;
+
     private long newest;
     private long knownEnd;
     private long begin;
@@ -47,7 +48,8 @@ public final class LogWalk {
         this.geometry = slots.geometry();
         this.found = new WalkResult(geometry, range.retainedFrom());
         this.scan = new RecordScan(slots, range.facts());
-        this.resync = new Resync(slots, range, geometry, scan);
+        this.lost = new LostBase(slots, scan);
+        this.resync = new Resync(slots, range, geometry, scan, lost);
         this.probes = new Probes(probes);
         this.progress = progress;
         this.knownEnd = range.end();
@@ -108,12 +110,15 @@ public final class LogWalk {
         if (offset == geometry.segmentSize()) {
             return enterNext();
         }
-        RecordScan.Kind kind = scan.look(slot, offset, epoch);
+        RecordScan.Kind kind = scan.look(slot, offset, base);
+        if (kind.isWhole() && kind != RecordScan.Kind.PAD && next >= 0 && scan.recordOffset != next) {
+            kind = scan.unexpected(slot, offset, next);
+        }
         if (!kind.isWhole()) {
             return fault(kind);
         }
         passedPad = kind == RecordScan.Kind.PAD;
-        found.highestEpoch = Math.max(found.highestEpoch, passedPad ? scan.padEpoch : epoch);
+        found.highestEpoch = Math.max(found.highestEpoch, passedPad ? scan.padEpoch : base.epoch());
         if (passedPad) {
             moveOn(slot.id(), scan.endOffset);
             complete.at(position(), found);
@@ -135,7 +140,11 @@ public final class LogWalk {
                     "a record's end");
             findTheEnd();
         }
+        if (next < 0) {
+            count(scan.recordOffset);
+        }
         numbers.record();
+        next = scan.recordOffset + 1;
         if (kind == RecordScan.Kind.RECORD) {
             found.records++;
             found.payloadBytes += scan.length;
@@ -167,18 +176,18 @@ public final class LogWalk {
 
     private boolean continuesPastEnd() throws IOException {
         if (offset == geometry.segmentSize()) {
-            Slot next = slots.get(slot.id() + 1);
+            Slot after = slots.get(slot.id() + 1);
             // A segment header proves nothing by itself: it is written before the first record is.
-            if (next.header() == null
-                    || next.header().epoch() < epoch
-                    || next.fault() != null
-                    || !scan.look(next, geometry.dataStart(), next.header().epoch())
+            if (after.header() == null
+                    || after.header().epoch() < base.epoch()
+                    || after.fault() != null
+                    || !scan.look(after, geometry.dataStart(), SegmentBase.of(after.header()))
                             .isWhole()) {
                 return false;
             }
         } else {
-            RecordScan.Kind kind = scan.look(slot, offset, epoch);
-            if (kind != RecordScan.Kind.RECORD) {
+            RecordScan.Kind kind = scan.look(slot, offset, base);
+            if (kind != RecordScan.Kind.RECORD || next >= 0 && scan.recordOffset != next) {
                 checkZeros();
                 return false;
             }
@@ -211,23 +220,19 @@ public final class LogWalk {
             slot = slots.get(slot.id() + 1);
         }
         SegmentHeader header = slot.header();
+        Mismatch fault = slot.fault();
+        Resync.LogPosition first = null;
         length(slot);
-        numbers = new Numbering(header != null ? header.baseIndex() : slot.id() == 0 ? 0 : -1, geometry, found);
         if (header != null) {
-            epoch(header.epoch());
-            newest = header.baseTimestamp();
+            numbers = new Numbering(header.baseOffset(), geometry, found);
+            base(SegmentBase.of(header));
+            next = header.baseOffset();
+            newest = header.baseTime();
             offset = header.firstRecord() == 0 ? geometry.segmentSize() : header.firstRecord();
         } else {
             found.corrupt(slot.path(), slot.fault());
-            Resync.LogPosition next = resync.first(slot, knownEnd, begin);
-            slot = slots.get(next.id());
-            epoch(next.epoch());
-            offset = next.offset();
-            if (slot.header() == null) {
-                add(new RebuiltHeader(slot.id(), epoch, offset, 0));
-            } else {
-                anchor(slot.header());
-            }
+            first = resync.first(slot, knownEnd, begin);
+            enterAt(first);
         }
         found.start = position();
         numbers.whenKnown(number -> found.firstNumber = number);
@@ -237,40 +242,57 @@ public final class LogWalk {
             findTheEnd();
         }
         probes.pass(position(), numbers);
+        if (first != null && offset < first.offset()) {
+            lose(first, slot.path(), fault);
+            complete.at(position(), found);
+            probes.pass(position(), numbers);
+        }
     }
 
-    private void epoch(long next) {
-        epoch = next;
-        numbers.epoch(slot.id(), next);
+    // Begins at a position of a log whose first header is damaged. If records before it in its segment are lost, begins
+    // at the start of the segment: their number keeps its base offset.
+    private void enterAt(Resync.LogPosition first) throws IOException {
+        slot = slots.get(first.id());
+        boolean isDamaged = slot.header() == null;
+        boolean areLost = isDamaged && lost.isKnown(slot.id()) && first.number() > first.base().offset();
+        next = !isDamaged ? slot.header().baseOffset() : areLost ? first.base().offset() : first.number();
+        numbers = new Numbering(next, geometry, found);
+        base(first.base());
+        offset = areLost ? geometry.dataStart() : first.offset();
+        newest = first.base().time();
+        if (isDamaged) {
+            add(new RebuiltHeader(slot.id(), base.epoch(), offset, base.time()));
+        }
+    }
+
+    private void base(SegmentBase of) {
+        base = of;
+        numbers.epoch(slot.id(), of.epoch());
     }
 
     private boolean enterNext() throws IOException {
-        Slot next = slots.get(slot.id() + 1);
-        SegmentHeader header = next.header();
-        boolean follows = header != null && header.epoch() >= epoch;
+        Slot entered = slots.get(slot.id() + 1);
+        SegmentHeader header = entered.header();
+        boolean follows = header != null && header.epoch() >= base.epoch();
         if (!follows && isTheEnd()) {
-            if (!next.isEmpty() && header == null && slot.id() < range.lastId()) {
-                found.torn(next.path(), next.fault().at(), next.fault().toString());
+            if (!entered.isEmpty() && header == null && slot.id() < range.lastId()) {
+                found.torn(
+                        entered.path(), entered.fault().at(), entered.fault().toString());
             }
             return finish();
         }
-        boolean unused = next.isEmpty() && next.bytes() != null && next.bytes().getLong(geometry.dataStart()) == 0;
+        boolean unused =
+                entered.isEmpty() && entered.bytes() != null && entered.bytes().getLong(geometry.dataStart()) == 0;
         if (unused && passedPad && knownEnd == Long.MAX_VALUE) {
             return finish();
         }
-        progress.at((next.id() - range.firstId()) * geometry.segmentSize(), total());
+        progress.at((entered.id() - range.firstId()) * geometry.segmentSize(), total());
         if (!follows) {
             complete.breakBatch();
         }
-        slot = next;
-        if (follows) {
-            epoch(header.epoch());
-            newest = Math.max(newest, header.baseTimestamp());
-        } else if (next.bytes() != null) {
-            epoch(resync.epochOf(next, epoch));
-        }
+        slot = entered;
         offset = geometry.dataStart();
-        enter(next, geometry.dataStart());
+        enter(entered, geometry.dataStart());
         return true;
     }
 
@@ -284,44 +306,57 @@ public final class LogWalk {
     private void enter(Slot entered, int first) throws IOException {
         length(entered);
         SegmentHeader header = entered.header();
-        if (header == null || header.epoch() < epoch) {
+        if (header == null || header.epoch() < base.epoch()) {
             rebuild(entered, first);
             return;
         }
+        base(SegmentBase.of(header));
+        newest = Math.max(newest, header.baseTime());
         if (header.firstRecord() != first) {
             found.corrupt(
                     entered.path(),
                     new Mismatch(
-                            FIRST_RECORD, "first record " + header.firstRecord(), first + ", where the records lead"));
+                            SegmentHeader.FIRST_RECORD_AT,
+                            "first record " + header.firstRecord(),
+                            first + ", where the records lead"));
             found.contradicts = true;
         } else if (first != 0) {
             anchor(header);
         }
     }
 
-    private void rebuild(Slot entered, int first) {
+    private void rebuild(Slot entered, int first) throws IOException {
         if (entered.bytes() != null) {
             Mismatch wrong = entered.header() == null
                     ? entered.fault()
-                    : new Mismatch(32, "epoch " + entered.header().epoch(), "at least " + epoch);
+                    : new Mismatch(
+                            SegmentHeader.EPOCH_AT,
+                            "epoch " + entered.header().epoch(),
+                            "at least " + base.epoch());
             found.corrupt(entered.path(), wrong);
+            base(lost.of(entered, new SegmentBase(base.epoch(), base.offset(), newest), next));
         }
-        add(new RebuiltHeader(entered.id(), epoch, first, newest));
+        add(new RebuiltHeader(entered.id(), base.epoch(), first, Math.max(newest, base.time())));
     }
 
     private void add(RebuiltHeader header) {
         found.headers.add(header);
-        numbers.whenKnown(number -> header.baseIndex = number);
+        if (lost.isKnown(header.id)) {
+            header.baseOffset = base.offset();
+        } else {
+            numbers.whenKnown(number -> header.baseOffset = number);
+        }
     }
 
     private void anchor(SegmentHeader header) throws IOException {
-        long counted = numbers.anchor(header.baseIndex());
-        if (counted != header.baseIndex()) {
+        long counted = numbers.anchor(header.baseOffset());
+        if (counted != header.baseOffset()) {
             found.corrupt(
                     slots.get(header.id()).path(),
-                    new Mismatch(BASE_INDEX, "base index " + header.baseIndex(), counted + ", by counting"));
+                    new Mismatch(SegmentHeader.BASE_OFFSET_AT, "base index " + header.baseOffset(), counted + ", by counting"));
             found.contradicts = true;
         }
+        next = header.baseOffset();
     }
 
     private void length(Slot part) {
@@ -336,14 +371,14 @@ public final class LogWalk {
         Mismatch what = scan.fault;
         Path file = scan.faultFile;
         long before = position();
-        Resync.LogPosition next = isTheEnd() ? pastEnd() : resync.after(slot.id(), offset, epoch, knownEnd, begin);
-        if (next == null) {
+        Resync.LogPosition to = isTheEnd() ? pastEnd() : resync.after(slot.id(), offset, base, next, knownEnd, begin);
+        if (to == null) {
             if (kind == RecordScan.Kind.BAD) {
                 found.torn(file, what.at(), what.toString());
             }
             return finish();
         }
-        hole(next, file, what);
+        hole(to, file, what);
         complete.at(position(), found);
         if (position() <= before && !isTheEnd()) {
             throw new CorruptException(file.toString(), what.at(), what + "; no readable position follows");
@@ -358,33 +393,58 @@ public final class LogWalk {
         if (!endIsLost) {
             return null;
         }
-        Resync.LogPosition next = resync.after(slot.id(), offset, epoch, knownEnd, begin);
-        if (next.position(geometry) <= position()) {
-            next = resync.lastBytes(slot.id(), offset, epoch);
+        Resync.LogPosition to = resync.after(slot.id(), offset, base, next, knownEnd, begin);
+        if (to.position(geometry) <= position()) {
+            to = resync.lastBytes(slot.id(), offset, base);
         }
-        return next.position(geometry) <= position() ? null : next;
+        return to.position(geometry) <= position() ? null : to;
     }
 
-    // Notes that records up to the next position are lost. No record spans two epochs, so no hole does.
-    private void hole(Resync.LogPosition next, Path file, Mismatch what) throws IOException {
-        if (next.epoch() != epoch) {
-            long begins = resync.beginning(next, offset == geometry.dataStart() ? slot.id() - 1 : slot.id());
-            lose(begins - 1, geometry.segmentSize(), file, what);
+    // Notes that records up to another position are lost. No record spans two epochs, so no hole does.
+    private void hole(Resync.LogPosition to, Path file, Mismatch what) throws IOException {
+        if (to.base().epoch() != base.epoch()) {
+            long begins = resync.beginning(to, offset == geometry.dataStart() ? slot.id() - 1 : slot.id());
+            lose(endBefore(begins), file, what);
             slot = slots.get(begins);
-            epoch(next.epoch());
+            base(new SegmentBase(to.base().epoch(), base.offset(), base.time()));
             offset = geometry.dataStart();
             enter(slot, offset);
         }
-        lose(next.id(), next.offset(), file, what);
+        boolean isFirst = slots.get(to.id()).header() != null || to.number() <= to.base().offset();
+        if (slot.id() < to.id() && lost.isKnown(to.id()) && !isFirst) {
+            // The first records of its segment are lost, too. Their number keeps the base offset of the segment.
+            lose(endBefore(to.id()), file, what);
+            count(to.base().offset());
+            slot = slots.get(to.id());
+            offset = geometry.dataStart();
+            enter(slot, offset);
+        }
+        lose(to, file, what);
         probes.pass(position(), numbers);
     }
 
-    private void lose(long toId, int to, Path file, Mismatch what) throws IOException {
-        if (geometry.position(slot.id(), offset) < geometry.position(toId, to)) {
-            boolean single = scan.leads(slot, offset, toId, to, newest);
-            numbers.hole(new Hole(slot.id(), offset, toId, to, epoch, single, file, what));
+    private Resync.LogPosition endBefore(long id) {
+        return new Resync.LogPosition(id - 1, geometry.segmentSize(), base, Resync.UNKNOWN);
+    }
+
+    private void lose(Resync.LogPosition to, Path file, Mismatch what) throws IOException {
+        if (geometry.position(slot.id(), offset) < geometry.position(to.id(), to.offset())) {
+            boolean single = scan.leads(slot, offset, base, to.id(), to.offset(), newest);
+            numbers.hole(new Hole(slot.id(), offset, to.id(), to.offset(), base.epoch(), single, file, what));
+            next = Resync.UNKNOWN;
         }
-        moveThrough(toId, to);
+        moveThrough(to.id(), to.offset());
+        if (to.number() >= 0) {
+            count(to.number());
+        }
+    }
+
+    // Notes that the next record has this offset.
+    private void count(long number) {
+        if (next != number && numbers.anchor(number) != number) {
+            found.contradicts = true;
+        }
+        next = number;
     }
 
     private void moveThrough(long toId, int to) throws IOException {

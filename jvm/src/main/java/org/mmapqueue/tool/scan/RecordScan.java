@@ -8,6 +8,7 @@ import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.RecordChecksum;
 import org.mmapqueue.segment.RecordDescriptor;
+import org.mmapqueue.segment.SegmentHeader;
 
 /**
  * Reads and verifies the record at one position of the log. Uses a fixed amount of memory, whatever a length field
@@ -46,16 +47,18 @@ public final class RecordScan {
     int length;
 
     public long timestamp;
+    /** The offset of the record found. */
+    public long recordOffset;
     boolean batchContinues;
     public long endId;
     public int endOffset;
     /** The epoch in which the pad was written. */
     long padEpoch;
 
-    /** The stored checksum, and the checksum of the bytes. */
-    public int storedChecksum;
+    /** The stored checksum, and the checksum of the bytes; both 0 if the header is no record's. */
+    int storedChecksum;
 
-    public int foundChecksum;
+    int foundChecksum;
 
     /** The fault of a BAD position, and the file with the fault. */
     Mismatch fault;
@@ -65,74 +68,75 @@ public final class RecordScan {
     public RecordScan(Slots slots, MetaFields facts) {
         this.slots = slots;
         this.geometry = slots.geometry();
-        this.checksum = new RecordChecksum(facts.uuidHigh(), facts.uuidLow());
+        this.checksum = new RecordChecksum(facts.uuid());
         this.maxLength = facts.maxEventSize();
     }
 
-    /** Reads the record at a position of a segment of this epoch. */
-    public Kind look(Slot slot, int offset, long epoch) throws IOException {
+    /** Reads the record at a byte of a segment with this base. */
+    public Kind look(Slot slot, int at, SegmentBase base) throws IOException {
+        storedChecksum = 0;
+        foundChecksum = 0;
         if (slot.bytes() == null) {
             return bad(slot.path(), slot.fault());
         }
-        long word = slot.bytes().getLong(offset);
+        long word = slot.bytes().getLong(at);
         if (word == 0) {
-            fault = new Mismatch(offset, "no record", "one");
+            fault = new Mismatch(at, "no record", "one");
             faultFile = slot.path();
             return Kind.NOTHING;
         }
         int header = RecordDescriptor.lengthAndFlags(word);
         if ((header & RecordDescriptor.RESERVED) != 0) {
             return bad(
-                    slot.path(),
-                    new Mismatch(offset, "flags " + Mismatch.hex(RecordDescriptor.flags(header)), "no flag I"));
+                    slot.path(), new Mismatch(at, "flags " + Mismatch.hex(RecordDescriptor.flags(header)), "no flag I"));
         }
         if ((header & RecordDescriptor.PAD) != 0) {
-            return pad(slot, offset, epoch, word);
+            return pad(slot, at, base.epoch(), word);
         }
         boolean lost = (header & RecordDescriptor.CONTROL) != 0;
-        length = RecordDescriptor.length(header);
-        if (!lost && length > maxLength) {
+        length = lost ? 0 : RecordDescriptor.length(header);
+        if (length > maxLength) {
             return bad(
                     slot.path(),
-                    new Mismatch(offset, "a record of " + length + " bytes", "at most max_event_size, " + maxLength));
+                    new Mismatch(at, "a record of " + length + " bytes", "at most max_event_size, " + maxLength));
         }
         batchContinues = (header & RecordDescriptor.BATCH) != 0;
-        end(slot.id(), offset, RecordDescriptor.bodyBytes(header));
-        if (lost) {
-            timestamp = 0;
-            crc.reset();
-            return compare(slot, offset, epoch, word, Kind.LOST);
+        end(slot.id(), at, RecordDescriptor.bodyBytes(header));
+        if (!body(slot, at, base, header)) {
+            return Kind.BAD;
         }
-        return body(slot, offset, epoch, header) ? compare(slot, offset, epoch, word, Kind.RECORD) : Kind.BAD;
+        int found = checksum.finish(crc, recordOffset, timestamp, header);
+        return compare(slot, at, word, found, lost ? Kind.LOST : Kind.RECORD);
     }
 
     /** Computes where a record with a body of this length ends. */
-    private void end(long id, int offset, int body) {
-        long end = geometry.after(geometry.position(id, offset), RecordDescriptor.HEADER + body);
+    private void end(long id, int at, int body) {
+        long end = geometry.after(geometry.position(id, at), RecordDescriptor.HEADER + body);
         endId = geometry.segmentOfEnd(end);
         endOffset = geometry.offsetOfEnd(end);
     }
 
-    // Computes the checksum of the payload, and reads the timestamp.
-    private boolean body(Slot slot, int offset, long epoch, int header) throws IOException {
+    // Computes the checksum of the payload, and reads offset and timestamp.
+    private boolean body(Slot slot, int start, SegmentBase base, int header) throws IOException {
         crc.reset();
-        timestamp = 0;
-        boolean stamped = (header & RecordDescriptor.TIMESTAMPED) != 0;
+        boolean atSecond = true;
         Slot at = slot;
-        int from = offset + RecordDescriptor.HEADER;
+        int from = start + RecordDescriptor.HEADER;
         int left = length;
-        while (stamped || left > 0) {
+        while (atSecond || left > 0) {
             if (from == geometry.segmentSize()) {
                 at = slots.get(at.id() + 1);
-                if (!continues(at, epoch)) {
+                if (!continues(at, base.epoch())) {
                     return false;
                 }
                 from = geometry.dataStart();
             }
-            if (stamped) {
-                timestamp = at.bytes().getLong(from);
+            if (atSecond) {
+                long second = at.bytes().getLong(from);
+                recordOffset = base.offset() + RecordDescriptor.number(second);
+                timestamp = RecordDescriptor.timestamp(header, second, base.time());
                 from += Long.BYTES;
-                stamped = false;
+                atSecond = false;
                 continue;
             }
             int piece = Math.min(Math.min(left, CHUNK), geometry.segmentSize() - from);
@@ -154,33 +158,36 @@ public final class RecordScan {
         if (next.header() != null && next.header().epoch() != epoch) {
             bad(
                     next.path(),
-                    new Mismatch(32, "epoch " + next.header().epoch(), epoch + ", of the record that continues here"));
+                    new Mismatch(
+                            SegmentHeader.EPOCH_AT,
+                            "epoch " + next.header().epoch(),
+                            epoch + ", of the record that continues here"));
             return false;
         }
         return true;
     }
 
-    private Kind compare(Slot slot, int offset, long epoch, long word, Kind kind) {
-        int header = RecordDescriptor.lengthAndFlags(word);
-        storedChecksum = RecordDescriptor.checksum(word);
-        foundChecksum = checksum.finish(crc, slot.id(), epoch, offset, header, timestamp);
-        return foundChecksum == storedChecksum
+    private Kind compare(Slot slot, int at, long word, int found, Kind kind) {
+        int stored = RecordDescriptor.checksum(word);
+        storedChecksum = stored;
+        foundChecksum = found;
+        return found == stored
                 ? kind
                 : bad(
                         slot.path(),
                         new Mismatch(
-                                offset,
-                                "checksum " + Mismatch.hex(storedChecksum),
-                                Mismatch.hex(foundChecksum) + ", of the record's bytes"));
+                                at,
+                                "checksum " + Mismatch.hex(stored),
+                                Mismatch.hex(found) + ", of the record's bytes"));
     }
 
-    private Kind pad(Slot slot, int offset, long epoch, long word) {
-        padEpoch = RecordDescriptor.padEpoch(epoch, RecordDescriptor.lengthAndFlags(word));
+    private Kind pad(Slot slot, int at, long epoch, long word) {
+        int header = RecordDescriptor.lengthAndFlags(word);
+        padEpoch = RecordDescriptor.padEpoch(epoch, header);
         endId = slot.id();
         endOffset = geometry.segmentSize();
-        crc.reset();
         timestamp = 0;
-        return compare(slot, offset, padEpoch, word, Kind.PAD);
+        return compare(slot, at, word, checksum.ofPad(slot.id(), padEpoch, at, header), Kind.PAD);
     }
 
     private Kind bad(Path file, Mismatch what) {
@@ -189,13 +196,18 @@ public final class RecordScan {
         return Kind.BAD;
     }
 
+    /** Reports an intact record that is not the one with this offset. */
+    Kind unexpected(Slot slot, int at, long expected) {
+        return bad(slot.path(), new Mismatch(at, "record " + recordOffset, "record " + expected));
+    }
+
     /**
      * Whether the header at a position, with a wrong checksum, describes one record that ends at another position.
      *
      * @param newest the latest timestamp before it, in µs since 1970; no record has an older one
      */
-    boolean leads(Slot slot, int offset, long toId, int to, long newest) throws IOException {
-        long word = slot.bytes() == null ? 0 : slot.bytes().getLong(offset);
+    boolean leads(Slot slot, int at, SegmentBase base, long toId, int to, long newest) throws IOException {
+        long word = slot.bytes() == null ? 0 : slot.bytes().getLong(at);
         int header = RecordDescriptor.lengthAndFlags(word);
         int odd = RecordDescriptor.PAD | RecordDescriptor.CONTROL | RecordDescriptor.RESERVED;
         // A checksum is never 0.
@@ -204,21 +216,21 @@ public final class RecordScan {
                 || RecordDescriptor.length(header) > maxLength) {
             return false;
         }
-        int body = offset + RecordDescriptor.HEADER;
-        boolean stamped = (header & RecordDescriptor.TIMESTAMPED) != 0 && body < geometry.segmentSize();
-        if (stamped && slot.bytes().getLong(body) < newest) {
+        int second = at + RecordDescriptor.HEADER;
+        boolean stamped = (header & RecordDescriptor.TIMESTAMPED) != 0 && second < geometry.segmentSize();
+        if (stamped && RecordDescriptor.timestamp(header, slot.bytes().getLong(second), base.time()) < newest) {
             return false;
         }
-        end(slot.id(), offset, RecordDescriptor.bodyBytes(header));
+        end(slot.id(), at, RecordDescriptor.bodyBytes(header));
         return geometry.position(endId, endOffset == geometry.dataStart() ? 0 : endOffset)
                 == geometry.position(toId, to == geometry.dataStart() ? 0 : to);
     }
 
-    /** The header that the intact record at a position gets with another timestamp. */
-    public long restamped(Slot slot, int offset, long epoch, long stamp) throws IOException {
-        int header = RecordDescriptor.lengthAndFlags(slot.bytes().getLong(offset));
+    /** The header that the intact record at a position gets with another timestamp; also reads its offset. */
+    public long restamped(Slot slot, int at, SegmentBase base, long stamp) throws IOException {
+        int header = RecordDescriptor.lengthAndFlags(slot.bytes().getLong(at));
         length = RecordDescriptor.length(header);
-        body(slot, offset, epoch, header);
-        return RecordDescriptor.header(header, checksum.finish(crc, slot.id(), epoch, offset, header, stamp));
+        body(slot, at, base, header);
+        return RecordDescriptor.header(header, checksum.finish(crc, recordOffset, stamp, header));
     }
 }

@@ -7,6 +7,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.UUID;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.io.Storage;
@@ -20,14 +21,14 @@ public final class Slots implements Closeable {
     private final Storage storage;
     private final Path directory;
     private final Geometry geometry;
-    private final long uuidLow;
+    private final UUID queue;
     private final Deque<Slot> open = new ArrayDeque<>();
 
-    public Slots(Storage storage, Path directory, Geometry geometry, long uuidLow) {
+    public Slots(Storage storage, Path directory, Geometry geometry, UUID queue) {
         this.storage = storage;
         this.directory = directory;
         this.geometry = geometry;
-        this.uuidLow = uuidLow;
+        this.queue = queue;
     }
 
     Geometry geometry() {
@@ -62,7 +63,7 @@ public final class Slots implements Closeable {
             Mismatch wrong = SegmentHeader.check(head);
             SegmentHeader header = SegmentHeader.decode(head);
             if (wrong == null) {
-                wrong = header.check(uuidLow, id, geometry.segmentSize());
+                wrong = header.check(queue, id, geometry);
             }
             long size = file.size();
             Mismatch fault = wrong != null || size == geometry.segmentSize()

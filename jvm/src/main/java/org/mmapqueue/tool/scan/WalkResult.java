@@ -127,17 +127,7 @@ public final class WalkResult {
         start = lastBefore.toPosition(geometry);
         firstNumber = startNumber;
         long id = start == end ? geometry.segmentOfEnd(end) : geometry.segmentOf(start);
-        List<RebuiltHeader> before =
-                headers.stream().filter(each -> each.id <= id).toList();
-        headers.removeAll(before);
-        before.stream()
-                .filter(each -> each.id == id)
-                .map(each -> each.beginsAt(
-                        start == geometry.position(id, 0)
-                                ? geometry.dataStart()
-                                : (int) (start - geometry.position(id, 0)),
-                        firstNumber))
-                .forEach(headers::add);
+        headers.removeIf(each -> each.id < id);
     }
 
     /** Notes that the stored writing position contradicts the records. */

@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.UUID;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Listing;
 import org.mmapqueue.io.Storage;
@@ -124,11 +125,11 @@ public final class Inventory {
     }
 
     /** Whether segments exist, and all of them belong to other queues. */
-    boolean isForeign(long uuidLow) {
+    boolean isForeign(UUID queue) {
         List<SegmentFile> whole =
                 segments.values().stream().filter(each -> each.header() != null).toList();
         return !whole.isEmpty()
-                && whole.stream().noneMatch(each -> each.header().uuidLow() == uuidLow);
+                && whole.stream().noneMatch(each -> each.header().queue().equals(queue));
     }
 
     public Path page(String consumer) {

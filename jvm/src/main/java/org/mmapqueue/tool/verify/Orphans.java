@@ -51,8 +51,8 @@ record Orphans(Survey survey) {
         if (header == null) {
             return "a segment outside of the log, with a damaged header";
         }
-        if (header.uuidLow() != survey.facts.uuidLow()) {
-            return "a segment of queue …" + Long.toHexString(header.uuidLow());
+        if (!header.queue().equals(survey.facts.uuid())) {
+            return "a segment of queue " + header.queue();
         }
         if (header.id() > last) {
             return "segment " + header.id() + ", after the log end in segment " + last;

@@ -75,12 +75,15 @@ public final class Survey implements Closeable {
         this.inventory = new Inventory(storage, directory);
         Path metaFile = directory.resolve(MetaPage.FILE_NAME);
         MetaImage stored = MetaImage.readIfThere(storage, directory);
+        if (stored != null && stored.isOfRc1()) { // not damaged: nothing may be rebuilt
+            throw new CorruptException(
+                    metaFile.toString(), stored.check().at(), stored.check().toString());
+        }
         Mismatch fault = stored == null ? new Mismatch(0, "no file", "the meta page") : stored.check();
-        if (fault == null && inventory.isForeign(stored.fields().uuidLow())) {
+        if (fault == null && inventory.isForeign(stored.fields().uuid())) {
             fault = new Mismatch(
                     96,
-                    "the meta page of queue …"
-                            + Long.toHexString(stored.fields().uuidLow()),
+                    "the meta page of queue " + stored.fields().uuid(),
                     "that of the queue of these segments");
             stored = null;
         }
@@ -102,7 +105,7 @@ public final class Survey implements Closeable {
         heldFrom = probes.isEmpty() && held > reclaimed() ? new Probe(held) : null;
         CursorCheck cursors = new CursorCheck(this, metaFile);
         cursors.checkOrder();
-        slots = new Slots(storage, directory, geometry, facts.uuidLow());
+        slots = new Slots(storage, directory, geometry, facts.uuid());
         try {
             walk = new LogWalk(slots, range(), sorted(), progress).run();
         } catch (IOException | RuntimeException | Error e) {
@@ -120,7 +123,7 @@ public final class Survey implements Closeable {
         Path file = directory.resolve(ArchiveLink.FILE_NAME);
         try {
             Optional<ArchiveLink> link = ArchiveLink.read(storage, directory);
-            if (link.isPresent() && link.get().queue().getLeastSignificantBits() != facts.uuidLow()) {
+            if (link.isPresent() && !link.get().queue().equals(facts.uuid())) {
                 corrupt(file, 8, "the file of queue " + link.get().queue());
                 useless.add(file);
             }
@@ -240,7 +243,7 @@ public final class Survey implements Closeable {
     private LongStream ids() {
         return inventory.segments.values().stream()
                 .filter(each -> each.header() != null
-                        && each.header().uuidLow() == facts.uuidLow()
+                        && each.header().queue().equals(facts.uuid())
                         && each.slot() == each.header().id() % facts.capacity())
                 .mapToLong(each -> each.header().id())
                 .filter(each -> each >= 0 && each < Long.MAX_VALUE / facts.segmentSize() - facts.capacity());
@@ -296,7 +299,7 @@ public final class Survey implements Closeable {
         return file != null
                 && file.header() != null
                 && file.header().id() == id
-                && file.header().uuidLow() == facts.uuidLow();
+                && file.header().queue().equals(facts.uuid());
     }
 
     private List<Probe> sorted() {

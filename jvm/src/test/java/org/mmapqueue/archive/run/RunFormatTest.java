@@ -2,6 +2,7 @@ package org.mmapqueue.archive.run;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -48,9 +49,8 @@ class RunFormatTest {
         System.arraycopy(found.array(), found.from(), payload, 0, payload.length);
         StoredRecord own = new StoredRecord(
                 found.offset(),
-                found.segmentId(),
-                found.epoch(),
-                found.offsetInSegment(),
+                found.baseOffset(),
+                found.baseTime(),
                 found.lengthAndFlags(),
                 found.checksum(),
                 found.timestampMicros(),
@@ -115,7 +115,7 @@ class RunFormatTest {
         RunName name = ArchiveRuns.publish(new LocalFiles(temp), log, 7, 11, ArchiveCodec.NONE);
         assertEquals(log.record(8).timestampMicros(), name.minMicros());
         assertEquals(log.record(10).timestampMicros(), name.maxMicros());
-        assertEquals(16 + 24 + 8 + 16, name.bytes());
+        assertEquals(24 + 24 + 16 + 16, name.bytes());
         RunName without = ArchiveRuns.publish(new LocalFiles(temp), log, 7, 8, ArchiveCodec.NONE);
         assertEquals(0, without.minMicros());
         assertEquals(0, without.maxMicros());
@@ -158,6 +158,15 @@ class RunFormatTest {
         writer.add(log.record(3));
         IllegalArgumentException e = assertThrows(IllegalArgumentException.class, () -> writer.add(log.record(5)));
         assertTrue(e.getMessage().contains("record 5 after 3; expected 4"), e.getMessage());
+    }
+
+    @Test
+    void aRunOfTheFirstCandidateIsNamed() {
+        byte[] header = new RunLayout.Header(ArchiveCodec.NONE, new UUID(1, 2), 0, 1).bytes();
+        assertNull(RunLayout.Header.fault(header, 0));
+        header[7] = '1';
+        String fault = RunLayout.Header.fault(header, 0);
+        assertTrue(fault != null && fault.contains("a run of version 1.0.0rc1"), fault);
     }
 
     @Test

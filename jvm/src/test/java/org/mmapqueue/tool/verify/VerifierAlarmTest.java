@@ -104,7 +104,7 @@ class VerifierAlarmTest {
 
     /** The oldest segment may hold only the middle of a record that begins before it. */
     @ParameterizedTest
-    @ValueSource(ints = {8_000, 12_000, 15_000, 19_992})
+    @ValueSource(ints = {7_992, 12_000, 15_000, 19_992})
     void retentionMayBeginInsideARecord(int length) {
         TestDisk disk = new TestDisk(); // no thread reclaims ahead of the pushes
         int inside = 0;
