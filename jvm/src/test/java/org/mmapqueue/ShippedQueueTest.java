@@ -105,8 +105,7 @@ class ShippedQueueTest {
                     CRC32C crc = new CRC32C();
                     crc.update(data);
                     assertEquals(
-                            checksum.finish(
-                                    crc, record.offset(), record.timestampMicros(), record.lengthAndFlags()),
+                            checksum.finish(crc, record.offset(), record.timestampMicros(), record.lengthAndFlags()),
                             record.checksum());
                 });
             }

@@ -342,8 +342,7 @@ public final class AppenderV2 extends Appender {
         long lastSegment() {
             long end = geometry.position(id, at);
             for (int i = 0; i < batch.count(); i++) {
-                end = geometry.after(
-                        end, RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(batch.length(i)));
+                end = geometry.after(end, RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(batch.length(i)));
             }
             return geometry.segmentOfEnd(end);
         }
@@ -461,8 +460,7 @@ public final class AppenderV2 extends Appender {
             base(nextIndex, stampFlag == 0 ? clock.last() : clock.micros());
             int start = geometry.dataStart();
             int firstRecord = left < geometry.dataBytes() ? start + left : 0;
-            current.writeHeader(
-                    queue, geometry.capacity(), fields.epoch(), baseOffset, baseTime, firstRecord);
+            current.writeHeader(queue, geometry.capacity(), fields.epoch(), baseOffset, baseTime, firstRecord);
             at = start;
         }
     }

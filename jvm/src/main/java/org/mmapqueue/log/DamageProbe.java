@@ -52,8 +52,8 @@ record DamageProbe(LogReaderV2 reader, MetaFields fields, LongSupplier published
         int first = begins
                 ? reader.geometry().dataStart()
                 : reader.endSegmentOffset() == reader.segmentSize() ? 0 : reader.endSegmentOffset();
-        Segment last = reader.swapper()
-                .pinIfThere(begins ? reader.endSegmentId() + 1 : reader.endSegmentId(), fields.uuid());
+        Segment last =
+                reader.swapper().pinIfThere(begins ? reader.endSegmentId() + 1 : reader.endSegmentId(), fields.uuid());
         if (last == null) {
             return false;
         }

@@ -26,7 +26,8 @@ public final class OffsetResolver {
         if (reader.segmentOffset() == reader.segmentSize() && reader.segmentId() >= 0 && published > position) {
             reader.nextSegment(reader.geometry().dataStart());
             Resolved resolved = new Resolved(
-                    reader.checkedSegment().baseOffset(), reader.checkedSegment().baseTime());
+                    reader.checkedSegment().baseOffset(),
+                    reader.checkedSegment().baseTime());
             reader.moveTo(position);
             return resolved;
         }

@@ -4,11 +4,9 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
-import java.util.OptionalLong;
 import java.util.zip.CRC32C;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DataFile;
-import org.mmapqueue.io.Storage;
 
 /** The header of a consumer's or producer's page: magic, the queue's UUID, time of creation, checksum. */
 public final class PageHeader {

@@ -116,8 +116,7 @@ public final class QueueDirectory {
                 throw new CorruptException(
                         directory.resolve(MetaPage.FILE_NAME).toString(), mismatch.at(), mismatch.toString());
             }
-            return Optional.of(
-                    image.fields().uuid());
+            return Optional.of(image.fields().uuid());
         } catch (NoSuchFileException e) {
             return Optional.empty();
         } catch (IOException e) {

@@ -74,8 +74,7 @@ public final class Segment {
     }
 
     /** Writes the header of version 2, which must be complete before any record is published in this segment. */
-    public void writeHeader(
-            UUID queue, int capacity, long epoch, long baseOffset, long baseTime, int firstRecord) {
+    public void writeHeader(UUID queue, int capacity, long epoch, long baseOffset, long baseTime, int firstRecord) {
         SegmentHeader header =
                 new SegmentHeader(queue, id, epoch, baseOffset, baseTime, bytes.limit(), capacity, firstRecord);
         put(0, header.encode(), 0, SegmentHeader.LENGTH);

@@ -68,7 +68,8 @@ public record SegmentHeader(
     /** The first fault of a valid header as that of this segment of this queue; null for none. */
     public Mismatch check(UUID ofQueue, long segmentId, Geometry geometry) {
         if (!queue.equals(ofQueue)) {
-            return new Mismatch(SegmentDescriptor.UUID_HIGH, "a segment of another queue, " + queue, "one of queue " + ofQueue);
+            return new Mismatch(
+                    SegmentDescriptor.UUID_HIGH, "a segment of another queue, " + queue, "one of queue " + ofQueue);
         }
         if (id != segmentId) {
             return new Mismatch(SegmentDescriptor.ID, "segment id " + id, Long.toString(segmentId));

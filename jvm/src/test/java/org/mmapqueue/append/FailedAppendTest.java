@@ -41,10 +41,7 @@ class FailedAppendTest extends FailingAppends {
         push(100);
         core.writer().flush(); // from now on parts are fsynced, and not the whole file
         // It ends with a page, so that its fsync does not cover the bytes after it.
-        int length = 8192
-                - 2 * RecordDescriptor.SMALLEST
-                - new Geometry(Format.V2, SEGMENT, 20).dataStart()
-                - 104;
+        int length = 8192 - 2 * RecordDescriptor.SMALLEST - new Geometry(Format.V2, SEGMENT, 20).dataStart() - 104;
         Records batch = Records.of(List.of(new byte[length], Payload.of(1, 500), Payload.of(2, 500)));
         RuntimeException failure = new RuntimeException("injected");
         Records failing = new Records() {
@@ -161,9 +158,7 @@ class FailedAppendTest extends FailingAppends {
     private static int whole(int version) {
         return version == 1
                 ? SEGMENT - Long.BYTES
-                : SEGMENT
-                        - new Geometry(Format.V2, SEGMENT, 20).dataStart()
-                        - RecordDescriptor.SMALLEST;
+                : SEGMENT - new Geometry(Format.V2, SEGMENT, 20).dataStart() - RecordDescriptor.SMALLEST;
     }
 
     @ParameterizedTest

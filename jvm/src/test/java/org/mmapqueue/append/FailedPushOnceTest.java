@@ -213,9 +213,7 @@ class FailedPushOnceTest {
         SplittableRandom random = new SplittableRandom(1);
         Path directory = temp.resolve("aligned");
         core = Cores.open(config(directory), faulty);
-        int whole = SEGMENT
-                - new Geometry(Format.V2, SEGMENT, 20).dataStart()
-                - RecordDescriptor.SMALLEST;
+        int whole = SEGMENT - new Geometry(Format.V2, SEGMENT, 20).dataStart() - RecordDescriptor.SMALLEST;
         assertEquals(0, core.writer().push(payload(0, whole), 0, whole));
         assertEquals(SEGMENT, core.stats().writingPosition());
         core.writer().flush();

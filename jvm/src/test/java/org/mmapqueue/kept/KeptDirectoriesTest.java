@@ -22,13 +22,13 @@ import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
+import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.DroppedException;
+import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.tool.repair.Repairer;
-import org.mmapqueue.errors.CorruptException;
-import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.tool.report.Progress;
 import org.mmapqueue.tool.report.VerifyReport;
 import org.mmapqueue.tool.verify.Verifier;
@@ -69,14 +69,12 @@ class KeptDirectoriesTest {
         Map<String, String> before = Directories.fingerprint(queue);
         String expected = "a queue of version 1.0.0rc1";
         for (boolean readOnly : new boolean[] {false, true}) {
-            QueueConfig config =
-                    QueueConfig.builder(queue).readOnly(readOnly).build();
+            QueueConfig config = QueueConfig.builder(queue).readOnly(readOnly).build();
             CorruptException refused = assertThrows(CorruptException.class, () -> MmapQueue.open(config));
             assertTrue(refused.getMessage().contains(expected), refused.getMessage());
         }
         MmapQueueException refused = assertThrows(
-                MmapQueueException.class,
-                () -> Repairer.repair(queue, temp.resolve("repaired"), false, Progress.NONE));
+                MmapQueueException.class, () -> Repairer.repair(queue, temp.resolve("repaired"), false, Progress.NONE));
         assertTrue(refused.getMessage().contains(expected), refused.getMessage());
         String findings = Verifier.verify(queue, Progress.NONE).findings().toString();
         assertTrue(findings.contains(expected), findings);

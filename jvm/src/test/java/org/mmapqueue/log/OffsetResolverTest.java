@@ -15,13 +15,13 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.mmapqueue.segment.RecordDescriptor;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.core.QueueCore;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.segment.RecordDescriptor;
 import org.mmapqueue.support.Cores;
 import org.mmapqueue.support.QuickDirectory;
 

@@ -69,8 +69,7 @@ class RecordDescriptorTest {
                 assertEquals(number | millis << 26, second);
                 assertEquals(number, RecordDescriptor.number(second));
                 assertEquals(
-                        base + millis * 1000,
-                        RecordDescriptor.timestamp(RecordDescriptor.TIMESTAMPED, second, base));
+                        base + millis * 1000, RecordDescriptor.timestamp(RecordDescriptor.TIMESTAMPED, second, base));
             }
             assertEquals(number, RecordDescriptor.second(number, 0, base));
             assertEquals(0, RecordDescriptor.timestamp(0, RecordDescriptor.second(number, 0, base), base));

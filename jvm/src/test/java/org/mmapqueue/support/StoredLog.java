@@ -79,8 +79,7 @@ public final class StoredLog {
             roll();
         }
         int sum = checksum.finish(crc, end(), timestamp, flags);
-        records.add(
-                new StoredRecord(end(), baseOffset, baseTime, flags, sum, timestamp, payload, 0, payload.length));
+        records.add(new StoredRecord(end(), baseOffset, baseTime, flags, sum, timestamp, payload, 0, payload.length));
         long after = (long) at + 8 + RecordDescriptor.bodyBytes(flags);
         while (after > segmentSize) {
             roll();

@@ -138,7 +138,8 @@ class RefilledSlotTest {
         assertEquals(1, old.getLong(SIZE - 8));
         reader.unpin(old);
         Segment wrong = reader.pin(CAPACITY);
-        if (wrong.headerFault(QUEUE, RING) != null) { // still the old file's: as soon as that shows, the new one is taken
+        if (wrong.headerFault(QUEUE, RING)
+                != null) { // still the old file's: as soon as that shows, the new one is taken
             reader.unpinAndForget(wrong);
             wrong = reader.pin(CAPACITY);
         }

@@ -52,8 +52,7 @@ final class BlockWriter {
         }
         int flags = record.lengthAndFlags();
         boolean tombstone = (flags & RecordDescriptor.CONTROL) != 0;
-        int size =
-                tombstone ? RecordDescriptor.SMALLEST : RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(flags);
+        int size = tombstone ? RecordDescriptor.SMALLEST : RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(flags);
         if (!continuesBlock(record) || used + size > RunLayout.BLOCK) {
             completeBlock();
             baseOffset = record.baseOffset();
@@ -115,13 +114,7 @@ final class BlockWriter {
             }
         }
         out.write(new RunLayout.BlockHeader(
-                        baseOffset,
-                        baseTime,
-                        next - count,
-                        count,
-                        used,
-                        length,
-                        RunLayout.crc(stored, 0, length))
+                        baseOffset, baseTime, next - count, count, used, length, RunLayout.crc(stored, 0, length))
                 .encoded());
         out.write(stored, 0, length);
         entries.add(new RunLayout.Entry(position, next - count, blockMin, blockMax, count, used));

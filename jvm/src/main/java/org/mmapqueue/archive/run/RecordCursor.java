@@ -136,7 +136,6 @@ public final class RecordCursor {
 
     /** The current record with all inputs of its checksum. */
     public StoredRecord stored() {
-        return new StoredRecord(
-                offset, baseOffset, baseTime, header, expected, timestamp, array, from, length);
+        return new StoredRecord(offset, baseOffset, baseTime, header, expected, timestamp, array, from, length);
     }
 }

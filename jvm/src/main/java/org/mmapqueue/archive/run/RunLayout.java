@@ -74,7 +74,8 @@ final class RunLayout {
         static @Nullable String fault(byte[] bytes, int at) {
             if (getLong(bytes, at) != MAGIC) {
                 return getLong(bytes, at) == MAGIC_OF_RC1
-                        ? "a run of version 1.0.0rc1, whose format was not released: read this archive with that version"
+                        ? "a run of version 1.0.0rc1, whose format was not released: read this archive with that"
+                                + " version"
                         : "the magic is not that of a run";
             }
             if (getInt(bytes, at + HEADER_CRC) != crc(bytes, at, HEADER_CRC)) {

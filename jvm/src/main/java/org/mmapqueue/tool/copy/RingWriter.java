@@ -46,6 +46,7 @@ final class RingWriter implements Closeable {
     private boolean hasTimestamps;
     /** The byte at which the first record of the segment starts; 0 for none. */
     private int first;
+
     private long lastTimestamp;
 
     /**

@@ -65,8 +65,7 @@ final class Filling {
             }
             // Tombstones are as small as possible; the last ones cover the rest, up to the next anchor.
             long later = hole.lost - number - 1;
-            int body =
-                    (int) Math.max(Long.BYTES, left - (Hole.LARGEST_BODY + 8L) * later - RecordDescriptor.HEADER);
+            int body = (int) Math.max(Long.BYTES, left - (Hole.LARGEST_BODY + 8L) * later - RecordDescriptor.HEADER);
             words.add(new Word(id, offset, checksum.tombstoneHeader(hole.first + number, body)));
             second(id, offset + RecordDescriptor.HEADER, hole.first + number - baseOffset);
             left -= RecordDescriptor.HEADER + body;
@@ -85,8 +84,8 @@ final class Filling {
 
     private void second(long id, int at, long number) {
         boolean isHere = at < geometry.segmentSize();
-        words.add(new Word(
-                isHere ? id : id + 1, isHere ? at : geometry.dataStart(), RecordDescriptor.second(number, 0)));
+        words.add(
+                new Word(isHere ? id : id + 1, isHere ? at : geometry.dataStart(), RecordDescriptor.second(number, 0)));
     }
 
     // Replaces a damaged pad: no record is lost.

@@ -254,7 +254,9 @@ public final class LogWalk {
     private void enterAt(Resync.LogPosition first) throws IOException {
         slot = slots.get(first.id());
         boolean isDamaged = slot.header() == null;
-        boolean areLost = isDamaged && lost.isKnown(slot.id()) && first.number() > first.base().offset();
+        boolean areLost = isDamaged
+                && lost.isKnown(slot.id())
+                && first.number() > first.base().offset();
         next = !isDamaged ? slot.header().baseOffset() : areLost ? first.base().offset() : first.number();
         numbers = new Numbering(next, geometry, found);
         base(first.base());
@@ -276,8 +278,7 @@ public final class LogWalk {
         boolean follows = header != null && header.epoch() >= base.epoch();
         if (!follows && isTheEnd()) {
             if (!entered.isEmpty() && header == null && slot.id() < range.lastId()) {
-                found.torn(
-                        entered.path(), entered.fault().at(), entered.fault().toString());
+                found.torn(entered.path(), entered.fault().at(), entered.fault().toString());
             }
             return finish();
         }
@@ -330,9 +331,7 @@ public final class LogWalk {
             Mismatch wrong = entered.header() == null
                     ? entered.fault()
                     : new Mismatch(
-                            SegmentHeader.EPOCH_AT,
-                            "epoch " + entered.header().epoch(),
-                            "at least " + base.epoch());
+                            SegmentHeader.EPOCH_AT, "epoch " + entered.header().epoch(), "at least " + base.epoch());
             found.corrupt(entered.path(), wrong);
             base(lost.of(entered, new SegmentBase(base.epoch(), base.offset(), newest), next));
         }
@@ -353,7 +352,10 @@ public final class LogWalk {
         if (counted != header.baseOffset()) {
             found.corrupt(
                     slots.get(header.id()).path(),
-                    new Mismatch(SegmentHeader.BASE_OFFSET_AT, "base index " + header.baseOffset(), counted + ", by counting"));
+                    new Mismatch(
+                            SegmentHeader.BASE_OFFSET_AT,
+                            "base index " + header.baseOffset(),
+                            counted + ", by counting"));
             found.contradicts = true;
         }
         next = header.baseOffset();
@@ -410,7 +412,8 @@ public final class LogWalk {
             offset = geometry.dataStart();
             enter(slot, offset);
         }
-        boolean isFirst = slots.get(to.id()).header() != null || to.number() <= to.base().offset();
+        boolean isFirst =
+                slots.get(to.id()).header() != null || to.number() <= to.base().offset();
         if (slot.id() < to.id() && lost.isKnown(to.id()) && !isFirst) {
             // The first records of its segment are lost, too. Their number keeps the base offset of the segment.
             lose(endBefore(to.id()), file, what);

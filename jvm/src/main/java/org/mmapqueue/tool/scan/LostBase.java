@@ -84,8 +84,7 @@ final class LostBase {
             return next.epoch();
         }
         SegmentHeader rest = rest(damaged);
-        boolean isPossible =
-                rest != null && rest.epoch() >= before && (next == null || rest.epoch() <= next.epoch());
+        boolean isPossible = rest != null && rest.epoch() >= before && (next == null || rest.epoch() <= next.epoch());
         return isPossible ? rest.epoch() : before;
     }
 
@@ -201,9 +200,7 @@ final class LostBase {
         List<Long> all = new ArrayList<>();
         int header = RecordDescriptor.lengthAndFlags(damaged.bytes().getLong(at));
         RecordScan.Kind kind = scan.look(damaged, at, tried);
-        if ((header & RecordDescriptor.TIMESTAMPED) == 0
-                || kind != RecordScan.Kind.BAD
-                || scan.storedChecksum == 0) {
+        if ((header & RecordDescriptor.TIMESTAMPED) == 0 || kind != RecordScan.Kind.BAD || scan.storedChecksum == 0) {
             return all;
         }
         int difference = scan.storedChecksum ^ scan.foundChecksum;

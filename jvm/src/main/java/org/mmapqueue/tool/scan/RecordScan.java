@@ -49,6 +49,7 @@ public final class RecordScan {
     public long timestamp;
     /** The offset of the record found. */
     public long recordOffset;
+
     boolean batchContinues;
     public long endId;
     public int endOffset;
@@ -88,7 +89,8 @@ public final class RecordScan {
         int header = RecordDescriptor.lengthAndFlags(word);
         if ((header & RecordDescriptor.RESERVED) != 0) {
             return bad(
-                    slot.path(), new Mismatch(at, "flags " + Mismatch.hex(RecordDescriptor.flags(header)), "no flag I"));
+                    slot.path(),
+                    new Mismatch(at, "flags " + Mismatch.hex(RecordDescriptor.flags(header)), "no flag I"));
         }
         if ((header & RecordDescriptor.PAD) != 0) {
             return pad(slot, at, base.epoch(), word);

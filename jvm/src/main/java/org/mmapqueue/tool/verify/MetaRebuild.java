@@ -5,22 +5,14 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalLong;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.Storage;
-import org.mmapqueue.meta.ConsumerImage;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.meta.MetaImage.Word;
 import org.mmapqueue.meta.MetaPage;
-import org.mmapqueue.meta.PageHeader;
-import org.mmapqueue.segment.Format;
-import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.RecordDescriptor;
 import org.mmapqueue.segment.SegmentHeader;
-import org.mmapqueue.tool.scan.RecordScan;
-import org.mmapqueue.tool.scan.Slot;
-import org.mmapqueue.tool.scan.Slots;
 
 /**
  * Rebuilds a damaged, truncated or missing meta page from its remains and the headers of segments. A walk finds the log end and the largest record. For one use.
@@ -54,7 +46,8 @@ final class MetaRebuild {
             throw new CorruptException(
                     file.toString(), 0, "no segment has a whole header, so the page cannot be rebuilt");
         }
-        SegmentHeader common = most(whole.stream().map(each -> ring(each.header())).toList());
+        SegmentHeader common =
+                most(whole.stream().map(each -> ring(each.header())).toList());
         List<Inventory.SegmentFile> own = whole.stream()
                 .filter(each -> ring(each.header()).equals(common))
                 .toList();

@@ -82,9 +82,7 @@ public final class Survey implements Closeable {
         Mismatch fault = stored == null ? new Mismatch(0, "no file", "the meta page") : stored.check();
         if (fault == null && inventory.isForeign(stored.fields().uuid())) {
             fault = new Mismatch(
-                    96,
-                    "the meta page of queue " + stored.fields().uuid(),
-                    "that of the queue of these segments");
+                    96, "the meta page of queue " + stored.fields().uuid(), "that of the queue of these segments");
             stored = null;
         }
         rebuilt = fault != null;

@@ -26,7 +26,6 @@ import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.damage.RecordPositions;
 import org.mmapqueue.damage.Shape;
-import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
