@@ -92,7 +92,12 @@ final class SmallQueue {
         int start = GEOMETRY.dataStart();
         Segment first = swapper.enter(0);
         first.writeHeader(
-                meta.fields().uuid(), meta.fields().capacity(), meta.fields().epoch(), 0, 0, start);
+                meta.fields().uuid(),
+                meta.fields().capacity(),
+                meta.fields().epoch(),
+                0,
+                System.currentTimeMillis() * 1000,
+                start);
         swapper.unpin(first);
         meta.writing(start);
         return new LogEnd(start, 0, 0);

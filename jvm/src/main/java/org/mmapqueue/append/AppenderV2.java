@@ -457,7 +457,7 @@ public final class AppenderV2 extends Appender {
             } catch (IOException e) {
                 throw notEntered(id, e);
             }
-            base(nextIndex, stampFlag == 0 ? clock.last() : clock.micros());
+            base(nextIndex, stampFlag == 0 || left > 0 ? clock.last() : clock.micros());
             int start = geometry.dataStart();
             int firstRecord = left < geometry.dataBytes() ? start + left : 0;
             current.writeHeader(queue, geometry.capacity(), fields.epoch(), baseOffset, baseTime, firstRecord);
