@@ -133,7 +133,8 @@ class RandomAccessTimeTest {
                 long begin = queue.log.get(first).timestampMicros();
                 assertTrue(begin > queue.log.get(first - 1).timestampMicros());
                 Path file = queue.directory().resolve(segment + "_segment.dat");
-                assertEquals(begin, Directories.word(file, 40));
+                long base = Directories.word(file, 40);
+                assertTrue(base > queue.log.get(first - 1).timestampMicros() && base <= begin);
             }
             assertEveryTime(queue);
         }
