@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 FIRST_BYTE = 64  # of a segment's records, after its header
 LENGTH = (1 << 27) - 1
-NUMBER_BITS = 26  # of the second word of a record; the rest is a time
+OFFSET_BITS = 26  # of the second word of a record; the rest is a time
 BATCH, TOMBSTONE, TIMESTAMP, PAD = 1 << 27, 1 << 28, 1 << 29, 1 << 30
 
 
@@ -371,10 +371,10 @@ class Log:
             raise Damage(file, at, f"record {offset} has {length} bytes, more than {self.meta.max_event_size}")
         body, end = self._bytes(segment, at + 8, 8 + length)
         second, payload = _word(body, 0) & (1 << 64) - 1, b"" if flags == TOMBSTONE else body[8:]
-        number, time = second & (1 << NUMBER_BITS) - 1, second >> NUMBER_BITS
-        found = segment.base_offset + number
+        found = segment.base_offset + (second - segment.base_offset & (1 << OFFSET_BITS) - 1)
+        time = second >> OFFSET_BITS
         if flags & TIMESTAMP:
-            time = segment.base_time + time * 1000
+            time = segment.base_time + (time - segment.base_time // 1000 & (1 << 64 - OFFSET_BITS) - 1) * 1000
         block = struct.pack("<16sQQQ", self.meta.uuid, found, time, word)
         if checksum != (crc32c(block, crc32c(payload)) or 0xFFFFFFFF):
             raise Damage(file, at, f"record {offset} has a wrong checksum", end)

@@ -236,7 +236,7 @@ public final class AppenderV2 extends Appender {
             if (now != clockTime) {
                 clockTime = now;
                 stamp = RecordDescriptor.storable(now, baseTime);
-                stampBits = RecordDescriptor.second(0, stamp, baseTime);
+                stampBits = RecordDescriptor.second(0, stamp);
             }
         }
         return stamp;
@@ -244,7 +244,7 @@ public final class AppenderV2 extends Appender {
 
     // The second word of a record with the last timestamp.
     private long second(long record) {
-        return stampBits | record - baseOffset;
+        return stampBits | record & RecordDescriptor.OFFSET_MASK;
     }
 
     private void base(long offsetOfFirst, long timeOfFirst) {

@@ -90,7 +90,7 @@ record DamageProbe(LogReaderV2 reader, MetaFields fields, LongSupplier published
         CRC32C crc = new CRC32C();
         crc.update(payload, 0, bytes);
         long word2 = reader.segment().getLong(second);
-        long offset = reader.baseOffset() + RecordDescriptor.number(word2);
+        long offset = RecordDescriptor.offset(word2, reader.baseOffset());
         long timestamp = RecordDescriptor.timestamp(flags, word2, reader.baseTime());
         return checksum.finish(crc, offset, timestamp, flags) == RecordDescriptor.checksum(word);
     }

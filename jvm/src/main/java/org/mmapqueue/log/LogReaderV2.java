@@ -19,6 +19,8 @@ import org.mmapqueue.swap.Swapper;
  */
 public final class LogReaderV2 extends LogReader {
     private static final long UNKNOWN = -1;
+    /** No bits of a timestamp: those are 0 in the lowest places. */
+    private static final long NO_BITS = 1;
 
     private final LongSupplier published;
     private final RecordChecksum checksum;
@@ -31,6 +33,10 @@ public final class LogReaderV2 extends LogReader {
     private long baseOffset;
 
     private long baseTime;
+    /** The timestamp in the second word of the last record, which many records share, and its bits there. */
+    private long stamp;
+
+    private long stampBits = NO_BITS;
     private int header;
     private int expected;
     /** The offset that the found record says it has; {@link #UNKNOWN} if its second word is in the next segment. */
@@ -82,6 +88,7 @@ public final class LogReaderV2 extends LogReader {
         if (segment != before && segment != null) { // a segment in which the record continued, so it was checked
             baseOffset = segment.baseOffset();
             baseTime = segment.baseTime();
+            stampBits = NO_BITS;
         }
     }
 
@@ -183,8 +190,13 @@ public final class LogReaderV2 extends LogReader {
 
     // Takes offset and timestamp from the second word of the record.
     private void take(long second) {
-        recordOffset = baseOffset + RecordDescriptor.number(second);
-        timestamp = RecordDescriptor.timestamp(header, second, baseTime);
+        recordOffset = RecordDescriptor.offset(second, baseOffset);
+        long bits = second & ~RecordDescriptor.OFFSET_MASK;
+        if (bits != stampBits || (header & RecordDescriptor.TIMESTAMPED) == 0) {
+            stamp = RecordDescriptor.timestamp(header, second, baseTime);
+            stampBits = (header & RecordDescriptor.TIMESTAMPED) == 0 ? NO_BITS : bits;
+        }
+        timestamp = stamp;
     }
 
     // The second word of the record; also when the record's header ends the segment.
@@ -410,6 +422,7 @@ public final class LogReaderV2 extends LogReader {
             epoch = found;
             baseOffset = next.baseOffset();
             baseTime = next.baseTime();
+            stampBits = NO_BITS;
             valid = true;
             return next;
         } finally {

@@ -11,8 +11,8 @@ package org.mmapqueue.segment;
  *  +-----------------------------------------------------+-+-+-+-+-+
  *  |  CRC32C                                                       |
  *  +---------------------------------------------------------------+
- *  |  number in the segment (26 bits)                    | ms since |
- *  |  the base time of the segment (38 bits); 0 without T          |
+ *  |  lowest bits of the offset (26)                     | and of   |
+ *  |  the timestamp in ms since 1970 (38); 0 without T             |
  *  +---------------------------------------------------------------+
  *  |  payload … | zeros up to a multiple of 8                      |
  *
@@ -23,9 +23,9 @@ package org.mmapqueue.segment;
  *  B  batch: the next record is of the same batch
  * </pre>
  *
- * <p>The number counts the records that start in the segment: offset = base offset of the segment + number. The second
- * word may be the first one of the next segment; its base is that of the segment in which the header is. A pad has no
- * second word.
+ * <p>The offset is the lowest one with these bits that is not below the base offset of the segment in which the header
+ * is; the timestamp accordingly. So both follow from any lower bound that is near enough, when the header of the segment
+ * is lost. The second word may be the first one of the next segment. A pad has no second word.
  *
  * <p>The publication rule: the header is one aligned 64-bit word, 0 before the record is published. It is stored last,
  * with release semantics; a reader that loads it with acquire semantics, and not as 0, may read the rest.
@@ -36,10 +36,11 @@ public final class RecordDescriptor {
     /** Bytes of the smallest record: header and second word. */
     public static final int SMALLEST = 16;
 
-    private static final int NUMBER_BITS = 26;
-    private static final long NUMBER_MASK = (1L << NUMBER_BITS) - 1;
+    private static final int OFFSET_BITS = 26;
+    /** The bits of an offset that a record stores: more than a segment has records. */
+    public static final long OFFSET_MASK = (1L << OFFSET_BITS) - 1;
     /** The longest time between a segment's base time and a record's timestamp, in ms: longer ones are cut. */
-    public static final long MAX_MILLIS = (1L << Long.SIZE - NUMBER_BITS) - 1;
+    public static final long MAX_MILLIS = (1L << Long.SIZE - OFFSET_BITS) - 1;
 
     private static final int LENGTH_BITS = 27;
     /** The largest payload in bytes. */
@@ -99,16 +100,10 @@ public final class RecordDescriptor {
     /**
      * The second word of a record.
      *
-     * @param number the record's offset minus the base offset of its segment
-     * @param millis the record's timestamp minus the base time of its segment, in ms; 0 without a timestamp
+     * @param timestamp in µs since 1970, as {@link #storable} has returned it; 0 for none
      */
-    public static long second(long number, long millis) {
-        return millis << NUMBER_BITS | number;
-    }
-
-    /** The second word of a record with this timestamp, which {@link #storable} has returned; 0 for none. */
-    public static long second(long number, long timestamp, long baseTime) {
-        return second(number, timestamp == 0 ? 0 : (timestamp - baseTime) / 1000);
+    public static long second(long offset, long timestamp) {
+        return timestamp / 1000 << OFFSET_BITS | offset & OFFSET_MASK;
     }
 
     /** The timestamp that a record can have in a segment: at most {@link #MAX_MILLIS} after the base time. */
@@ -117,16 +112,22 @@ public final class RecordDescriptor {
         return baseTime + Math.min(millis, MAX_MILLIS) * 1000;
     }
 
-    /** A record's offset minus the base offset of its segment. */
-    public static long number(long second) {
-        return second & NUMBER_MASK;
+    /**
+     * The offset in a second word.
+     *
+     * @param least the base offset of the segment, or another lower bound
+     */
+    public static long offset(long second, long least) {
+        return least + (second - least & OFFSET_MASK);
     }
 
     /**
      * The timestamp that a record's checksum covers, in µs since 1970. It is 0 for an intact record without a timestamp.
+     *
+     * @param baseTime the base time of the segment, or another lower bound; a whole number of ms
      */
     public static long timestamp(int lengthAndFlags, long second, long baseTime) {
-        long millis = second >>> NUMBER_BITS;
-        return (lengthAndFlags & TIMESTAMPED) != 0 ? baseTime + millis * 1000 : millis;
+        long millis = second >>> OFFSET_BITS;
+        return (lengthAndFlags & TIMESTAMPED) != 0 ? baseTime + (millis - baseTime / 1000 & MAX_MILLIS) * 1000 : millis;
     }
 }

@@ -60,24 +60,28 @@ class RecordDescriptorTest {
     }
 
     @Test
-    void theSecondWordHasNumberAndMilliseconds() {
+    void theSecondWordHasTheLowestBitsOfOffsetAndTime() {
         long base = 1_700_000_000_000_000L;
         long most = (1L << 38) - 1;
-        for (long number : new long[] {0, 1, (1L << 26) - 1}) {
-            for (long millis : new long[] {0, 1, most}) {
-                long second = RecordDescriptor.second(number, base + millis * 1000, base);
-                assertEquals(number | millis << 26, second);
-                assertEquals(number, RecordDescriptor.number(second));
-                assertEquals(
-                        base + millis * 1000, RecordDescriptor.timestamp(RecordDescriptor.TIMESTAMPED, second, base));
+        for (long least : new long[] {0, 5, (1L << 26) - 1, 1L << 40}) {
+            for (long number : new long[] {0, 1, (1L << 26) - 1}) {
+                long offset = least + number;
+                for (long millis : new long[] {0, 1, most}) {
+                    long timestamp = base + millis * 1000;
+                    long second = RecordDescriptor.second(offset, timestamp);
+                    assertEquals(offset & (1L << 26) - 1, second & (1L << 26) - 1);
+                    assertEquals(timestamp / 1000 & most, second >>> 26);
+                    assertEquals(offset, RecordDescriptor.offset(second, least));
+                    assertEquals(timestamp, RecordDescriptor.timestamp(RecordDescriptor.TIMESTAMPED, second, base));
+                }
+                assertEquals(offset & (1L << 26) - 1, RecordDescriptor.second(offset, 0));
+                assertEquals(0, RecordDescriptor.timestamp(0, RecordDescriptor.second(offset, 0), base));
             }
-            assertEquals(number, RecordDescriptor.second(number, 0, base));
-            assertEquals(0, RecordDescriptor.timestamp(0, RecordDescriptor.second(number, 0, base), base));
         }
         assertEquals(base + most * 1000, RecordDescriptor.storable(base + (most + 1) * 1000, base));
         assertEquals(base + most * 1000, RecordDescriptor.storable(base + most * 1000, base));
         // Bits that must be 0 become part of the identity: the checksum fails.
-        assertEquals(5, RecordDescriptor.timestamp(0, RecordDescriptor.second(7, 5), base));
+        assertEquals(5, RecordDescriptor.timestamp(0, 5L << 26 | 7, base));
     }
 
     @Test

@@ -75,7 +75,7 @@ final class BlockWriter {
         RunLayout.putLong(block, at, RecordDescriptor.header(record.lengthAndFlags(), record.checksum()));
         at += RecordDescriptor.HEADER;
         long timestamp = record.timestampMicros();
-        RunLayout.putLong(block, at, RecordDescriptor.second(record.offset() - baseOffset, timestamp, baseTime));
+        RunLayout.putLong(block, at, RecordDescriptor.second(record.offset(), timestamp));
         at += Long.BYTES;
         if (!tombstone) {
             stamp(timestamp);

@@ -74,8 +74,9 @@ public final class RecordCursor {
         timestamp = RecordDescriptor.timestamp(header, second, baseTime);
         next = from + padded;
         offset++;
-        if (baseOffset + RecordDescriptor.number(second) != offset) {
-            throw corrupt("the record's offset is " + (baseOffset + RecordDescriptor.number(second)));
+        long found = RecordDescriptor.offset(second, baseOffset);
+        if (found != offset) {
+            throw corrupt("the record's offset is " + found);
         }
         return true;
     }

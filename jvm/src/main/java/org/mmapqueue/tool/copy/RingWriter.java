@@ -109,7 +109,7 @@ final class RingWriter implements Closeable {
             baseTime = RecordDescriptor.storable(timestamp, baseTime) == timestamp ? baseTime : timestamp;
         }
         long stored = stamped ? RecordDescriptor.storable(timestamp, baseTime) : 0;
-        long second = RecordDescriptor.second(number - baseOffset, stored, baseTime);
+        long second = RecordDescriptor.second(number, stored);
         putLong(RecordDescriptor.header(header, checksum.finish(crc, number, stored, header)));
         number++;
         int left = room(body);
@@ -130,7 +130,7 @@ final class RingWriter implements Closeable {
     void appendLost() throws IOException {
         begin();
         putLong(checksum.tombstoneHeader(number, Long.BYTES));
-        long second = RecordDescriptor.second(number - baseOffset, 0);
+        long second = RecordDescriptor.second(number, 0);
         number++;
         room(Long.BYTES);
         putLong(second);

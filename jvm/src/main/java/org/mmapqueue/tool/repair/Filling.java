@@ -27,22 +27,15 @@ final class Filling {
     private final Geometry geometry;
     private final Hole hole;
     private final RecordChecksum checksum;
-    /** The base offset of the segment of the next tombstone. */
-    private long baseOffset;
 
-    /**
-     * @param baseOffset the base offset of the segment in which the hole begins
-     */
-    Filling(Geometry geometry, Hole hole, RecordChecksum checksum, long baseOffset) {
+    Filling(Geometry geometry, Hole hole, RecordChecksum checksum) {
         this.geometry = geometry;
-        this.baseOffset = baseOffset;
         this.hole = hole;
         this.checksum = checksum;
     }
 
     void run() {
         if (hole.from == geometry.dataStart()) {
-            baseOffset = hole.first;
             firsts.put(hole.fromId, new First(hole.from, hole.first));
         }
         if (hole.lost == 0) {
@@ -61,13 +54,12 @@ final class Filling {
                 id++;
                 offset = geometry.dataStart();
                 firsts.put(id, new First(offset, hole.first + number));
-                baseOffset = hole.first + number;
             }
             // Tombstones are as small as possible; the last ones cover the rest, up to the next anchor.
             long later = hole.lost - number - 1;
             int body = (int) Math.max(Long.BYTES, left - (Hole.LARGEST_BODY + 8L) * later - RecordDescriptor.HEADER);
             words.add(new Word(id, offset, checksum.tombstoneHeader(hole.first + number, body)));
-            second(id, offset + RecordDescriptor.HEADER, hole.first + number - baseOffset);
+            second(id, offset + RecordDescriptor.HEADER, hole.first + number);
             left -= RecordDescriptor.HEADER + body;
             int here = geometry.segmentSize() - offset - RecordDescriptor.HEADER;
             offset += RecordDescriptor.HEADER + Math.min(body, here);
@@ -77,7 +69,6 @@ final class Filling {
                 boolean starts = offset < geometry.segmentSize() || id == hole.toId;
                 firsts.put(
                         id, new First(starts && offset < geometry.segmentSize() ? offset : 0, hole.first + number + 1));
-                baseOffset = hole.first + number + 1;
             }
         }
     }

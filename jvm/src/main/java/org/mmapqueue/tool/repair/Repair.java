@@ -49,7 +49,7 @@ final class Repair {
     }
 
     /** Computes the tombstones; throws if the queue cannot be repaired. Changes nothing. */
-    List<Filling> plan() throws IOException {
+    List<Filling> plan() {
         if (walk.contradicts) {
             throw new MmapQueueException("the queue in " + survey.directory + " cannot be repaired: two headers"
                     + " with valid checksums contradict each other on the offset of a record; verify reports them");
@@ -57,21 +57,11 @@ final class Repair {
         RecordChecksum checksum = new RecordChecksum(survey.facts.uuid());
         List<Filling> fillings = new ArrayList<>();
         for (Hole hole : walk.holes) {
-            Filling filling = new Filling(geometry, hole, checksum, baseOffset(hole.fromId));
+            Filling filling = new Filling(geometry, hole, checksum);
             filling.run();
             fillings.add(filling);
         }
         return fillings;
-    }
-
-    private long baseOffset(long id) throws IOException {
-        for (RebuiltHeader each : walk.headers) {
-            if (each.id == id) {
-                return each.baseOffset;
-            }
-        }
-        SegmentHeader header = survey.slots.get(id).header();
-        return header == null ? 0 : header.baseOffset();
     }
 
     /** Copies the files that are part of the queue. */

@@ -101,7 +101,7 @@ final class Restamping {
             return false;
         }
         put(slot.id(), at, scan.restamped(slot, at, base, timestamp));
-        long second = RecordDescriptor.second(scan.recordOffset - base.offset(), timestamp, baseTime);
+        long second = RecordDescriptor.second(scan.recordOffset, timestamp);
         int body = at + RecordDescriptor.HEADER;
         if (body < geometry.segmentSize()) {
             put(slot.id(), body, second);

@@ -48,7 +48,7 @@ public final class LogWalk {
         this.geometry = slots.geometry();
         this.found = new WalkResult(geometry, range.retainedFrom());
         this.scan = new RecordScan(slots, range.facts());
-        this.lost = new LostBase(slots, scan);
+        this.lost = new LostBase(slots);
         this.resync = new Resync(slots, range, geometry, scan, lost);
         this.probes = new Probes(probes);
         this.progress = progress;
@@ -249,18 +249,14 @@ public final class LogWalk {
         }
     }
 
-    // Begins at a position of a log whose first header is damaged. If records before it in its segment are lost, begins
-    // at the start of the segment: their number keeps its base offset.
+    // Begins at a position of a log whose first header is damaged.
     private void enterAt(Resync.LogPosition first) throws IOException {
         slot = slots.get(first.id());
         boolean isDamaged = slot.header() == null;
-        boolean areLost = isDamaged
-                && lost.isKnown(slot.id())
-                && first.number() > first.base().offset();
-        next = !isDamaged ? slot.header().baseOffset() : areLost ? first.base().offset() : first.number();
+        next = isDamaged ? first.number() : slot.header().baseOffset();
         numbers = new Numbering(next, geometry, found);
         base(first.base());
-        offset = areLost ? geometry.dataStart() : first.offset();
+        offset = first.offset();
         newest = first.base().time();
         if (isDamaged) {
             add(new RebuiltHeader(slot.id(), base.epoch(), offset, base.time()));
@@ -340,11 +336,7 @@ public final class LogWalk {
 
     private void add(RebuiltHeader header) {
         found.headers.add(header);
-        if (lost.isKnown(header.id)) {
-            header.baseOffset = base.offset();
-        } else {
-            numbers.whenKnown(number -> header.baseOffset = number);
-        }
+        numbers.whenKnown(number -> header.baseOffset = number);
     }
 
     private void anchor(SegmentHeader header) throws IOException {
@@ -409,16 +401,6 @@ public final class LogWalk {
             lose(endBefore(begins), file, what);
             slot = slots.get(begins);
             base(new SegmentBase(to.base().epoch(), base.offset(), base.time()));
-            offset = geometry.dataStart();
-            enter(slot, offset);
-        }
-        boolean isFirst =
-                slots.get(to.id()).header() != null || to.number() <= to.base().offset();
-        if (slot.id() < to.id() && lost.isKnown(to.id()) && !isFirst) {
-            // The first records of its segment are lost, too. Their number keeps the base offset of the segment.
-            lose(endBefore(to.id()), file, what);
-            count(to.base().offset());
-            slot = slots.get(to.id());
             offset = geometry.dataStart();
             enter(slot, offset);
         }

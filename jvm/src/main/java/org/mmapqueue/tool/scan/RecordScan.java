@@ -135,7 +135,7 @@ public final class RecordScan {
             }
             if (atSecond) {
                 long second = at.bytes().getLong(from);
-                recordOffset = base.offset() + RecordDescriptor.number(second);
+                recordOffset = RecordDescriptor.offset(second, base.offset());
                 timestamp = RecordDescriptor.timestamp(header, second, base.time());
                 from += Long.BYTES;
                 atSecond = false;
