@@ -89,7 +89,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
      * @throws org.mmapqueue.errors.CorruptException if the record is damaged; the position does not move
      */
     public boolean poll(MessageHandler handler) {
-        return poll(1, Long.MAX_VALUE, false, handler) > 0;
+        return polled(1, Long.MAX_VALUE, false, handler) > 0;
     }
 
     /**
@@ -268,9 +268,10 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
      * @throws org.mmapqueue.errors.CorruptException if the first record is damaged
      */
     public List<Message> pollBatch(int maxRecords, long maxBytes) {
+        checkLimits(maxRecords, maxBytes);
         List<Message> batch = new ArrayList<>();
         try {
-            poll(maxRecords, maxBytes, true, addTo(batch));
+            polled(maxRecords, maxBytes, true, addTo(batch));
         } catch (OutOfMemoryError e) {
             throwIfEmpty(batch, e);
         }
@@ -289,8 +290,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
         }
     }
 
-    private int poll(int maxRecords, long maxBytes, boolean own, MessageHandler handler) {
-        checkLimits(maxRecords, maxBytes);
+    private int polled(int maxRecords, long maxBytes, boolean own, MessageHandler handler) {
         ConsumerCore core = core();
         int count = queue.poll(core, maxRecords, maxBytes, own, handler);
         if (count == ConsumerCore.NOT_ALLOWED) {

@@ -16,10 +16,10 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.errors.UnackedLimitException;
 import org.mmapqueue.io.Closing;
+import org.mmapqueue.log.BatchDelivery;
 import org.mmapqueue.log.LogReader;
 import org.mmapqueue.log.RecordBatch;
 import org.mmapqueue.log.SkippedDamage;
-import org.mmapqueue.log.SpareBatch;
 import org.mmapqueue.lookup.Log;
 import org.mmapqueue.lookup.RandomAccessReader;
 import org.mmapqueue.meta.ConsumerCursors;
@@ -34,7 +34,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class ConsumerCore implements Closeable {
     /** Returned by {@link #poll(int, long, boolean, MessageHandler)} when max_unacked allows no record. */
-    public static final int NOT_ALLOWED = -1;
+    public static final int NOT_ALLOWED = BatchDelivery.NOT_ALLOWED;
 
     private static final Logger LOG = LoggerFactory.getLogger(ConsumerCore.class);
     private static final long NEVER = Long.MAX_VALUE;
@@ -47,9 +47,7 @@ public final class ConsumerCore implements Closeable {
     private volatile Closeable ownership;
     private final SpinLock lock = new SpinLock();
     private final InFlight inFlight;
-    /** A reusable batch. */
-    private final SpareBatch spare = new SpareBatch();
-
+    private final BatchDelivery delivery = new BatchDelivery(this::fetch, this::releaseUndelivered);
     private final CommittedPosition committed;
     private final DamagePolicy damage;
     private final ConsumerMeters meters;
@@ -252,46 +250,27 @@ public final class ConsumerCore implements Closeable {
      * @return the number of records; {@link #NOT_ALLOWED} if there is a record, but max_unacked allows no more
      */
     public int poll(int maxRecords, long maxBytes, boolean own, MessageHandler handler) {
-        int count = 0;
-        long bytesLeft = maxBytes;
-        while (true) {
-            RecordBatch batch = fetch(maxRecords - count, bytesLeft, own, count == 0);
-            if (batch == null) {
-                return count == 0 ? NOT_ALLOWED : count;
-            }
-            count += batch.count();
-            bytesLeft -= batch.bytes();
-            boolean isLast = !batch.isFull();
-            try {
-                batch.deliver(handler);
-            } finally {
-                if (batch.delivered() < batch.count()) {
-                    releaseUndelivered(batch);
-                }
-                spare.put(batch);
-            }
-            if (isLast) {
-                return count;
-            }
-        }
+        return delivery.deliver(0, maxRecords, maxBytes, own, handler);
     }
 
     // Null at max_unacked. Only the first batch of a call throws; a later error is left to the next call.
-    private RecordBatch fetch(int maxRecords, long maxBytes, boolean own, boolean first) {
+    private RecordBatch fetch(long unused, int maxRecords, long maxBytes, boolean own, boolean first) {
         lock.lock();
         try {
             if (first) {
                 checkUsable();
             }
-            RecordBatch batch = spare.take();
-            batch.begin(own, committed.placements());
+            RecordBatch batch = delivery.take(committed.placements(), maxBytes, own, first);
+            if (!first && !isUsable()) {
+                return batch;
+            }
             boolean allowed = false;
             try {
-                allowed = !isUsable() || fetcher.fill(batch, maxRecords, maxBytes, first);
+                allowed = fetcher.fill(batch, maxRecords, first);
                 return allowed ? batch : null;
             } finally {
                 if (!allowed) {
-                    spare.put(batch);
+                    delivery.put(batch);
                 }
             }
         } catch (CorruptException | IOException | InternalError e) {

@@ -28,8 +28,6 @@ final class Fetcher {
     private final ConsumerCursors cursors;
     private final InFlight inFlight;
     private final DamagePolicy damage;
-    private final int dataStart;
-    private final long segmentSize;
     private final AtomicLong readOffset = new AtomicLong();
     private final RecordCounter redelivered = new RecordCounter();
 
@@ -45,8 +43,6 @@ final class Fetcher {
         this.cursors = cursors;
         this.inFlight = inFlight;
         this.damage = damage;
-        this.dataStart = reader.geometry().dataStart();
-        this.segmentSize = reader.segmentSize();
     }
 
     /** Moves to the position after which a record begins. Nothing is in flight after the move. */
@@ -62,10 +58,9 @@ final class Fetcher {
         return readOffset.get();
     }
 
-    /** The position after which that record begins: where a record ends, also if the reader has rolled since. */
+    /** The position after which that record begins. */
     long position() {
-        int at = reader.segmentOffset();
-        return reader.segmentId() * segmentSize + (at == dataStart ? 0 : at);
+        return reader.endBefore();
     }
 
     /** The record that would be popped next; null if none is available. */
@@ -95,27 +90,27 @@ final class Fetcher {
      *
      * @param batch an empty batch
      * @param maxRecords the most records, at least 1
-     * @param maxBytes the most payload bytes
-     * @param first whether the caller has no record yet: then a record larger than {@code maxBytes} is popped, and an
-     *     error is thrown
+     * @param first whether the caller has no record yet: then an error is thrown
      * @return false if max_unacked allows no record, though one may be available
      */
-    boolean fill(RecordBatch batch, int maxRecords, long maxBytes, boolean first) throws IOException {
+    boolean fill(RecordBatch batch, int maxRecords, boolean first) throws IOException {
         try {
             inFlight.expire();
-            while (batch.count() < maxRecords) {
+            int count = 0;
+            while (count < maxRecords) {
                 long requeued = inFlight.due();
                 if (requeued < 0) {
-                    if (batch.count() > 0 && reader.hasCaughtUp() || !next()) {
+                    if (count > 0 && reader.hasCaughtUp() || !next()) {
                         return true;
                     }
                     if (inFlight.isFull()) {
-                        return batch.count() > 0;
+                        return count > 0;
                     }
                 }
-                if (!add(batch, requeued, maxBytes, first)) {
+                if (!add(batch, requeued)) {
                     return true;
                 }
+                count = batch.count();
             }
             return true;
         } catch (IOException | RuntimeException | Error e) {
@@ -123,12 +118,14 @@ final class Fetcher {
                 throw e;
             }
             return true;
+        } finally {
+            storeReading();
         }
     }
 
     // Pops a requeued record, or, if that is -1, the new record that the reader has found. A damaged record is passed.
     // Returns false if the batch has no room for the record.
-    private boolean add(RecordBatch batch, long requeued, long maxBytes, boolean first) throws IOException {
+    private boolean add(RecordBatch batch, long requeued) throws IOException {
         boolean isNew = requeued < 0;
         LogReader from = isNew ? reader : again;
         int length;
@@ -137,7 +134,7 @@ final class Fetcher {
                 find(requeued);
             }
             length = from.length();
-            if (!batch.takes(length, maxBytes, first)) {
+            if (!batch.takes(length)) {
                 return false;
             }
             from.read(batch.room(length), batch.start());
@@ -154,7 +151,7 @@ final class Fetcher {
         if (isNew) {
             offset = inFlight.next();
             attempts = inFlight.popped(position());
-            advance();
+            reader.advance();
         } else {
             attempts = inFlight.redelivered(offset);
         }
@@ -220,8 +217,15 @@ final class Fetcher {
 
     private void advance() {
         reader.advance();
-        readOffset.lazySet(inFlight.next());
-        cursors.reading(reader.position());
+        storeReading();
+    }
+
+    // Does nothing if no record was passed: a store would make the page dirty, also by polls of an empty queue.
+    private void storeReading() {
+        if (readOffset.getPlain() != inFlight.next()) {
+            readOffset.lazySet(inFlight.next());
+            cursors.reading(position());
+        }
     }
 
     /** Passes the next records while a snapshot has them as acked; returns the offset of the first unacked record. */

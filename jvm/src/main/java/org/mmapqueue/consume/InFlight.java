@@ -12,7 +12,7 @@ import org.mmapqueue.config.Settings;
  * them. Not thread-safe, except {@link #hasDead}: the consumer's lock guards it.
  *
  * <pre>
- *   first            next                end
+ *   first            next                next + ahead
  *     | popped rows    | restored rows     |
  * </pre>
  */
@@ -58,13 +58,17 @@ final class InFlight {
 
     private long first;
     private long next;
-    private long end;
+    /** Number of restored rows. */
+    private int ahead;
     /** The position after the last restored row. */
     private long endPosition;
     /** Number of acked rows, popped and restored. */
     private int acked;
 
     private int ackedAhead;
+    /** Number of rows, popped and restored, with more than one attempt. */
+    private int repeated;
+
     private volatile boolean hasDead;
     /** Whether a row has changed in a way that a snapshot has to tell. */
     private boolean changed;
@@ -99,9 +103,10 @@ final class InFlight {
         hasDead = false;
         first = offset;
         next = offset;
-        end = offset;
+        ahead = 0;
         acked = 0;
         ackedAhead = 0;
+        repeated = 0;
     }
 
     /** The offset of the first record that is not acked. */
@@ -116,7 +121,7 @@ final class InFlight {
 
     /** The offset after the last restored row; {@link #next} if none is left. */
     long end() {
-        return end;
+        return next + ahead;
     }
 
     /** The position after the last restored row, if one is left. */
@@ -180,14 +185,18 @@ final class InFlight {
 
     /** Restores the row after the last one, from a snapshot: attempts or {@link #TIMES_ACKED}, and the rest of a delay. */
     void restore(int times, long delayMillis) {
-        makeRoom();
-        int row = at(end++);
+        makeRoom(end());
+        long dueAt = delayMillis == 0 ? 0 : now() + delayMillis;
+        prepare(ACKED, dueAt); // no heap has the row before it is popped
+        int row = at(end());
+        ahead++;
         records[row] = packed(times == TIMES_ACKED ? ACKED : IN_FLIGHT, Math.max(0, times));
-        if (times == TIMES_ACKED) {
-            acked++;
-            ackedAhead++;
+        if (due != null) {
+            due[row] = dueAt;
         }
-        setDue(row, delayMillis == 0 ? 0 : now() + delayMillis);
+        acked += times == TIMES_ACKED ? 1 : 0;
+        ackedAhead += times == TIMES_ACKED ? 1 : 0;
+        repeated += times > 1 ? 1 : 0;
     }
 
     /** Whether a row has changed, since {@link #noteSaved}, in a way that a snapshot has to tell. */
@@ -205,15 +214,7 @@ final class InFlight {
      * has been delivered more than once.
      */
     boolean tellsMore() {
-        if (acked > 0 || requeued.size > 0 || dead.size > 0) {
-            return true;
-        }
-        for (long offset = first; offset < end; offset++) {
-            if (attempts(offset) > 1) {
-                return true;
-            }
-        }
-        return false;
+        return (acked | requeued.size | dead.size | repeated) != 0;
     }
 
     /** The rest of a record's delay, in ms; 0 for none. */
@@ -233,7 +234,7 @@ final class InFlight {
      * @return its state, or {@link #IN_FLIGHT} for a record to deliver
      */
     int nextState() {
-        if (next == end) {
+        if (ahead == 0) {
             return IN_FLIGHT;
         }
         if (state(next) == ACKED) {
@@ -248,7 +249,7 @@ final class InFlight {
 
     /** The attempts of the next record's delivery. */
     int nextAttempts() {
-        return next == end ? 1 : nextAttempts(next);
+        return ahead == 0 ? 1 : nextAttempts(next);
     }
 
     /** The attempts of the next delivery of a record with a row. */
@@ -258,60 +259,48 @@ final class InFlight {
 
     /** Adds the next record as popped; returns its attempts. */
     int popped(long position) {
-        if (next == end && visibilityMillis == 0) {
-            return addNew(position);
+        if (ahead == 0 && visibilityMillis == 0) { // almost every record of a fast consumer
+            addRow(position, FIRST_DELIVERY);
+            return 1;
         }
         int attempts = nextAttempts();
-        add(position, IN_FLIGHT, attempts, visibilityMillis == 0 ? 0 : now() + visibilityMillis);
+        add(position, IN_FLIGHT, attempts, leaseEnd());
         return attempts;
     }
 
-    // Adds a record that has no lease and no restored row: almost every record of a fast consumer.
-    private int addNew(long position) {
-        long offset = next;
-        if (offset - first == records.length) {
-            grow();
-        }
-        int row = at(offset);
-        positions[row] = position;
-        records[row] = FIRST_DELIVERY;
-        if (due != null) {
-            due[row] = 0;
-        }
-        next = offset + 1;
-        end = offset + 1;
-        return 1;
+    private long leaseEnd() {
+        return visibilityMillis == 0 ? 0 : now() + visibilityMillis;
     }
 
     /** Adds the next record without a delivery, in a state other than {@link #IN_FLIGHT}. */
     void passed(long position, int state) {
-        boolean isRestored = next < end;
+        boolean isRestored = ahead > 0;
         add(position, state, isRestored ? attempts(next) : 0, isRestored && state == REQUEUED ? due(next) : 0);
     }
 
     private void add(long position, int state, int attempts, long dueAt) {
-        boolean isPlain = state == IN_FLIGHT && dueAt == 0;
-        changed |= next < end;
-        if (!isPlain) {
-            prepare(state, dueAt); // first: if memory runs out, nothing has moved
+        prepare(state, dueAt); // first: if memory runs out, nothing has moved
+        if (ahead > 0) {
+            changed = true;
+            ackedAhead -= state(next) == ACKED ? 1 : 0;
+            leave(next);
+            ahead--;
         }
-        if (next == end) {
-            makeRoom();
-            end++;
-        } else if (state(next) == ACKED) {
-            acked--;
-            ackedAhead--;
-        }
-        int row = at(next);
+        addRow(position, packed(state, attempts));
+        enter(next - 1, dueAt);
+    }
+
+    // Adds the row of the next record, which no heap has, without a due time.
+    private void addRow(long position, short record) {
+        long offset = next;
+        makeRoom(offset);
+        int row = at(offset);
         positions[row] = position;
-        records[row] = packed(state, attempts);
+        records[row] = record;
         if (due != null) {
-            due[row] = dueAt;
+            due[row] = 0;
         }
-        if (!isPlain) {
-            enter(next, state);
-        }
-        next++;
+        next = offset + 1;
     }
 
     /** The offset of the requeued record that is due; -1 for none. */
@@ -327,7 +316,7 @@ final class InFlight {
     /** Marks the requeued record that is due as in flight again; returns its attempts. */
     int redelivered(long offset) {
         int attempts = nextAttempts(offset);
-        set(offset, IN_FLIGHT, attempts, visibilityMillis == 0 ? 0 : now() + visibilityMillis);
+        set(offset, IN_FLIGHT, attempts, leaseEnd());
         return attempts;
     }
 
@@ -425,7 +414,7 @@ final class InFlight {
 
     /** Removes all rows before {@code offset}, and the acked ones from there; returns the new first record. */
     long advance(long offset) {
-        if (acked == ackedAhead && (leases.size | requeued.size | dead.size) == 0) {
+        if (acked == ackedAhead && (leases.size | requeued.size | dead.size | repeated) == 0) {
             first = Math.max(first, offset);
             return first;
         }
@@ -441,12 +430,8 @@ final class InFlight {
         changed = true;
         prepare(state, dueAt);
         leave(offset);
-        int row = at(offset);
-        records[row] = packed(state, attempts);
-        setDue(row, dueAt);
-        if (dueAt != 0 || state != IN_FLIGHT) {
-            enter(offset, state);
-        }
+        records[at(offset)] = packed(state, attempts);
+        enter(offset, dueAt);
     }
 
     private Heap heap(int state) {
@@ -470,17 +455,24 @@ final class InFlight {
         }
     }
 
-    private void enter(long offset, int state) {
+    // Stores the due time of a popped row, and adds the row to the counts, and to its heap.
+    private void enter(long offset, long dueAt) {
+        if (due != null) {
+            due[at(offset)] = dueAt;
+        }
+        int state = state(offset);
         if (state == ACKED) {
             acked++;
-        } else {
+        } else if (state != IN_FLIGHT || dueAt != 0) {
             heap(state).add(offset);
             if (state == DEAD) {
                 hasDead = true;
             }
         }
+        repeated += attempts(offset) > 1 ? 1 : 0;
     }
 
+    // Removes a row from the counts, and from its heap.
     private void leave(long offset) {
         int state = state(offset);
         if (state == ACKED) {
@@ -488,15 +480,7 @@ final class InFlight {
         } else if (slots != null && slots[at(offset)] != 0) {
             heap(state).remove(offset);
         }
-    }
-
-    private void setDue(int row, long dueAt) {
-        if (dueAt != 0 && due == null) {
-            due = new long[records.length];
-        }
-        if (due != null) {
-            due[row] = dueAt;
-        }
+        repeated -= attempts(offset) > 1 ? 1 : 0;
     }
 
     private static short packed(int state, int attempts) {
@@ -507,8 +491,8 @@ final class InFlight {
         return (int) offset & records.length - 1;
     }
 
-    private void makeRoom() {
-        if (end - first == records.length) {
+    private void makeRoom(long offset) {
+        if (offset - first == records.length) {
             grow();
         }
     }

@@ -15,6 +15,7 @@ public abstract class LogReader {
     final Swapper swapper;
     final Geometry geometry;
     final int segmentSize;
+    private final int dataStart;
 
     // The accessors say what these are.
     Segment segment;
@@ -37,6 +38,7 @@ public abstract class LogReader {
         this.swapper = swapper;
         this.geometry = geometry;
         this.segmentSize = geometry.segmentSize();
+        this.dataStart = geometry.dataStart();
         this.segmentId = -1;
         this.offset = segmentSize;
     }
@@ -52,7 +54,15 @@ public abstract class LogReader {
 
     /** The absolute position. */
     public final long position() {
-        return geometry.position(segmentId, offset);
+        return segmentId * segmentSize + offset;
+    }
+
+    /**
+     * The position after which the record at the reader's position begins: where a record or a segment ends, also if the
+     * reader has moved to the first record of the next segment since.
+     */
+    public final long endBefore() {
+        return segmentId * segmentSize + (offset == dataStart ? 0 : offset);
     }
 
     /** Moves to another byte of the same segment, at which a record begins. */

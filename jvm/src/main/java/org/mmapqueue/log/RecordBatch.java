@@ -6,7 +6,7 @@ import org.mmapqueue.MessageHandler;
 /**
  * Records that were copied out of the log under a lock, for user code that runs without the lock. Either all records
  * share one buffer, which the next round overwrites, or each has an array of its own, which the receiver may keep. Not
- * thread-safe: the thread that fills the batch owns it until {@link SpareBatch#put}.
+ * thread-safe: the thread that fills the batch owns it until {@link BatchDelivery#put}.
  */
 public final class RecordBatch {
     /** The most records of one round; a larger pop or read takes several rounds. */
@@ -29,11 +29,19 @@ public final class RecordBatch {
 
     private boolean owned;
     private int placement;
+    private long maxBytes;
+    private boolean exceeds;
+    /** The most payload bytes of this round, unless its only record is larger. */
+    private int roundBytes;
+
     private byte[] buffer = NO_BYTES;
     /** The arrays of owned records; null until one is allocated. */
     private byte[][] arrays;
 
     private long[] facts = new long[FIRST_RECORDS * FACTS];
+    /** Number of records for which {@link #facts} has room. */
+    private int roomFor = FIRST_RECORDS;
+
     private int count;
     private int used;
     private int delivered;
@@ -44,11 +52,15 @@ public final class RecordBatch {
      *
      * @param own whether each record gets an array of its own
      * @param placing value for {@link #placement}
+     * @param most the most payload bytes that the caller wants
+     * @param exceed whether the batch's first record may be larger than that
      */
-    public void begin(boolean own, int placing) {
+    void begin(boolean own, int placing, long most, boolean exceed) {
         owned = own;
         placement = placing;
-        count = 0;
+        maxBytes = most;
+        exceeds = exceed;
+        roundBytes = (int) Math.min(most, MOST_BYTES);
         used = 0;
         delivered = 0;
         full = false;
@@ -84,33 +96,31 @@ public final class RecordBatch {
         return (int) facts[FACTS * i + LENGTH];
     }
 
-    /**
-     * Whether another record fits into this round.
-     *
-     * @param length the record's bytes
-     * @param maxBytes the most bytes of payload that the caller wants
-     * @param first whether the batch's first record may be larger than that
-     */
-    public boolean takes(int length, long maxBytes, boolean first) {
-        if (count == 0) {
-            return first || length <= maxBytes;
-        }
-        if (length > maxBytes - used) {
+    /** Whether another record, of {@code length} bytes, fits into this round. */
+    public boolean takes(int length) {
+        return length <= roundBytes - used && count < roomFor || takesMore(length);
+    }
+
+    private boolean takesMore(int length) {
+        boolean isWanted = count == 0 ? exceeds || length <= maxBytes : length <= maxBytes - used;
+        full = isWanted && count > 0 && (length > roundBytes - used || count == MOST_RECORDS);
+        if (!isWanted || full) {
             return false;
         }
-        full = count == MOST_RECORDS || length > MOST_BYTES - used;
-        return !full;
+        if (count == roomFor) {
+            facts = Arrays.copyOf(facts, 2 * facts.length);
+            roomFor = 2 * count;
+        }
+        return true;
     }
 
     /**
-     * Makes room for the next record. All allocation happens here, so that {@link #add} cannot fail.
+     * Makes room for the payload of a record that {@link #takes} has allowed. All allocation happens in these two, so
+     * that {@link #add} cannot fail.
      *
      * @return the array for the payload, from {@link #start} on
      */
     public byte[] room(int length) {
-        if (FACTS * count == facts.length) {
-            facts = Arrays.copyOf(facts, 2 * facts.length);
-        }
         if (owned) {
             return ownRoom(length);
         }
@@ -139,10 +149,11 @@ public final class RecordBatch {
 
     /** Adds the record; its payload has been stored in the array. */
     public void add(long offset, long timestampMicros, int length, int attempts) {
+        long[] record = facts;
         int at = FACTS * count;
-        facts[at + OFFSET] = offset;
-        facts[at + TIMESTAMP] = timestampMicros;
-        facts[at + LENGTH] = (long) length << Integer.SIZE | attempts;
+        record[at + OFFSET] = offset;
+        record[at + TIMESTAMP] = timestampMicros;
+        record[at + LENGTH] = (long) length << Integer.SIZE | attempts;
         used += length;
         count++;
     }
@@ -152,15 +163,20 @@ public final class RecordBatch {
      * handled.
      */
     public void deliver(MessageHandler handler) {
+        long[] all = facts;
+        byte[] data = buffer;
         int start = 0;
-        for (int i = 0; i < count; i++) {
+        for (int i = 0, at = 0; i < count; i++, at += FACTS) {
             delivered = i;
-            int at = FACTS * i;
-            int length = (int) (facts[at + LENGTH] >>> Integer.SIZE);
-            handler.onMessage(
-                    facts[at + OFFSET], facts[at + TIMESTAMP], owned ? arrays[i] : buffer, start, length, (int)
-                            facts[at + LENGTH]);
-            start += owned ? 0 : length;
+            long lengthAndAttempts = all[at + LENGTH];
+            int length = (int) (lengthAndAttempts >>> Integer.SIZE);
+            if (owned) {
+                data = arrays[i];
+            }
+            handler.onMessage(all[at + OFFSET], all[at + TIMESTAMP], data, start, length, (int) lengthAndAttempts);
+            if (!owned) {
+                start += length;
+            }
         }
         delivered = count;
     }

@@ -14,7 +14,7 @@ import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.io.StackRoom;
-import org.mmapqueue.log.BatchSource;
+import org.mmapqueue.log.BatchDelivery;
 import org.mmapqueue.log.LogReaderV2;
 import org.mmapqueue.log.RecordBatch;
 import org.mmapqueue.log.TruncatedFiles;
@@ -28,7 +28,7 @@ import org.mmapqueue.log.TruncatedFiles;
  * each record is checked against its position, generation and epoch; an offset or a timestamp counts only if its
  * segment is still retained after the search; a call that has lost its segment starts again with new bounds.
  */
-public final class RandomAccessReader extends BatchSource implements Closeable {
+public final class RandomAccessReader implements Closeable {
     private static final int TRIES = 4;
 
     /** The bounds of the log, loaded at each call. */
@@ -53,6 +53,9 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
     private final Source source;
     private final RetainedLog log;
     private final ReentrantLock lock = new ReentrantLock();
+    /** A random read moves no position, so nothing is restored when a handler throws. */
+    private final BatchDelivery delivery = new BatchDelivery(this::fetch, batch -> {});
+
     private volatile boolean closed;
 
     /**
@@ -100,17 +103,11 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
             throw new IllegalArgumentException(
                     "count = " + count + ", maxBytes = " + maxBytes + "; both must be at least 1");
         }
-        return deliver(offset, count, maxBytes, own, handler);
-    }
-
-    @Override
-    protected void undelivered(RecordBatch batch) {
-        // No position to restore: a random read moves none.
+        return delivery.deliver(offset, count, maxBytes, own, handler);
     }
 
     // An error after the first batch is left to the next call, which throws it.
-    @Override
-    protected RecordBatch fetch(long offset, int count, long maxBytes, boolean own, boolean first) {
+    private RecordBatch fetch(long offset, int count, long maxBytes, boolean own, boolean first) {
         try {
             return fetchFrom(offset, count, maxBytes, own, first);
         } catch (MmapQueueException e) {
@@ -126,10 +123,9 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
             if (!log.goTo(offset)) {
                 throw log.outOfRange(offset);
             }
-            RecordBatch batch = spare.take();
-            batch.begin(own, 0);
+            RecordBatch batch = delivery.take(0, maxBytes, own, first);
             try {
-                while (batch.count() < count && read(offset + batch.count(), batch, maxBytes, first)) {
+                while (batch.count() < count && read(offset + batch.count(), batch)) {
                     reader.advance();
                 }
                 if (first && batch.count() == 0) {
@@ -137,7 +133,7 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
                 }
                 return batch;
             } catch (Throwable e) {
-                spare.put(batch);
+                delivery.put(batch);
                 throw e;
             }
         });
@@ -283,7 +279,7 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
     // ---- one attempt, with bounds that are loaded at its start
 
     // Adds the next record if one exists and it fits. A fault after the first record is left to the next call.
-    private boolean read(long offset, RecordBatch batch, long maxBytes, boolean first) throws IOException {
+    private boolean read(long offset, RecordBatch batch) throws IOException {
         boolean any = batch.count() > 0;
         try {
             if (reader.position() >= log.end() || !reader.next()) {
@@ -299,7 +295,7 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
                         log.first(),
                         log.next() - 1);
             }
-            if (!batch.takes(reader.length(), maxBytes, first)) {
+            if (!batch.takes(reader.length())) {
                 return false;
             }
             reader.read(batch.room(reader.length()), batch.start());

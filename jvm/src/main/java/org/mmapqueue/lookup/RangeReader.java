@@ -9,7 +9,7 @@ import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
-import org.mmapqueue.log.BatchSource;
+import org.mmapqueue.log.BatchDelivery;
 import org.mmapqueue.log.DamageSkip;
 import org.mmapqueue.log.LogReaderV2;
 import org.mmapqueue.log.RecordBatch;
@@ -22,11 +22,12 @@ import org.mmapqueue.log.TruncatedFiles;
  * <p>It retains no record: a record that no consumer needs may be overwritten before it is read, and the read then
  * throws {@link OutOfRangeException}. Between calls no segment is pinned.
  */
-public final class RangeReader extends BatchSource implements Closeable {
+public final class RangeReader implements Closeable {
     private final LogReaderV2 reader;
     private final RandomAccessReader randomAccess;
     private final DamageSkip skip;
     private final SkippedDamage skipped = new SkippedDamage("a reader of a range");
+    private final BatchDelivery delivery = new BatchDelivery(this::fetch, this::undelivered);
     private final BooleanSupplier gone;
     private final Consumer<RangeReader> forget;
     private final long to;
@@ -123,28 +124,25 @@ public final class RangeReader extends BatchSource implements Closeable {
             throw new IllegalArgumentException(
                     "maxRecords = " + maxRecords + ", maxBytes = " + maxBytes + "; both must be at least 1");
         }
-        return deliver(0, maxRecords, maxBytes, own, handler);
+        return delivery.deliver(0, maxRecords, maxBytes, own, handler);
     }
 
-    @Override
-    protected synchronized void undelivered(RecordBatch batch) {
+    private synchronized void undelivered(RecordBatch batch) {
         offset = batch.offset(batch.delivered());
         placed = false;
     }
 
     // Only the first batch of a call throws; a later error is left to the next call.
-    @Override
-    protected synchronized RecordBatch fetch(long next, int maxRecords, long maxBytes, boolean own, boolean first) {
+    private synchronized RecordBatch fetch(long unused, int maxRecords, long maxBytes, boolean own, boolean first) {
         boolean usable = !closed && !gone.getAsBoolean();
         if (first && !usable) {
             throw new ClosedException("the reader, or the handle of the queue that gave it, is closed");
         }
-        RecordBatch batch = spare.take();
-        batch.begin(own, 0);
+        RecordBatch batch = delivery.take(0, maxBytes, own, first);
         boolean fetched = false;
         try {
             if (usable) {
-                fill(batch, maxRecords, maxBytes, first);
+                fill(batch, maxRecords, first);
             }
             fetched = true;
             return batch;
@@ -156,13 +154,13 @@ public final class RangeReader extends BatchSource implements Closeable {
             throw TruncatedFiles.explain(e, reader.swapper().ring());
         } finally {
             if (!fetched) {
-                spare.put(batch);
+                delivery.put(batch);
             }
             reader.leave();
         }
     }
 
-    private void fill(RecordBatch batch, int maxRecords, long maxBytes, boolean first) throws IOException {
+    private void fill(RecordBatch batch, int maxRecords, boolean first) throws IOException {
         long before = offset;
         long segment = -1;
         try {
@@ -171,7 +169,7 @@ public final class RangeReader extends BatchSource implements Closeable {
                 locate();
             }
             segment = reader.segmentOffset() == reader.segmentSize() ? reader.segmentId() + 1 : reader.segmentId();
-            while (batch.count() < maxRecords && offset < to && step(batch, maxBytes, first, isKept)) {
+            while (batch.count() < maxRecords && offset < to && step(batch, isKept)) {
                 isKept = false;
             }
         } catch (IOException | RuntimeException | Error e) {
@@ -187,9 +185,9 @@ public final class RangeReader extends BatchSource implements Closeable {
 
     // Adds the next record; false if no record follows, or it does not fit. A position that is kept from the last call
     // may be before a pad, in a segment that has been reclaimed since: the record is in a later one.
-    private boolean step(RecordBatch batch, long maxBytes, boolean first, boolean isKept) throws IOException {
+    private boolean step(RecordBatch batch, boolean isKept) throws IOException {
         try {
-            if (!reader.next() || !take(batch, maxBytes, first)) {
+            if (!reader.next() || !take(batch)) {
                 return false;
             }
             reader.advance();
@@ -209,12 +207,12 @@ public final class RangeReader extends BatchSource implements Closeable {
     }
 
     // Adds the record that was found, or passes the tombstone of a lost one.
-    private boolean take(RecordBatch batch, long maxBytes, boolean first) throws IOException {
+    private boolean take(RecordBatch batch) throws IOException {
         if (reader.isLost()) {
             reader.skip();
             return true;
         }
-        if (!batch.takes(reader.length(), maxBytes, first)) {
+        if (!batch.takes(reader.length())) {
             return false;
         }
         reader.read(batch.room(reader.length()), batch.start());

@@ -8,6 +8,7 @@ import java.util.Comparator;
 import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
+import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -379,6 +380,11 @@ class InFlightTest {
                 }
             }
             assertSame(map, inFlight, next);
+            assertEquals(
+                    tellsMore(map)
+                            || next < restored
+                                    && LongStream.range(next, restored).anyMatch(each -> inFlight.attempts(each) > 1),
+                    inFlight.tellsMore());
         }
     }
 
@@ -395,6 +401,10 @@ class InFlightTest {
                 assertEquals(3 * offset, inFlight.position(offset));
             });
         }
+    }
+
+    private static boolean tellsMore(TreeMap<Long, Row> map) {
+        return map.values().stream().anyMatch(each -> each.state != InFlight.IN_FLIGHT || each.attempts > 1);
     }
 
     private static long count(TreeMap<Long, Row> map, int state) {
