@@ -12,7 +12,8 @@ _NAME = re.compile(r"(\d{19})-(\d{19})-(\d+)-(\d+)-(\d+)-(\d+)-([0-9a-f]{8})\.ru
 _HEADER = struct.Struct("<8sII16xqq12xI")
 _BLOCK = struct.Struct("<qqqIIII4xI")
 _TRAILER = struct.Struct("<qqII8s")
-_LENGTH, _TIMESTAMPED, _CONTROL, _NUMBER = (1 << 27) - 1, 1 << 29, 1 << 28, (1 << 26) - 1
+_LENGTH, _TIMESTAMPED, _CONTROL = (1 << 27) - 1, 1 << 29, 1 << 28
+_OFFSET, _MILLIS = (1 << 26) - 1, (1 << 38) - 1
 
 
 class Run(NamedTuple):
@@ -95,13 +96,13 @@ def _records(run: Run) -> Iterator[Record]:
         end_of_block = at + stored
         for _ in range(count):
             header, second = struct.unpack_from("<QQ", content, at)
-            assert base_offset + (second & _NUMBER) == offset
+            assert base_offset + (second - base_offset & _OFFSET) == offset
             at += 16
             if header & _CONTROL:
                 yield Record(offset, 0, None)
             else:
                 length = header & _LENGTH
-                time = base_time + (second >> 26) * 1000 if header & _TIMESTAMPED else 0
+                time = base_time + ((second >> 26) - base_time // 1000 & _MILLIS) * 1000 if header & _TIMESTAMPED else 0
                 yield Record(offset, time, content[at : at + length])
                 at += -(-length // 8) * 8
             offset += 1

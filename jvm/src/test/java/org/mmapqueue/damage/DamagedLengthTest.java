@@ -25,6 +25,7 @@ import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.segment.RecordDescriptor;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Micros;
 import org.mmapqueue.support.Payload;
@@ -188,7 +189,7 @@ class DamagedLengthTest {
     private long timeOf(int number) {
         Path file = clean.resolve(fileOf(number));
         long second = Directories.word(file, headerOf(number) + 8);
-        return Directories.word(file, 40) + (second >>> 26) * 1000;
+        return RecordDescriptor.timestamp(RecordDescriptor.TIMESTAMPED, second, Directories.word(file, 40));
     }
 
     @ParameterizedTest
