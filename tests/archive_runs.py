@@ -25,7 +25,7 @@ class Run(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A record; `data` is None for a tombstone."""
+    """A record; `data` is None for a lost record."""
 
     offset: int
     timestamp_micros: int
@@ -94,17 +94,19 @@ def _records(run: Run) -> Iterator[Record]:
         assert block_first == offset
         at += _BLOCK.size
         end_of_block = at + stored
-        for _ in range(count):
+        while offset < block_first + count:
             header, second = struct.unpack_from("<QQ", content, at)
             assert base_offset + (second - base_offset & _OFFSET) == offset
             at += 16
             if header & _CONTROL:
-                yield Record(offset, 0, None)
+                lost = second >> 26
+                yield from (Record(each, 0, None) for each in range(offset, offset + lost))
+                offset += lost
             else:
                 length = header & _LENGTH
                 time = base_time + ((second >> 26) - base_time // 1000 & _MILLIS) * 1000 if header & _TIMESTAMPED else 0
                 yield Record(offset, time, content[at : at + length])
                 at += -(-length // 8) * 8
-            offset += 1
+                offset += 1
         assert at == end_of_block
     assert offset == end

@@ -40,7 +40,7 @@ def stored(path: Path) -> Found:
                 found += [(m.offset, m.timestamp_micros or None, m.data) for m in many]
                 offset += len(many)
             except mmapqueue.OutOfRange:
-                offset += 1  # A tombstone
+                offset += 1  # A lost record
     return found
 
 

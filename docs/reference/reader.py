@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 FIRST_BYTE = 64  # of a segment's records, after its header
 LENGTH = (1 << 27) - 1
-OFFSET_BITS = 26  # of the second word of a record; the rest is a time
-BATCH, TOMBSTONE, TIMESTAMP, PAD = 1 << 27, 1 << 28, 1 << 29, 1 << 30
+OFFSET_BITS = 26  # of the second word of a record; the rest is a time, or the size of a gap
+BATCH, GAP, TIMESTAMP, PAD = 1 << 27, 1 << 28, 1 << 29, 1 << 30
 
 
 class Damage(Exception):
@@ -74,13 +74,14 @@ class Segment(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A record, tombstone or pad. The next one begins at position `end`."""
+    """A record, gap or pad. The next one begins at position `end`, with the offset `next`."""
 
     offset: int
     timestamp: int | None
     payload: bytes
     flags: int
     end: int
+    next: int
 
 
 def _crc_table() -> list[int]:
@@ -239,11 +240,11 @@ class Log:
                 position, offset = later or (end, self.offset_at(end))
                 continue
             batch.append(record)
-            position, offset = record.end, offset + (record.flags != PAD)
+            position, offset = record.end, record.next
             if record.flags & BATCH and record.end > end:
                 continue  # it counts if the last record of the batch does
             self.position, self.offset = position, offset
-            yield from (each for each in batch if each.flags not in (PAD, TOMBSTONE))
+            yield from (each for each in batch if each.flags not in (PAD, GAP))
             batch = []
         if clean and not skip and self.meta.closed_at not in (None, offset):
             raise Damage(self.directory / "meta.dat", 264, f"closed at {self.meta.closed_at}, but ends at {offset}")
@@ -273,7 +274,7 @@ class Log:
         while walked < position:
             try:
                 record = self._read(walked, offset)
-                walked, offset = record.end, offset + (record.flags != PAD)
+                walked, offset = record.end, record.next
             except Damage as damage:
                 if damage.end is None or not self._counts(walked, offset, damage.end, position):
                     raise
@@ -352,7 +353,7 @@ class Log:
         return last
 
     def _read(self, position: int, offset: int) -> Record:
-        """RECORDS: the record, tombstone or pad at this position."""
+        """RECORDS: the record, gap or pad at this position."""
         segment_id, at = divmod(position, self.meta.segment_size)
         segment, at = self._roll(segment_id), at or FIRST_BYTE
         file = segment.file
@@ -365,12 +366,13 @@ class Log:
             raise Damage(file, at, f"no record {offset}")
         if flags == PAD:
             return self._pad(segment, at, word, checksum, offset)
-        if flags != TOMBSTONE and flags & ~(BATCH | TIMESTAMP):
+        if flags != GAP and flags & ~(BATCH | TIMESTAMP):
             raise Damage(file, at, f"record {offset} has unknown flags")
-        if flags != TOMBSTONE and length > self.meta.max_event_size:
+        if flags != GAP and length > self.meta.max_event_size:
             raise Damage(file, at, f"record {offset} has {length} bytes, more than {self.meta.max_event_size}")
-        body, end = self._bytes(segment, at + 8, 8 + length)
-        second, payload = _word(body, 0) & (1 << 64) - 1, b"" if flags == TOMBSTONE else body[8:]
+        end = self._after(segment_id, at, 16 + length)
+        body = self._bytes(segment, at + 8, 8 if flags == GAP else 8 + length, any_epoch=flags == GAP)
+        second, payload = _word(body, 0) & (1 << 64) - 1, body[8:]
         found = segment.base_offset + (second - segment.base_offset & (1 << OFFSET_BITS) - 1)
         time = second >> OFFSET_BITS
         if flags & TIMESTAMP:
@@ -380,7 +382,8 @@ class Log:
             raise Damage(file, at, f"record {offset} has a wrong checksum", end)
         if found != offset:
             raise Damage(file, at, f"record {found}, not {offset}", end)
-        return Record(offset, time if flags & TIMESTAMP else None, payload, flags, end)
+        next_offset = offset + (time if flags == GAP else 1)
+        return Record(offset, time if flags & TIMESTAMP else None, payload, flags, end, next_offset)
 
     def _pad(self, segment: Segment, at: int, word: int, checksum: int, offset: int) -> Record:
         epoch = segment.epoch + ((word & LENGTH) - segment.epoch & LENGTH)
@@ -389,19 +392,26 @@ class Log:
         block = struct.pack("<16sQQII", self.meta.uuid, segment.id, epoch, at, word)
         if checksum != (crc32c(block) or 0xFFFFFFFF):
             raise Damage(segment.file, at, "a pad with a wrong checksum")
-        return Record(offset, None, b"", PAD, (segment.id + 1) * self.meta.segment_size)
+        return Record(offset, None, b"", PAD, (segment.id + 1) * self.meta.segment_size, offset)
 
-    def _bytes(self, segment: Segment, at: int, count: int) -> tuple[bytes, int]:
-        """SPANNING: this many bytes from byte `at` of a segment on, and the position after the zeros that follow."""
-        epoch, left, parts = segment.epoch, count + -count % 8, []
+    def _after(self, segment_id: int, at: int, count: int) -> int:
+        """SPANNING: the position after this many bytes, and the zeros that follow, from byte `at` of a segment on."""
+        size, end = self.meta.segment_size, at + count + -count % 8
+        while end > size:
+            segment_id, end = segment_id + 1, end - size + FIRST_BYTE
+        return segment_id * size + end
+
+    def _bytes(self, segment: Segment, at: int, count: int, any_epoch: bool = False) -> bytes:
+        """SPANNING: this many bytes from byte `at` of a segment on."""
+        epoch, left, parts = segment.epoch, count, []
         while True:
             part = segment.data[at : at + left]
             parts.append(part)
             left -= len(part)
             if not left:
-                return b"".join(parts)[:count], segment.id * self.meta.segment_size + at + len(part)
+                return b"".join(parts)
             segment, at = self._roll(segment.id + 1), FIRST_BYTE
-            if segment.epoch != epoch:
+            if segment.epoch != epoch and not any_epoch:
                 raise Damage(segment.file, 32, f"epoch {segment.epoch} within a record of epoch {epoch}")
 
     def _damage(self, position: int, what: str) -> Damage:

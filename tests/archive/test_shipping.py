@@ -360,7 +360,7 @@ def test_a_deleted_consumer_ends_the_shipping(archive: Path, open_queue: Open) -
         queue.await_shipped(1)
 
 
-def test_a_lost_record_stays_a_tombstone(archive: Path, open_queue: Open, closed: Path, records: list[bytes]) -> None:
+def test_a_lost_record_stays_a_gap(archive: Path, open_queue: Open, closed: Path, records: list[bytes]) -> None:
     flip(closed / "1_segment.dat", 1000)
     report = mmapqueue.repair(closed, in_place=True)
     (lost,) = report.lost

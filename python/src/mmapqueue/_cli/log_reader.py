@@ -74,7 +74,7 @@ class LogReader:
         if first > offset:
             print_error(f"offsets {offset} to {min(first, end) - 1} are not retained any more")
             return first
-        print_error(f"the record at offset {offset} was lost: a repair has left a tombstone")
+        print_error(f"the record at offset {offset} was lost: a repair has given it up")
         return offset + 1
 
     def last(self, count: int, wanted: Wanted) -> tuple[list[AnyMessage], int]:

@@ -1,6 +1,6 @@
 package org.mmapqueue;
 
-/** Receives records as the log stores them, tombstones included. */
+/** Receives records as the log stores them, gaps included. */
 @FunctionalInterface
 public interface StoredRecordSink {
 

@@ -212,13 +212,12 @@ public final class ArchiveReader implements AutoCloseable {
                     continue;
                 }
                 cursor.moveTo(offset);
-                if (!cursor.isTombstone()) {
-                    cursor.check();
+                cursor.check();
+                if (!cursor.isGap()) {
                     onRecord = true;
                     return true;
                 }
-                cursor.check();
-                offset++; // a lost record
+                offset = Math.min(cursor.end(), to);
             } catch (CorruptException e) {
                 skip(e);
             }
@@ -229,7 +228,7 @@ public final class ArchiveReader implements AutoCloseable {
     // Skips damage: a record that fails its check is lost alone; a damaged block or run is lost as a whole.
     private void skip(CorruptException damage) {
         long next;
-        if (cursor != null && cursor.offset() == offset) {
+        if (cursor != null && cursor.offset() == offset && !cursor.isGap()) {
             next = offset + 1;
         } else {
             next = file == null ? runAt(offset).end() : file.endOf(file.blockOf(offset));

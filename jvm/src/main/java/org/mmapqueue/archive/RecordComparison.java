@@ -11,7 +11,6 @@ import org.mmapqueue.archive.run.RunFile;
 import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.OutOfRangeException;
-import org.mmapqueue.segment.RecordDescriptor;
 
 /**
  * Compares the records of a queue with those of a run: offset, time and payload. Checksums, segments and epochs depend
@@ -58,11 +57,11 @@ final class RecordComparison {
     // Returns the offset after the compared records.
     private long compareFrom(ShipSource source, long offset) {
         try {
-            int count = source.read(offset, run.name().end(), READ_BYTES, this::compare);
-            if (count == 0) {
+            long reached = source.read(offset, run.name().end(), READ_BYTES, this::compare);
+            if (reached == offset) {
                 differs = offset;
             }
-            return offset + count;
+            return reached;
         } catch (OutOfRangeException e) {
             long first = source.firstOffset();
             if (first <= offset) {
@@ -73,7 +72,7 @@ final class RecordComparison {
     }
 
     private void compare(StoredRecord record) {
-        if (differs == NONE && !isSame(record)) {
+        if (differs == NONE && !record.isGap() && !isSame(record)) { // lost records contradict nothing
             differs = record.offset();
         }
     }
@@ -105,11 +104,9 @@ final class RecordComparison {
         return open;
     }
 
-    // A tombstone stands for a record that was lost: it contradicts nothing. A repair with --reset-clock lowers times.
+    // A repair with --reset-clock lowers times.
     private static boolean isSame(StoredRecord queued, RecordCursor archived) {
-        boolean isLost = (queued.lengthAndFlags() & RecordDescriptor.CONTROL) != 0;
-        return isLost
-                || archived.isTombstone()
+        return archived.isGap()
                 || queued.timestampMicros() <= archived.timestampMicros()
                         && (queued.timestampMicros() == 0) == (archived.timestampMicros() == 0)
                         && Arrays.equals(

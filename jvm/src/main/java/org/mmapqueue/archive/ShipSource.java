@@ -31,10 +31,10 @@ public interface ShipSource extends LinkStore {
      * @param to the offset after the last record
      * @param maxBytes the most bytes of records; a larger first record is read nevertheless
      * @param sink called with each record
-     * @return the number of records
+     * @return the offset after the last record
      * @throws org.mmapqueue.errors.OutOfRangeException if the first record is not retained
      */
-    int read(long from, long to, long maxBytes, StoredRecordSink sink);
+    long read(long from, long to, long maxBytes, StoredRecordSink sink);
 
     /** Acks the records before an offset, for the shipper's consumer. */
     void ack(long before);

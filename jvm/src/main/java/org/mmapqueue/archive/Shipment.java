@@ -166,9 +166,9 @@ final class Shipment {
     private boolean fill() {
         long durable = source.durableOffset();
         while (next < durable && run.bytes() < options.bytes()) {
-            int count;
+            long reached;
             try {
-                count = source.read(next, durable, options.bytes() - run.bytes(), run::add);
+                reached = source.read(next, durable, options.bytes() - run.bytes(), run::add);
             } catch (OutOfRangeException e) {
                 if (hasRecords()) {
                     return true; // the records before the gap are stored first
@@ -178,10 +178,10 @@ final class Shipment {
                 }
                 continue;
             }
-            if (count == 0) {
+            if (reached == next) {
                 break;
             }
-            next += count;
+            next = reached;
         }
         return run.bytes() >= options.bytes();
     }

@@ -49,6 +49,7 @@ final class Fetcher {
     void moveTo(long position, long offset) {
         inFlight.reset(offset);
         reader.moveTo(position);
+        reader.expect(offset);
         readOffset.set(offset);
         cursors.reading(position);
     }
@@ -184,11 +185,7 @@ final class Fetcher {
     }
 
     private boolean nextWhole() throws IOException {
-        while (reader.next()) {
-            if (reader.isLost()) {
-                passLost();
-                continue;
-            }
+        while (found()) {
             int state = inFlight.nextState();
             if (state == InFlight.IN_FLIGHT) {
                 return true;
@@ -198,15 +195,31 @@ final class Fetcher {
         return false;
     }
 
-    private void passLost() throws IOException {
+    // Finds the next record, and passes the gaps before it.
+    private boolean found() throws IOException {
+        boolean isThere = reader.next();
+        passGap();
+        return isThere;
+    }
+
+    // Notes the records of a gap that the reader has passed.
+    private void passGap() {
         long first = inFlight.next();
-        do {
-            reader.skip();
-            inFlight.passed(position(), InFlight.ACKED);
-            advance();
+        long end = reader.nextOffset();
+        if (end <= first) {
+            return;
+        }
+        passTo(end, position());
+        storeReading();
+        LOG.warn("a consumer passes records {} to {}, which were lost before a repair", first, end - 1);
+    }
+
+    // Acks the next records, which are not read, up to an offset.
+    private void passTo(long end, long position) {
+        while (inFlight.next() < end) {
+            inFlight.passed(position, InFlight.ACKED);
             inFlight.advance(inFlight.first());
-        } while (reader.next() && reader.isLost());
-        LOG.warn("a consumer passes records {} to {}, which were lost before a repair", first, inFlight.next() - 1);
+        }
     }
 
     private void pass(int state) throws IOException {
@@ -230,7 +243,10 @@ final class Fetcher {
 
     /** Passes the next records while a snapshot has them as acked; returns the offset of the first unacked record. */
     long passAcked() throws IOException {
-        while (inFlight.nextState() == InFlight.ACKED && reader.next()) {
+        while (inFlight.nextState() == InFlight.ACKED && found()) {
+            if (inFlight.nextState() != InFlight.ACKED) {
+                break; // the record after a gap
+            }
             try {
                 pass(InFlight.ACKED);
             } catch (CorruptException e) {
@@ -243,13 +259,12 @@ final class Fetcher {
     // Continues after damage at the next record with a known offset, or throws.
     private void skip(CorruptException e) throws IOException {
         reader.leave(); // the search pins segments itself
+        passGap();
         long position = reader.position();
         DamageSkip.Found found = damage.after(e, position, inFlight.next());
-        while (inFlight.next() < found.offset()) {
-            inFlight.passed(position, InFlight.ACKED);
-        }
-        inFlight.advance(inFlight.first());
+        passTo(found.offset(), position);
         reader.moveTo(found.position());
+        reader.expect(found.offset());
         readOffset.lazySet(found.offset());
         cursors.reading(found.position());
     }
@@ -257,6 +272,7 @@ final class Fetcher {
     // Moves the second reader to a popped record.
     private void find(long offset) throws IOException {
         again.moveTo(inFlight.position(offset));
+        again.expect(offset);
         if (!again.next()) {
             throw again.corrupt(again.segmentOffset(), "record " + offset + ", which has been popped, is missing");
         }

@@ -65,7 +65,7 @@ record QueueShipSource(
     }
 
     @Override
-    public int read(long from, long to, long maxBytes, StoredRecordSink sink) {
+    public long read(long from, long to, long maxBytes, StoredRecordSink sink) {
         return reader.read(from, to, maxBytes, sink);
     }
 

@@ -64,7 +64,7 @@ record DamageProbe(LogReaderV2 reader, MetaFields fields, LongSupplier published
         }
     }
 
-    // Whether an intact record, pad or tombstone begins at this byte.
+    // Whether an intact record, pad or gap begins at this byte.
     private boolean isWhole(int at) throws IOException {
         long word = reader.segment().headerAcquire(at);
         int flags = RecordDescriptor.lengthAndFlags(word);
@@ -99,7 +99,7 @@ record DamageProbe(LogReaderV2 reader, MetaFields fields, LongSupplier published
         LogReaderV2 other = new LogReaderV2(reader.swapper(), reader.geometry(), fields, published);
         try {
             other.moveTo(reader.geometry().position(reader.segmentId(), at));
-            if (!other.nextHere()) {
+            if (!other.nextHere(reader.segmentSize())) {
                 return false;
             }
             other.check();

@@ -206,11 +206,11 @@ public final class DamageSkip {
         }
         try {
             begin(segment.id(), at);
-            if (reader.nextHere()) {
+            if (reader.nextHere(reader.segmentSize())) {
                 reader.check();
                 return true;
             }
-            return reader.segmentOffset() == reader.segmentSize(); // a pad
+            return reader.position() >= geometry.position(segment.id(), reader.segmentSize()); // a pad or a gap
         } catch (CorruptException e) {
             return false;
         } finally {
@@ -236,11 +236,11 @@ public final class DamageSkip {
             begin(id, from);
             while (reader.segmentId() == id && reader.segmentOffset() < reader.segmentSize()) {
                 at = reader.segmentOffset();
-                if (reader.nextHere()) {
+                if (reader.nextHere(reader.segmentSize())) {
                     reader.skipChecked(end);
                     reader.advance();
                     records++;
-                } else if (reader.segmentOffset() < reader.segmentSize()) {
+                } else if (reader.segmentId() == id && reader.segmentOffset() < reader.segmentSize()) {
                     return new Chain(records, -1, at); // the log end
                 }
             }

@@ -12,6 +12,8 @@ import org.mmapqueue.swap.Swapper;
  * CorruptException} names the damage, and the position does not move. Not thread-safe: the owner's lock guards it.
  */
 public abstract class LogReader {
+    static final long UNKNOWN = -1;
+
     final Swapper swapper;
     final Geometry geometry;
     final int segmentSize;
@@ -23,8 +25,8 @@ public abstract class LogReader {
     int offset;
     int length;
     long timestamp;
-    boolean lost;
     boolean batchContinues;
+    long nextOffset = UNKNOWN;
     /** The least epoch of the segment that the reader moves into next; 0 for any, and in version 1. */
     long lowestEpoch;
 
@@ -108,11 +110,6 @@ public abstract class LogReader {
         return timestamp;
     }
 
-    /** Whether that record is a tombstone, which has an offset but no payload. */
-    public final boolean isLost() {
-        return lost;
-    }
-
     /** Whether the next record is of the same batch. */
     public final boolean batchContinues() {
         return batchContinues;
@@ -129,7 +126,21 @@ public abstract class LogReader {
     }
 
     /**
-     * Finds the next record, and sets its length, timestamp and flags.
+     * The offset of the record at the position, as far as this reader knows it: since {@link #expect}, or from the record
+     * or the gap before. It grows by more than 1 where {@link #next} passes a gap.
+     *
+     * @return -1 if the offset is unknown, and in version 1
+     */
+    public final long nextOffset() {
+        return nextOffset;
+    }
+
+    /** Sets the offset of the record at the position: another one there is damage. Version 1 does not check it. */
+    public void expect(long offset) {}
+
+    /**
+     * Finds the next record, and sets its length, timestamp and flags. Passes gaps, also when no record follows:
+     * {@link #nextOffset} then is the offset after them.
      *
      * @return false when there is none yet
      * @throws CorruptException when the bytes are not a record

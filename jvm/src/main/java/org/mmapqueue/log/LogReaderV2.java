@@ -18,9 +18,10 @@ import org.mmapqueue.swap.Swapper;
  * published position has passed the end of this one.
  */
 public final class LogReaderV2 extends LogReader {
-    private static final long UNKNOWN = -1;
     /** No bits of a timestamp: those are 0 in the lowest places. */
     private static final long NO_BITS = 1;
+
+    private static final int NO_RECORD = RecordDescriptor.PAD | RecordDescriptor.CONTROL | RecordDescriptor.RESERVED;
 
     private final LongSupplier published;
     private final RecordChecksum checksum;
@@ -41,10 +42,9 @@ public final class LogReaderV2 extends LogReader {
     private int expected;
     /** The offset that the found record says it has; {@link #UNKNOWN} if its second word is in the next segment. */
     private long recordOffset;
-    /** The offset of the record after the last one, and after the found one. */
-    private long nextOffset = UNKNOWN;
-
+    /** The offset of the record after the found one. */
     private long offsetAfter = UNKNOWN;
+
     private final DamageProbe probe;
     private byte[] scratch = new byte[0];
 
@@ -75,7 +75,7 @@ public final class LogReaderV2 extends LogReader {
         nextOffset = UNKNOWN;
     }
 
-    /** Sets the offset of the record at the position: another one there is damage. */
+    @Override
     public void expect(long offset) {
         nextOffset = offset;
     }
@@ -133,7 +133,7 @@ public final class LogReaderV2 extends LogReader {
             }
             header = RecordDescriptor.lengthAndFlags(word);
             expected = RecordDescriptor.checksum(word);
-            if ((header & (RecordDescriptor.PAD | RecordDescriptor.RESERVED)) == 0) {
+            if ((header & NO_RECORD) == 0) {
                 return found();
             }
             pass();
@@ -145,19 +145,30 @@ public final class LogReaderV2 extends LogReader {
         return segment != null && offset < segmentSize && segment.headerAcquire(offset) == 0;
     }
 
-    /** Like {@link #next}, but stays in this segment: after a pad the position is the segment's end. */
-    public boolean nextHere() throws IOException {
-        long word = checkedSegment().headerAcquire(offset);
-        if (word == 0 && published.getAsLong() > position() && isThereAnew()) {
-            word = segment.headerAcquire(offset);
-        }
-        header = RecordDescriptor.lengthAndFlags(word);
-        expected = RecordDescriptor.checksum(word);
-        if (word != 0 && (header & (RecordDescriptor.PAD | RecordDescriptor.RESERVED)) != 0) {
+    /**
+     * Like {@link #next}, but finds a record of this segment alone. A pad or a gap may lead to the segment's end or
+     * beyond it.
+     *
+     * @param limit the byte of the segment before which the record begins
+     */
+    public boolean nextHere(int limit) throws IOException {
+        long id = segmentId;
+        while (segmentId == id && offset < limit) {
+            long word = checkedSegment().headerAcquire(offset);
+            if (word == 0 && published.getAsLong() > position() && isThereAnew()) {
+                word = segment.headerAcquire(offset);
+            }
+            if (word == 0) {
+                return false;
+            }
+            header = RecordDescriptor.lengthAndFlags(word);
+            expected = RecordDescriptor.checksum(word);
+            if ((header & NO_RECORD) == 0) {
+                return found();
+            }
             pass();
-            return false;
         }
-        return word != 0 && found();
+        return false;
     }
 
     // Whether a new mapping of the segment has a record here, which the old one lacks although it is published.
@@ -166,24 +177,17 @@ public final class LogReaderV2 extends LogReader {
         return segment.headerAcquire(offset) != 0;
     }
 
-    private boolean found() throws IOException {
-        lost = (header & RecordDescriptor.CONTROL) != 0;
-        length = lost ? 0 : RecordDescriptor.length(header);
+    private boolean found() {
+        length = RecordDescriptor.length(header);
         if (length > maxLength) {
             throw corrupt(offset, "the record's length is " + length + ", but max_event_size is " + maxLength);
         }
         batchContinues = (header & RecordDescriptor.BATCH) != 0;
         if (offset + RecordDescriptor.HEADER < segmentSize) {
             take(segment.getLong(offset + RecordDescriptor.HEADER));
-        } else if (lost) {
-            take(secondWord());
         } else {
             recordOffset = UNKNOWN;
             timestamp = 0;
-        }
-        if (lost) { // the bytes of the lost record are not read
-            payloadCrc.reset();
-            check(payloadCrc);
         }
         return true;
     }
@@ -222,14 +226,21 @@ public final class LogReaderV2 extends LogReader {
         return RecordDescriptor.timestamp(header, secondWord(), baseTime);
     }
 
-    // Checks a pad like a record, then skips it.
+    // Checks a pad or a gap like a record, then skips it.
     private void pass() throws IOException {
-        if ((header & RecordDescriptor.PAD) == 0 || (header & RecordDescriptor.RESERVED) != 0) {
+        if ((header & RecordDescriptor.PAD) != 0 && (header & RecordDescriptor.RESERVED) == 0) {
+            passPad();
+        } else if (RecordDescriptor.isGap(header)) {
+            passGap();
+        } else {
             throw corrupt(
                     offset,
                     "a record with flags 0x" + Integer.toHexString(RecordDescriptor.flags(header))
                             + ", which this version does not know");
         }
+    }
+
+    private void passPad() {
         long padEpoch = RecordDescriptor.padEpoch(epoch, header);
         int found = checksum.ofPad(segmentId, padEpoch, offset, header);
         if (found != expected || padEpoch > fields.epoch() && published.getAsLong() == Long.MAX_VALUE) {
@@ -238,12 +249,21 @@ public final class LogReaderV2 extends LogReader {
         offset = segmentSize;
     }
 
+    private void passGap() throws IOException {
+        long second = secondWord();
+        long lost = RecordDescriptor.lost(second);
+        recordOffset = RecordDescriptor.offset(second, baseOffset);
+        timestamp = lost;
+        payloadCrc.reset();
+        check(payloadCrc);
+        skip();
+        advance();
+        nextOffset = recordOffset + lost;
+        batchContinues = false;
+    }
+
     @Override
     public void read(byte[] target, int start) throws IOException {
-        if (lost) {
-            skip();
-            return;
-        }
         CRC32C crc = payloadCrc;
         crc.reset();
         int body = RecordDescriptor.bodyBytes(header);
@@ -326,7 +346,7 @@ public final class LogReaderV2 extends LogReader {
         boolean valid = false;
         try {
             String fault = next.headerFault(queue, geometry);
-            if (fault == null && next.epoch() != epoch) {
+            if (fault == null && next.epoch() != epoch && !RecordDescriptor.isGap(header)) {
                 fault = "segment epoch is " + next.epoch() + ", but the record that continues here is of epoch "
                         + epoch;
             }

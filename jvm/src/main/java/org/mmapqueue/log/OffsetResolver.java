@@ -67,15 +67,15 @@ public final class OffsetResolver {
         Segment segment = toFirst(reader, position);
         long id = segment.id();
         int target = reader.geometry().offsetOfEnd(position);
-        long index = segment.baseOffset();
         long timestamp = segment.baseTime();
-        while (reader.segmentId() == id && reader.segmentOffset() < target && reader.nextHere()) {
+        reader.expect(segment.baseOffset());
+        while (reader.nextHere(target)) {
             if (reader.skipChecked(position)) {
                 timestamp = Math.max(timestamp, reader.timestamp());
             }
             reader.advance();
-            index++;
         }
+        long index = reader.nextOffset();
         if (reader.segmentId() != id || reader.segmentOffset() != target) {
             throw new CorruptException(
                     reader.swapper().path(id).toString(),
@@ -95,9 +95,9 @@ public final class OffsetResolver {
         Segment segment = toFirst(reader, position);
         long id = segment.id();
         int target = reader.geometry().offsetOfEnd(position);
-        long index = segment.baseOffset();
+        reader.expect(segment.baseOffset());
         long timestamp = segment.baseTime();
-        while (reader.segmentId() == id && reader.segmentOffset() < target && reader.nextHere()) {
+        while (reader.nextHere(target)) {
             reader.skip();
             boolean isLast = reader.endSegmentId() == reader.segmentId() && reader.endSegmentOffset() == target;
             // Timestamps do not decrease. The last record is checked.
@@ -106,8 +106,8 @@ public final class OffsetResolver {
             }
             timestamp = Math.max(timestamp, reader.timestamp());
             reader.advance();
-            index++;
         }
+        long index = reader.nextOffset();
         boolean reached = reader.segmentId() == id && reader.segmentOffset() == target;
         reader.moveTo(position);
         return reached ? new Resolved(index, timestamp) : null;

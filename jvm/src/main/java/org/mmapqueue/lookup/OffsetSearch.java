@@ -129,19 +129,21 @@ final class OffsetSearch {
     }
 
     /**
-     * Moves to a record of this segment.
+     * Moves to a record of this segment, or, if that is lost, to the first one after it; {@link #number} says which.
      *
      * @param wanted the record's offset, not below the segment's base index
      * @param logEnd the log end, in this segment or after it
-     * @return false if no such record starts here before the log end
+     * @return false if no such record starts here before the log end; {@link #number} is then the offset of the first
+     *     record after this segment
      */
     boolean toNumber(long id, long wanted, long logEnd) throws IOException {
         enter(id, logEnd);
         start(index.floorOfNumber(wanted));
-        while (number < wanted && look()) {
+        boolean found = look();
+        while (found && number < wanted) {
             pass();
+            found = look();
         }
-        boolean found = number == wanted && look();
         if (!found) {
             checkCount();
         }
@@ -192,7 +194,7 @@ final class OffsetSearch {
     // Checks a record that was found there before: the writer may have filled the slot anew since.
     private void checkAgain(int at) throws IOException {
         reader.goTo(at);
-        if (!reader.nextHere()) {
+        if (!reader.nextHere(reader.segmentSize())) {
             throw reader.corrupt(at, "the record that was here is gone");
         }
         reader.check();
@@ -239,20 +241,23 @@ final class OffsetSearch {
         reader.moveTo(geometry.position(index.id, index.offset(entry)));
         lastOffset = index.offset(entry);
         number = index.number(entry);
+        reader.expect(number);
         timestamp = index.timestamp(entry);
     }
 
-    // Whether a record starts at the reader's byte, in this segment and before the limit.
+    // Whether a record starts at the reader's byte, or after gaps, in this segment and before the limit.
     private boolean look() throws IOException {
-        if (reader.segmentId() != index.id || reader.segmentOffset() >= limit) {
+        if (reader.segmentId() != index.id) {
             return false;
         }
-        if (reader.nextHere()) {
+        boolean found = reader.nextHere(limit);
+        number = reader.nextOffset();
+        if (found) {
             timestampAfter = Math.max(timestamp, reader.timestamp());
             return true;
         }
-        if (reader.segmentOffset() == reader.segmentSize()) {
-            return false; // after a pad
+        if (reader.segmentId() != index.id || reader.segmentOffset() >= limit) {
+            return false; // perhaps after a pad or a gap
         }
         throw reader.corrupt(reader.segmentOffset(), "there is no record, but the log extends to byte " + limit);
     }
@@ -266,7 +271,7 @@ final class OffsetSearch {
             timestampAfter = timestamp;
         }
         reader.advance();
-        number++;
+        number = reader.nextOffset();
         timestamp = timestampAfter;
         if (number > index.number(index.last()) && reader.segmentId() == index.id) {
             index.add(number, reader.segmentOffset(), timestamp);

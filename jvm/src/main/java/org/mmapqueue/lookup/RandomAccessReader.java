@@ -120,8 +120,8 @@ public final class RandomAccessReader implements Closeable {
 
     private RecordBatch fetchFrom(long offset, int count, long maxBytes, boolean own, boolean first) {
         return call(() -> {
-            if (!log.goTo(offset)) {
-                throw log.outOfRange(offset);
+            if (!log.goTo(offset) || log.number() != offset) {
+                throw log.missing(offset);
             }
             RecordBatch batch = delivery.take(0, maxBytes, own, first);
             try {
@@ -172,7 +172,8 @@ public final class RandomAccessReader implements Closeable {
     /**
      * Finds the position of a record.
      *
-     * @param offset the record's offset; the offset of the next record gives the log end
+     * @param offset the record's offset; a lost one gives the first record after it, and the offset of the next record
+     *     the log end
      * @throws OutOfRangeException if the record is not retained or does not exist yet
      */
     public OffsetPosition locate(long offset) {
@@ -180,8 +181,8 @@ public final class RandomAccessReader implements Closeable {
             if (log.goTo(offset)) {
                 return log.found();
             }
-            if (offset == log.next()) {
-                return new OffsetPosition(offset, log.end());
+            if (log.isInRange(offset)) {
+                return new OffsetPosition(log.next(), log.end());
             }
             throw log.outOfRange(offset);
         });
@@ -236,7 +237,7 @@ public final class RandomAccessReader implements Closeable {
      */
     public void checkRetained(long offset) {
         call(() -> {
-            if (offset < log.first() || offset > log.next()) {
+            if (!log.isInRange(offset)) {
                 throw log.outOfRange(offset);
             }
             return null;
@@ -282,18 +283,8 @@ public final class RandomAccessReader implements Closeable {
     private boolean read(long offset, RecordBatch batch) throws IOException {
         boolean any = batch.count() > 0;
         try {
-            if (reader.position() >= log.end() || !reader.next()) {
-                return false;
-            }
-            if (reader.isLost()) {
-                if (any) {
-                    return false;
-                }
-                throw new OutOfRangeException(
-                        "a lost record, which a repair has replaced by a tombstone",
-                        log.number(),
-                        log.first(),
-                        log.next() - 1);
+            if (reader.position() >= log.end() || !reader.next() || reader.nextOffset() != offset) {
+                return false; // the latter after a gap
             }
             if (!batch.takes(reader.length())) {
                 return false;

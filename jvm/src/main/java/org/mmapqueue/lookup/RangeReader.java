@@ -75,7 +75,8 @@ public final class RangeReader implements Closeable {
     // Moves to the record of the offset; if that is damaged, to the first one after it with a known offset.
     private void locate() throws IOException {
         try {
-            reader.moveTo(randomAccess.locate(offset).position());
+            RandomAccessReader.OffsetPosition found = randomAccess.locate(offset);
+            moveTo(found.position(), found.offset());
         } catch (CorruptException e) {
             DamageSkip.Found found = skip == null ? null : skip.locate(offset, randomAccess.start());
             if (found == null) {
@@ -95,8 +96,18 @@ public final class RangeReader implements Closeable {
         if (found.offset() > offset && offset < to) {
             skipped.add(damage, offset, Math.min(found.offset(), to));
         }
-        offset = Math.max(offset, Math.min(found.offset(), to));
-        reader.moveTo(found.position());
+        moveTo(found.position(), found.offset());
+    }
+
+    private void moveTo(long position, long found) {
+        reader.moveTo(position);
+        reader.expect(found);
+        passLost();
+    }
+
+    // Continues at the record that the reader is before: others were lost.
+    private void passLost() {
+        offset = Math.max(offset, Math.min(reader.nextOffset(), to));
     }
 
     /** The damaged ranges that were skipped. */
@@ -187,12 +198,15 @@ public final class RangeReader implements Closeable {
     // may be before a pad, in a segment that has been reclaimed since: the record is in a later one.
     private boolean step(RecordBatch batch, boolean isKept) throws IOException {
         try {
-            if (!reader.next() || !take(batch)) {
+            boolean isThere = reader.next();
+            passLost();
+            if (!isThere || offset == to || !take(batch)) {
                 return false;
             }
             reader.advance();
             offset++;
         } catch (CorruptException e) {
+            passLost();
             if (isKept) {
                 locate();
                 return true;
@@ -206,12 +220,8 @@ public final class RangeReader implements Closeable {
         return true;
     }
 
-    // Adds the record that was found, or passes the tombstone of a lost one.
+    // Adds the record that was found.
     private boolean take(RecordBatch batch) throws IOException {
-        if (reader.isLost()) {
-            reader.skip();
-            return true;
-        }
         if (!batch.takes(reader.length())) {
             return false;
         }

@@ -17,6 +17,7 @@ import org.mmapqueue.segment.Geometry;
  */
 final class RetainedLog {
     private static final String NOT_THERE = "a record that is not retained any more, or not pushed yet";
+    private static final String LOST = "a lost record, which a repair has given up";
 
     private final LogReaderV2 reader;
     private final RandomAccessReader.Source source;
@@ -61,14 +62,38 @@ final class RetainedLog {
         return end;
     }
 
-    /** Moves to a record; returns false if it is not retained or does not exist. */
+    /**
+     * Moves to a record, or, if that is lost, to the first one after it; {@link #number} says which.
+     *
+     * @return false if the record is not retained or does not exist, or is lost and none follows
+     */
     boolean goTo(long offset) throws IOException {
         if (offset < 0 || end <= head) {
             return false;
         }
+        boolean found = search(offset) && reader.position() >= head;
+        if (!found || search.number() == offset) {
+            return found;
+        }
+        return offset >= numberAt(head) && search(offset); // lost records before the log start are not retained
+    }
+
+    private boolean search(long offset) throws IOException {
         long low = geometry.segmentOf(head);
-        long id = search.segmentOfNumber(offset, low, geometry.segmentOfEnd(end));
-        return id >= low && search.toNumber(id, offset, end) && reader.position() >= head;
+        long wanted = offset;
+        while (true) {
+            long id = search.segmentOfNumber(wanted, low, geometry.segmentOfEnd(end));
+            if (id < low) {
+                return false;
+            }
+            if (search.toNumber(id, wanted, end)) {
+                return true;
+            }
+            if (search.number() <= wanted) {
+                return false;
+            }
+            wanted = search.number(); // a gap extends to the segment's end or beyond it
+        }
     }
 
     /** Moves to the first record that was pushed at this time (at least 0) or later; returns false if there is none. */
@@ -216,9 +241,21 @@ final class RetainedLog {
         return Math.min(end, geometry.position(id, geometry.segmentSize()));
     }
 
+    /** Whether a record is retained, lost, or the next one to be pushed. */
+    boolean isInRange(long offset) throws IOException {
+        return offset >= first() && offset <= next();
+    }
+
     /** The exception for a record that is not retained or does not exist yet. */
     OutOfRangeException outOfRange(long offset) throws IOException {
         return new OutOfRangeException(NOT_THERE, offset, first(), next() - 1);
+    }
+
+    /** As {@link #outOfRange}, for a record that may be lost. */
+    OutOfRangeException missing(long offset) throws IOException {
+        long first = first();
+        long last = next() - 1;
+        return new OutOfRangeException(offset >= first && offset <= last ? LOST : NOT_THERE, offset, first, last);
     }
 
     /** Whether the segment read last was overwritten since {@link #look}. */

@@ -18,9 +18,15 @@ final class SegmentIndex {
 
     private final long base;
     private int[] offsets = new int[8];
+    /** Offsets of records minus the base: at least the spacing apart, or more where a gap lies between them. */
+    private int[] numbers = new int[8];
+
     private long[] timestamps = new long[8];
     private int size;
     private long spacing = FIRST_SPACING;
+    /** Number of records that were walked over. */
+    private long walked;
+
     private long lastNumber;
     private int lastOffset;
     private long lastTimestamp;
@@ -35,18 +41,19 @@ final class SegmentIndex {
     SegmentIndex(long id, long base, long timestamp, int offset) {
         this.id = id;
         this.base = base;
-        store(offset, timestamp);
+        store(base, offset, timestamp);
         end(base, offset, timestamp);
     }
 
-    /** Notes that the walk has reached record {@code number}, the successor of the last entry's record. */
+    /** Notes that the walk has reached record {@code number}, which follows the last entry's record. */
     void add(long number, int offset, long timestamp) {
         end(number, offset, timestamp);
-        if ((number - base) % spacing == 0) {
+        walked++;
+        if (walked % spacing == 0) {
             if (size == MOST) {
                 thinOut(); // an even number of entries, so the new one is the next multiple of the new spacing
             }
-            store(offset, timestamp);
+            store(number, offset, timestamp);
         }
     }
 
@@ -56,11 +63,13 @@ final class SegmentIndex {
         lastTimestamp = timestamp;
     }
 
-    private void store(int offset, long timestamp) {
+    private void store(long number, int offset, long timestamp) {
         if (size == offsets.length) {
+            numbers = Arrays.copyOf(numbers, 2 * size);
             offsets = Arrays.copyOf(offsets, 2 * size);
             timestamps = Arrays.copyOf(timestamps, 2 * size);
         }
+        numbers[size] = (int) (number - base); // less than 2^26, as the second word of a record has it
         offsets[size] = offset;
         timestamps[size] = timestamp;
         size++;
@@ -69,6 +78,7 @@ final class SegmentIndex {
     private void thinOut() {
         size = (size + 1) / 2;
         for (int i = 1; i < size; i++) {
+            numbers[i] = numbers[2 * i];
             offsets[i] = offsets[2 * i];
             timestamps[i] = timestamps[2 * i];
         }
@@ -82,7 +92,7 @@ final class SegmentIndex {
 
     /** The offset of an entry's record. */
     long number(int entry) {
-        return entry == size ? lastNumber : base + entry * spacing;
+        return entry == size ? lastNumber : base + numbers[entry];
     }
 
     /** The byte at which an entry's record begins in the segment. */
@@ -97,15 +107,16 @@ final class SegmentIndex {
 
     /** The last entry at or before record {@code number}, which is not below the first entry's record. */
     int floorOfNumber(long number) {
-        return number >= lastNumber ? size : (int) ((number - base) / spacing);
+        return number >= lastNumber ? size : floor(numbers, (int) (number - base));
     }
 
     /** The last entry at or before a byte of the segment; the first entry if no entry is. */
     int floorOfOffset(int offset) {
-        if (offset >= lastOffset) {
-            return size;
-        }
-        int found = Arrays.binarySearch(offsets, 0, size, offset);
+        return offset >= lastOffset ? size : floor(offsets, offset);
+    }
+
+    private int floor(int[] keys, int key) {
+        int found = Arrays.binarySearch(keys, 0, size, key);
         return found >= 0 ? found : Math.max(0, -found - 2);
     }
 

@@ -9,7 +9,7 @@ import java.util.Map;
  * more, and age out. Not thread-safe.
  */
 final class SegmentIndexes {
-    /** The most entries in total: those of 512 full indexes, 12 bytes each; they cover 32 GiB in segments of 64 MiB. */
+    /** The most entries in total: those of 512 full indexes, 16 bytes each; they cover 32 GiB in segments of 64 MiB. */
     private static final int MOST_ENTRIES = 1 << 19;
     /** The memory of an index besides its entries, as a number of entries. */
     private static final int OVERHEAD = 16;

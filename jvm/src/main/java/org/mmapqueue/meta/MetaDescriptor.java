@@ -29,6 +29,7 @@ package org.mmapqueue.meta;
  * 904  {@link #DELETED} when there is no default consumer (8)
  * 912  held from (8)                  log start while no consumer exists
  * 960  retain, ms (8), bytes (8)       of the writer that opened last
+ * 984  gaps end (8)                    offset after the last record that a repair gave up; 0 = the log has no gap
  * </pre>
  *
  * <p>Bytes 72..147 are written by one file write within one sector, so that neither a kill nor a loss of power leaves
@@ -69,6 +70,7 @@ final class MetaDescriptor {
     static final int HELD_FROM = 912;
     static final int RETAIN_MILLIS = 960;
     static final int RETAIN_BYTES = 968;
+    static final int GAPS_END = 984;
     static final int LENGTH = 4096;
 
     /** "MMAPQME2" in ASCII, first byte lowest. */

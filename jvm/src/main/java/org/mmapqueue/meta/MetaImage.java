@@ -58,7 +58,9 @@ public final class MetaImage {
         /** Everything between it and the recovery point is durable. */
         INTACT(MetaDescriptor.INTACT, 0),
         /** The log start while no consumer exists. */
-        HELD_FROM(MetaDescriptor.HELD_FROM, 0);
+        HELD_FROM(MetaDescriptor.HELD_FROM, 0),
+        /** The offset after the last record that a repair gave up: every gap is before it; 0 for no gap. */
+        GAPS_END(MetaDescriptor.GAPS_END, 0);
 
         private final int at;
         private final int table;

@@ -104,6 +104,11 @@ public interface MetaPage extends ConsumerCursors, Closeable {
 
     default void retain(long millis, long bytes) {}
 
+    /** The offset after the last record that a repair gave up; 0 if the log has no gap. */
+    default long gapsEnd() {
+        return 0;
+    }
+
     /** Refreshes the readable table from the live cursors. */
     default void mirror() {}
 

@@ -203,6 +203,11 @@ public final class MetaPageV2 implements MetaPage {
     }
 
     @Override
+    public long gapsEnd() {
+        return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.GAPS_END);
+    }
+
+    @Override
     public void retain(long millis, long bytes) {
         Mapped.LONG.setRelease(page, MetaDescriptor.RETAIN_MILLIS, millis);
         Mapped.LONG.setRelease(page, MetaDescriptor.RETAIN_BYTES, bytes);

@@ -80,7 +80,7 @@ public record LogEndCheck(Storage storage, Path directory, LogReaderV2 reader) {
         reader.moveTo(position);
         reader.expect(nextOffset);
         try {
-            if (!reader.nextHere()) {
+            if (!reader.nextHere(geometry().segmentSize())) {
                 return;
             }
             reader.check();

@@ -227,6 +227,9 @@ public final class Recovery {
                 reader.next();
                 reader.check();
             } catch (CorruptException e) {
+                if (reader.nextOffset() > offset) { // after a gap, which only a repair writes
+                    end = new LogEnd(reader.position(), reader.nextOffset(), timestamp);
+                }
                 LOG.info(
                         "{}: the log ends at position {}, offset {}: {}",
                         ring.path(0).getParent(),
@@ -235,10 +238,10 @@ public final class Recovery {
                         e.getMessage());
                 return end;
             }
-            offset++;
             timestamp = Math.max(timestamp, reader.timestamp());
             boolean batchContinues = reader.batchContinues();
             reader.advance();
+            offset = reader.nextOffset();
             if (!batchContinues) {
                 end = new LogEnd(reader.position(), offset, timestamp);
             }

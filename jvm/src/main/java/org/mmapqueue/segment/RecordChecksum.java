@@ -77,12 +77,14 @@ public final class RecordChecksum {
     }
 
     /**
-     * The header of a tombstone.
+     * The header of a gap.
      *
-     * @param body bytes that it covers after its header, the second word included
+     * @param first the offset of the first lost record
+     * @param lost the number of lost records, 0 to {@link RecordDescriptor#MAX_LOST}
+     * @param body bytes that the gap covers after its header, the second word included; a multiple of 8
      */
-    public long tombstoneHeader(long offset, int body) {
+    public long gapHeader(long first, long lost, int body) {
         int lengthAndFlags = RecordDescriptor.CONTROL | body - Long.BYTES;
-        return RecordDescriptor.header(lengthAndFlags, finish(new CRC32C(), offset, 0, lengthAndFlags));
+        return RecordDescriptor.header(lengthAndFlags, finish(new CRC32C(), first, lost, lengthAndFlags));
     }
 }

@@ -19,13 +19,17 @@ package org.mmapqueue.segment;
  *  I  reserved; never written by this version
  *  P  pad: the rest of this segment is unused
  *  T  the record has a timestamp
- *  C  control: not for consumers
+ *  C  gap: takes the place of lost records, see below
  *  B  batch: the next record is of the same batch
  * </pre>
  *
  * <p>The offset is the lowest one with these bits that is not below the base offset of the segment in which the header
  * is; the timestamp accordingly. So both follow from any lower bound that is near enough, when the header of the segment
  * is lost. The second word may be the first one of the next segment. A pad has no second word.
+ *
+ * <p>A gap takes the place of any number of lost records with consecutive offsets. It has no flag but C. Its second
+ * word has the offset of the first lost record, and in place of the time the number of lost records, which may be 0. Its
+ * length says which bytes it covers; they are not read. Its checksum is that of a record without a payload.
  *
  * <p>The publication rule: the header is one aligned 64-bit word, 0 before the record is published. It is stored last,
  * with release semantics; a reader that loads it with acquire semantics, and not as 0, may read the rest.
@@ -39,6 +43,8 @@ public final class RecordDescriptor {
     private static final int OFFSET_BITS = 26;
     /** The bits of an offset that a record stores: more than a segment has records. */
     public static final long OFFSET_MASK = (1L << OFFSET_BITS) - 1;
+    /** The most lost records of one gap. */
+    public static final long MAX_LOST = (1L << Long.SIZE - OFFSET_BITS) - 1;
     /** The longest time between a segment's base time and a record's timestamp, in ms: longer ones are cut. */
     public static final long MAX_MILLIS = (1L << Long.SIZE - OFFSET_BITS) - 1;
 
@@ -47,7 +53,7 @@ public final class RecordDescriptor {
     public static final int MAX_LENGTH = (1 << LENGTH_BITS) - 1;
     /** Flag: the next record is of the same batch. */
     public static final int BATCH = 1 << LENGTH_BITS;
-    /** Flag: not for consumers. */
+    /** Flag: a gap, which takes the place of lost records. */
     public static final int CONTROL = 1 << 28;
     /** Flag: the record has a timestamp. */
     public static final int TIMESTAMPED = 1 << 29;
@@ -112,6 +118,26 @@ public final class RecordDescriptor {
         return baseTime + Math.min(millis, MAX_MILLIS) * 1000;
     }
 
+    /** Whether these are the flags of a gap, and of nothing else. */
+    public static boolean isGap(int lengthAndFlags) {
+        return (lengthAndFlags & ~MAX_LENGTH) == CONTROL;
+    }
+
+    /**
+     * The second word of a gap.
+     *
+     * @param first the offset of the first lost record
+     * @param lost the number of lost records, 0 to {@link #MAX_LOST}
+     */
+    public static long gapSecond(long first, long lost) {
+        return lost << OFFSET_BITS | first & OFFSET_MASK;
+    }
+
+    /** The number of lost records of a gap with this second word. */
+    public static long lost(long second) {
+        return second >>> OFFSET_BITS;
+    }
+
     /**
      * The offset in a second word.
      *
@@ -122,7 +148,8 @@ public final class RecordDescriptor {
     }
 
     /**
-     * The timestamp that a record's checksum covers, in µs since 1970. It is 0 for an intact record without a timestamp.
+     * The timestamp that a record's checksum covers, in µs since 1970. It is 0 for an intact record without a timestamp,
+     * and the number of lost records for a gap.
      *
      * @param baseTime the base time of the segment, or another lower bound; a whole number of ms
      */

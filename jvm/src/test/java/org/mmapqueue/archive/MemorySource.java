@@ -67,7 +67,7 @@ final class MemorySource implements ShipSource {
         micros = newMicros;
     }
 
-    /** Replaces a record by a tombstone, as a repair does. */
+    /** Replaces a record by a gap, as a repair does. */
     void lose(long offset) {
         lost = offset;
     }
@@ -115,7 +115,7 @@ final class MemorySource implements ShipSource {
     }
 
     @Override
-    public int read(long from, long to, long maxBytes, StoredRecordSink sink) {
+    public long read(long from, long to, long maxBytes, StoredRecordSink sink) {
         if (fails) {
             throw new IllegalStateException("failed by the test");
         }
@@ -130,16 +130,16 @@ final class MemorySource implements ShipSource {
             bytes += 8 + RecordDescriptor.bodyBytes(record.lengthAndFlags());
             count++;
         }
-        return count;
+        return from + count;
     }
 
     private StoredRecord record(long offset) {
         boolean isLost = offset == lost;
         byte[] payload = isLost ? new byte[0] : (text + offset).getBytes(StandardCharsets.UTF_8);
-        long time = isLost ? 0 : micros;
+        long time = isLost ? 1 : micros;
         int flags = payload.length
                 | (isLost ? RecordDescriptor.CONTROL : 0)
-                | (time > 0 ? RecordDescriptor.TIMESTAMPED : 0);
+                | (time > 0 && !isLost ? RecordDescriptor.TIMESTAMPED : 0);
         CRC32C crc = new CRC32C();
         crc.update(payload);
         int sum;
@@ -147,7 +147,8 @@ final class MemorySource implements ShipSource {
             sum = checksum.finish(crc, offset, time, flags);
         }
         long baseOffset = offset - offset % (1 + place); // a block for each record
-        return new StoredRecord(offset, baseOffset, time, flags, sum, time, payload, 0, payload.length);
+        return new StoredRecord(
+                offset, baseOffset, time, flags, sum, isLost ? 0 : time, isLost ? 1 : 0, payload, 0, payload.length);
     }
 
     /** Another log in this queue's directory, without records. */

@@ -75,7 +75,7 @@ class RunDamageTest {
                 long number = offset;
                 boolean lost = reader.damagedRanges().stream()
                         .anyMatch(range -> range.firstOffset() <= number && number <= range.lastOffset());
-                assertEquals(!lost && !StoredLog.isTombstone(log.record(offset)), offsets.contains(offset));
+                assertEquals(!lost && !log.record(offset).isGap(), offsets.contains(offset));
             }
         }
         return offsets;
@@ -85,7 +85,7 @@ class RunDamageTest {
         Files.write(damaged(), bytes);
         Set<Long> whole = new TreeSet<>();
         for (long offset = 0; offset < 90; offset++) {
-            if (!StoredLog.isTombstone(log.record(offset))) {
+            if (!log.record(offset).isGap()) {
                 whole.add(offset);
             }
         }

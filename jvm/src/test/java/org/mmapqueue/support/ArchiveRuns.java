@@ -45,7 +45,7 @@ public final class ArchiveRuns {
         long[] next = {reader.offset()};
         while (true) {
             int read = reader.read(maxRecords, 1000, (offset, timestamp, data) -> {
-                while (StoredLog.isTombstone(log.record(next[0]))) {
+                while (log.record(next[0]).isGap()) {
                     next[0]++;
                 }
                 StoredRecord expected = log.record(next[0]++);

@@ -12,7 +12,7 @@ import org.mmapqueue.segment.RecordDescriptor;
 
 /**
  * A log of records as a queue stores them, with right checksums: over segments, with and without timestamps, with empty
- * payloads, tombstones and pads.
+ * payloads, gaps and pads.
  */
 public final class StoredLog {
     private static final int START = 64;
@@ -39,9 +39,9 @@ public final class StoredLog {
     public static StoredLog random(Random random, int count, int mostBytes, long firstOffset) {
         StoredLog log = new StoredLog(8192, firstOffset);
         boolean stamped = random.nextInt(4) > 0;
-        while (log.records.size() < count) {
+        while (log.end() - firstOffset < count) {
             switch (random.nextInt(30)) {
-                case 0 -> log.addTombstone(random.nextInt(3 * mostBytes));
+                case 0 -> log.addGap(1 + random.nextInt(5));
                 case 1 -> log.pad();
                 case 2 -> log.add(new byte[0], stamped);
                 case 3 -> log.add(bytes(random, random.nextInt(mostBytes)), !stamped);
@@ -69,9 +69,20 @@ public final class StoredLog {
         store(flags, stamped ? micros : 0, payload, crc);
     }
 
-    /** In place of a record of this length. */
-    public void addTombstone(int length) {
-        store(length | RecordDescriptor.CONTROL, 0, new byte[0], new CRC32C());
+    /** In place of lost records. */
+    public void addGap(int lost) {
+        if (at == segmentSize) {
+            roll();
+        }
+        records.add(gap(end(), end() + lost));
+        at += RecordDescriptor.SMALLEST;
+    }
+
+    private StoredRecord gap(long first, long end) {
+        long header = checksum.gapHeader(first, end - first, Long.BYTES);
+        int sum = RecordDescriptor.checksum(header);
+        int flags = RecordDescriptor.lengthAndFlags(header);
+        return new StoredRecord(first, first, 0, flags, sum, 0, end - first, new byte[0], 0, 0);
     }
 
     private void store(int flags, long timestamp, byte[] payload, CRC32C crc) {
@@ -79,7 +90,8 @@ public final class StoredLog {
             roll();
         }
         int sum = checksum.finish(crc, end(), timestamp, flags);
-        records.add(new StoredRecord(end(), baseOffset, baseTime, flags, sum, timestamp, payload, 0, payload.length));
+        records.add(
+                new StoredRecord(end(), baseOffset, baseTime, flags, sum, timestamp, 0, payload, 0, payload.length));
         long after = (long) at + 8 + RecordDescriptor.bodyBytes(flags);
         while (after > segmentSize) {
             roll();
@@ -104,19 +116,29 @@ public final class StoredLog {
     }
 
     public long end() {
-        return firstOffset + records.size();
+        return records.isEmpty() ? firstOffset : records.get(records.size() - 1).end();
     }
 
-    /** The records from one offset to another. */
+    /** The records from one offset to another; a gap at one of them is shortened. */
     public List<StoredRecord> records(long from, long to) {
-        return records.subList((int) (from - firstOffset), (int) (to - firstOffset));
+        return records.stream()
+                .filter(each -> each.end() > from && each.offset() < to)
+                .map(each -> each.isGap() ? gap(Math.max(from, each.offset()), Math.min(to, each.end())) : each)
+                .toList();
     }
 
+    /** The record with this offset, or the gap that stands for it. */
     public StoredRecord record(long offset) {
-        return records.get((int) (offset - firstOffset));
-    }
-
-    public static boolean isTombstone(StoredRecord record) {
-        return (record.lengthAndFlags() & RecordDescriptor.CONTROL) != 0;
+        int low = 0;
+        int high = records.size() - 1;
+        while (low < high) {
+            int middle = low + high + 1 >>> 1;
+            if (records.get(middle).offset() <= offset) {
+                low = middle;
+            } else {
+                high = middle - 1;
+            }
+        }
+        return records.get(low);
     }
 }

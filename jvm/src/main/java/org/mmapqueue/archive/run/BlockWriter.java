@@ -46,28 +46,33 @@ final class BlockWriter {
     void add(StoredRecord record) throws IOException {
         if (first < 0) {
             first = record.offset();
+            next = first;
         } else if (record.offset() != next) {
             throw new IllegalArgumentException(
                     "record " + record.offset() + " after " + (next - 1) + "; expected " + next);
         }
-        int flags = record.lengthAndFlags();
-        boolean tombstone = (flags & RecordDescriptor.CONTROL) != 0;
-        int size = tombstone ? RecordDescriptor.SMALLEST : RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(flags);
+        boolean isGap = record.isGap();
+        int size = isGap
+                ? RecordDescriptor.SMALLEST
+                : RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(record.lengthAndFlags());
         if (!continuesBlock(record) || used + size > RunLayout.BLOCK) {
             completeBlock();
             baseOffset = record.baseOffset();
             baseTime = record.baseTime();
         }
-        put(record, tombstone, size);
-        next = record.offset() + 1;
-        count++;
+        put(record, isGap, size);
+        count += (int) (record.end() - next);
+        next = record.end();
     }
 
     private boolean continuesBlock(StoredRecord record) {
-        return count > 0 && record.baseOffset() == baseOffset && record.baseTime() == baseTime;
+        return count > 0
+                && record.baseOffset() == baseOffset
+                && record.baseTime() == baseTime
+                && record.end() - (next - count) <= Integer.MAX_VALUE;
     }
 
-    private void put(StoredRecord record, boolean tombstone, int size) {
+    private void put(StoredRecord record, boolean isGap, int size) {
         if (block.length - used < size) {
             block = Arrays.copyOf(block, Math.max(used + size, Math.min(2 * block.length, RunLayout.BLOCK)));
         }
@@ -75,9 +80,14 @@ final class BlockWriter {
         RunLayout.putLong(block, at, RecordDescriptor.header(record.lengthAndFlags(), record.checksum()));
         at += RecordDescriptor.HEADER;
         long timestamp = record.timestampMicros();
-        RunLayout.putLong(block, at, RecordDescriptor.second(record.offset(), timestamp));
+        RunLayout.putLong(
+                block,
+                at,
+                isGap
+                        ? RecordDescriptor.gapSecond(record.offset(), record.lost())
+                        : RecordDescriptor.second(record.offset(), timestamp));
         at += Long.BYTES;
-        if (!tombstone) {
+        if (!isGap) {
             stamp(timestamp);
             System.arraycopy(record.array(), record.from(), block, at, record.length());
             Arrays.fill(block, at + record.length(), used + size, (byte) 0);

@@ -7,7 +7,7 @@ import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.segment.RecordChecksum;
 import org.mmapqueue.segment.RecordDescriptor;
 
-/** Iterates over the records of a block. Each record is checked against its own checksum. Not thread-safe. */
+/** Iterates over the records and gaps of a block. Each record is checked against its own checksum. Not thread-safe. */
 public final class RecordCursor {
     private final RecordChecksum checksum;
     private final CRC32C crc = new CRC32C();
@@ -21,6 +21,7 @@ public final class RecordCursor {
 
     // The current record, and where the next one begins.
     private long offset;
+    private long after;
     private int header;
     private int expected;
     private long timestamp;
@@ -41,17 +42,18 @@ public final class RecordCursor {
         end = block.first() + block.count();
         limit = start + block.bytes();
         offset = block.first() - 1;
+        after = block.first();
         next = start;
     }
 
     /**
-     * Moves to the next record.
+     * Moves to the next record or gap.
      *
      * @return false after the block's last record
      * @throws CorruptException if the block holds anything else; the cursor cannot be used any more then
      */
     public boolean next() {
-        if (offset + 1 == end) {
+        if (after == end) {
             if (next != limit) {
                 throw corrupt("the block's records end " + (limit - next) + " bytes before the block");
             }
@@ -63,27 +65,33 @@ public final class RecordCursor {
         long word = RunLayout.getLong(array, next);
         header = RecordDescriptor.lengthAndFlags(word);
         expected = RecordDescriptor.checksum(word);
-        length = isTombstone() ? 0 : RecordDescriptor.length(header);
+        length = isGap() ? 0 : RecordDescriptor.length(header);
         from = next + RecordDescriptor.SMALLEST;
         int padded = RecordDescriptor.bodyBytes(length) - Long.BYTES;
-        if ((header & (RecordDescriptor.PAD | RecordDescriptor.RESERVED)) != 0 || padded > limit - from) {
+        boolean isRecord =
+                (header & (RecordDescriptor.PAD | RecordDescriptor.RESERVED | RecordDescriptor.CONTROL)) == 0;
+        if (!isRecord && !isGap() || padded > limit - from) {
             throw corrupt("a record with the header 0x" + Integer.toHexString(header) + " and " + (limit - from)
                     + " bytes left in the block");
         }
         long second = RunLayout.getLong(array, next + RecordDescriptor.HEADER);
         timestamp = RecordDescriptor.timestamp(header, second, baseTime);
         next = from + padded;
-        offset++;
+        offset = after;
+        after = offset + (isGap() ? timestamp : 1);
         long found = RecordDescriptor.offset(second, baseOffset);
         if (found != offset) {
             throw corrupt("the record's offset is " + found);
         }
+        if (after > end) {
+            throw corrupt("a gap extends to offset " + after + ", but the block to " + end);
+        }
         return true;
     }
 
-    /** Moves to the record of an offset of this block. */
+    /** Moves to the record of an offset of this block, or to the gap in which the offset is. */
     public void moveTo(long wanted) {
-        while (offset < wanted) {
+        while (after <= wanted) {
             if (!next()) {
                 throw corrupt("the block ends before record " + wanted);
             }
@@ -105,9 +113,14 @@ public final class RecordCursor {
         return new CorruptException(path, blockPosition, "record " + offset + ": " + detail);
     }
 
-    /** Whether the record is a tombstone, which a repair stores in place of a lost record. */
-    public boolean isTombstone() {
-        return (header & RecordDescriptor.CONTROL) != 0;
+    /** Whether the cursor is at a gap: at lost records from {@link #offset} to {@link #end}. */
+    public boolean isGap() {
+        return RecordDescriptor.isGap(header);
+    }
+
+    /** The offset after the current record or gap. */
+    public long end() {
+        return after;
     }
 
     /** The current record's offset; the offset before the block's first one if the cursor was not moved. */
@@ -117,7 +130,7 @@ public final class RecordCursor {
 
     /** The record's timestamp in µs since 1970; 0 for none. */
     public long timestampMicros() {
-        return timestamp;
+        return isGap() ? 0 : timestamp;
     }
 
     /** The array that holds the payload; valid up to the next read of the run. */
@@ -137,6 +150,16 @@ public final class RecordCursor {
 
     /** The current record with all inputs of its checksum. */
     public StoredRecord stored() {
-        return new StoredRecord(offset, baseOffset, baseTime, header, expected, timestamp, array, from, length);
+        return new StoredRecord(
+                offset,
+                baseOffset,
+                baseTime,
+                header,
+                expected,
+                timestampMicros(),
+                isGap() ? timestamp : 0,
+                array,
+                from,
+                length);
     }
 }

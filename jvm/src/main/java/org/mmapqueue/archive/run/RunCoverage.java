@@ -47,7 +47,7 @@ public final class RunCoverage {
                 }
                 RecordCursor records = file.read(block, end);
                 while (records.next()) {
-                    while (next != null && next.first() == records.offset()) {
+                    while (next != null && next.first() <= records.offset()) {
                         open.add(new Part(next, new RunDigest()));
                         next = others.hasNext() ? others.next() : null;
                     }
@@ -69,7 +69,7 @@ public final class RunCoverage {
         while (parts.hasNext()) {
             Part part = parts.next();
             part.records().add(record);
-            if (part.run().end() == record.offset() + 1) {
+            if (part.run().end() <= record.end()) {
                 if (part.records().name(part.run().epoch()).equals(part.run())) {
                     covered.add(part.run());
                 }

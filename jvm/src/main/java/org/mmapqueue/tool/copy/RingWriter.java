@@ -129,8 +129,8 @@ final class RingWriter implements Closeable {
     /** Appends a tombstone of the least size. */
     void appendLost() throws IOException {
         begin();
-        putLong(checksum.tombstoneHeader(number, Long.BYTES));
-        long second = RecordDescriptor.second(number, 0);
+        putLong(checksum.gapHeader(number, 1, Long.BYTES));
+        long second = RecordDescriptor.gapSecond(number, 1);
         number++;
         room(Long.BYTES);
         putLong(second);

@@ -58,7 +58,7 @@ final class Filling {
             // Tombstones are as small as possible; the last ones cover the rest, up to the next anchor.
             long later = hole.lost - number - 1;
             int body = (int) Math.max(Long.BYTES, left - (Hole.LARGEST_BODY + 8L) * later - RecordDescriptor.HEADER);
-            words.add(new Word(id, offset, checksum.tombstoneHeader(hole.first + number, body)));
+            words.add(new Word(id, offset, checksum.gapHeader(hole.first + number, 1, body)));
             second(id, offset + RecordDescriptor.HEADER, hole.first + number);
             left -= RecordDescriptor.HEADER + body;
             int here = geometry.segmentSize() - offset - RecordDescriptor.HEADER;
@@ -75,8 +75,8 @@ final class Filling {
 
     private void second(long id, int at, long number) {
         boolean isHere = at < geometry.segmentSize();
-        words.add(
-                new Word(isHere ? id : id + 1, isHere ? at : geometry.dataStart(), RecordDescriptor.second(number, 0)));
+        words.add(new Word(
+                isHere ? id : id + 1, isHere ? at : geometry.dataStart(), RecordDescriptor.gapSecond(number, 1)));
     }
 
     // Replaces a damaged pad: no record is lost.
