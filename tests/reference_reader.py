@@ -2,7 +2,8 @@
 
     python3 tests/reference_reader.py
 
-Each line of the input is a queue's directory, each line of the output a JSON object with what the reader found there.
+Each line of the input is a queue's directory, or `--skip` and a directory that may be damaged. Each line of the output is
+a JSON object with what the reader found there.
 """
 
 import json
@@ -16,14 +17,14 @@ from reader import BATCH, PAD, Damage, Log, crc32c, read_meta, read_segment, rec
 __all__ = ["BATCH", "PAD", "Damage", "Log", "crc32c", "found", "read_meta", "read_segment", "records"]
 
 
-def found(directory: Path) -> dict[str, object]:
+def found(directory: Path, skip: bool = False) -> dict[str, object]:
     """Each record as offset, time (0: none), length, CRC; the log end; the offset of each consumer; or the error."""
     try:
         log = Log(directory)
-        consumers = {name: log.needed_from(consumer) for name, consumer in log.consumers.items()}
+        consumers = {} if skip else {name: log.needed_from(consumer) for name, consumer in log.consumers.items()}
         lines = [
             f"{record.offset} {record.timestamp or 0} {len(record.payload)} {crc32c(record.payload)}"
-            for record in log.records()
+            for record in log.records(skip)
         ]
         return {"records": lines, "end": log.offset, "consumers": consumers}
     except (Damage, OSError) as error:
@@ -32,4 +33,6 @@ def found(directory: Path) -> dict[str, object]:
 
 if __name__ == "__main__":
     for line in sys.stdin:
-        print(json.dumps(found(Path(line.rstrip("\n")))), flush=True)
+        name = line.rstrip("\n")
+        directory = name.removeprefix("--skip ")
+        print(json.dumps(found(Path(directory), skip=directory != name)), flush=True)

@@ -99,6 +99,16 @@ public record SegmentHeader(
         return null;
     }
 
+    /** The same header with another base time. */
+    public SegmentHeader withBaseTime(long time) {
+        return new SegmentHeader(queue, id, epoch, baseOffset, time, segmentSize, capacity, firstRecord);
+    }
+
+    /** The same header with another first record. */
+    public SegmentHeader withFirst(int first, long offset) {
+        return new SegmentHeader(queue, id, epoch, offset, baseTime, segmentSize, capacity, first);
+    }
+
     /** Whether the header is all zeros: the file was only preallocated, or the header was wiped. */
     public static boolean isEmpty(ByteBuffer bytes) {
         return Mapped.isZero(bytes, 0, LENGTH);

@@ -1,5 +1,6 @@
 package org.mmapqueue.damage;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -19,9 +20,11 @@ import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.harness.ReferenceReader;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
+import org.mmapqueue.tool.repair.Repairer;
 import org.mmapqueue.tool.report.Progress;
 import org.mmapqueue.tool.report.VerifyReport;
 import org.mmapqueue.tool.verify.Verifier;
@@ -44,6 +47,9 @@ final class DamageSweep {
         ERROR
     }
 
+    /** In the short form, one in so many damaged directories is repaired. */
+    private static final int SHORT_STRIDE = 20;
+
     private final Path temp;
     private final Damage.Extent extent;
     private final long seed;
@@ -53,6 +59,8 @@ final class DamageSweep {
     final List<String> faults = new ArrayList<>();
 
     int tried;
+    private int repairs;
+    private long kept;
 
     DamageSweep(Path temp, Damage.Extent extent, long seed, String kind) {
         this.temp = temp;
@@ -94,7 +102,8 @@ final class DamageSweep {
                     .add(fault);
         }
         kinds.values().forEach(each -> System.out.println(each.size() + " x such as " + each.get(0)));
-        System.out.println(tried + " damaged directories, " + faults.size() + " faults");
+        System.out.println(tried + " damaged directories, " + repairs + " repaired with all of the " + kept
+                + " records that the reference reader found intact, " + faults.size() + " faults");
     }
 
     private static void row(String name, int[] counts) {
@@ -117,6 +126,9 @@ final class DamageSweep {
             damage.change().accept(at);
             String name = shape + ": " + damage.name();
             try {
+                if (extent == Damage.Extent.FULL || tried % SHORT_STRIDE == 0) {
+                    repair(at);
+                }
                 Outcome outcome = check(made, at);
                 table.computeIfAbsent(damage.kind(), key -> new int[Outcome.values().length])[outcome.ordinal()]++;
             } catch (AssertionError | RuntimeException | OutOfMemoryError e) {
@@ -126,6 +138,25 @@ final class DamageSweep {
             tried++;
             Directories.delete(at);
         }
+    }
+
+    // A repair keeps each record that the reference reader finds intact.
+    private void repair(Path at) {
+        Path repaired = temp.resolve("repaired");
+        ReferenceReader.readIntact(at).ifPresent(intact -> {
+            try {
+                Repairer.repair(at, repaired, false, Progress.NONE);
+                intact.checkKept(ReferenceReader.read(repaired).orElseThrow());
+                repairs++;
+                kept += intact.records().size();
+            } catch (MmapQueueException e) {
+                require(!e.getMessage().contains("not whole after the repair"), e.toString());
+            } finally {
+                if (Files.exists(repaired)) {
+                    Directories.delete(repaired);
+                }
+            }
+        });
     }
 
     private static Outcome check(Shape.Made made, Path at) {

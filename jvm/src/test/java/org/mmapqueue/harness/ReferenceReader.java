@@ -8,9 +8,11 @@ import java.lang.ProcessBuilder.Redirect;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.LongFunction;
 import java.util.zip.CRC32C;
 import org.mmapqueue.Message;
@@ -63,6 +65,20 @@ public final class ReferenceReader {
                     found.equals(expected), "%s, records are\n%s\nfor the reference reader\n%s", when, expected, found);
         }
 
+        /**
+         * Checks that a repair has kept each of these records.
+         *
+         * @throws Violation if it has lost or changed one
+         */
+        public void checkKept(Found repaired) {
+            Violation.unless(
+                    repaired.error() == null, "after a repair, the reference reader fails: %s", repaired.error());
+            Set<String> kept = new HashSet<>(repaired.records());
+            List<String> gone =
+                    records.stream().filter(each -> !kept.contains(each)).toList();
+            Violation.unless(gone.isEmpty(), "a repair has lost or changed intact records: %s", gone);
+        }
+
         /** The offset of the first record; the log end if there is none. */
         public long first() {
             return records.isEmpty() ? end : Long.parseLong(records.get(0).split(" ", 2)[0]);
@@ -78,7 +94,14 @@ public final class ReferenceReader {
 
     /** Reads a directory that no process changes; empty without python3. */
     public static Optional<Found> read(Path directory) {
-        return Shared.READER.map(reader -> reader.ask(directory));
+        return Shared.READER.map(reader -> reader.ask(directory.toString()));
+    }
+
+    /**
+     * Reads the intact records of a damaged directory; empty without python3, or if the reader cannot find the log start.
+     */
+    public static Optional<Found> readIntact(Path directory) {
+        return Shared.READER.map(reader -> reader.ask("--skip " + directory)).filter(found -> found.error() == null);
     }
 
     private static Optional<ReferenceReader> start() {
@@ -94,9 +117,9 @@ public final class ReferenceReader {
     }
 
     @SuppressWarnings("unchecked") // the program's own answers
-    private synchronized Found ask(Path directory) {
+    private synchronized Found ask(String question) {
         try {
-            directories.write((directory + "\n").getBytes(StandardCharsets.UTF_8));
+            directories.write((question + "\n").getBytes(StandardCharsets.UTF_8));
             directories.flush();
             String answer = answers.readLine();
             if (answer == null) {

@@ -51,7 +51,7 @@ enum KeptCase {
     HELD(KeptCase::held),
     /** Free ring files were deleted. */
     COLLECTED(KeptCase::collected),
-    /** Two damaged records became tombstones. */
+    /** Two damaged records became gaps. */
     REPAIRED(KeptCase::repaired),
     /** A queue, and in {@code dead} the one of its dead letters. */
     DEAD_LETTERS(KeptCase::deadLetters),

@@ -173,7 +173,7 @@ class RecoveryTest extends KilledQueues {
         int flags = (int) Directories.word(segment, 64);
         int checksum = new RecordChecksum(queueId).finish(payload, 0, future, flags);
         Directories.putWord(segment, 64, RecordDescriptor.header(flags, checksum));
-        Directories.putWord(segment, 72, 0);
+        Directories.putWord(segment, 72, RecordDescriptor.second(0, future));
         try (MmapQueue queue = MmapQueue.open(config)) {
             queue.push(new byte[10]);
             queue.consumer().pop();

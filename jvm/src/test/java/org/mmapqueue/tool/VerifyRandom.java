@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 import java.util.logging.Level;
 import java.util.logging.LogManager;
@@ -20,11 +21,11 @@ import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.harness.ReferenceReader;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.tool.repair.Repairer;
 import org.mmapqueue.tool.report.ConsumerState;
-import org.mmapqueue.tool.report.Finding;
 import org.mmapqueue.tool.report.Progress;
 import org.mmapqueue.tool.report.RepairReport;
 import org.mmapqueue.tool.report.VerifyReport;
@@ -33,7 +34,8 @@ import org.mmapqueue.tool.verify.Verifier;
 /**
  * Verifies and repairs random queues, healthy ones and damaged ones ({@code make verify-random}). Arguments: queues of
  * each kind (default 1000), the first seed (default 1). The exit status is 1 when a healthy one is called damaged, or
- * an offset means another record after a repair.
+ * a repair loses an
+ * intact record or gives it another offset.
  */
 final class VerifyRandom {
     private final Path temp;
@@ -46,7 +48,7 @@ final class VerifyRandom {
     private final Map<String, List<Long>> refused = new TreeMap<>();
     private long whole;
     private long kept;
-    private long givenUp;
+    private long intact;
 
     VerifyRandom(Path temp) {
         this.temp = temp;
@@ -78,16 +80,16 @@ final class VerifyRandom {
     @Override
     public String toString() {
         return String.format(
-                "%d healthy queues, %d damaged ones (%d of them unharmed)%n"
-                        + "%d whole records before the damage, %d have their offsets after the repair,%n"
-                        + "%d are whole and count as lost, since their offsets are unknown%n"
-                        + "%d repairs failed%n%d false alarms, offsets that mean another record and other faults%n",
+                "%d healthy queues, %d damaged ones (%d of them unharmed)%n%d whole records before the damage, %d have"
+                    + " their offsets after the repair;%nthe reference reader found %d intact ones after the damage,"
+                    + " and all of them after the repair%n%d repairs failed%n%d false alarms, offsets that mean"
+                    + " another record and other faults%n",
                 healthy,
                 damaged,
                 unharmed,
                 whole,
                 kept,
-                givenUp,
+                intact,
                 refused.values().stream().mapToInt(List::size).sum(),
                 faults.size());
     }
@@ -157,6 +159,7 @@ final class VerifyRandom {
 
     private void damaged(long seed, RandomQueue.Made made, Path at, boolean isMetaHit) {
         damaged++;
+        Optional<ReferenceReader.Found> before = ReferenceReader.readIntact(at);
         RepairReport report;
         try {
             report = Repairer.repair(at, temp.resolve("repaired"), false, Progress.NONE);
@@ -171,7 +174,10 @@ final class VerifyRandom {
             unharmed++;
         }
         whole += made.payloads().size() - made.first();
-        report.lost().forEach(each -> givenUp += givenUp(each));
+        before.ifPresent(found -> {
+            found.checkKept(ReferenceReader.read(temp.resolve("repaired")).orElseThrow());
+            intact += found.records().size();
+        });
         try (MmapQueue queue = MmapQueue.open(config(temp.resolve("repaired")))) {
             long end = queue.endOffset();
             boolean mayBeCut = !made.isClosed() || isMetaHit;
@@ -190,13 +196,6 @@ final class VerifyRandom {
                 drain(made, queue.consumer(name, StartAt.EARLIEST));
             }
         }
-    }
-
-    // The number of whole records that a finding reports as lost.
-    private static long givenUp(Finding lost) {
-        String[] words = lost.detail().split("; ");
-        String last = words[words.length - 1];
-        return last.contains("whole records among") ? Long.parseLong(last.substring(0, last.indexOf(' '))) : 0;
     }
 
     private static boolean isLost(RepairReport report, long offset) {

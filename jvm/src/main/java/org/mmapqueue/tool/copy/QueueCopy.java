@@ -3,7 +3,9 @@ package org.mmapqueue.tool.copy;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.TreeSet;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ConsumerImage;
@@ -35,6 +37,9 @@ final class QueueCopy {
     private final Progress progress;
     /** Positions in the copy by offset: of consumers, and of the ends of records in flight. */
     private final Map<Long, Long> positions = new HashMap<>();
+
+    /** The offsets of these positions that the copy has not reached. */
+    private final TreeSet<Long> wanted = new TreeSet<>();
 
     private final Map<String, Long> inFlightEnds = new HashMap<>();
     private RingWriter ring;
@@ -132,15 +137,14 @@ final class QueueCopy {
     }
 
     private void notePositions(long needed) throws IOException {
-        positions.put(needed, 0L);
-        positions.put(walk.endNumber, 0L);
+        wanted.addAll(List.of(needed, walk.endNumber));
         for (Map.Entry<String, Probe> each : survey.probes.entrySet()) {
-            positions.put(offset(each.getValue()), 0L);
+            wanted.add(offset(each.getValue()));
             if (hasInFlight(each.getKey())) {
                 Path file = survey.inventory.inFlight(each.getKey());
                 long end = InFlightCheck.end(storage, file);
                 inFlightEnds.put(each.getKey(), end);
-                positions.put(end, 0L);
+                wanted.add(end);
             }
         }
     }
@@ -164,13 +168,13 @@ final class QueueCopy {
                 begin(log.number(), timestamp);
             }
             ring.notOlder(log.baseTime());
-            positions.computeIfPresent(log.number(), (offset, old) -> ring.position());
-            if (log.isLost()) {
-                ring.appendLost();
-            } else {
+            locate(log.number());
+            if (!log.isGap()) {
                 ring.append(log.header(), log.timestamp(), log.payload());
+                records++;
+            } else if (log.lost() > 0) {
+                ring.appendGap(log.lost());
             }
-            records++;
             progress.at(log.bytesRead(), walk.end - walk.start);
         }
         if (ring == null) {
@@ -181,7 +185,14 @@ final class QueueCopy {
         } else {
             ring.finish();
         }
-        positions.put(walk.endNumber, ring.position());
+        locate(Long.MAX_VALUE);
+    }
+
+    // Offsets up to this one, at which the ring continues, are here.
+    private void locate(long offset) {
+        while (!wanted.isEmpty() && wanted.first() <= offset) {
+            positions.put(wanted.pollFirst(), ring.position());
+        }
     }
 
     private void begin(long number, long timestamp) {
@@ -240,6 +251,7 @@ final class QueueCopy {
         meta.put(Word.RECLAIMED, ring.start(), size);
         meta.put(Word.RECLAIMING, ring.start(), size);
         meta.put(Word.INTACT, ring.start(), size);
+        meta.put(Word.GAPS_END, walk.gapsEnd, size);
         meta.put(Word.HELD_FROM, survey.probes.isEmpty() ? positions.get(needed) : 0, size);
         meta.clean(true);
         meta.closedAt(walk.endNumber);

@@ -7,7 +7,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ConsumerImage;
@@ -17,11 +16,9 @@ import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.meta.MetaImage.Word;
 import org.mmapqueue.recovery.IncompleteCopy;
 import org.mmapqueue.segment.Geometry;
-import org.mmapqueue.segment.RecordChecksum;
 import org.mmapqueue.segment.SegmentHeader;
 import org.mmapqueue.tool.scan.Hole;
 import org.mmapqueue.tool.scan.Probe;
-import org.mmapqueue.tool.scan.RebuiltHeader;
 import org.mmapqueue.tool.scan.WalkResult;
 import org.mmapqueue.tool.verify.Inventory;
 import org.mmapqueue.tool.verify.Survey;
@@ -36,7 +33,7 @@ final class Repair {
     private final Geometry geometry;
     private final WalkResult walk;
     private final RingCopy files;
-    private final Map<Long, SegmentHeader> headers = new TreeMap<>();
+    private final Gaps gaps;
     final List<String> actions = new ArrayList<>();
 
     Repair(Storage storage, Survey survey, Path target) {
@@ -46,22 +43,18 @@ final class Repair {
         this.geometry = survey.geometry;
         this.walk = survey.walk;
         this.files = new RingCopy(storage);
+        this.gaps = new Gaps(survey, Gaps.LARGEST_BODY);
     }
 
-    /** Computes the tombstones; throws if the queue cannot be repaired. Changes nothing. */
-    List<Filling> plan() {
+    /** Computes the gaps; throws if the queue cannot be repaired. Changes nothing. */
+    void plan() throws IOException {
         if (walk.contradicts) {
             throw new MmapQueueException("the queue in " + survey.directory + " cannot be repaired: two headers"
                     + " with valid checksums contradict each other on the offset of a record; verify reports them");
         }
-        RecordChecksum checksum = new RecordChecksum(survey.facts.uuid());
-        List<Filling> fillings = new ArrayList<>();
         for (Hole hole : walk.holes) {
-            Filling filling = new Filling(geometry, hole, checksum);
-            filling.run();
-            fillings.add(filling);
+            gaps.fill(hole);
         }
-        return fillings;
     }
 
     /** Copies the files that are part of the queue. */
@@ -96,20 +89,19 @@ final class Repair {
     }
 
     /** Changes the target. The meta page is written last: an interrupted repair leaves a damaged queue. */
-    void apply(List<Filling> fillings) throws IOException {
+    void apply() throws IOException {
         for (long id = firstId(); id <= lastId(); id++) {
             files.fit(target.resolve(geometry.fileName(id)), geometry.segmentSize());
         }
-        planHeaders(fillings);
-        for (Filling filling : fillings) {
-            for (Filling.Word word : filling.words) {
-                files.store(target.resolve(geometry.fileName(word.id())), word.offset(), RingCopy.word(word.value()));
-            }
+        for (Map.Entry<Long, Map<Integer, Long>> each : gaps.words.entrySet()) {
+            files.storeWords(target.resolve(geometry.fileName(each.getKey())), each.getValue());
         }
-        for (SegmentHeader header : headers.values()) {
-            files.store(target.resolve(geometry.fileName(header.id())), 0, header.encode());
-            actions.add("rebuilt the header of segment " + header.id() + ": base offset " + header.baseOffset()
-                    + ", epoch " + header.epoch());
+        for (SegmentHeader header : gaps.headers.values()) {
+            if (header.id() <= lastId()) {
+                files.store(target.resolve(geometry.fileName(header.id())), 0, header.encode());
+                actions.add("rebuilt the header of segment " + header.id() + ": base offset " + header.baseOffset()
+                        + ", epoch " + header.epoch());
+            }
         }
         if (walk.residue) {
             int offset = geometry.offsetOfEnd(walk.end);
@@ -130,45 +122,6 @@ final class Repair {
         IncompleteCopy.end(storage, target);
         meta();
         storage.syncDirectory(target);
-    }
-
-    private void planHeaders(List<Filling> fillings) throws IOException {
-        for (RebuiltHeader each : walk.headers) {
-            if (each.id <= lastId()) {
-                int first = each.first == geometry.segmentSize() ? 0 : each.first;
-                headers.put(each.id, header(each.id, each.epoch, each.baseOffset, each.timestamp, first));
-            }
-        }
-        for (int i = 0; i < fillings.size(); i++) {
-            for (Map.Entry<Long, Filling.First> each : fillings.get(i).firsts.entrySet()) {
-                long id = each.getKey();
-                SegmentHeader old = headers.containsKey(id)
-                        ? headers.get(id)
-                        : survey.slots.get(id).header();
-                long timestamp = old == null ? 0 : old.baseTime();
-                SegmentHeader wanted = header(
-                        id,
-                        walk.holes.get(i).epoch,
-                        each.getValue().number(),
-                        timestamp,
-                        each.getValue().offset());
-                if (!wanted.equals(old)) {
-                    headers.put(id, wanted);
-                }
-            }
-        }
-    }
-
-    private SegmentHeader header(long id, long epoch, long baseOffset, long baseTime, int first) {
-        return new SegmentHeader(
-                survey.facts.uuid(),
-                id,
-                epoch,
-                baseOffset,
-                baseTime,
-                geometry.segmentSize(),
-                geometry.capacity(),
-                first);
     }
 
     // ---- cursors
@@ -246,6 +199,7 @@ final class Repair {
             meta.put(Word.READING, ordered && !survey.rebuilt ? reading : meta.get(Word.COMMITTED), size);
         }
         heldFrom(meta);
+        meta.put(Word.GAPS_END, gaps.end, size);
         long reclaimed = geometry.position(firstId(), 0);
         meta.put(Word.RECLAIMED, reclaimed, size);
         meta.put(Word.RECLAIMING, reclaimed, size);

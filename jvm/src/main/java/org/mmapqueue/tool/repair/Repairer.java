@@ -23,7 +23,7 @@ import org.mmapqueue.tool.verify.Verifier;
 
 /**
  * Repairs damaged queues, so that they can be opened, read and written again. Intact records keep their offsets; each
- * lost record becomes a tombstone, and is reported. Thread-safe.
+ * damaged range becomes a gap, and its lost records are reported. Thread-safe.
  */
 public final class Repairer {
     private static final Storage STORAGE = DiskStorage.INSTANCE;
@@ -92,11 +92,11 @@ public final class Repairer {
         RepairReport report;
         try (Survey survey = new Survey(STORAGE, directory, progress)) {
             Repair repair = new Repair(STORAGE, survey, target);
-            List<Filling> fillings = repair.plan();
+            repair.plan();
             if (target != directory) {
                 repair.copy();
             }
-            repair.apply(fillings);
+            repair.apply();
             List<Finding> lost = survey.walk.findings.stream()
                     .filter(each -> each.lost() > 0)
                     .toList();

@@ -7,135 +7,116 @@ import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.RecordDescriptor;
 
 /**
- * The records of a whole log, in order, up to the log end. They begin at the log start, or after the last hole in what is
- * not retained. For one use; not thread-safe.
+ * The records and gaps of a whole log, in order, up to the log end. They begin at the log start, or after the last hole
+ * in what is not retained. For one use; not thread-safe.
  */
 public final class LogRecords {
     private final Slots slots;
     private final Geometry geometry;
-    private final WalkResult walk;
     private final RecordScan scan;
     private final long start;
+    private final long end;
+    /** The start of the record. */
     private Slot slot;
-    private Slot from;
-    private int begin;
-    private int offset;
-    private long number;
-    private int header;
-    private long baseTime;
+
+    private int at;
+    private SegmentBase base;
     private byte[] payload = new byte[0];
 
     /** @param walk the result of a walk that found no damage */
     public LogRecords(Slots slots, MetaFields facts, WalkResult walk) {
         this.slots = slots;
         this.geometry = slots.geometry();
-        this.walk = walk;
         this.scan = new RecordScan(slots, facts);
         this.start = Math.max(walk.start, walk.wholeFrom);
-        this.number = (walk.wholeFrom > walk.start ? walk.wholeNumber : walk.firstNumber) - 1;
+        this.end = walk.end;
     }
 
     /**
-     * Finds the next record.
+     * Finds the next record or gap.
      *
      * @return false at the log end
      * @throws CorruptException if the file has changed since the walk
      */
     public boolean next() throws IOException {
-        if (start >= walk.end) {
-            return false;
-        }
-        if (slot == null) {
-            slot = slots.get(geometry.segmentOf(start));
-            int first = slot.header() == null ? 0 : slot.header().firstRecord();
-            int inside = (int) (start - geometry.position(slot.id(), 0));
-            offset = Math.max(first == 0 ? geometry.segmentSize() : first, inside);
-        }
-        while (geometry.position(slot.id(), offset) < walk.end) {
+        long id = slot == null ? geometry.segmentOf(start) : scan.endId;
+        int offset = slot == null ? (int) (start - geometry.position(id, 0)) : scan.endOffset;
+        while (geometry.position(id, offset) < end) {
             if (offset == geometry.segmentSize()) {
-                slot = slots.get(slot.id() + 1);
+                id++;
                 offset = geometry.dataStart();
                 continue;
             }
-            // Opened again where the last record took more segments than are kept open; so may this one.
-            slot = slots.get(slot.id());
-            long head = slot.header() == null ? 0 : slot.bytes().getLong(offset);
-            RecordScan.Kind kind = slot.header() == null
-                    ? RecordScan.Kind.BAD
-                    : scan.look(slot, offset, SegmentBase.of(slot.header()));
+            slot = slots.get(id);
+            int first = slot.header() == null ? 0 : slot.header().firstRecord();
+            at = Math.max(offset, first == 0 ? geometry.dataStart() : first);
+            base = slot.header() == null ? null : SegmentBase.of(slot.header());
+            RecordScan.Kind kind = base == null ? RecordScan.Kind.BAD : scan.look(slot, at, base);
             if (!kind.isWhole()) {
-                throw new CorruptException(slot.path().toString(), offset, "the record was whole a moment ago");
+                throw new CorruptException(slot.path().toString(), at, "the record was whole a moment ago");
             }
-            from = slot;
-            begin = offset;
-            slot = slots.get(scan.endId);
-            offset = scan.endOffset;
-            if (kind != RecordScan.Kind.PAD) {
-                number++;
-                header = RecordDescriptor.lengthAndFlags(head);
-                baseTime = SegmentBase.of(from.header()).time();
+            if (kind.hasOffset()) {
                 return true;
             }
+            offset = scan.endOffset;
         }
         return false;
     }
 
-    /** The offset of the record. */
+    /** The segment in which the record begins, and the byte there. */
+    public long segmentId() {
+        return slot.id();
+    }
+
+    public int at() {
+        return at;
+    }
+
+    /** The offset of the record, or of the first lost one. */
     public long number() {
-        return number;
+        return scan.recordOffset;
     }
 
     /** Length and flags of the record, as stored. */
     public int header() {
-        return header;
+        return scan.header;
     }
 
-    /** Whether the record is a tombstone. */
-    public boolean isLost() {
-        return (header & RecordDescriptor.CONTROL) != 0;
+    /** The number of lost records, if this is a gap. */
+    public long lost() {
+        return scan.lost;
+    }
+
+    public boolean isGap() {
+        return RecordDescriptor.isGap(scan.header);
     }
 
     /** The record's timestamp in µs since 1970; 0 for none. */
     public long timestamp() {
-        return scan.timestamp;
+        return isGap() ? 0 : scan.timestamp;
     }
 
     /** The base time of the record's segment, in µs since 1970. */
     public long baseTime() {
-        return baseTime;
+        return base.time();
     }
 
     /** Number of bytes of the log that were read so far. */
     public long bytesRead() {
-        return slot == null ? 0 : geometry.position(slot.id(), offset) - start;
+        return geometry.position(scan.endId, scan.endOffset) - start;
     }
 
     /** Reads the payload into an array that begins with it; the next call overwrites the array. */
     public byte[] payload() throws IOException {
-        int length = RecordDescriptor.length(header);
-        if (payload.length < length) {
-            payload = new byte[Math.max(length, 2 * payload.length)];
+        if (payload.length < scan.length) {
+            payload = new byte[Math.max(scan.length, 2 * payload.length)];
         }
-        // The second word is aligned, so no segment's end splits it.
-        Slot at = slots.get(from.id());
-        int position = begin + RecordDescriptor.HEADER;
-        boolean atSecond = true;
-        int done = 0;
-        while (atSecond || done < length) {
-            if (position == geometry.segmentSize()) {
-                at = slots.get(at.id() + 1);
-                position = geometry.dataStart();
-            }
-            if (atSecond) {
-                position += Long.BYTES;
-                atSecond = false;
-                continue;
-            }
-            int piece = Math.min(length - done, geometry.segmentSize() - position);
-            at.bytes().get(position, payload, done, piece);
-            done += piece;
-            position += piece;
-        }
+        scan.payload(slots.get(slot.id()), at, base, payload);
         return payload;
+    }
+
+    /** The header of the record with another timestamp. */
+    public long restamped(long stamp) throws IOException {
+        return scan.restamped(slots.get(slot.id()), at, base, stamp);
     }
 }

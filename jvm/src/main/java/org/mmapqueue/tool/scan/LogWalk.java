@@ -6,6 +6,7 @@ import java.util.List;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.RecordDescriptor;
 import org.mmapqueue.segment.SegmentHeader;
 import org.mmapqueue.tool.report.Progress;
 
@@ -18,45 +19,47 @@ public final class LogWalk {
     private final WalkRange range;
     private final Geometry geometry;
     private final RecordScan scan;
-    private final Probes probes;
-    private final Progress progress;
     private final Resync resync;
-    private final LostBase lost;
-    private final WalkResult found;
-    private Numbering numbers;
+    private final Progress progress;
+    private final WalkResult found = new WalkResult();
+    private final List<Probe> probes;
+    private int nextProbe;
 
     private Slot slot;
     private int offset;
     private SegmentBase base = new SegmentBase(0, 0, 0);
-    /** The offset of the next record; {@link Resync#UNKNOWN} after damage. */
+    /** The offset of the next record. */
     private long next;
 
+    /** The latest timestamp so far. */
     private long newest;
+
     private long knownEnd;
     private long begin;
     private boolean endIsLost;
-    private final Complete complete = new Complete();
-    /** Records of the unfinished batch at the log end, which were counted before. */
-    private long cut;
-
     private boolean passedPad;
+
+    /** Whether the last record's batch continues; and the state after the last complete batch: records of others count only then. */
+    private boolean inBatch;
+
+    private long batchEnd;
+    private long batchNext;
+    private long batchRecords;
+    private long batchBytes;
 
     /** @param probes cursors to locate, in the order of their positions */
     public LogWalk(Slots slots, WalkRange range, List<Probe> probes, Progress progress) throws IOException {
         this.slots = slots;
         this.range = range;
         this.geometry = slots.geometry();
-        this.found = new WalkResult(geometry, range.retainedFrom());
         this.scan = new RecordScan(slots, range.facts());
-        this.lost = new LostBase(slots);
-        this.resync = new Resync(slots, range, geometry, scan, lost);
-        this.probes = new Probes(probes);
+        this.resync = new Resync(slots, range, geometry, scan);
+        this.probes = probes;
         this.progress = progress;
         this.knownEnd = range.end();
         this.begin = range.begin();
         this.endIsLost = range.isEndLost();
         this.slot = slots.get(range.firstId());
-        this.numbers = new Numbering(0, geometry, found);
     }
 
     public WalkResult run() throws IOException {
@@ -67,13 +70,7 @@ public final class LogWalk {
         while (more) {
             more = step();
         }
-        if (found.end == range.end() && range.endOffset() >= 0 && numbers.allows(range.endOffset())) {
-            found.endNumber = numbers.anchor(range.endOffset());
-        } else {
-            found.endNumber = numbers.end(found.end, cut);
-        }
-        found.finish();
-        probes.leave(found, geometry);
+        found.endNumber = next;
         progress.at(total(), total());
         return found;
     }
@@ -95,23 +92,30 @@ public final class LogWalk {
             found.torn(slot.path(), slot.fault().at(), slot.fault().toString());
         }
         if (nothing) {
-            probes.pass(0, numbers);
+            locate(0);
         }
         return nothing;
+    }
+
+    // Cursors up to this position, at which a record begins, resume here.
+    private void locate(long position) {
+        while (nextProbe < probes.size() && probes.get(nextProbe).position <= position) {
+            probes.get(nextProbe++).moveTo(position, next);
+        }
     }
 
     // ---- one step
 
     private boolean step() throws IOException {
         if (position() == knownEnd && !continuesPastEnd()) {
-            complete.breakBatch();
+            inBatch = false;
             return finish();
         }
         if (offset == geometry.segmentSize()) {
             return enterNext();
         }
         RecordScan.Kind kind = scan.look(slot, offset, base);
-        if (kind.isWhole() && kind != RecordScan.Kind.PAD && next >= 0 && scan.recordOffset != next) {
+        if (kind.hasOffset() && scan.recordOffset != next) {
             kind = scan.unexpected(slot, offset, next);
         }
         if (!kind.isWhole()) {
@@ -119,57 +123,55 @@ public final class LogWalk {
         }
         passedPad = kind == RecordScan.Kind.PAD;
         found.highestEpoch = Math.max(found.highestEpoch, passedPad ? scan.padEpoch : base.epoch());
-        if (passedPad) {
-            moveOn(slot.id(), scan.endOffset);
-            complete.at(position(), found);
-            if (position() > knownEnd) {
-                found.writing(slot.path(), "writing inside of a pad, at " + knownEnd, "a record's end");
-                findTheEnd();
-            }
-            return true;
-        }
-        return record(kind);
-    }
-
-    private boolean record(RecordScan.Kind kind) throws IOException {
-        long endPosition = geometry.position(scan.endId, scan.endOffset);
-        if (endPosition > knownEnd) {
+        long end = geometry.position(scan.endId, scan.endOffset);
+        if (end > knownEnd) {
             found.writing(
                     slot.path(),
-                    "a record that begins before writing, " + knownEnd + ", and ends after it, at " + endPosition,
+                    "writing, " + knownEnd + ", inside of a record or pad that ends at " + end,
                     "a record's end");
             findTheEnd();
         }
-        if (next < 0) {
-            count(scan.recordOffset);
-        }
-        numbers.record();
-        next = scan.recordOffset + 1;
         if (kind == RecordScan.Kind.RECORD) {
             found.records++;
             found.payloadBytes += scan.length;
             found.largest = Math.max(found.largest, scan.length);
             found.timestamps |= scan.timestamp != 0;
             newest = Math.max(newest, scan.timestamp);
+            next++;
+        } else if (kind == RecordScan.Kind.GAP) {
+            next += scan.lost;
+            found.gapsEnd = next;
         }
-        boolean batchContinues = scan.batchContinues;
-        moveOn(scan.endId, scan.endOffset);
-        complete.record(position(), batchContinues, found);
+        inBatch = kind == RecordScan.Kind.RECORD && scan.batchContinues;
+        moveTo(scan.endId, scan.endOffset);
+        if (!inBatch) {
+            completeBatch();
+        }
         return true;
     }
+
+    private void completeBatch() {
+        inBatch = false;
+        batchEnd = position();
+        batchNext = next;
+        batchRecords = found.records;
+        batchBytes = found.payloadBytes;
+    }
+
+    // ---- the end
 
     private boolean isTheEnd() {
         return knownEnd == Long.MAX_VALUE && position() >= begin;
     }
 
     private boolean finish() {
-        if (endIsLost) { // no open will cut the batch, and its offsets may have been read
-            complete.breakBatch();
-        }
-        found.end = complete.end(position());
-        if (found.end != position()) {
-            found.torn(slot.path(), offset, "the batch that begins at position " + found.end + " is not whole");
-            cut = complete.cut(found);
+        found.end = position();
+        if (inBatch && !endIsLost) { // if it is lost, no open will cut the batch, and its offsets may have been read
+            found.torn(slot.path(), offset, "the batch that begins at position " + batchEnd + " is not whole");
+            found.end = batchEnd;
+            next = batchNext;
+            found.records = batchRecords;
+            found.payloadBytes = batchBytes;
         }
         return false;
     }
@@ -185,12 +187,9 @@ public final class LogWalk {
                             .isWhole()) {
                 return false;
             }
-        } else {
-            RecordScan.Kind kind = scan.look(slot, offset, base);
-            if (kind != RecordScan.Kind.RECORD || next >= 0 && scan.recordOffset != next) {
-                checkZeros();
-                return false;
-            }
+        } else if (!scan.look(slot, offset, base).hasOffset() || scan.recordOffset != next) {
+            checkZeros();
+            return false;
         }
         found.writing(
                 slot.path(), "writing at " + knownEnd + ", and the log continues there", "the end of the last record");
@@ -220,52 +219,53 @@ public final class LogWalk {
             slot = slots.get(slot.id() + 1);
         }
         SegmentHeader header = slot.header();
-        Mismatch fault = slot.fault();
-        Resync.LogPosition first = null;
-        length(slot);
-        if (header != null) {
-            numbers = new Numbering(header.baseOffset(), geometry, found);
-            base(SegmentBase.of(header));
-            next = header.baseOffset();
-            newest = header.baseTime();
-            offset = header.firstRecord() == 0 ? geometry.segmentSize() : header.firstRecord();
+        checkLength();
+        if (header == null) {
+            beginWithoutHeader();
         } else {
-            found.corrupt(slot.path(), slot.fault());
-            first = resync.first(slot, knownEnd, begin);
-            enterAt(first);
+            begin(SegmentBase.of(header), header.firstRecord() == 0 ? geometry.segmentSize() : header.firstRecord());
+            next = header.baseOffset();
         }
         found.start = position();
-        numbers.whenKnown(number -> found.firstNumber = number);
-        complete.at(found.start, found);
+        found.firstNumber = next;
+        completeBatch();
         if (found.start > knownEnd) {
             found.writing(slot.path(), "writing at " + knownEnd + ", before the first record", "a record's end");
             findTheEnd();
         }
-        probes.pass(position(), numbers);
-        if (first != null && offset < first.offset()) {
-            lose(first, slot.path(), fault);
-            complete.at(position(), found);
-            probes.pass(position(), numbers);
-        }
+        locate(position());
     }
 
-    // Begins at a position of a log whose first header is damaged.
-    private void enterAt(Resync.LogPosition first) throws IOException {
+    private void begin(SegmentBase first, int at) {
+        base = first;
+        newest = first.time();
+        offset = at;
+    }
+
+    // The number of records before the first readable one is unknown.
+    private void beginWithoutHeader() throws IOException {
+        Slot damaged = slot;
+        Resync.LogPosition first = resync.first(damaged, knownEnd, begin);
         slot = slots.get(first.id());
-        boolean isDamaged = slot.header() == null;
-        next = isDamaged ? first.number() : slot.header().baseOffset();
-        numbers = new Numbering(next, geometry, found);
-        base(first.base());
-        offset = first.offset();
-        newest = first.base().time();
-        if (isDamaged) {
-            add(new RebuiltHeader(slot.id(), base.epoch(), offset, base.time()));
+        begin(first.base(), first.offset());
+        // Without any known offset, the first one is chosen above all that can have been in use.
+        long unused = (first.id() + 1) * (geometry.dataBytes() / Long.BYTES);
+        next = first.number() >= 0 ? first.number() : unused;
+        long most = ((first.id() - damaged.id()) * geometry.dataBytes() + offset - geometry.dataStart())
+                / RecordDescriptor.SMALLEST;
+        boolean isInside = slot == damaged && slot.rest() != null;
+        // The field that is not damaged tells that no record precedes this one in its segment.
+        boolean isFirst = most == 0
+                || isInside
+                        && (slot.rest().firstRecord() == offset || slot.rest().baseOffset() == next);
+        if (isFirst || position() <= range.retainedFrom() || first.number() < 0) {
+            found.corrupt(damaged.path(), damaged.fault());
+        } else {
+            found.lost(damaged.path(), damaged.fault(), Math.max(0, next - most), next, false);
         }
-    }
-
-    private void base(SegmentBase of) {
-        base = of;
-        numbers.epoch(slot.id(), of.epoch());
+        if (slot == damaged) {
+            rebuild(offset);
+        }
     }
 
     private boolean enterNext() throws IOException {
@@ -283,79 +283,78 @@ public final class LogWalk {
         if (unused && passedPad && knownEnd == Long.MAX_VALUE) {
             return finish();
         }
-        progress.at((entered.id() - range.firstId()) * geometry.segmentSize(), total());
         if (!follows) {
-            complete.breakBatch();
+            inBatch = false;
         }
-        slot = entered;
+        enter(entered.id(), geometry.dataStart());
         offset = geometry.dataStart();
-        enter(entered, geometry.dataStart());
         return true;
     }
 
-    // Moves to the end of a record, past the segments that it spans.
-    private void moveOn(long id, int endOffset) throws IOException {
-        moveThrough(id, endOffset);
-        probes.pass(position(), numbers);
+    // Moves to the end of a record or a hole, past the segments that it spans.
+    private void moveTo(long id, int to) throws IOException {
+        while (slot.id() < id) {
+            enter(slot.id() + 1, slot.id() + 1 < id || to == geometry.segmentSize() ? 0 : to);
+        }
+        offset = to;
+        locate(position());
     }
 
     /** Checks the header of the next segment of the log, which must agree on the start of the first record. */
-    private void enter(Slot entered, int first) throws IOException {
-        length(entered);
-        SegmentHeader header = entered.header();
+    private void enter(long id, int first) throws IOException {
+        slot = slots.get(id);
+        progress.at((id - range.firstId()) * geometry.segmentSize(), total());
+        checkLength();
+        SegmentHeader header = slot.header();
         if (header == null || header.epoch() < base.epoch()) {
-            rebuild(entered, first);
+            if (slot.bytes() != null) {
+                Mismatch low = new Mismatch(
+                        SegmentHeader.EPOCH_AT, "epoch " + slot.rest().epoch(), "at least " + base.epoch());
+                found.corrupt(slot.path(), header == null ? slot.fault() : low);
+                base = resync.lost(slot, first, new SegmentBase(base.epoch(), base.offset(), newest), next);
+            }
+            rebuild(first);
             return;
         }
-        base(SegmentBase.of(header));
+        base = SegmentBase.of(header);
         newest = Math.max(newest, header.baseTime());
         if (header.firstRecord() != first) {
-            found.corrupt(
-                    entered.path(),
-                    new Mismatch(
-                            SegmentHeader.FIRST_RECORD_AT,
-                            "first record " + header.firstRecord(),
-                            first + ", where the records lead"));
-            found.contradicts = true;
-        } else if (first != 0) {
-            anchor(header);
+            contradiction(
+                    SegmentHeader.FIRST_RECORD_AT,
+                    "first record " + header.firstRecord(),
+                    first + ", where the records lead");
+        } else if (first != 0 && header.baseOffset() != next) {
+            contradiction(
+                    SegmentHeader.BASE_OFFSET_AT,
+                    "base offset " + header.baseOffset(),
+                    next + ", after the record before");
+            next = header.baseOffset();
         }
     }
 
-    private void rebuild(Slot entered, int first) throws IOException {
-        if (entered.bytes() != null) {
-            Mismatch wrong = entered.header() == null
-                    ? entered.fault()
-                    : new Mismatch(
-                            SegmentHeader.EPOCH_AT, "epoch " + entered.header().epoch(), "at least " + base.epoch());
-            found.corrupt(entered.path(), wrong);
-            base(lost.of(entered, new SegmentBase(base.epoch(), base.offset(), newest), next));
-        }
-        add(new RebuiltHeader(entered.id(), base.epoch(), first, Math.max(newest, base.time())));
+    private void contradiction(int at, String what, String expected) {
+        found.corrupt(slot.path(), new Mismatch(at, what, expected));
+        found.contradicts = true;
     }
 
-    private void add(RebuiltHeader header) {
-        found.headers.add(header);
-        numbers.whenKnown(number -> header.baseOffset = number);
+    private void rebuild(int first) {
+        int inside = first == geometry.segmentSize() ? 0 : first;
+        found.headers.put(
+                slot.id(),
+                new SegmentHeader(
+                        range.facts().uuid(),
+                        slot.id(),
+                        base.epoch(),
+                        next,
+                        newest != 0 ? newest : base.time(),
+                        geometry.segmentSize(),
+                        geometry.capacity(),
+                        inside));
     }
 
-    private void anchor(SegmentHeader header) throws IOException {
-        long counted = numbers.anchor(header.baseOffset());
-        if (counted != header.baseOffset()) {
-            found.corrupt(
-                    slots.get(header.id()).path(),
-                    new Mismatch(
-                            SegmentHeader.BASE_OFFSET_AT,
-                            "base index " + header.baseOffset(),
-                            counted + ", by counting"));
-            found.contradicts = true;
-        }
-        next = header.baseOffset();
-    }
-
-    private void length(Slot part) {
-        if (part.header() != null && part.fault() != null) {
-            found.corrupt(part.path(), part.fault());
+    private void checkLength() {
+        if (slot.header() != null && slot.fault() != null) {
+            found.corrupt(slot.path(), slot.fault());
         }
     }
 
@@ -372,8 +371,8 @@ public final class LogWalk {
             }
             return finish();
         }
-        hole(to, file, what);
-        complete.at(position(), found);
+        lose(to, file, what);
+        completeBatch();
         if (position() <= before && !isTheEnd()) {
             throw new CorruptException(file.toString(), what.at(), what + "; no readable position follows");
         }
@@ -394,50 +393,25 @@ public final class LogWalk {
         return to.position(geometry) <= position() ? null : to;
     }
 
-    // Notes that records up to another position are lost. No record spans two epochs, so no hole does.
-    private void hole(Resync.LogPosition to, Path file, Mismatch what) throws IOException {
-        if (to.base().epoch() != base.epoch()) {
-            long begins = resync.beginning(to, offset == geometry.dataStart() ? slot.id() - 1 : slot.id());
-            lose(endBefore(begins), file, what);
-            slot = slots.get(begins);
-            base(new SegmentBase(to.base().epoch(), base.offset(), base.time()));
-            offset = geometry.dataStart();
-            enter(slot, offset);
-        }
-        lose(to, file, what);
-        probes.pass(position(), numbers);
-    }
-
-    private Resync.LogPosition endBefore(long id) {
-        return new Resync.LogPosition(id - 1, geometry.segmentSize(), base, Resync.UNKNOWN);
-    }
-
+    // Notes that records up to another position are lost: up to the offset of the record there, or as many as there
+    // can have been.
     private void lose(Resync.LogPosition to, Path file, Mismatch what) throws IOException {
-        if (geometry.position(slot.id(), offset) < geometry.position(to.id(), to.offset())) {
-            boolean single = scan.leads(slot, offset, base, to.id(), to.offset(), newest);
-            numbers.hole(new Hole(slot.id(), offset, to.id(), to.offset(), base.epoch(), single, file, what));
-            next = Resync.UNKNOWN;
+        long most =
+                new Hole(slot.id(), offset, to.id(), to.offset(), next, 0).bytes(geometry) / RecordDescriptor.SMALLEST;
+        long number = to.number() >= 0 ? to.number() : next + most;
+        Hole hole = new Hole(slot.id(), offset, to.id(), to.offset(), next, number - next);
+        found.contradicts |= hole.lost() < 0 || hole.lost() > most;
+        long end = hole.end(geometry);
+        if (end > position()) {
+            found.holes.add(hole);
         }
-        moveThrough(to.id(), to.offset());
-        if (to.number() >= 0) {
-            count(to.number());
-        }
-    }
-
-    // Notes that the next record has this offset.
-    private void count(long number) {
-        if (next != number && numbers.anchor(number) != number) {
-            found.contradicts = true;
+        if (end > range.retainedFrom()) {
+            found.lost(file, what, next, number, to.number() >= 0);
+        } else {
+            found.wholeFrom = end;
+            found.wholeNumber = number;
         }
         next = number;
-    }
-
-    private void moveThrough(long toId, int to) throws IOException {
-        while (slot.id() < toId) {
-            slot = slots.get(slot.id() + 1);
-            progress.at((slot.id() - range.firstId()) * geometry.segmentSize(), total());
-            enter(slot, slot.id() < toId || to == geometry.segmentSize() ? 0 : to);
-        }
-        offset = to;
+        moveTo(to.id(), to.offset());
     }
 }

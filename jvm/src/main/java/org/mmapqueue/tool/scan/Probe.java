@@ -13,8 +13,8 @@ public final class Probe {
     }
 
     /** Resolves the cursor to a record. */
-    void moveTo(long position, long offset) {
-        resumePosition = position;
+    public void moveTo(long newPosition, long offset) {
+        resumePosition = newPosition;
         resumeOffset = offset;
     }
 

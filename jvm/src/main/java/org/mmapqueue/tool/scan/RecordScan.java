@@ -21,8 +21,8 @@ public final class RecordScan {
     public enum Kind {
         /** An intact record. */
         RECORD,
-        /** A tombstone, which a repair stores in place of a lost record. */
-        LOST,
+        /** A gap, which a repair stores in place of lost records. */
+        GAP,
         /** A pad: the log continues in the next segment. */
         PAD,
         /** Nothing is published. */
@@ -32,7 +32,11 @@ public final class RecordScan {
 
         /** Whether the log continues after it. */
         boolean isWhole() {
-            return this == RECORD || this == LOST || this == PAD;
+            return hasOffset() || this == PAD;
+        }
+
+        boolean hasOffset() {
+            return this == RECORD || this == GAP;
         }
     }
 
@@ -43,30 +47,26 @@ public final class RecordScan {
     private final byte[] chunk = new byte[CHUNK];
     private final int maxLength;
 
-    /** Of the record found: length of the payload, timestamp, position of the end. */
+    /** Of the record found: length and flags, length of the payload, timestamp, offset, position of the end. */
+    int header;
+
     int length;
-
-    public long timestamp;
-    /** The offset of the record found. */
-    public long recordOffset;
-
+    long timestamp;
+    long recordOffset;
     boolean batchContinues;
-    public long endId;
-    public int endOffset;
+    long endId;
+    int endOffset;
+    /** The number of records that a gap stands for, from its offset on. */
+    long lost;
     /** The epoch in which the pad was written. */
     long padEpoch;
-
-    /** The stored checksum, and the checksum of the bytes; both 0 if the header is no record's. */
-    int storedChecksum;
-
-    int foundChecksum;
 
     /** The fault of a BAD position, and the file with the fault. */
     Mismatch fault;
 
     Path faultFile;
 
-    public RecordScan(Slots slots, MetaFields facts) {
+    RecordScan(Slots slots, MetaFields facts) {
         this.slots = slots;
         this.geometry = slots.geometry();
         this.checksum = new RecordChecksum(facts.uuid());
@@ -74,9 +74,7 @@ public final class RecordScan {
     }
 
     /** Reads the record at a byte of a segment with this base. */
-    public Kind look(Slot slot, int at, SegmentBase base) throws IOException {
-        storedChecksum = 0;
-        foundChecksum = 0;
+    Kind look(Slot slot, int at, SegmentBase base) throws IOException {
         if (slot.bytes() == null) {
             return bad(slot.path(), slot.fault());
         }
@@ -86,55 +84,52 @@ public final class RecordScan {
             faultFile = slot.path();
             return Kind.NOTHING;
         }
-        int header = RecordDescriptor.lengthAndFlags(word);
-        if ((header & RecordDescriptor.RESERVED) != 0) {
-            return bad(
-                    slot.path(),
-                    new Mismatch(at, "flags " + Mismatch.hex(RecordDescriptor.flags(header)), "no flag I"));
+        header = RecordDescriptor.lengthAndFlags(word);
+        boolean isGap = RecordDescriptor.isGap(header);
+        if ((header & RecordDescriptor.RESERVED) != 0 || (header & RecordDescriptor.CONTROL) != 0 && !isGap) {
+            String flags = Mismatch.hex(RecordDescriptor.flags(header));
+            return bad(slot.path(), new Mismatch(at, "flags " + flags, "no flag I, and no other one beside C"));
         }
         if ((header & RecordDescriptor.PAD) != 0) {
             return pad(slot, at, base.epoch(), word);
         }
-        boolean lost = (header & RecordDescriptor.CONTROL) != 0;
-        length = lost ? 0 : RecordDescriptor.length(header);
+        length = isGap ? 0 : RecordDescriptor.length(header);
         if (length > maxLength) {
             return bad(
                     slot.path(),
                     new Mismatch(at, "a record of " + length + " bytes", "at most max_event_size, " + maxLength));
         }
         batchContinues = (header & RecordDescriptor.BATCH) != 0;
-        end(slot.id(), at, RecordDescriptor.bodyBytes(header));
-        if (!body(slot, at, base, header)) {
-            return Kind.BAD;
-        }
-        int found = checksum.finish(crc, recordOffset, timestamp, header);
-        return compare(slot, at, word, found, lost ? Kind.LOST : Kind.RECORD);
-    }
-
-    /** Computes where a record with a body of this length ends. */
-    private void end(long id, int at, int body) {
-        long end = geometry.after(geometry.position(id, at), RecordDescriptor.HEADER + body);
+        long end = geometry.after(
+                geometry.position(slot.id(), at), RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(header));
         endId = geometry.segmentOfEnd(end);
         endOffset = geometry.offsetOfEnd(end);
+        if (!body(slot, at, base, null)) {
+            return Kind.BAD;
+        }
+        lost = isGap ? timestamp : 0;
+        int sum = checksum.finish(crc, recordOffset, timestamp, header);
+        return compare(slot, at, word, sum, isGap ? Kind.GAP : Kind.RECORD);
     }
 
-    // Computes the checksum of the payload, and reads offset and timestamp.
-    private boolean body(Slot slot, int start, SegmentBase base, int header) throws IOException {
+    // Computes the checksum of the payload, and reads offset and timestamp; also copies the payload if there is a
+    // target.
+    private boolean body(Slot start, int at, SegmentBase base, byte[] target) throws IOException {
         crc.reset();
         boolean atSecond = true;
-        Slot at = slot;
-        int from = start + RecordDescriptor.HEADER;
+        Slot part = start;
+        int from = at + RecordDescriptor.HEADER;
         int left = length;
         while (atSecond || left > 0) {
             if (from == geometry.segmentSize()) {
-                at = slots.get(at.id() + 1);
-                if (!continues(at, base.epoch())) {
+                part = slots.get(part.id() + 1);
+                if (!continues(part, base.epoch())) {
                     return false;
                 }
                 from = geometry.dataStart();
             }
-            if (atSecond) {
-                long second = at.bytes().getLong(from);
+            if (atSecond) { // aligned, so no segment's end splits it
+                long second = part.bytes().getLong(from);
                 recordOffset = RecordDescriptor.offset(second, base.offset());
                 timestamp = RecordDescriptor.timestamp(header, second, base.time());
                 from += Long.BYTES;
@@ -142,8 +137,8 @@ public final class RecordScan {
                 continue;
             }
             int piece = Math.min(Math.min(left, CHUNK), geometry.segmentSize() - from);
-            at.bytes().get(from, chunk, 0, piece);
-            crc.update(chunk, 0, piece);
+            part.bytes().get(from, target == null ? chunk : target, target == null ? 0 : length - left, piece);
+            crc.update(target == null ? chunk : target, target == null ? 0 : length - left, piece);
             from += piece;
             left -= piece;
         }
@@ -157,38 +152,27 @@ public final class RecordScan {
             bad(next.path(), next.fault());
             return false;
         }
-        if (next.header() != null && next.header().epoch() != epoch) {
+        if (next.header() != null && next.header().epoch() != epoch && !RecordDescriptor.isGap(header)) {
+            String expected = epoch + ", of the record that continues here";
             bad(
                     next.path(),
                     new Mismatch(
-                            SegmentHeader.EPOCH_AT,
-                            "epoch " + next.header().epoch(),
-                            epoch + ", of the record that continues here"));
+                            SegmentHeader.EPOCH_AT, "epoch " + next.header().epoch(), expected));
             return false;
         }
         return true;
     }
 
-    private Kind compare(Slot slot, int at, long word, int found, Kind kind) {
+    private Kind compare(Slot slot, int at, long word, int sum, Kind kind) {
         int stored = RecordDescriptor.checksum(word);
-        storedChecksum = stored;
-        foundChecksum = found;
-        return found == stored
-                ? kind
-                : bad(
-                        slot.path(),
-                        new Mismatch(
-                                at,
-                                "checksum " + Mismatch.hex(stored),
-                                Mismatch.hex(found) + ", of the record's bytes"));
+        String expected = Mismatch.hex(sum) + ", of the record's bytes";
+        return sum == stored ? kind : bad(slot.path(), new Mismatch(at, "checksum " + Mismatch.hex(stored), expected));
     }
 
     private Kind pad(Slot slot, int at, long epoch, long word) {
-        int header = RecordDescriptor.lengthAndFlags(word);
         padEpoch = RecordDescriptor.padEpoch(epoch, header);
         endId = slot.id();
         endOffset = geometry.segmentSize();
-        timestamp = 0;
         return compare(slot, at, word, checksum.ofPad(slot.id(), padEpoch, at, header), Kind.PAD);
     }
 
@@ -203,36 +187,14 @@ public final class RecordScan {
         return bad(slot.path(), new Mismatch(at, "record " + recordOffset, "record " + expected));
     }
 
-    /**
-     * Whether the header at a position, with a wrong checksum, describes one record that ends at another position.
-     *
-     * @param newest the latest timestamp before it, in µs since 1970; no record has an older one
-     */
-    boolean leads(Slot slot, int at, SegmentBase base, long toId, int to, long newest) throws IOException {
-        long word = slot.bytes() == null ? 0 : slot.bytes().getLong(at);
-        int header = RecordDescriptor.lengthAndFlags(word);
-        int odd = RecordDescriptor.PAD | RecordDescriptor.CONTROL | RecordDescriptor.RESERVED;
-        // A checksum is never 0.
-        if (RecordDescriptor.checksum(word) == 0
-                || (header & odd) != 0
-                || RecordDescriptor.length(header) > maxLength) {
-            return false;
-        }
-        int second = at + RecordDescriptor.HEADER;
-        boolean stamped = (header & RecordDescriptor.TIMESTAMPED) != 0 && second < geometry.segmentSize();
-        if (stamped && RecordDescriptor.timestamp(header, slot.bytes().getLong(second), base.time()) < newest) {
-            return false;
-        }
-        end(slot.id(), at, RecordDescriptor.bodyBytes(header));
-        return geometry.position(endId, endOffset == geometry.dataStart() ? 0 : endOffset)
-                == geometry.position(toId, to == geometry.dataStart() ? 0 : to);
+    /** Reads the payload of the intact record at a position. */
+    void payload(Slot slot, int at, SegmentBase base, byte[] target) throws IOException {
+        body(slot, at, base, target);
     }
 
-    /** The header that the intact record at a position gets with another timestamp; also reads its offset. */
-    public long restamped(Slot slot, int at, SegmentBase base, long stamp) throws IOException {
-        int header = RecordDescriptor.lengthAndFlags(slot.bytes().getLong(at));
-        length = RecordDescriptor.length(header);
-        body(slot, at, base, header);
+    /** The header that this record gets with another timestamp; {@link #look} has read it. */
+    long restamped(Slot slot, int at, SegmentBase base, long stamp) throws IOException {
+        body(slot, at, base, null);
         return RecordDescriptor.header(header, checksum.finish(crc, recordOffset, stamp, header));
     }
 }

@@ -2,6 +2,7 @@ package org.mmapqueue.tool.scan;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.UUID;
 import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.segment.SegmentHeader;
 
@@ -10,10 +11,16 @@ import org.mmapqueue.segment.SegmentHeader;
  *
  * @param bytes the file's content; null if the file is missing
  * @param header the header; null if it is damaged, or of another queue or segment
+ * @param rest what the bytes of the header say in any case; null if the file is missing
  * @param fault the fault of the file's length or header; null for none
- * @param isEmpty whether the header is all zeros
  */
-public record Slot(long id, Path path, SegmentBytes bytes, SegmentHeader header, Mismatch fault, boolean isEmpty) {
+public record Slot(long id, Path path, SegmentBytes bytes, SegmentHeader header, SegmentHeader rest, Mismatch fault) {
+    private static final SegmentHeader EMPTY = new SegmentHeader(new UUID(0, 0), 0, 0, 0, 0, 0, 0, 0);
+
+    /** Whether the header is all zeros. */
+    boolean isEmpty() {
+        return rest == null || rest.equals(EMPTY);
+    }
 
     /** The position of the first word other than 0 from a position on; {@code end} if all are 0. */
     int firstNonZero(int from, int end) throws IOException {

@@ -55,7 +55,7 @@ public final class Slots implements Closeable {
         try {
             file = storage.open(path, Storage.Mode.READ);
         } catch (NoSuchFileException e) {
-            return new Slot(id, path, null, null, new Mismatch(0, "no file", "segment " + id), true);
+            return new Slot(id, path, null, null, null, new Mismatch(0, "no file", "segment " + id));
         }
         try {
             SegmentBytes bytes = new SegmentBytes(file);
@@ -72,7 +72,7 @@ public final class Slots implements Closeable {
                             Math.min(size, geometry.segmentSize()),
                             size + " bytes",
                             Integer.toString(geometry.segmentSize()));
-            return new Slot(id, path, bytes, wrong == null ? header : null, fault, SegmentHeader.isEmpty(head));
+            return new Slot(id, path, bytes, wrong == null ? header : null, header, fault);
         } catch (IOException | RuntimeException | Error e) {
             file.close();
             throw e;

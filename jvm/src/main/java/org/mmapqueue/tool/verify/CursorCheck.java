@@ -90,6 +90,13 @@ record CursorCheck(Survey survey, Path metaFile) {
                     "found writing " + survey.writing() + ", expected " + survey.walk.end + ", where the records lead");
         }
         checkMirror();
+        long gapsEnd = survey.meta.get(Word.GAPS_END);
+        if (!survey.rebuilt && gapsEnd < survey.walk.gapsEnd) {
+            corrupt(
+                    Word.GAPS_END,
+                    "found gaps end " + gapsEnd + ", expected at least " + survey.walk.gapsEnd
+                            + ", the offset after the last gap");
+        }
         if (!survey.rebuilt && survey.watermark.position >= survey.walk.start) {
             checkPosition(Word.WATERMARK, "watermark", survey.watermark);
         }
@@ -145,9 +152,7 @@ record CursorCheck(Survey survey, Path metaFile) {
     private boolean isAstray(Probe probe) {
         return probe.isFound()
                 && probe.isMisplaced()
-                && survey.walk.holes.stream()
-                        .noneMatch(each -> probe.position > survey.geometry.position(each.fromId, each.from)
-                                && probe.position < survey.geometry.position(each.toId, each.to));
+                && survey.walk.holes.stream().noneMatch(each -> each.contains(probe.position, survey.geometry));
     }
 
     private void corrupt(Word word, String detail) {

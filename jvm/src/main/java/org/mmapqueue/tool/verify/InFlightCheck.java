@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
-import java.util.zip.CRC32C;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Mapped;
 import org.mmapqueue.io.Mismatch;
@@ -15,7 +14,6 @@ import org.mmapqueue.tool.scan.Probe;
 
 /** Checks and copies the files of records in flight. A damaged file is ignored: its records are redelivered. */
 public final class InFlightCheck {
-    private static final int CHUNK = 64 * 1024;
     /** The highest number of attempts that a consumer counts. */
     private static final int MOST_ATTEMPTS = (1 << 14) - 1;
 
@@ -101,80 +99,55 @@ public final class InFlightCheck {
     }
 
     private Mismatch check(Path path) throws IOException {
-        try (DataFile file = storage.open(path, Storage.Mode.READ)) {
-            ByteBuffer head = ByteBuffer.allocate(InFlightDescriptor.RUNS).order(ByteOrder.LITTLE_ENDIAN);
-            isCutShort =
-                    file.read(head, 0) < InFlightDescriptor.RUNS || Mapped.isZero(head, 0, InFlightDescriptor.RUNS);
-            if (file.size() < InFlightDescriptor.RUNS) {
-                return new Mismatch(file.size(), file.size() + " bytes", "at least " + InFlightDescriptor.RUNS);
-            }
-            if (head.getLong(0) != InFlightDescriptor.MAGIC) {
-                return new Mismatch(
-                        0, "magic " + Mismatch.hex(head.getLong(0)), Mismatch.hex(InFlightDescriptor.MAGIC));
-            }
-            if (head.getLong(InFlightDescriptor.UUID_LOW) != survey.facts.uuidLow()) {
-                return new Mismatch(
-                        InFlightDescriptor.UUID_LOW,
-                        "a file of queue …" + Long.toHexString(head.getLong(InFlightDescriptor.UUID_LOW)),
-                        "one of queue …" + Long.toHexString(survey.facts.uuidLow()));
-            }
-            long length = InFlightDescriptor.RUNS
-                    + (long) head.getInt(InFlightDescriptor.COUNT) * InFlightDescriptor.RUN_BYTES;
-            if (file.size() != length) {
-                isCutShort = file.size() < length;
-                return new Mismatch(
-                        InFlightDescriptor.COUNT,
-                        file.size() + " bytes",
-                        length + ", for " + head.getInt(InFlightDescriptor.COUNT) + " runs");
-            }
-            int found = checksum(file, head);
-            first = head.getLong(InFlightDescriptor.FIRST);
-            end = first;
-            reading = head.getLong(InFlightDescriptor.READING);
-            return found == head.getInt(InFlightDescriptor.CHECKSUM)
-                    ? checkRuns(file)
-                    : new Mismatch(
-                            InFlightDescriptor.CHECKSUM,
-                            "checksum " + Mismatch.hex(head.getInt(InFlightDescriptor.CHECKSUM)),
-                            Mismatch.hex(found));
+        ByteBuffer image = read(storage, path);
+        int size = image.limit();
+        isCutShort = size < InFlightDescriptor.RUNS || Mapped.isZero(image, 0, InFlightDescriptor.RUNS);
+        if (size < InFlightDescriptor.RUNS) {
+            return new Mismatch(size, size + " bytes", "at least " + InFlightDescriptor.RUNS);
         }
+        long magic = image.getLong(0);
+        if (magic != InFlightDescriptor.MAGIC) {
+            return new Mismatch(0, "magic " + Mismatch.hex(magic), Mismatch.hex(InFlightDescriptor.MAGIC));
+        }
+        long queue = image.getLong(InFlightDescriptor.UUID_LOW);
+        if (queue != survey.facts.uuidLow()) {
+            return new Mismatch(
+                    InFlightDescriptor.UUID_LOW,
+                    "a file of queue …" + Long.toHexString(queue),
+                    "one of queue …" + Long.toHexString(survey.facts.uuidLow()));
+        }
+        int runs = image.getInt(InFlightDescriptor.COUNT);
+        long length = InFlightDescriptor.RUNS + (long) runs * InFlightDescriptor.RUN_BYTES;
+        if (size != length) {
+            isCutShort = size < length;
+            return new Mismatch(InFlightDescriptor.COUNT, size + " bytes", length + ", for " + runs + " runs");
+        }
+        int stored = image.getInt(InFlightDescriptor.CHECKSUM);
+        int sum = InFlightDescriptor.checksum(image);
+        first = image.getLong(InFlightDescriptor.FIRST);
+        end = InFlightDescriptor.end(image);
+        reading = image.getLong(InFlightDescriptor.READING);
+        return sum == stored
+                ? checkRuns(image)
+                : new Mismatch(InFlightDescriptor.CHECKSUM, "checksum " + Mismatch.hex(stored), Mismatch.hex(sum));
     }
 
     // Numbers that no consumer writes, though the checksum is right: a record takes 8 bytes at least.
-    private Mismatch checkRuns(DataFile file) throws IOException {
+    private Mismatch checkRuns(ByteBuffer image) {
         long most = (long) survey.geometry.capacity() * survey.geometry.segmentSize() / RecordDescriptor.HEADER;
-        ByteBuffer chunk = ByteBuffer.allocate(CHUNK).order(ByteOrder.LITTLE_ENDIAN);
-        for (long at = InFlightDescriptor.RUNS; file.read(chunk.clear(), at) > 0; at += CHUNK) {
-            chunk.flip();
-            while (chunk.hasRemaining()) {
-                long place = at + chunk.position();
-                int run = chunk.getInt();
-                int times = chunk.getInt();
-                long delay = chunk.getLong();
-                end += run;
-                if (run < 1 || end - first > most || times < -1 || times > MOST_ATTEMPTS || delay < 0) {
-                    return new Mismatch(
-                            place,
-                            run + " records with " + times + " attempts and a delay of " + delay + " ms",
-                            "1.." + most + ", -1.." + MOST_ATTEMPTS + " and 0 or more");
-                }
+        long records = 0;
+        for (int at = InFlightDescriptor.RUNS; at < image.limit(); at += InFlightDescriptor.RUN_BYTES) {
+            int run = image.getInt(at + InFlightDescriptor.RUN_RECORDS);
+            int times = image.getInt(at + InFlightDescriptor.RUN_ATTEMPTS);
+            long delay = image.getLong(at + InFlightDescriptor.RUN_DELAY);
+            records += run;
+            if (run < 1 || records > most || times < -1 || times > MOST_ATTEMPTS || delay < 0) {
+                return new Mismatch(
+                        at,
+                        run + " records with " + times + " attempts and a delay of " + delay + " ms",
+                        "1.." + most + ", -1.." + MOST_ATTEMPTS + " and 0 or more");
             }
         }
         return null;
-    }
-
-    private static int checksum(DataFile file, ByteBuffer head) throws IOException {
-        CRC32C crc = new CRC32C();
-        crc.update(head.array(), 0, InFlightDescriptor.CHECKSUM);
-        ByteBuffer chunk = ByteBuffer.allocate(CHUNK);
-        long at = InFlightDescriptor.RUNS;
-        while (true) {
-            int count = file.read(chunk.clear(), at);
-            if (count <= 0) {
-                return (int) crc.getValue();
-            }
-            crc.update(chunk.array(), 0, count);
-            at += count;
-        }
     }
 }

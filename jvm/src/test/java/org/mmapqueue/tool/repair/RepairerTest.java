@@ -137,7 +137,7 @@ class RepairerTest {
     /** Up to 100 bytes of any segment: exactly the missing records are reported as lost. */
     @ParameterizedTest
     @EnumSource
-    void damagedRangesBecomeTombstones(Shape shape) {
+    void damagedRangesBecomeGaps(Shape shape) {
         Shape.Made made = make(shape);
         VerifyReport whole = Verifier.verify(made.path(), Progress.NONE);
         Random random = new Random(shape.ordinal());
