@@ -162,20 +162,19 @@ def read_meta(directory: Path) -> Meta:
 
 
 def read_consumers(directory: Path) -> dict[str, Consumer]:
-    """CONSUMERS/NAME.DAT, and the consumer `default` in meta.dat."""
-    file = directory / "meta.dat"
-    meta = file.read_bytes()
-    found = [] if meta[904:912] == b"DELETED\0" else [("default", file, Consumer(_word(meta, 640), _word(meta, 768)))]
+    """CONSUMERS/NAME.DAT."""
+    queue = (directory / "meta.dat").read_bytes()[88:104]
+    found = {}
     for file in sorted((directory / "consumers").glob("*.dat")):
         page = _page(file, b"MMAPQCO2", 0, slice(0, 32))
-        if page[8:24] != meta[88:104]:
+        if page[8:24] != queue:
             raise Damage(file, 8, "the page of another queue")
-        if _word(page, 128) != -1:  # deleted
-            found.append((file.name.removesuffix(".dat"), file, Consumer(_word(page, 128), _word(page, 256))))
-    for name, file, consumer in found:
-        if min(consumer) < 0:
-            raise Damage(file, 0, f"a negative cursor of consumer {name}")
-    return {name: consumer for name, _, consumer in found}
+        consumer = Consumer(_word(page, 128), _word(page, 256))
+        if consumer.committed != -1:  # deleted
+            if min(consumer) < 0:
+                raise Damage(file, 128, "a negative cursor")
+            found[file.name.removesuffix(".dat")] = consumer
+    return found
 
 
 def read_segment(directory: Path, meta: Meta, segment_id: int) -> Segment:

@@ -77,12 +77,12 @@ def test_names_and_figures(open_queue: Open) -> None:
     queue.push_many([b"x" * 100] * 10)
     beta, alpha = queue.consumer("beta"), queue.consumer("alpha")
     queue.create_consumer("elsewhere", start="latest")
-    assert queue.consumers() == ["default", "alpha", "beta", "elsewhere"]
+    assert queue.consumers() == ["alpha", "beta", "default", "elsewhere"]
     alpha.pop_many(6)
     alpha.ack(1)
     alpha.ack(4, single=True)
     beta.ack(beta.pop_many()[-1])
-    default, first, second, other = queue.consumer_stats().values()
+    first, second, default, other = queue.consumer_stats().values()
     at, acked, end = first.read_position, first.committed_position, second.read_position
     assert first == mmapqueue.ConsumerStats("alpha", 2, acked, 8, first.lag_bytes, first.lag_seconds, 6, at, 3, 0, 0)
     assert second == mmapqueue.ConsumerStats("beta", 10, end, 0, 0, 0.0, 10, end, 0, 0, 0)

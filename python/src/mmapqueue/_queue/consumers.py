@@ -123,7 +123,7 @@ class Consumers(AsyncReading[Value], ArrowReading[Value]):
             known.close()
 
     def consumers(self) -> list[str]:
-        """The names of all consumers, whichever process owns them; the default one first.
+        """The names of all consumers, whichever process owns them, in alphabetical order.
 
         A new queue of format version 2 has none.
 

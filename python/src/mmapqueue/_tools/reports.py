@@ -77,7 +77,7 @@ class VerifyReport(NamedTuple):
         first_offset: The log start: the offset of the oldest record.
         end_offset: The log end: the offset of the next record.
         segments: The number of segment files that are part of the log.
-        consumers: The consumers: the default one first, the others in alphabetical order.
+        consumers: The consumers, in alphabetical order.
         findings: The irregularities.
     """
 

@@ -34,25 +34,40 @@ import org.mmapqueue.errors.OutOfRangeException;
  * consumer is closed or moved by {@link #seek}; any other offset throws {@link
  * org.mmapqueue.errors.OutOfRangeException}, and the call has no effect.
  */
-public final class Consumer extends LazyConsumer implements AutoCloseable {
+public final class Consumer implements AutoCloseable {
     private static final BooleanSupplier NOT_CANCELLED = () -> false;
     private static final Duration FOREVER = Duration.ofSeconds(Long.MAX_VALUE);
 
+    private final MmapQueue handle;
+    private final QueueCore queue;
+    private final String name;
+    private final LazyConsumer lazy;
     /** Guarded by this object's monitor. */
     private @Nullable AsyncPops async;
 
     /** A consumer that does not exist: a call that pops, moves or labels creates it at the log start. */
     Consumer(MmapQueue handle, QueueCore queue, String name) {
-        super(handle, queue, name, null);
+        this(handle, queue, name, null);
     }
 
     Consumer(MmapQueue handle, QueueCore queue, ConsumerCore core) {
-        super(handle, queue, core.name(), core);
+        this(handle, queue, core.name(), core);
+    }
+
+    private Consumer(MmapQueue handle, QueueCore queue, String name, @Nullable ConsumerCore opened) {
+        this.handle = handle;
+        this.queue = queue;
+        this.name = name;
+        this.lazy = new LazyConsumer(handle, queue, name, opened);
     }
 
     /** {@return the consumer's name} */
     public String name() {
         return name;
+    }
+
+    boolean isClosed() {
+        return lazy.isClosed();
     }
 
     /**
@@ -64,7 +79,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
      * @throws org.mmapqueue.errors.CorruptException if the record is damaged; the position does not move
      */
     public @Nullable Message poll() {
-        return queue.poll(core());
+        return queue.poll(lazy.core());
     }
 
     /**
@@ -227,7 +242,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
             pops = new AsyncPops(source, "mmapqueue-" + queue.directory().getFileName() + "-" + name + "-pops");
             async = pops;
             handle.add(pops);
-            if (isGone()) {
+            if (lazy.isGone()) {
                 pops.close();
             }
         }
@@ -291,7 +306,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
     }
 
     private int polled(int maxRecords, long maxBytes, boolean own, MessageHandler handler) {
-        ConsumerCore core = core();
+        ConsumerCore core = lazy.core();
         int count = queue.poll(core, maxRecords, maxBytes, own, handler);
         if (count == ConsumerCore.NOT_ALLOWED) {
             throw core.limit();
@@ -336,7 +351,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
         }
         long deadline = System.nanoTime() + MmapQueue.nanos(timeout);
         while (true) {
-            ConsumerCore core = core();
+            ConsumerCore core = lazy.core();
             int count = queue.poll(core, maxRecords, maxBytes, own, handler);
             if (count > 0) {
                 return count;
@@ -350,7 +365,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
                 }
                 return 0;
             }
-            queue.awaitRecord(core, deadline, () -> isGone() || isCancelled.getAsBoolean());
+            queue.awaitRecord(core, deadline, () -> lazy.isGone() || isCancelled.getAsBoolean());
         }
     }
 
@@ -361,7 +376,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
      * @throws org.mmapqueue.errors.CorruptException if the record is damaged
      */
     public @Nullable Message peek() {
-        ConsumerCore core = existing();
+        ConsumerCore core = lazy.existing();
         return core != null ? core.peek() : peekAtLogStart();
     }
 
@@ -376,7 +391,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
                 Message oldest = handle.get(first);
                 return new Message(oldest.offset(), oldest.timestampMicros(), oldest.data(), 1); // as a pop
             } catch (OutOfRangeException e) {
-                checkOpen();
+                lazy.checkOpen();
             }
         }
     }
@@ -387,7 +402,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
      * @param offset the last record to acknowledge
      */
     public void ack(long offset) {
-        queue.ack(existing("ack", offset), offset);
+        queue.ack(lazy.existing("ack", offset), offset);
     }
 
     /**
@@ -406,7 +421,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
      * @param offset the record
      */
     public void ackSingle(long offset) {
-        queue.ackSingle(existing("ack", offset), new long[] {offset});
+        queue.ackSingle(lazy.existing("ack", offset), new long[] {offset});
     }
 
     /**
@@ -424,7 +439,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
      * @param offsets the records, in any order
      */
     public void ackSingle(long[] offsets) {
-        ConsumerCore core = offsets.length == 0 ? existing() : existing("ack", offsets[0]);
+        ConsumerCore core = offsets.length == 0 ? lazy.existing() : lazy.existing("ack", offsets[0]);
         if (core != null) {
             queue.ackSingle(core, offsets.clone()); // checked before they are acked
         }
@@ -460,7 +475,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
      * @throws org.mmapqueue.errors.OutOfRangeException if the record is not in flight, or is acked
      */
     public void nack(long offset, Duration delay) {
-        queue.nack(existing("nack", offset), offset, MmapQueue.nanos(delay));
+        queue.nack(lazy.existing("nack", offset), offset, MmapQueue.nanos(delay));
     }
 
     /**
@@ -481,7 +496,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
      * @param offsets the records, in any order
      */
     public void release(long[] offsets) {
-        ConsumerCore core = offsets.length == 0 ? existing() : existing("release", offsets[0]);
+        ConsumerCore core = offsets.length == 0 ? lazy.existing() : lazy.existing("release", offsets[0]);
         if (core != null) {
             queue.release(core, offsets.clone());
         }
@@ -497,7 +512,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
      * @throws org.mmapqueue.errors.ConfigException for a time in a queue that stores no timestamps
      */
     public void seek(StartAt target) {
-        queue.seek(core(), target);
+        queue.seek(lazy.core(), target);
     }
 
     /**
@@ -506,12 +521,12 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
      * @return the latest ranges, at most a thousand, in the order in which they were skipped
      */
     public List<DamagedRange> damagedRanges() {
-        return core().damage().ranges();
+        return lazy.core().damage().ranges();
     }
 
     /** {@return the label that some process has set with {@link #label(String)}; empty if none has} */
     public Optional<String> label() {
-        return Optional.ofNullable(existing()).map(ConsumerCore::label).filter(text -> !text.isEmpty());
+        return Optional.ofNullable(lazy.existing()).map(ConsumerCore::label).filter(text -> !text.isEmpty());
     }
 
     /**
@@ -522,18 +537,18 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
      * @throws org.mmapqueue.errors.ConfigException for another text, and for the consumer default
      */
     public void label(String text) {
-        queue.label(core(), text);
+        queue.label(lazy.core(), text);
     }
 
     /** {@return the offset of the next record that is popped for the first time} */
     public long readOffset() {
-        ConsumerCore core = existing();
+        ConsumerCore core = lazy.existing();
         return core != null ? core.readOffset() : handle.firstOffset();
     }
 
     /** {@return the offset of the first record that is not acked} */
     public long committedOffset() {
-        ConsumerCore core = existing();
+        ConsumerCore core = lazy.existing();
         return core != null ? core.committedOffset() : handle.firstOffset();
     }
 
@@ -544,13 +559,13 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
 
     /** {@return the number of records in flight} */
     public long unacked() {
-        ConsumerCore core = existing();
+        ConsumerCore core = lazy.existing();
         return core != null ? core.unacked() : 0;
     }
 
     /** {@return the number of records to pop, requeued ones included} */
     public long size() {
-        ConsumerCore core = existing();
+        ConsumerCore core = lazy.existing();
         return core != null ? core.size(queue.endOffset()) : lag();
     }
 
@@ -561,7 +576,7 @@ public final class Consumer extends LazyConsumer implements AutoCloseable {
      */
     @Override
     public void close() {
-        release();
+        lazy.release();
         AsyncPops pops;
         synchronized (this) {
             pops = async;

@@ -10,10 +10,10 @@ import org.mmapqueue.errors.OutOfRangeException;
  * The open consumer of a {@link Consumer}, created by the first call that needs it to exist. Safe for any number of
  * threads.
  */
-abstract class LazyConsumer {
-    final MmapQueue handle;
-    final QueueCore queue;
-    final String name;
+final class LazyConsumer {
+    private final MmapQueue handle;
+    private final QueueCore queue;
+    private final String name;
     /** Null until the first call that needs the consumer to exist. */
     private volatile @Nullable ConsumerCore opened;
 
@@ -27,7 +27,7 @@ abstract class LazyConsumer {
     }
 
     /** The consumer; created at the log start if it does not exist. */
-    final ConsumerCore core() {
+    ConsumerCore core() {
         checkOpen();
         ConsumerCore core = opened;
         if (core == null) {
@@ -38,13 +38,14 @@ abstract class LazyConsumer {
     }
 
     /** The consumer; null if no process has created it yet. */
-    final @Nullable ConsumerCore existing() {
+    @Nullable
+    ConsumerCore existing() {
         checkOpen();
         return opened != null || queue.consumerNames().contains(name) ? core() : null;
     }
 
     /** The consumer, for a call on a popped record; throws OutOfRangeException if the consumer does not exist. */
-    final ConsumerCore existing(String call, long offset) {
+    ConsumerCore existing(String call, long offset) {
         ConsumerCore core = existing();
         if (core == null) {
             throw new OutOfRangeException(call + " by consumer " + name + ", which has popped nothing", offset, 0, -1);
@@ -52,7 +53,7 @@ abstract class LazyConsumer {
         return core;
     }
 
-    final void checkOpen() {
+    void checkOpen() {
         if (handle.isClosed()) {
             throw new ClosedException("the handle of the queue that consumer " + name + " came from is closed");
         }
@@ -62,17 +63,17 @@ abstract class LazyConsumer {
     }
 
     /** Whether every call throws ClosedException. */
-    final boolean isGone() {
+    boolean isGone() {
         return closed || handle.isClosed();
     }
 
-    final boolean isClosed() {
+    boolean isClosed() {
         ConsumerCore core = opened;
         return core != null ? core.isClosed() : closed;
     }
 
     /** Releases ownership. */
-    final void release() {
+    void release() {
         closed = true;
         ConsumerCore core = opened;
         if (core != null) {

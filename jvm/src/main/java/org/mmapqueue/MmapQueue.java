@@ -537,7 +537,7 @@ public final class MmapQueue implements AutoCloseable {
         core().deleteConsumer(name);
     }
 
-    /** {@return the names of all consumers, whichever process owns them: {@code default} first, the others sorted} */
+    /** {@return the names of all consumers, whichever process owns them, in alphabetical order} */
     public List<String> consumers() {
         return core().consumerNames();
     }

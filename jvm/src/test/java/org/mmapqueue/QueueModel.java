@@ -8,7 +8,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -330,8 +329,7 @@ final class QueueModel implements AutoCloseable {
     /** Compares everything that can be read without a change. */
     void check() {
         assertEquals(end() - zero, queue.endOffset());
-        List<String> names = new ArrayList<>(consumers.keySet());
-        names.sort(Comparator.comparing((String name) -> !name.equals(DEFAULT)).thenComparing(name -> name));
+        List<String> names = consumers.keySet().stream().sorted().toList();
         assertEquals(names, queue.consumers());
         List<ConsumerStats> stats = queue.consumerStats();
         for (int i = 0; i < names.size(); i++) {

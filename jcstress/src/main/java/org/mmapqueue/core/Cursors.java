@@ -68,8 +68,8 @@ public final class Cursors {
 
         @Actor
         public void observer(III_Result r) {
-            r.r1 = records(queue.meta.committed());
-            r.r2 = records(queue.meta.reading());
+            r.r1 = records(queue.cursors.committed());
+            r.r2 = records(queue.cursors.reading());
             r.r3 = records(queue.meta.writing());
         }
 

@@ -20,6 +20,8 @@ import org.mmapqueue.consume.Consumers;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.log.LogEnd;
+import org.mmapqueue.meta.ConsumerCursors;
+import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.meta.MetaPageV2;
@@ -55,18 +57,24 @@ final class SmallQueue {
             .with(ConfigKey.FLUSH_PERIOD, 1000));
     private static final Geometry GEOMETRY = new Geometry(Format.V2, MemoryStorage.SEGMENT, MemoryStorage.SEGMENTS);
     private static final Settings SMALL = small();
-    private static final byte[] EMPTY = emptyMeta();
+    private static final MetaFields FIELDS =
+            new MetaFields(2, MemoryStorage.SEGMENTS, MemoryStorage.SEGMENT, 1, 2, true, SETTINGS.maxEventSize(), 0, 1);
+    private static final byte[] EMPTY =
+            made(MetaPage.FILE_NAME, file -> MetaPageV2.create(DiskStorage.INSTANCE, file.getParent(), FIELDS));
+    private static final byte[] CONSUMER =
+            made("default.dat", file -> ConsumerPage.create(DiskStorage.INSTANCE, file, FIELDS, 0, 0));
 
     final QueueCore core;
     final ConsumerCore consumer;
     final MetaPage meta;
+    final ConsumerCursors cursors;
 
     SmallQueue() {
-        MemoryStorage storage = new MemoryStorage(EMPTY);
+        MemoryStorage storage = new MemoryStorage(EMPTY, CONSUMER);
         try {
             meta = MetaPageV2.open(storage, PATH);
-            meta.hasDefault(true);
             Registry registry = new Registry(storage, PATH, meta);
+            cursors = registry.find("default");
             Consumers consumers = new Consumers(storage, SMALL, meta, registry);
             SegmentRing ring = new SegmentRing(storage, PATH, GEOMETRY);
             Swapper swapper = new Swapper(ring, MemoryStorage.SEGMENTS, true, new AtStart());
@@ -81,7 +89,7 @@ final class SmallQueue {
                     consumers,
                     null,
                     new Recovered(begin(swapper), 0, 0));
-            consumer = new ConsumerCore("default", meta, core.log(), SMALL.delivery(), null, () -> {});
+            consumer = new ConsumerCore("default", cursors, core.log(), SMALL.delivery(), null, () -> {});
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -138,26 +146,18 @@ final class SmallQueue {
                 SETTINGS.given());
     }
 
-    private static byte[] emptyMeta() {
-        Path directory = Memory.directory();
-        Path file = directory.resolve(MetaPage.FILE_NAME);
+    private interface Creation {
+        void create(Path file) throws IOException;
+    }
+
+    // The bytes of a file that is made on the disk.
+    private static byte[] made(String name, Creation creation) {
+        Path file = Memory.directory().resolve(name);
         try {
-            MetaPageV2.create(
-                    DiskStorage.INSTANCE,
-                    directory,
-                    new MetaFields(
-                            2,
-                            MemoryStorage.SEGMENTS,
-                            MemoryStorage.SEGMENT,
-                            1,
-                            2,
-                            true,
-                            SETTINGS.maxEventSize(),
-                            0,
-                            1));
+            creation.create(file);
             byte[] bytes = Files.readAllBytes(file);
             Files.delete(file);
-            Files.delete(directory);
+            Files.delete(file.getParent());
             return bytes;
         } catch (IOException e) {
             throw new UncheckedIOException(e);
@@ -267,7 +267,7 @@ final class SmallQueue {
 
     /** The offset that belongs to the stored committed position. */
     int storedCommitted() {
-        return (int) core.log().offsetAt(meta.committed());
+        return (int) core.log().offsetAt(cursors.committed());
     }
 
     private static int numberOf(Message message, int length) {

@@ -15,7 +15,7 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 public final class Memory {
     /** Bytes of a block. */
-    public static final int BLOCK = 7 * 4096;
+    public static final int BLOCK = 8 * 4096;
 
     private static final int BLOCKS = 1 << 15;
     private static final AtomicLong NEXT = new AtomicLong();

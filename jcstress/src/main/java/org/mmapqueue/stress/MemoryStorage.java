@@ -5,43 +5,57 @@ import java.nio.ByteBuffer;
 import java.nio.MappedByteBuffer;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Mapping;
 import org.mmapqueue.io.Storage;
 
 /**
- * The files of one small queue in one block of {@link Memory}: its meta page, then its segments. Nothing is ever
+ * The files of one small queue in one block of {@link Memory}: its meta page, the page of its consumer, then its
+ * segments. Nothing is ever
  * unmapped, so the limit of mapped segments must allow all of them.
  */
 public final class MemoryStorage implements Storage {
-    /** Bytes of meta.dat. */
-    public static final int META = 4096;
+    /** Bytes of meta.dat, and of the consumer's page. */
+    private static final int PAGE = 4096;
     /** Bytes of a segment. */
     public static final int SEGMENT = 4096;
     /** Number of segments that fit into a block. */
-    public static final int SEGMENTS = (Memory.BLOCK - META) / SEGMENT;
+    public static final int SEGMENTS = (Memory.BLOCK - 2 * PAGE) / SEGMENT;
 
     private static final String META_NAME = "meta.dat";
+    private static final String CONSUMER_NAME = "default.dat";
 
     private final MappedByteBuffer block = Memory.take();
     private final boolean[] exists = new boolean[SEGMENTS];
 
-    /** A storage with a meta page and no segments. */
-    public MemoryStorage(byte[] meta) {
+    /** A storage with a meta page, the page of consumer {@code default}, and no segments. */
+    public MemoryStorage(byte[] meta, byte[] consumer) {
         block.put(0, meta);
+        block.put(PAGE, consumer);
     }
 
     @Override
     public DataFile open(Path path, Mode mode) throws IOException {
         String name = path.getFileName().toString();
-        int slot = name.equals(META_NAME) ? -1 : Integer.parseInt(name.substring(0, name.indexOf('_')));
-        if (slot >= 0 && !exists[slot]) {
+        if (name.equals(META_NAME) || name.equals(CONSUMER_NAME)) {
+            return new MemoryFile(path, name.equals(META_NAME) ? 0 : PAGE);
+        }
+        int slot = Integer.parseInt(name.substring(0, name.indexOf('_')));
+        if (!exists[slot]) {
             if (mode != Mode.CREATE) {
                 throw new NoSuchFileException(path.toString());
             }
             exists[slot] = true;
         }
-        return new MemoryFile(path, slot);
+        return new MemoryFile(path, 2 * PAGE + slot * SEGMENT);
+    }
+
+    @Override
+    public SortedMap<String, Path> list(Path directory, String suffix) {
+        return new TreeMap<>(Map.of("default", directory.resolve(CONSUMER_NAME)));
     }
 
     @Override
@@ -63,12 +77,10 @@ public final class MemoryStorage implements Storage {
     private final class MemoryFile implements DataFile {
         private final Path path;
         private final int at;
-        private final int size;
 
-        MemoryFile(Path path, int slot) {
+        MemoryFile(Path path, int at) {
             this.path = path;
-            this.at = slot < 0 ? 0 : META + slot * SEGMENT;
-            this.size = slot < 0 ? META : SEGMENT;
+            this.at = at;
         }
 
         @Override
@@ -78,7 +90,7 @@ public final class MemoryStorage implements Storage {
 
         @Override
         public long size() {
-            return size;
+            return SEGMENT; // a page is as large
         }
 
         @Override

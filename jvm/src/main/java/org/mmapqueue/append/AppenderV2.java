@@ -267,7 +267,7 @@ public final class AppenderV2 extends Appender {
     private long published(int count) {
         long next = pendingNext;
         endOffset(next); // stored first: no consumer may get ahead of this offset
-        meta.writing(geometry.position(segmentId, pendingEnd));
+        meta.writing(segmentId * segmentSize + pendingEnd);
         offset = pendingEnd;
         pendingEnd = 0;
         return next - count;

@@ -35,18 +35,12 @@ final class CommittedPosition {
 
     /** Starts at the position of the cursors; {@link #begin} then moves the reader there. */
     CommittedPosition(
-            String name,
-            ConsumerCursors cursors,
-            Log log,
-            Geometry geometry,
-            InFlight inFlight,
-            Fetcher fetcher,
-            DamagePolicy damage) {
+            String name, ConsumerCursors cursors, Log log, InFlight inFlight, Fetcher fetcher, DamagePolicy damage) {
         this.damage = damage;
         this.name = name;
         this.cursors = cursors;
         this.log = log;
-        this.geometry = geometry;
+        this.geometry = fetcher.geometry();
         this.inFlight = inFlight;
         this.fetcher = fetcher;
         committed = cursors.committed();

@@ -17,7 +17,6 @@ import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.errors.UnackedLimitException;
 import org.mmapqueue.io.Closing;
 import org.mmapqueue.log.BatchDelivery;
-import org.mmapqueue.log.LogReader;
 import org.mmapqueue.log.RecordBatch;
 import org.mmapqueue.log.SkippedDamage;
 import org.mmapqueue.lookup.Log;
@@ -78,9 +77,8 @@ public final class ConsumerCore implements Closeable {
         this.inFlight = new InFlight(delivery, InFlight.clock());
         this.damage = new DamagePolicy(
                 delivery.skipsDamage() ? log.damageSkip() : null, cursors, new SkippedDamage("consumer " + name));
-        LogReader reader = log.reader();
-        this.fetcher = new Fetcher(reader, log.reader(), cursors, inFlight, damage);
-        this.committed = new CommittedPosition(name, cursors, log, reader.geometry(), inFlight, fetcher, damage);
+        this.fetcher = new Fetcher(log.reader(), log.reader(), cursors, inFlight, damage);
+        this.committed = new CommittedPosition(name, cursors, log, inFlight, fetcher, damage);
         long position = committed.begin();
         this.meters = ConsumerMeters.from(inFlight.first(), position, fetcher.redelivered());
         if (inFlightFile != null) {

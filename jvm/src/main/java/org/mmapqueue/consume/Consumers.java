@@ -28,6 +28,7 @@ import org.mmapqueue.io.Threads;
 import org.mmapqueue.lookup.Log;
 import org.mmapqueue.lookup.RandomAccessReader;
 import org.mmapqueue.meta.ConsumerCursors;
+import org.mmapqueue.meta.ConsumerImage.Word;
 import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.InFlightDescriptor;
 import org.mmapqueue.meta.MetaPage;
@@ -158,10 +159,9 @@ public final class Consumers implements Closeable {
     }
 
     private void checkInRing(String name, ConsumerCursors cursors, Log log) {
-        boolean isDefault = cursors == meta;
-        Path file = isDefault ? registry.directory().resolveSibling(MetaPage.FILE_NAME) : registry.path(name);
-        log.checkInRing("the committed position of consumer " + name, cursors.committed(), file, isDefault ? 640 : 128);
-        log.checkInRing("the dropped position of consumer " + name, cursors.dropped(), file, isDefault ? 768 : 256);
+        Path file = registry.path(name);
+        log.checkInRing("the committed position of consumer " + name, cursors.committed(), file, Word.COMMITTED.at());
+        log.checkInRing("the dropped position of consumer " + name, cursors.dropped(), file, Word.DROPPED.at());
     }
 
     /** Creates a consumer without owning it; does nothing if it exists. */
@@ -241,10 +241,10 @@ public final class Consumers implements Closeable {
         }
     }
 
-    /** Sets the label of a consumer that has a page of its own. */
-    public static void label(ConsumerCore core, String text) throws IOException {
-        if (core.name().equals(Registry.DEFAULT)) {
-            throw new ConfigException("label", text, "none for consumer " + Registry.DEFAULT + ", which has no page");
+    /** Sets the label of a consumer. */
+    public void label(ConsumerCore core, String text) throws IOException {
+        if (!format.hasNamedConsumers()) {
+            throw new ConfigException("label", text, "none, in a directory of format version 1");
         }
         int bytes = text.getBytes(StandardCharsets.UTF_8).length;
         if (bytes > ConsumerPage.MOST_LABEL_BYTES || text.chars().anyMatch(Character::isISOControl)) {

@@ -9,6 +9,7 @@ import org.mmapqueue.log.LogReader;
 import org.mmapqueue.log.RecordBatch;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.metrics.RecordCounter;
+import org.mmapqueue.segment.Geometry;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -43,6 +44,10 @@ final class Fetcher {
         this.cursors = cursors;
         this.inFlight = inFlight;
         this.damage = damage;
+    }
+
+    Geometry geometry() {
+        return reader.geometry();
     }
 
     /** Moves to the position after which a record begins. Nothing is in flight after the move. */

@@ -3,6 +3,8 @@ package org.mmapqueue.core;
 import java.nio.file.Path;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.meta.ConsumerCursors;
+import org.mmapqueue.meta.ConsumerImage;
+import org.mmapqueue.meta.MetaImage.Word;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.registry.Registry;
 import org.mmapqueue.segment.Geometry;
@@ -20,7 +22,7 @@ record CursorOrderCheck(Path path, MetaPage meta, Registry registry, Geometry ge
         long writing = meta.writing();
         if (writing < 0 || meta.watermark() < 0 || meta.watermark() > writing) {
             throw corrupt(
-                    576,
+                    Word.WATERMARK,
                     "watermark is " + meta.watermark() + " and writing is " + writing
                             + ", expected 0 <= watermark <= writing");
         }
@@ -30,13 +32,13 @@ record CursorOrderCheck(Path path, MetaPage meta, Registry registry, Geometry ge
                 || meta.reclaimed() % geometry.segmentSize() != 0
                 || meta.reclaimed() > writing + geometry.segmentSize()) {
             throw corrupt(
-                    832,
+                    Word.RECLAIMED,
                     "reclaimed is " + meta.reclaimed() + " and writing is " + writing + ", expected a multiple of "
                             + geometry.segmentSize() + ", 0 <= reclaimed <= writing");
         }
         if (meta.clean() && !meta.isMirrored()) {
             throw corrupt(
-                    512,
+                    Word.WRITING,
                     "writing is " + writing + " and watermark is " + meta.watermark()
                             + ", but the table that was written when the queue was closed has other values");
         }
@@ -45,40 +47,30 @@ record CursorOrderCheck(Path path, MetaPage meta, Registry registry, Geometry ge
         }
         if (meta.heldFrom() < 0 || meta.clean() && meta.heldFrom() > writing) {
             throw corrupt(
-                    912,
+                    Word.HELD_FROM,
                     "held from is " + meta.heldFrom() + " and writing is " + writing + ", expected 0 or more"
                             + (meta.clean() ? ", and not ahead of writing" : ""));
-        }
-        // Not after a kill: a consumer may have read a record before the writer could store the writing position.
-        if (meta.clean() && meta.hasDefault() && (meta.committed() > meta.reading() || meta.reading() > writing)) {
-            throw corrupt(
-                    704,
-                    "committed is " + meta.committed() + ", reading is " + meta.reading() + " and writing is " + writing
-                            + ", expected committed <= reading <= writing");
         }
         long held = geometry.segmentOfEnd(writing) - geometry.segmentOf(registry.lowWatermark());
         if (held >= geometry.capacity()) {
             throw corrupt(
-                    512,
+                    Word.WRITING,
                     "writing is " + held + " segments ahead of committed, but the ring has " + geometry.capacity());
         }
     }
 
-    private CorruptException corrupt(int at, String what) {
-        return new CorruptException(path.resolve(MetaPage.FILE_NAME).toString(), at, what);
+    private CorruptException corrupt(Word word, String what) {
+        return new CorruptException(path.resolve(MetaPage.FILE_NAME).toString(), word.at(), what);
     }
 
     private void checkConsumer(String name, ConsumerCursors cursors, long writing) {
-        boolean isDefault = name.equals(Registry.DEFAULT);
-        if (!isDefault && cursors.needed() == Long.MAX_VALUE) {
+        if (cursors.needed() == Long.MAX_VALUE) {
             return; // the consumer was deleted since the directory was read
         }
         if (cursors.committed() < 0 || cursors.dropped() < 0 || meta.clean() && cursors.needed() > writing) {
             throw new CorruptException(
-                    isDefault
-                            ? path.resolve(MetaPage.FILE_NAME).toString()
-                            : registry.path(name).toString(),
-                    isDefault ? 640 : 128,
+                    registry.path(name).toString(),
+                    ConsumerImage.Word.COMMITTED.at(),
                     "the committed position of consumer "
                             + name + " is " + cursors.committed() + ", dropped is " + cursors.dropped()
                             + " and writing is " + writing

@@ -68,7 +68,7 @@ record LogStartup(
         new DirectoryV1(storage, path(), config)
                 .deleteLonger(settings.geometry().segmentSize());
         meta.writing(end.position());
-        meta.reading(meta.committed());
+        meta.consumer().reading(meta.consumer().committed());
         return end;
     }
 

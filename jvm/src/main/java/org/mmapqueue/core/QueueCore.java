@@ -236,7 +236,7 @@ public final class QueueCore {
     }
 
     public void label(ConsumerCore consumer, String text) {
-        change(consumer.name(), () -> Consumers.label(consumer, text));
+        change(consumer.name(), () -> consumers.label(consumer, text));
     }
 
     public void seek(ConsumerCore consumer, StartAt target) {

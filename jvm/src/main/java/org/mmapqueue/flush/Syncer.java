@@ -42,7 +42,6 @@ final class Syncer {
      */
     private long syncedTo;
 
-    private long[] syncedMoving = {};
     private long[] syncedNeeded = {};
     private long syncedWatermark;
     private volatile long durableCommitted;
@@ -258,17 +257,12 @@ final class Syncer {
         try {
             List<? extends ConsumerCursors> all = consumers.get();
             return meta.writing() == syncedWatermark
-                    && Arrays.equals(moving(), syncedMoving)
                     && Arrays.equals(needed(all), syncedNeeded)
                     && durableCommitted == lowWatermark()
                     && producers.get().stream().noneMatch(ProducerPage::isDirty);
         } finally {
             cursors.unlock();
         }
-    }
-
-    private long[] moving() {
-        return new long[] {meta.reading(), meta.committed()};
     }
 
     private static long[] needed(List<? extends ConsumerCursors> all) {
@@ -360,20 +354,16 @@ final class Syncer {
         long changes = meta.consumerChanges();
         List<? extends ConsumerCursors> all = consumers.get();
         // Loaded once: what is remembered as durable must be what was fsynced.
-        long[] moving = moving();
         long writing = meta.writing();
         long[] needed = needed(all);
         for (ConsumerCursors consumer : all) {
-            if (consumer != meta) {
-                consumer.force();
-            }
+            consumer.force();
         }
         // Stored after the consumers' pages are durable: the kernel may write this word back at any time.
         long watermark = Math.max(target, meta.watermark());
         meta.watermark(watermark);
         meta.mirror();
         meta.force();
-        syncedMoving = moving;
         syncedNeeded = needed;
         syncedWatermark = watermark;
         long durable = Math.min(lowWatermark(writing, needed), watermark);

@@ -3,6 +3,7 @@ package org.mmapqueue.log;
 import java.nio.file.Path;
 import java.util.function.LongSupplier;
 import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.meta.MetaImage.Word;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.Geometry;
 
@@ -13,11 +14,6 @@ import org.mmapqueue.segment.Geometry;
  * @param directory the directory of the queue
  */
 public record PublishedEnd(Path directory, MetaPage meta, Geometry geometry) implements LongSupplier {
-    /** Bytes of the words in meta.dat, for error messages. */
-    private static final int WRITING_AT = 512;
-
-    private static final int RECLAIMED_AT = 832;
-
     /**
      * The position after the last published record.
      *
@@ -37,7 +33,7 @@ public record PublishedEnd(Path directory, MetaPage meta, Geometry geometry) imp
         boolean isAhead = writing < 0 || later - reclaimed > ring() && reclaimed >= 0;
         throw new CorruptException(
                 directory.resolve(MetaPage.FILE_NAME).toString(),
-                isAhead ? WRITING_AT : RECLAIMED_AT,
+                (isAhead ? Word.WRITING : Word.RECLAIMED).at(),
                 "writing is " + writing + " and reclaimed is " + reclaimed
                         + ", expected 0 <= reclaimed <= writing, and at most the " + ring()
                         + " bytes of the ring in between");

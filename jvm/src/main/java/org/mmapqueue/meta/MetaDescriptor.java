@@ -5,10 +5,10 @@ package org.mmapqueue.meta;
  *
  * <pre>
  *   0  version (8)                      both versions; a v1 file ends at byte 80
- *   8  writing    id (8), offset (8)    v1: the cursors; v2: their readable mirror,
- *  24  watermark  id (8), offset (8)        refreshed at flush and close
- *  40  committed  id (8), offset (8)
- *  56  reading    id (8), offset (8)
+ *   8  writing    id (8), offset (8)    v1: the cursors; v2: a readable mirror of
+ *  24  watermark  id (8), offset (8)        the first two, refreshed at flush and close
+ *  40  committed  id (8), offset (8)    v1 only
+ *  56  reading    id (8), offset (8)    v1 only
  *  72  capacity in segments (8)
  *  80  magic (8)                        v2 only, from here
  *  88  queue UUID (16)
@@ -21,12 +21,8 @@ package org.mmapqueue.meta;
  * 256  clean (8): {@link #CLEAN} after a close, 0 while a writer has the queue open
  * 512  writing   (8)                   the live cursors, each alone on its cache line,
  * 576  watermark (8)                   each one absolute position
- * 640  committed (8)
- * 704  reading   (8)
- * 768  dropped   (8), first offset that was dropped (8); of the default consumer
  * 832  reclaimed (8), reclaiming (8), intact (8)
  * 896  consumer changes (8)            counts
- * 904  {@link #DELETED} when there is no default consumer (8)
  * 912  held from (8)                  log start while no consumer exists
  * 960  retain, ms (8), bytes (8)       of the writer that opened last
  * 984  gaps end (8)                    offset after the last record that a repair gave up; 0 = the log has no gap
@@ -58,15 +54,10 @@ final class MetaDescriptor {
     static final int CLOSED_AT_CHECKSUM = 272;
     static final int WRITING = 512;
     static final int WATERMARK = 576;
-    static final int COMMITTED = 640;
-    static final int READING = 704;
-    static final int DROPPED = 768;
-    static final int DROPPED_FIRST = 776;
     static final int RECLAIMED = 832;
     static final int RECLAIMING = 840;
     static final int INTACT = 848;
     static final int CONSUMER_CHANGES = 896;
-    static final int DEFAULT_DELETED = 904;
     static final int HELD_FROM = 912;
     static final int RETAIN_MILLIS = 960;
     static final int RETAIN_BYTES = 968;
@@ -79,8 +70,6 @@ final class MetaDescriptor {
     static final long MAGIC_OF_RC1 = 0x3245_5551_5041_4D4DL;
     /** "CLEAN" in ASCII. */
     static final long CLEAN = 0x4E_4145_4C43L;
-    /** "DELETED" in ASCII: a whole word, so that a single flipped bit does not delete the default consumer. */
-    static final long DELETED = 0x44_4554_454C_4544L;
     /** Flag: records carry timestamps. */
     static final int FLAG_TIMESTAMPS = 1;
 

@@ -5,6 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Objects;
 import java.util.stream.Stream;
 import java.util.zip.CRC32C;
@@ -38,31 +39,36 @@ public final class MetaImage {
         this.fileLength = fileLength;
     }
 
+    /** The words of meta.dat that change while the queue is open; {@link MetaPage} has the same ones. */
     public enum Word {
         /** The log end: the end of the last published record. */
         WRITING(MetaDescriptor.WRITING, MetaDescriptor.TABLE_WRITING),
         /** The recovery point: everything before it is durable. */
         WATERMARK(MetaDescriptor.WATERMARK, MetaDescriptor.TABLE_WATERMARK),
-        /** The committed position of the default consumer. */
-        COMMITTED(MetaDescriptor.COMMITTED, MetaDescriptor.TABLE_COMMITTED),
-        /** The reading position of the default consumer. */
-        READING(MetaDescriptor.READING, MetaDescriptor.TABLE_READING),
-        /** The position up to which the default consumer's records were dropped. */
-        DROPPED(MetaDescriptor.DROPPED, 0),
-        /** The offset of the first record that was dropped for the default consumer. */
-        DROPPED_FIRST(MetaDescriptor.DROPPED_FIRST, 0),
         /** The writer may overwrite everything before it. */
         RECLAIMED(MetaDescriptor.RECLAIMED, 0),
         /** The next reclaimed position, announced by the writer. */
         RECLAIMING(MetaDescriptor.RECLAIMING, 0),
         /** Everything between it and the recovery point is durable. */
         INTACT(MetaDescriptor.INTACT, 0),
+        /** Counts consumers that were created, deleted or moved back. */
+        CONSUMER_CHANGES(MetaDescriptor.CONSUMER_CHANGES, 0),
         /** The log start while no consumer exists. */
         HELD_FROM(MetaDescriptor.HELD_FROM, 0),
+        /** The age up to which acked records are retained, in ms; 0 for no limit by age. */
+        RETAIN_MILLIS(MetaDescriptor.RETAIN_MILLIS, 0),
+        /** Bytes before the log end that are retained; 0 for no limit by size. */
+        RETAIN_BYTES(MetaDescriptor.RETAIN_BYTES, 0),
         /** The offset after the last record that a repair gave up: every gap is before it; 0 for no gap. */
         GAPS_END(MetaDescriptor.GAPS_END, 0);
 
-        private final int at;
+        /** The words with a copy in the readable table. */
+        static final List<Word> MIRRORED = List.of(WRITING, WATERMARK);
+        /** The words that are positions in the log. */
+        public static final List<Word> POSITIONS =
+                List.of(WRITING, WATERMARK, RECLAIMED, RECLAIMING, INTACT, HELD_FROM);
+
+        final int at;
         private final int table;
 
         Word(int at, int table) {
@@ -126,12 +132,20 @@ public final class MetaImage {
         return bytes.getLong(MetaDescriptor.CAPACITY);
     }
 
-    /** A position of the readable table, as of the last flush; -1 when it is out of range. */
+    /** A position of the readable table, as of the last flush; -1 when it is out of range, or the table lacks it. */
     public long inTable(Word word, int segmentSize) {
-        long id = bytes.getLong(word.table);
-        long offset = bytes.getLong(word.table + Long.BYTES);
-        boolean sound =
-                word.table > 0 && id >= 0 && id < Long.MAX_VALUE / segmentSize && offset >= 0 && offset < segmentSize;
+        return word.table == 0 ? -1 : inTable(word.table, segmentSize);
+    }
+
+    /** The committed position of a page of version 1; -1 when it is out of range. */
+    public long committedV1(int segmentSize) {
+        return inTable(MetaDescriptor.TABLE_COMMITTED, segmentSize);
+    }
+
+    private long inTable(int at, int segmentSize) {
+        long id = bytes.getLong(at);
+        long offset = bytes.getLong(at + Long.BYTES);
+        boolean sound = id >= 0 && id < Long.MAX_VALUE / segmentSize && offset >= 0 && offset < segmentSize;
         return sound ? id * segmentSize + offset : -1;
     }
 
@@ -286,17 +300,9 @@ public final class MetaImage {
         return crc.getValue();
     }
 
-    public boolean hasDefault() {
-        return bytes.getLong(MetaDescriptor.DEFAULT_DELETED) != MetaDescriptor.DELETED;
-    }
-
-    public void hasDefault(boolean there) {
-        bytes.putLong(MetaDescriptor.DEFAULT_DELETED, there ? 0 : MetaDescriptor.DELETED);
-    }
-
     /** Whether acked records are retained. */
     public boolean isRetaining() {
-        return bytes.getLong(MetaDescriptor.RETAIN_MILLIS) > 0 || bytes.getLong(MetaDescriptor.RETAIN_BYTES) > 0;
+        return get(Word.RETAIN_MILLIS) > 0 || get(Word.RETAIN_BYTES) > 0;
     }
 
     /** Writes the page atomically, and fsyncs it. */

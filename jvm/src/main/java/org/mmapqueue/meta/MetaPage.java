@@ -2,15 +2,14 @@ package org.mmapqueue.meta;
 
 import java.io.Closeable;
 import java.io.IOException;
+import org.jspecify.annotations.Nullable;
+import org.mmapqueue.meta.MetaImage.Word;
 
 /**
- * The open meta page of a queue, which includes the default consumer's cursors. Reading is safe from any thread; only
- * the writing process moves the writing position and the recovery point.
- *
- * <p>The default methods are those of version 1, which does not store their values: one process has the queue open, with
- * one consumer, and retains nothing.
+ * The open meta page of a queue. Reading is safe from any thread; only the writing process moves the writing position
+ * and the recovery point. {@link Word} says what the words are.
  */
-public interface MetaPage extends ConsumerCursors, Closeable {
+public interface MetaPage extends Closeable {
     /** The file's name in the queue directory. */
     String FILE_NAME = "meta.dat";
 
@@ -18,50 +17,74 @@ public interface MetaPage extends ConsumerCursors, Closeable {
     MetaFields fields();
 
     /** Replaces the stored facts atomically (same version, capacity, segment size and UUID), and fsyncs them. */
-    default void fields(MetaFields next) throws IOException {
-        throw new UnsupportedOperationException("version 1 stores no facts that could change");
+    void fields(MetaFields next) throws IOException;
+
+    /** Loads a word, with acquire semantics. */
+    long get(Word word);
+
+    /** Stores a word, with release semantics. */
+    void set(Word word, long value);
+
+    /** The cursors of the consumer that this page contains; null in version 2, where each consumer has its own page. */
+    default @Nullable ConsumerCursors consumer() {
+        return null;
     }
 
     /** The log end: the end of the last published record. */
-    long writing();
+    default long writing() {
+        return get(Word.WRITING);
+    }
 
-    /** Moves the writing position, with release semantics. */
-    void writing(long position);
+    default void writing(long position) {
+        set(Word.WRITING, position);
+    }
 
     /** The recovery point: everything before this position is durable. */
-    long watermark();
+    default long watermark() {
+        return get(Word.WATERMARK);
+    }
 
-    void watermark(long position);
+    default void watermark(long position) {
+        set(Word.WATERMARK, position);
+    }
 
     /** The writer may overwrite everything before this position at any time. */
-    long reclaimed();
+    default long reclaimed() {
+        return get(Word.RECLAIMED);
+    }
 
-    void reclaimed(long position);
+    default void reclaimed(long position) {
+        set(Word.RECLAIMED, position);
+    }
 
     /**
      * The next reclaimed position, which the writer may still revert; equals the reclaimed position when none is
      * announced.
      */
     default long reclaiming() {
-        return reclaimed();
+        return get(Word.RECLAIMING);
     }
 
     /** Announces the next reclaimed position. A full fence. */
-    default void reclaiming(long position) {}
+    void reclaiming(long position);
 
     /**
      * Everything between this position and the recovery point is durable. Records before it may be partly lost, so they
      * do not count as retained.
      */
     default long intact() {
-        return 0;
+        return get(Word.INTACT);
     }
 
     /** Moves the position from which everything is durable. */
-    default void intact(long position) {}
+    default void intact(long position) {
+        set(Word.INTACT, position);
+    }
 
     /** Number of times that a consumer was created, deleted or moved back, by any process. */
-    long consumerChanges();
+    default long consumerChanges() {
+        return get(Word.CONSUMER_CHANGES);
+    }
 
     /** Counts a consumer that was created, deleted or moved back. A full fence. */
     void countConsumerChange();
@@ -71,30 +94,22 @@ public interface MetaPage extends ConsumerCursors, Closeable {
      * consumer exists.
      */
     default long heldFrom() {
-        return 0;
+        return get(Word.HELD_FROM);
     }
 
     /** Sets the log start for the time without a consumer. */
     default void heldFrom(long position) {
-        throw new UnsupportedOperationException("version 1 always has a consumer");
-    }
-
-    default boolean hasDefault() {
-        return true;
-    }
-
-    default void hasDefault(boolean exists) {
-        throw new UnsupportedOperationException("version 1 has the default consumer alone");
+        set(Word.HELD_FROM, position);
     }
 
     /** Age up to which acked records are retained, in ms; 0 for no limit by age. */
     default long retainMillis() {
-        return 0;
+        return get(Word.RETAIN_MILLIS);
     }
 
     /** Bytes before the log end that are retained even when acked; 0 for no limit by size. */
     default long retainBytes() {
-        return 0;
+        return get(Word.RETAIN_BYTES);
     }
 
     /** Whether acked records are retained at all. */
@@ -102,11 +117,14 @@ public interface MetaPage extends ConsumerCursors, Closeable {
         return retainMillis() > 0 || retainBytes() > 0;
     }
 
-    default void retain(long millis, long bytes) {}
+    default void retain(long millis, long bytes) {
+        set(Word.RETAIN_MILLIS, millis);
+        set(Word.RETAIN_BYTES, bytes);
+    }
 
     /** The offset after the last record that a repair gave up; 0 if the log has no gap. */
     default long gapsEnd() {
-        return 0;
+        return get(Word.GAPS_END);
     }
 
     /** Refreshes the readable table from the live cursors. */
@@ -133,4 +151,7 @@ public interface MetaPage extends ConsumerCursors, Closeable {
 
     /** Stores and fsyncs whether the queue is closed (true) or about to be written (false). */
     void clean(boolean closed) throws IOException;
+
+    /** Fsyncs the page. */
+    void force() throws IOException;
 }

@@ -5,35 +5,37 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.MappedByteBuffer;
 import java.nio.file.Path;
-import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicLongArray;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Mapped;
 import org.mmapqueue.io.NewFile;
 import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.MetaImage.Word;
 
 /**
  * meta.dat of version 1, as Apache SkyWalking Satellite writes it: 80 bytes, each cursor a pair of words. Storing a
  * pair is not atomic, so while the queue is open the fields of this object are authoritative; the pairs are stored in
- * Satellite's order (id, then offset).
+ * Satellite's order (id, then offset). The words without a pair are not stored: one process has the queue open.
  */
 public final class MetaPageV1 implements MetaPage {
     private final DataFile file;
     private final ByteBuffer page;
     private final MetaFields fields;
-    private volatile long writing;
-    private volatile long watermark;
+    /** The values of all words, by their ordinals. */
+    private final AtomicLongArray words = new AtomicLongArray(Word.values().length);
+
+    private final ConsumerCursors consumer = new Cursors();
     private volatile long committed;
     private volatile long reading;
-    private volatile long reclaimed;
-    private final AtomicLong changes = new AtomicLong();
 
     private MetaPageV1(DataFile file, MappedByteBuffer mapping, MetaFields fields) {
         this.file = file;
         this.page = mapping;
         this.fields = fields;
-        this.writing = load(MetaDescriptor.TABLE_WRITING);
-        this.watermark = load(MetaDescriptor.TABLE_WATERMARK);
+        for (Word word : Word.MIRRORED) {
+            words.set(word.ordinal(), load(word.inTable()));
+        }
         this.committed = load(MetaDescriptor.TABLE_COMMITTED);
         this.reading = load(MetaDescriptor.TABLE_READING);
     }
@@ -121,74 +123,76 @@ public final class MetaPageV1 implements MetaPage {
     }
 
     @Override
-    public long writing() {
-        return writing;
+    public void fields(MetaFields next) {
+        throw new UnsupportedOperationException("version 1 stores no facts that could change");
     }
 
     @Override
-    public void writing(long position) {
-        store(MetaDescriptor.TABLE_WRITING, position);
-        writing = position;
+    public long get(Word word) {
+        return words.get(word.ordinal());
     }
 
     @Override
-    public long watermark() {
-        return watermark;
+    public void set(Word word, long value) {
+        if (word.inTable() > 0) {
+            store(word.inTable(), value);
+        }
+        words.set(word.ordinal(), value);
     }
 
     @Override
-    public void watermark(long position) {
-        store(MetaDescriptor.TABLE_WATERMARK, position);
-        watermark = position;
+    public void retain(long millis, long bytes) {
+        // Version 1 retains no acked records.
     }
 
     @Override
-    public long committed() {
-        return committed;
-    }
-
-    @Override
-    public void committed(long position) {
-        store(MetaDescriptor.TABLE_COMMITTED, position);
-        committed = position;
-    }
-
-    @Override
-    public long reading() {
-        return reading;
-    }
-
-    @Override
-    public void reading(long position) {
-        store(MetaDescriptor.TABLE_READING, position);
-        reading = position;
-    }
-
-    // Version 1 stores neither of the following values.
-
-    @Override
-    public long reclaimed() {
-        return reclaimed;
-    }
-
-    @Override
-    public void reclaimed(long position) {
-        reclaimed = position;
-    }
-
-    @Override
-    public long consumerChanges() {
-        return changes.get();
+    public void reclaiming(long position) {
+        set(Word.RECLAIMING, position);
     }
 
     @Override
     public void countConsumerChange() {
-        changes.incrementAndGet();
+        words.incrementAndGet(Word.CONSUMER_CHANGES.ordinal());
+    }
+
+    @Override
+    public ConsumerCursors consumer() {
+        return consumer;
+    }
+
+    /** The only consumer of version 1, which always exists. */
+    private final class Cursors implements ConsumerCursors {
+        @Override
+        public long committed() {
+            return committed;
+        }
+
+        @Override
+        public void committed(long position) {
+            store(MetaDescriptor.TABLE_COMMITTED, position);
+            committed = position;
+        }
+
+        @Override
+        public long reading() {
+            return reading;
+        }
+
+        @Override
+        public void reading(long position) {
+            store(MetaDescriptor.TABLE_READING, position);
+            reading = position;
+        }
+
+        @Override
+        public void force() {
+            // These are part of the meta page, which is always fsynced after the consumers' cursors.
+        }
     }
 
     @Override
     public boolean clean() {
-        return writing == watermark;
+        return writing() == watermark();
     }
 
     @Override

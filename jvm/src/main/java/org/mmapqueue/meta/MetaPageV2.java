@@ -10,6 +10,7 @@ import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Mapped;
 import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.MetaImage.Word;
 
 /** meta.dat of version 2: a mapped page; each cursor is one word. Thread-safe as {@link MetaPage} says. */
 public final class MetaPageV2 implements MetaPage {
@@ -27,7 +28,6 @@ public final class MetaPageV2 implements MetaPage {
     public static void create(Storage storage, Path directory, MetaFields fields) throws IOException {
         MetaImage image = MetaImage.of(fields);
         image.clean(true);
-        image.hasDefault(false); // created by the first call that reads as the default consumer
         image.write(storage, directory);
     }
 
@@ -65,177 +65,45 @@ public final class MetaPageV2 implements MetaPage {
     }
 
     @Override
-    public long writing() {
-        return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.WRITING);
+    public long get(Word word) {
+        return (long) Mapped.LONG.getAcquire(page, word.at);
     }
 
     @Override
-    public void writing(long position) {
-        Mapped.LONG.setRelease(page, MetaDescriptor.WRITING, position);
-    }
-
-    @Override
-    public long watermark() {
-        return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.WATERMARK);
-    }
-
-    @Override
-    public void watermark(long position) {
-        Mapped.LONG.setRelease(page, MetaDescriptor.WATERMARK, position);
-    }
-
-    @Override
-    public long committed() {
-        return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.COMMITTED);
-    }
-
-    @Override
-    public void committed(long position) {
-        Mapped.LONG.setRelease(page, MetaDescriptor.COMMITTED, position);
-    }
-
-    @Override
-    public long reading() {
-        return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.READING);
-    }
-
-    @Override
-    public void reading(long position) {
-        Mapped.LONG.setRelease(page, MetaDescriptor.READING, position);
-    }
-
-    @Override
-    public long dropped() {
-        return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.DROPPED);
-    }
-
-    @Override
-    public long droppedFirst() {
-        return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.DROPPED_FIRST);
-    }
-
-    @Override
-    public void drop(long position, long first) {
-        Mapped.LONG.setRelease(page, MetaDescriptor.DROPPED_FIRST, first);
-        Mapped.LONG.setRelease(page, MetaDescriptor.DROPPED, position);
-    }
-
-    @Override
-    public boolean noteDrop(long position) {
-        return Mapped.LONG.compareAndSet(page, MetaDescriptor.DROPPED, position, 0L);
-    }
-
-    @Override
-    public long needed() {
-        return hasDefault() ? MetaPage.super.needed() : Long.MAX_VALUE;
-    }
-
-    @Override
-    public long reclaimed() {
-        return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.RECLAIMED);
-    }
-
-    @Override
-    public void reclaimed(long position) {
-        Mapped.LONG.setRelease(page, MetaDescriptor.RECLAIMED, position);
-    }
-
-    @Override
-    public long reclaiming() {
-        return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.RECLAIMING);
+    public void set(Word word, long value) {
+        Mapped.LONG.setRelease(page, word.at, value);
     }
 
     @Override
     public void reclaiming(long position) {
-        Mapped.LONG.setRelease(page, MetaDescriptor.RECLAIMING, position);
+        set(Word.RECLAIMING, position);
         VarHandle.fullFence();
-    }
-
-    @Override
-    public long intact() {
-        return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.INTACT);
-    }
-
-    @Override
-    public void intact(long position) {
-        Mapped.LONG.setRelease(page, MetaDescriptor.INTACT, position);
-    }
-
-    @Override
-    public long consumerChanges() {
-        return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.CONSUMER_CHANGES);
     }
 
     @Override
     public void countConsumerChange() {
-        long unused = (long) Mapped.LONG.getAndAdd(page, MetaDescriptor.CONSUMER_CHANGES, 1L);
+        long unused = (long) Mapped.LONG.getAndAdd(page, Word.CONSUMER_CHANGES.at(), 1L);
         VarHandle.fullFence();
     }
 
     @Override
-    public long heldFrom() {
-        return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.HELD_FROM);
-    }
-
-    @Override
-    public void heldFrom(long position) {
-        Mapped.LONG.setRelease(page, MetaDescriptor.HELD_FROM, position);
-    }
-
-    @Override
-    public boolean hasDefault() {
-        return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.DEFAULT_DELETED) != MetaDescriptor.DELETED;
-    }
-
-    @Override
-    public void hasDefault(boolean there) {
-        Mapped.LONG.setRelease(page, MetaDescriptor.DEFAULT_DELETED, there ? 0L : MetaDescriptor.DELETED);
-    }
-
-    @Override
-    public long retainMillis() {
-        return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.RETAIN_MILLIS);
-    }
-
-    @Override
-    public long retainBytes() {
-        return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.RETAIN_BYTES);
-    }
-
-    @Override
-    public long gapsEnd() {
-        return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.GAPS_END);
-    }
-
-    @Override
-    public void retain(long millis, long bytes) {
-        Mapped.LONG.setRelease(page, MetaDescriptor.RETAIN_MILLIS, millis);
-        Mapped.LONG.setRelease(page, MetaDescriptor.RETAIN_BYTES, bytes);
-    }
-
-    @Override
     public void mirror() {
-        mirror(MetaDescriptor.TABLE_WRITING, writing());
-        mirror(MetaDescriptor.TABLE_WATERMARK, watermark());
-        mirror(MetaDescriptor.TABLE_COMMITTED, committed());
-        mirror(MetaDescriptor.TABLE_READING, reading());
-    }
-
-    private void mirror(int at, long position) {
         int size = fields.segmentSize();
-        Mapped.LONG.setOpaque(page, at, position / size);
-        Mapped.LONG.setOpaque(page, at + 8, position % size);
+        for (Word word : Word.MIRRORED) {
+            long position = get(word);
+            Mapped.LONG.setOpaque(page, word.inTable(), position / size);
+            Mapped.LONG.setOpaque(page, word.inTable() + Long.BYTES, position % size);
+        }
     }
 
     @Override
     public boolean isMirrored() {
-        return tableAt(MetaDescriptor.TABLE_WRITING) == writing()
-                && tableAt(MetaDescriptor.TABLE_WATERMARK) == watermark();
+        return Word.MIRRORED.stream().allMatch(word -> inTable(word) == get(word));
     }
 
-    private long tableAt(int at) {
-        return (long) Mapped.LONG.getOpaque(page, at) * fields.segmentSize()
-                + (long) Mapped.LONG.getOpaque(page, at + 8);
+    private long inTable(Word word) {
+        return (long) Mapped.LONG.getOpaque(page, word.inTable()) * fields.segmentSize()
+                + (long) Mapped.LONG.getOpaque(page, word.inTable() + Long.BYTES);
     }
 
     @Override

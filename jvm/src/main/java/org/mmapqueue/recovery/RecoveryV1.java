@@ -23,7 +23,7 @@ public final class RecoveryV1 {
         Geometry geometry = settings.geometry();
         String file = directory.resolve(MetaPage.FILE_NAME).toString();
         // Compared in normal form, but stored unchanged: Satellite compares the pairs themselves.
-        long committed = meta.committed();
+        long committed = meta.consumer().committed();
         long stored = settings.v1RecoverWriting() ? meta.writing() : meta.watermark();
         long end = LogReaderV1.normal(geometry, stored) > LogReaderV1.normal(geometry, committed) ? stored : committed;
         long ring = (long) geometry.capacity() * geometry.segmentSize();

@@ -20,6 +20,7 @@ import org.mmapqueue.io.Storage;
 import org.mmapqueue.io.Threads;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.ConsumerPage;
+import org.mmapqueue.meta.MetaImage.Word;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.recovery.QueueDirectory;
 import org.slf4j.Logger;
@@ -34,13 +35,10 @@ import org.slf4j.LoggerFactory;
  * consumers' positions: if one is lower, it withdraws. So at least one of the two sees the other.
  */
 public final class Registry implements Closeable {
-    /** The name of the consumer that has its cursors in meta.dat. */
+    /** The name of the consumer of a queue's own read calls, and of the only consumer of version 1. */
     public static final String DEFAULT = "default";
 
     private static final Logger LOG = LoggerFactory.getLogger(Registry.class);
-    /** Byte of the reclaimed position in meta.dat, for error messages. */
-    private static final int RECLAIMED_AT = 832;
-
     private static final long ROUND_NANOS = 50_000;
     private static final int ROUNDS_TO_ASK = 1_000;
     private static final int MOST_ROUNDS = 200_000;
@@ -113,8 +111,8 @@ public final class Registry implements Closeable {
     private synchronized void look() throws IOException {
         long changes = meta.consumerChanges();
         List<Named> all = new ArrayList<>();
-        if (meta.hasDefault()) {
-            all.add(new Named(DEFAULT, meta));
+        if (meta.consumer() != null) {
+            all.add(new Named(DEFAULT, meta.consumer()));
         }
         Set<String> stored = pages.stored();
         for (String name : stored) {
@@ -135,12 +133,12 @@ public final class Registry implements Closeable {
         known = new Known(changes, List.copyOf(all), List.copyOf(cursors));
     }
 
-    /** The path of a named consumer's page. */
+    /** The path of the file with a consumer's cursors. */
     public Path path(String name) {
-        return pages.path(name);
+        return meta.consumer() == null ? pages.path(name) : directory.resolveSibling(MetaPage.FILE_NAME);
     }
 
-    /** All consumers, the default one first, the others in alphabetical order. */
+    /** All consumers, in alphabetical order. */
     public List<Named> all() {
         return known.all;
     }
@@ -228,7 +226,7 @@ public final class Registry implements Closeable {
     public ConsumerCursors takeUp(String name, LongSupplier oldest) throws IOException {
         look();
         ConsumerCursors there = find(name);
-        if (there != null && there != meta) {
+        if (there instanceof ConsumerPage) {
             storage.syncDirectory(directory); // the process that created the page may have died before its fsync
         }
         while (there != null && !announce(there.needed())) {
@@ -237,7 +235,7 @@ public final class Registry implements Closeable {
                 if (position < meta.reclaimed()) {
                     throw new CorruptException(
                             directory.resolveSibling(MetaPage.FILE_NAME).toString(),
-                            RECLAIMED_AT,
+                            Word.RECLAIMED.at(),
                             "reclaimed is " + meta.reclaimed() + ", but the records end at " + position);
                 }
                 LOG.warn(
@@ -261,13 +259,6 @@ public final class Registry implements Closeable {
     }
 
     private synchronized ConsumerCursors make(String name, long position) throws IOException {
-        if (name.equals(DEFAULT)) {
-            meta.drop(0, 0);
-            meta.reading(position);
-            meta.committed(position);
-            meta.hasDefault(true);
-            return meta;
-        }
         ConsumerPage.create(
                 storage, path(name), meta.fields(), ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now()), position);
         return pages.get(name);
@@ -351,12 +342,6 @@ public final class Registry implements Closeable {
     }
 
     private synchronized void remove(String name) throws IOException {
-        if (name.equals(DEFAULT)) {
-            meta.hasDefault(false);
-            meta.force();
-            meta.countConsumerChange();
-            return;
-        }
         try {
             // Marks the mapped page as deleted first, so that the writer learns of it without reading the directory.
             pages.get(name).delete();

@@ -49,15 +49,15 @@ class ConsumerLifecycleTest extends DefaultConsumerQueue {
         queue.createConsumer("zebra", StartAt.EARLIEST);
         queue.consumer("alpha", StartAt.LATEST);
         queue.consumer("Beta", StartAt.LATEST);
-        List<String> expected = List.of("default", "Beta", "alpha", "zebra");
+        List<String> expected = List.of("Beta", "alpha", "default", "zebra");
         assertEquals(expected, queue.consumers());
         assertEquals(
                 expected,
                 queue.consumerStats().stream().map(ConsumerStats::name).toList());
         queue.deleteConsumer("alpha");
-        assertEquals(List.of("default", "Beta", "zebra"), queue.consumers());
+        assertEquals(List.of("Beta", "default", "zebra"), queue.consumers());
         reopen();
-        assertEquals(List.of("default", "Beta", "zebra"), queue.consumers());
+        assertEquals(List.of("Beta", "default", "zebra"), queue.consumers());
     }
 
     @Test
@@ -120,9 +120,6 @@ class ConsumerLifecycleTest extends DefaultConsumerQueue {
                     () -> queue.consumer("one", StartAt.EARLIEST).label(bad));
             assertEquals("label", thrown.key());
         }
-        assertThrows(
-                ConfigException.class,
-                () -> queue.consumer("default", StartAt.EARLIEST).label("x"));
         queue.consumer("one", StartAt.EARLIEST).label("");
         assertEquals(Optional.empty(), queue.consumerStats().get(1).label());
         queue.deleteConsumer("one");
@@ -134,6 +131,8 @@ class ConsumerLifecycleTest extends DefaultConsumerQueue {
         Directories.flip(directory.resolve("consumers/one.dat"), 522, 1);
         open();
         assertEquals(Optional.empty(), queue.consumerStats().get(1).label());
+        openVersion1();
+        assertThrows(ConfigException.class, () -> queue.consumer().label("version 1 has none"));
     }
 
     @Test

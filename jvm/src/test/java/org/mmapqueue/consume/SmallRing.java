@@ -1,5 +1,7 @@
 package org.mmapqueue.consume;
 
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.nio.file.Path;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
@@ -12,15 +14,20 @@ import org.mmapqueue.errors.FullException;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
+import org.mmapqueue.tool.report.Progress;
+import org.mmapqueue.tool.verify.Verifier;
 
 /** A test's queue of 8 segments of 4 KiB, without consumers. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 abstract class SmallRing {
+    static final int SEGMENT = 4096;
+
     @TempDir(factory = QuickDirectory.class)
     Path temp;
 
     Path directory;
     MmapQueue queue;
+    private int kills;
 
     @BeforeEach
     void openNew() {
@@ -35,7 +42,7 @@ abstract class SmallRing {
 
     QueueConfig.Builder config() {
         return QueueConfig.builder(directory)
-                .segmentSize(4096)
+                .segmentSize(SEGMENT)
                 .queueCapacitySegments(8)
                 .maxInMemSegments(8)
                 .maxEventSize(3000)
@@ -53,10 +60,15 @@ abstract class SmallRing {
 
     /** Opens a copy of what a kill at this moment leaves. */
     void reopenAfterKill() {
-        Path copy = Directories.copy(directory, temp.resolve("copy"));
+        Path copy = Directories.copy(directory, temp.resolve("copy" + kills++));
         queue.close();
         directory = copy;
+        assertIsWhole();
         open();
+    }
+
+    void assertIsWhole() {
+        assertTrue(Verifier.verify(directory, Progress.NONE).isWhole());
     }
 
     /** Replaces the queue by a new one of format version 1. */

@@ -12,65 +12,28 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.Consumer;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.MmapQueueException;
-import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.FaultyStorage;
 import org.mmapqueue.support.Payload;
-import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.StorageQueue;
 import org.mmapqueue.support.Waiting;
-import org.mmapqueue.tool.report.Progress;
-import org.mmapqueue.tool.verify.Verifier;
 
 /** What a kill leaves of in-flight records: the state at the last flush. A copy of the directory is what a kill leaves. */
-@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-class SnapshotTest {
+class SnapshotTest extends SmallRing {
     private static final int RECORDS = 10;
-
-    @TempDir(factory = QuickDirectory.class)
-    Path temp;
-
-    private Path directory;
-    private MmapQueue queue;
-    private int kills;
 
     @BeforeEach
     void setUp() {
-        directory = temp.resolve("queue");
-        queue = MmapQueue.open(config().build());
         for (int i = 0; i < RECORDS; i++) {
             queue.push(Payload.numbered(i, 500));
         }
-    }
-
-    @AfterEach
-    void close() {
-        queue.close();
-    }
-
-    private QueueConfig.Builder config() {
-        return QueueConfig.builder(directory)
-                .segmentSize(4096)
-                .queueCapacitySegments(16)
-                .flushPeriod(Duration.ofMinutes(10));
-    }
-
-    private void kill() {
-        Path copy = Directories.copy(directory, temp.resolve("copy" + kills++));
-        queue.close();
-        directory = copy;
-        assertTrue(Verifier.verify(directory, Progress.NONE).isWhole());
-        queue = MmapQueue.open(config().build());
     }
 
     private Path file() {
@@ -102,12 +65,12 @@ class SnapshotTest {
     void aFlushSavesAcksAttemptsAndDelays() {
         work();
         queue.flush();
-        kill();
+        reopenAfterKill();
         assertEquals(0, consumer().committedOffset());
         assertPops(consumer(), new long[] {0, 1, 2, 4, 5, 8, 9}, 3, 2, 2, 2, 2, 2, 2);
         consumer().ack(5);
         assertEquals(7, consumer().committedOffset());
-        kill(); // before a flush
+        reopenAfterKill(); // before a flush
         assertEquals(7, consumer().committedOffset());
         assertPops(consumer(), new long[] {8, 9}, 2, 2);
     }
@@ -118,7 +81,7 @@ class SnapshotTest {
         queue.flush();
         consumer.ackSingle(8);
         consumer.nack(9);
-        kill();
+        reopenAfterKill();
         assertPops(consumer(), new long[] {0, 1, 2, 4, 5, 8, 9}, 3, 2, 2, 2, 2, 2, 2);
     }
 
@@ -127,10 +90,10 @@ class SnapshotTest {
     void aSnapshotOfRestoredRowsIsWhole() {
         work();
         queue.flush();
-        kill();
+        reopenAfterKill();
         assertEquals(0, consumer().pop().offset());
         queue.flush();
-        kill();
+        reopenAfterKill();
         assertPops(consumer(), new long[] {0, 1, 2, 4, 5, 8, 9}, 4, 2, 2, 2, 2, 2, 2);
     }
 
@@ -144,7 +107,7 @@ class SnapshotTest {
         consumer.ackSingle(5);
         queue.flush();
         assertFalse(Files.exists(file()));
-        kill();
+        reopenAfterKill();
         assertPops(consumer(), new long[] {6, 7, 8, 9}, 1, 1, 1, 1);
     }
 
@@ -168,7 +131,7 @@ class SnapshotTest {
         Consumer consumer = work();
         queue.flush();
         consumer.ack(8);
-        kill();
+        reopenAfterKill();
         assertEquals(9, consumer().committedOffset());
         assertPops(consumer(), new long[] {9}, 2);
     }
@@ -179,7 +142,7 @@ class SnapshotTest {
         queue.flush();
         consumer.seek(StartAt.offset(2));
         assertFalse(Files.exists(file()));
-        kill();
+        reopenAfterKill();
         assertPops(consumer(), new long[] {2, 3, 4, 5, 6, 7, 8, 9}, 1, 1, 1, 1, 1, 1, 1, 1);
     }
 
@@ -198,7 +161,7 @@ class SnapshotTest {
         queue.deleteConsumer("a");
         assertFalse(Files.exists(file()));
         queue.createConsumer("a", StartAt.EARLIEST);
-        kill();
+        reopenAfterKill();
         assertPops(consumer(), new long[] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1);
     }
 
@@ -218,7 +181,7 @@ class SnapshotTest {
         work();
         queue.flush();
         queue.purge();
-        kill();
+        reopenAfterKill();
         assertNull(consumer().poll());
         queue.push(Payload.numbered(10, 500));
         assertEquals(1, consumer().pop().attempts());
@@ -233,7 +196,7 @@ class SnapshotTest {
         Payload.drain(consumer());
         consumer().ackSingle(4);
         Waiting.until("the acks are saved", () -> Files.exists(file()));
-        kill();
+        reopenAfterKill();
         assertPops(consumer(), new long[] {0, 1, 2, 3, 5, 6, 7, 8, 9}, 2, 2, 2, 2, 2, 2, 2, 2, 2);
     }
 

@@ -187,7 +187,7 @@ class DamageTest extends DamagedQueues {
         try (MmapQueue queue = MmapQueue.open(config(clean))) {
             assertEquals(6000, Integer.parseInt(queue.config().asMap().get("max_event_size")));
         }
-        Directories.putWord(first.resolve("meta.dat"), 640, 64);
+        Directories.putWord(first.resolve("consumers/default.dat"), 128, 64);
         Directories.putWord(
                 first.resolve("0_segment.dat"), 64, Directories.word(first.resolve("0_segment.dat"), 64) | 0x7FF_FFFFL);
         MmapQueueException found = assertThrows(MmapQueueException.class, () -> {

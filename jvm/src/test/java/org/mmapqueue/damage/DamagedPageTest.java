@@ -106,22 +106,24 @@ class DamagedPageTest extends DamagedQueues {
         long writing = Directories.word(clean.resolve("meta.dat"), 512);
         long[][] wrong = {
             {576, writing + 8},
-            {640, writing + 8},
-            {704, writing + 8},
-            {704, 0},
             {512, -8},
-            {640, -8},
             {576, -8},
-            {640, Long.MIN_VALUE},
             {512, Long.MAX_VALUE},
             {512, writing + 11L * SEGMENT}
         };
         for (long[] each : wrong) {
-            Path damaged = copy(clean);
-            Directories.putWord(damaged.resolve("meta.dat"), (int) each[0], each[1]);
-            CorruptException refused = assertRefused(damaged, "");
-            assertTrue(refused.position() >= 0, refused.getMessage());
+            assertRefused("meta.dat", (int) each[0], each[1]);
         }
+        for (long committed : new long[] {writing + 8, -8, Long.MIN_VALUE}) {
+            assertRefused("consumers/default.dat", 128, committed);
+        }
+    }
+
+    private void assertRefused(String file, int at, long value) {
+        Path damaged = copy(clean);
+        Directories.putWord(damaged.resolve(file), at, value);
+        CorruptException refused = assertRefused(damaged, "");
+        assertTrue(refused.position() >= 0, refused.getMessage());
     }
 
     @Test
@@ -134,7 +136,6 @@ class DamagedPageTest extends DamagedQueues {
             Directories.putWord(damaged.resolve("meta.dat"), mirror, (writing - 8) / SEGMENT);
             Directories.putWord(damaged.resolve("meta.dat"), mirror + 8, (writing - 8) % SEGMENT);
         }
-        Directories.putWord(damaged.resolve("meta.dat"), 704, Directories.word(clean.resolve("meta.dat"), 640));
         assertRefused(damaged, writing / SEGMENT + "_segment.dat");
     }
 

@@ -31,8 +31,7 @@ class FlushWithoutLastBlockTest {
     }
 
     private void consumed(long position) {
-        meta.reading(position);
-        meta.committed(position);
+        memory.unnoted.committed(position);
         memory.named.committed(position);
     }
 

@@ -87,8 +87,7 @@ class FlusherTest {
     @Test
     void segmentsThatEveryoneHasAckedAreLeftOut() {
         meta.writing(5 * SIZE + 100);
-        meta.committed(3 * SIZE + 50);
-        meta.reading(3 * SIZE + 50);
+        memory.unnoted.committed(3 * SIZE + 50);
         memory.named.committed(4 * SIZE);
         flusher.flush();
         assertCalls("segment 3 0-4096", "segment 4 0-4096", "segment 5 0-100", "named", "watermark 20580", "meta");
@@ -99,8 +98,7 @@ class FlusherTest {
     @Test
     void theSegmentOfTheWatermarkIsAlwaysSynced() {
         meta.writing(3 * SIZE);
-        meta.reading(3 * SIZE);
-        meta.committed(3 * SIZE);
+        memory.unnoted.committed(3 * SIZE);
         memory.named.committed(3 * SIZE);
         flusher.flush();
         assertCalls("segment 2 0-4096", "named", "watermark 12288", "meta");
@@ -111,7 +109,7 @@ class FlusherTest {
         flusher.startAt(77);
         assertEquals(77, flusher.durableCommitted());
         meta.writing(1000);
-        meta.committed(900);
+        memory.unnoted.committed(900);
         memory.named.committed(600);
         flusher.flush();
         assertEquals(600, flusher.durableCommitted());
@@ -125,7 +123,7 @@ class FlusherTest {
     @Test
     void whatIsSyncedWhileAConsumerIsMadeOrMovedCountsAsFarAsIsReclaimed() {
         meta.writing(3 * SIZE);
-        meta.committed(2 * SIZE + 10);
+        memory.unnoted.committed(2 * SIZE + 10);
         memory.named.committed(2 * SIZE + 20);
         meta.reclaimed(SIZE);
         for (String call : List.of("named", "meta")) {
@@ -146,7 +144,7 @@ class FlusherTest {
     @Test
     void whatWasSyncedOfACursorThatIsMovedBackDoesNotCountAnyMore() {
         meta.writing(1000);
-        meta.committed(900);
+        memory.unnoted.committed(900);
         memory.named.committed(900);
         flusher.flush();
         flusher.durableAtMost(950);
@@ -187,7 +185,7 @@ class FlusherTest {
         flusher.flush();
         calls.clear();
         meta.writing(6 * SIZE);
-        meta.committed(4 * SIZE);
+        memory.unnoted.committed(4 * SIZE);
         memory.named.committed(3 * SIZE + 40);
         flusher.syncAcks(3 * SIZE);
         assertCalls("named", "watermark 20580", "meta");
@@ -200,7 +198,7 @@ class FlusherTest {
     @Test
     void acksOfRecordsThatWereNotSyncedTakeTheirSegmentAlong() {
         meta.writing(8 * SIZE);
-        meta.committed(7 * SIZE);
+        memory.unnoted.committed(7 * SIZE);
         memory.named.committed(5 * SIZE + 48);
         flusher.syncAcks(4 * SIZE);
         assertCalls("segment 5 0-48", "named", "watermark 20528", "meta");
@@ -216,7 +214,7 @@ class FlusherTest {
         meta.writing(2 * SIZE);
         flusher.flush();
         meta.writing(6 * SIZE);
-        meta.committed(5 * SIZE);
+        memory.unnoted.committed(5 * SIZE);
         memory.named.committed(5 * SIZE);
         calls.clear();
         flusher.syncAcks(SIZE);
@@ -229,7 +227,7 @@ class FlusherTest {
         meta.writing(6 * SIZE + 100);
         memory.during = what -> {
             if (what.startsWith("segment 1")) {
-                meta.committed(5 * SIZE + 16);
+                memory.unnoted.committed(5 * SIZE + 16);
                 memory.named.committed(4 * SIZE + 16);
             }
         };
@@ -251,7 +249,7 @@ class FlusherTest {
     void acksNeedNotWaitForTheEndOfAFlush() throws InterruptedException {
         meta.writing(6 * SIZE);
         memory.named.committed(SIZE + 16);
-        meta.committed(SIZE + 16);
+        memory.unnoted.committed(SIZE + 16);
         Thread acks = new Thread(() -> flusher.syncAcks(SIZE));
         memory.during = what -> {
             if (what.startsWith("segment 2")) {
@@ -283,7 +281,7 @@ class FlusherTest {
         meta.writing(5 * SIZE);
         flusher.flush();
         memory.named.committed(3 * SIZE + 16);
-        meta.committed(3 * SIZE + 16);
+        memory.unnoted.committed(3 * SIZE + 16);
         memory.failsAt = "named";
         memory.fails = new IOException("broken");
         PoisonedException first = assertThrows(PoisonedException.class, () -> flusher.syncAcks(2 * SIZE));

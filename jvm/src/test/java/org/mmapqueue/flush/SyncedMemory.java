@@ -19,7 +19,7 @@ import org.mmapqueue.segment.FillBlocks;
 import org.mmapqueue.segment.Geometry;
 
 /**
- * All that a flusher fsyncs, made of memory: the page of a queue with its default consumer and one named consumer. Each
+ * All that a flusher fsyncs, made of memory: the page of a queue, and those of two consumers. Each
  * fsync, and each store to the recovery point, is noted.
  */
 final class SyncedMemory {
@@ -32,6 +32,9 @@ final class SyncedMemory {
     final FillBlocks blocks = new FillBlocks(BLOCK);
     final List<String> calls = Collections.synchronizedList(new ArrayList<>());
     final ConsumerCursors named = page("named", ConsumerCursors.class);
+    /** A consumer whose fsyncs are not noted. */
+    final ConsumerCursors unnoted = page("", ConsumerCursors.class);
+
     final MetaPage meta = page("meta", MetaPage.class);
     /** Thrown by every fsync from now on with a name that begins with {@link #failsAt}. */
     volatile IOException fails;
@@ -49,7 +52,7 @@ final class SyncedMemory {
                 geometry,
                 blocks,
                 (id, from, to) -> call("segment " + id + " " + from + "-" + to),
-                () -> List.of(meta, named),
+                () -> List.of(unnoted, named),
                 () -> producers,
                 periodMillis);
     }
@@ -60,7 +63,7 @@ final class SyncedMemory {
                 geometry,
                 blocks,
                 (id, from, to) -> call("segment " + id + " " + from + "-" + to),
-                () -> List.of(meta, named),
+                () -> List.of(unnoted, named),
                 List::of,
                 new FlusherState(),
                 () -> {});
@@ -90,7 +93,11 @@ final class SyncedMemory {
                 store(words, method.getName(), given[0]);
             }
             switch (method.getName()) {
-                case "force" -> call(name);
+                case "force" -> {
+                    if (!name.isEmpty()) {
+                        call(name);
+                    }
+                }
                 case "mirror" -> {} // nothing to look at
                 case "countConsumerChange" -> words.merge("consumerChanges", 1L, (one, two) -> (long) one + (long) two);
                 default -> {

@@ -37,15 +37,15 @@ class MetaPageV1Test {
         try (MetaPageV1 page = open()) {
             page.watermark(2 * 4096 + 6);
             page.writing(3 * 4096 + 7);
-            page.reading(4 * 4096 + 8);
-            page.committed(5 * 4096 + 9);
+            page.consumer().reading(4 * 4096 + 8);
+            page.consumer().committed(5 * 4096 + 9);
             page.force();
         }
         try (MetaPageV1 page = open()) {
             assertEquals(2 * 4096 + 6, page.watermark());
             assertEquals(3 * 4096 + 7, page.writing());
-            assertEquals(4 * 4096 + 8, page.reading());
-            assertEquals(5 * 4096 + 9, page.committed());
+            assertEquals(4 * 4096 + 8, page.consumer().reading());
+            assertEquals(5 * 4096 + 9, page.consumer().committed());
             assertEquals(FIELDS, page.fields());
         }
         long[] expected = {1, 3, 7, 2, 6, 5, 9, 4, 8, 500};
@@ -61,7 +61,7 @@ class MetaPageV1Test {
         MetaPageV1.create(DiskStorage.INSTANCE, temp, 500);
         try (MetaPageV1 page = open()) {
             page.writing(4096);
-            page.committed(4095);
+            page.consumer().committed(4095);
         }
         assertEquals(1, bytes().getLong(8));
         assertEquals(0, bytes().getLong(16));

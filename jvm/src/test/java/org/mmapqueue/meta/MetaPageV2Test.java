@@ -49,7 +49,7 @@ class MetaPageV2Test {
     void aNewPageIsThatOfAnEmptyClosedQueue() throws IOException {
         try (MetaPageV2 page = create()) {
             assertEquals(FIELDS, page.fields());
-            assertEquals(0, page.writing() + page.watermark() + page.committed() + page.reading());
+            assertEquals(0, page.writing() + page.watermark());
             assertTrue(page.clean());
         }
         assertFalse(Files.exists(temp.resolve("meta.dat.new")));
@@ -60,15 +60,11 @@ class MetaPageV2Test {
         try (MetaPageV2 page = create()) {
             page.writing(3 * 8192 + 9);
             page.watermark(2 * 8192 + 6);
-            page.committed(8192 + 8);
-            page.reading(8192 + 16);
             page.clean(false);
         }
         try (MetaPageV2 page = open()) {
             assertEquals(3 * 8192 + 9, page.writing());
             assertEquals(2 * 8192 + 6, page.watermark());
-            assertEquals(8192 + 8, page.committed());
-            assertEquals(8192 + 16, page.reading());
             assertFalse(page.clean());
             page.clean(true);
         }
@@ -83,14 +79,12 @@ class MetaPageV2Test {
         try (MetaPageV2 page = create()) {
             page.writing(3 * 8192 + 9);
             page.watermark(2 * 8192 + 6);
-            page.committed(8192 + 8);
-            page.reading(8192 + 16);
             page.mirror();
             page.force();
         }
         ByteBuffer bytes = bytes();
         assertEquals(4096, bytes.capacity());
-        long[] table = {2, 3, 9, 2, 6, 1, 8, 1, 16, 500};
+        long[] table = {2, 3, 9, 2, 6, 0, 0, 0, 0, 500};
         for (int i = 0; i < table.length; i++) {
             assertEquals(table[i], bytes.getLong(i * 8), "word " + i);
         }
@@ -108,8 +102,6 @@ class MetaPageV2Test {
         assertEquals("CLEAN", new String(bytes.array(), 256, 5, StandardCharsets.US_ASCII));
         assertEquals(3 * 8192 + 9, bytes.getLong(512));
         assertEquals(2 * 8192 + 6, bytes.getLong(576));
-        assertEquals(8192 + 8, bytes.getLong(640));
-        assertEquals(8192 + 16, bytes.getLong(704));
     }
 
     @Test
@@ -160,9 +152,9 @@ class MetaPageV2Test {
         try (MetaPageV2 page = create();
                 MetaPageV2 other = open()) {
             page.writing(11);
-            other.committed(12);
+            other.reclaimed(12);
             assertEquals(11, other.writing());
-            assertEquals(12, page.committed());
+            assertEquals(12, page.reclaimed());
         }
     }
 

@@ -287,6 +287,7 @@ class PowerLossTest {
         popAndAck(readers.get(0), 10);
         flush();
         byte[] meta = Directories.read(directory.resolve("meta.dat"));
+        byte[] consumer = Directories.read(directory.resolve("consumers/default.dat"));
         for (int i = 0; i < 14; i++) {
             push(2000);
             popAndAck(readers.get(0), 1);
@@ -294,6 +295,7 @@ class PowerLossTest {
         Path left = Directories.copy(directory, temp.resolve("left"));
         if (durable == 10) { // no flush was needed since then
             Files.write(left.resolve("meta.dat"), meta);
+            Files.write(left.resolve("consumers/default.dat"), consumer);
         }
         check(left);
         close();

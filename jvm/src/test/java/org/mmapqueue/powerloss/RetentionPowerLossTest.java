@@ -125,7 +125,7 @@ class RetentionPowerLossTest {
         pushAndAck(8);
         queue.flush();
         pushAndAck(12);
-        lose(0, SEGMENT, "meta.dat", "2_segment.dat", "4_segment.dat");
+        lose(0, SEGMENT, "consumers/default.dat", "2_segment.dat", "4_segment.dat");
         open(ALL);
         assertEquals(20, queue.endOffset());
         assertRetained(0);
@@ -139,7 +139,7 @@ class RetentionPowerLossTest {
         queue.flush();
         pushAndAck(10);
         push(1);
-        lose(0, SEGMENT, "meta.dat", "2_segment.dat");
+        lose(0, SEGMENT, "consumers/default.dat", "2_segment.dat");
         Path torn = directory.resolve("4_segment.dat");
         byte[] bytes = Directories.read(temp.resolve("queue").resolve("4_segment.dat"));
         Arrays.fill(bytes, 512, 1024, (byte) 0); // in the payload of record 16

@@ -28,8 +28,8 @@ import org.mmapqueue.support.Payload;
 @Timeout(120)
 class RecoveryTest extends KilledQueues {
     private static final int META_WATERMARK = 576;
-    private static final int META_COMMITTED = 640;
-    private static final int META_READING = 704;
+    private static final int COMMITTED = 128;
+    private static final int READING = 192;
 
     /** A kill between the store of a record's header and that of the writing position. */
     @Test
@@ -47,12 +47,12 @@ class RecoveryTest extends KilledQueues {
         Path left = left(1, lengths(4, 200));
         long end = Directories.word(left.resolve("meta.dat"), META_WRITING);
         Directories.putWord(left.resolve("meta.dat"), META_WRITING, 64 + 3 * 208);
-        Directories.putWord(left.resolve("meta.dat"), META_READING, end);
+        Directories.putWord(left.resolve("consumers/default.dat"), READING, end);
         Path read = Directories.copy(left, temp.resolve("read"));
         try (MmapQueue queue = open(read)) {
             Payload.assertMessages(0, payloads(0, lengths(4, 200)), Payload.drain(queue));
         }
-        Directories.putWord(left.resolve("meta.dat"), META_COMMITTED, end);
+        Directories.putWord(left.resolve("consumers/default.dat"), COMMITTED, end);
         try (MmapQueue queue = open(left)) {
             assertNull(queue.consumer().poll());
             assertEquals(4, queue.endOffset());
@@ -90,8 +90,8 @@ class RecoveryTest extends KilledQueues {
     @ValueSource(ints = {3, 6})
     void aCursorBehindTheEndIsPutBackToIt(int survivors) {
         Path left = left(3, lengths(12, 200));
-        Directories.putWord(left.resolve("meta.dat"), META_READING, 64 + 9 * 216);
-        Directories.putWord(left.resolve("meta.dat"), META_COMMITTED, 64 + 9 * 216);
+        Directories.putWord(left.resolve("consumers/default.dat"), READING, 64 + 9 * 216);
+        Directories.putWord(left.resolve("consumers/default.dat"), COMMITTED, 64 + 9 * 216);
         // Neither the record in question nor the walk from the cursor can be had.
         Directories.overwrite(left.resolve("0_segment.dat"), 64 + survivors * 216, new byte[8]);
         try (MmapQueue queue = open(left)) {

@@ -35,7 +35,6 @@ import org.mmapqueue.tool.verify.Verifier;
 /** Queues without a consumer: their errors, statistics, files and repair. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class NoConsumerTest {
-    private static final int DEFAULT_DELETED = 904;
     private static final int HELD_FROM = 912;
 
     @TempDir(factory = QuickDirectory.class)
@@ -177,22 +176,24 @@ class NoConsumerTest {
         }
     }
 
-    /** Without a meta page, only the lock file shows whether the default consumer may exist. */
     @Test
-    void repairCreatesADefaultConsumerOnlyIfOneMayHaveExisted() throws IOException {
+    void aLostMetaPageCreatesAndCostsNoConsumer() throws IOException {
         try (MmapQueue queue = open()) {
             push(queue, 30);
         }
-        Files.delete(directory.resolve("meta.dat"));
-        Repairer.repair(directory, temp.resolve("without"), false, Progress.NONE);
-        Files.createDirectories(directory.resolve("consumers"));
-        Files.createFile(directory.resolve("consumers/default.lock"));
-        Repairer.repair(directory, temp.resolve("with"), false, Progress.NONE);
-        for (String each : List.of("without", "with")) {
-            Path repaired = temp.resolve(each);
+        Path with = Directories.copy(directory, temp.resolve("with"));
+        try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(with).build())) {
+            queue.consumer("default", StartAt.EARLIEST).pollBatch(10, Long.MAX_VALUE);
+            queue.consumer().ack(9);
+        }
+        for (Path each : List.of(directory, with)) {
+            Files.delete(each.resolve("meta.dat"));
+            Path repaired = temp.resolve(each.getFileName() + "-repaired");
+            Repairer.repair(each, repaired, false, Progress.NONE);
             try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(repaired).build())) {
-                assertEquals(each.equals("with") ? List.of("default") : List.of(), queue.consumers());
-                assertEquals(30, Payload.drain(queue).size());
+                boolean isWith = each.equals(with);
+                assertEquals(isWith ? List.of("default") : List.of(), queue.consumers());
+                assertEquals(isWith ? 20 : 30, Payload.drain(queue).size());
             }
         }
     }
@@ -216,13 +217,10 @@ class NoConsumerTest {
         }
     }
 
-    /** A meta page without the flag of a deleted default consumer has a default consumer, which the queue keeps. */
     @Test
-    void aQueueThatWasMadeWithADefaultConsumerKeepsIt() {
-        open().close();
-        word(DEFAULT_DELETED, 0);
+    void theLogStartMovesWhenTheSlowestConsumerIsDeleted() {
         try (MmapQueue queue = open()) {
-            assertEquals(List.of("default"), queue.consumers());
+            queue.createConsumer("default", StartAt.EARLIEST);
             Consumer other = queue.consumer("other", StartAt.EARLIEST);
             push(queue, 20);
             Payload.drain(other);

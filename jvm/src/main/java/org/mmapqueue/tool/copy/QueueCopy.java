@@ -21,7 +21,6 @@ import org.mmapqueue.tool.scan.LogRecords;
 import org.mmapqueue.tool.scan.Probe;
 import org.mmapqueue.tool.scan.WalkResult;
 import org.mmapqueue.tool.verify.InFlightCheck;
-import org.mmapqueue.tool.verify.Inventory;
 import org.mmapqueue.tool.verify.Survey;
 
 /**
@@ -239,15 +238,9 @@ final class QueueCopy {
     private void writeMeta(long needed) throws IOException {
         MetaImage meta = survey.meta;
         int size = facts.segmentSize();
-        boolean isDropped = meta.get(Word.DROPPED) > meta.get(Word.COMMITTED);
         meta.fields(facts);
         meta.put(Word.WRITING, ring.position(), size);
         meta.put(Word.WATERMARK, ring.position(), size);
-        Probe probe = meta.hasDefault() ? survey.probes.get(Inventory.DEFAULT) : null;
-        long position = probe == null ? 0 : positions.get(offset(probe));
-        meta.put(Word.COMMITTED, isDropped ? 0 : position, size);
-        meta.put(Word.READING, isDropped ? 0 : position, size);
-        meta.put(Word.DROPPED, isDropped ? position : 0, size);
         meta.put(Word.RECLAIMED, ring.start(), size);
         meta.put(Word.RECLAIMING, ring.start(), size);
         meta.put(Word.INTACT, ring.start(), size);

@@ -20,7 +20,6 @@ import org.mmapqueue.segment.SegmentHeader;
 import org.mmapqueue.tool.scan.Hole;
 import org.mmapqueue.tool.scan.Probe;
 import org.mmapqueue.tool.scan.WalkResult;
-import org.mmapqueue.tool.verify.Inventory;
 import org.mmapqueue.tool.verify.Survey;
 
 /** One repair: derives changes of a directory from a survey. For one use. */
@@ -185,18 +184,6 @@ final class Repair {
         meta.clean(survey.isClean());
         if (survey.isClean()) {
             meta.closedAt(walk.endNumber);
-        }
-        if (meta.hasDefault()) {
-            long position = resumePosition(Inventory.DEFAULT, survey.rebuilt);
-            if (position != survey.probes.get(Inventory.DEFAULT).position) {
-                meta.put(Word.DROPPED, 0, size);
-                meta.put(Word.COMMITTED, position, size);
-                moved(Inventory.DEFAULT, position);
-            }
-            meta.put(Word.DROPPED, Math.max(0, meta.get(Word.DROPPED)), size);
-            long reading = meta.get(Word.READING);
-            boolean ordered = reading >= meta.get(Word.COMMITTED) && reading <= walk.end;
-            meta.put(Word.READING, ordered && !survey.rebuilt ? reading : meta.get(Word.COMMITTED), size);
         }
         heldFrom(meta);
         meta.put(Word.GAPS_END, gaps.end, size);

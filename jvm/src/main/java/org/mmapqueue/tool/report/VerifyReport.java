@@ -13,7 +13,7 @@ import java.util.List;
  * @param firstOffset the log start: the offset of the oldest record
  * @param endOffset the log end: the offset of the next record
  * @param segments the number of segment files that are part of the log
- * @param consumers the consumers: the default one first, the others in alphabetical order
+ * @param consumers the consumers, in alphabetical order
  * @param findings the irregularities
  */
 public record VerifyReport(

@@ -41,45 +41,26 @@ record CursorCheck(Survey survey, Path metaFile) {
                     Word.HELD_FROM,
                     "found held from " + held + " and writing " + writing + ", expected 0 <= held from <= writing");
         }
-        if (survey.meta.hasDefault()) {
-            checkWords(
-                    Inventory.DEFAULT,
-                    metaFile,
-                    Word.COMMITTED.at(),
-                    survey.meta.get(Word.COMMITTED),
-                    Word.DROPPED.at(),
-                    survey.meta.get(Word.DROPPED));
-        }
-        survey.pages.forEach((name, page) -> checkWords(
-                name,
-                survey.inventory.page(name),
-                ConsumerImage.Word.COMMITTED.at(),
-                page.get(ConsumerImage.Word.COMMITTED),
-                ConsumerImage.Word.DROPPED.at(),
-                page.get(ConsumerImage.Word.DROPPED)));
-        if (survey.isClean() && survey.meta.hasDefault()) {
-            long committed = survey.meta.get(Word.COMMITTED);
-            long reading = survey.meta.get(Word.READING);
-            if (committed > reading || reading > writing) {
-                corrupt(
-                        Word.READING,
-                        "found committed " + committed + ", reading " + reading + " and writing " + writing
-                                + ", expected committed <= reading <= writing");
-            }
-        }
+        survey.pages.forEach(this::checkWords);
     }
 
-    private void checkWords(String name, Path file, int committedAt, long committed, int droppedAt, long dropped) {
+    private void checkWords(String name, ConsumerImage page) {
         if (survey.damagedPages.contains(name)) {
             return;
         }
+        long committed = page.get(ConsumerImage.Word.COMMITTED);
         if (committed < 0) {
-            survey.corrupt(file, committedAt, "found committed " + committed + ", expected at least 0");
+            corrupt(name, ConsumerImage.Word.COMMITTED, "found committed " + committed + ", expected at least 0");
             survey.probes.put(name, new Probe(committed));
         }
+        long dropped = page.get(ConsumerImage.Word.DROPPED);
         if (dropped < 0) {
-            survey.corrupt(file, droppedAt, "found dropped " + dropped + ", expected at least 0");
+            corrupt(name, ConsumerImage.Word.DROPPED, "found dropped " + dropped + ", expected at least 0");
         }
+    }
+
+    private void corrupt(String consumer, ConsumerImage.Word word, String detail) {
+        survey.corrupt(survey.inventory.page(consumer), word.at(), detail);
     }
 
     /** Checks that cursors are at the ends of records, after the walk. */
@@ -116,9 +97,8 @@ record CursorCheck(Survey survey, Path metaFile) {
     }
 
     private void checkConsumer(String name, Probe probe) {
-        boolean isDefault = name.equals(Inventory.DEFAULT);
-        Path file = isDefault ? metaFile : survey.inventory.page(name);
-        int at = isDefault ? Word.COMMITTED.at() : ConsumerImage.Word.COMMITTED.at();
+        Path file = survey.inventory.page(name);
+        int at = ConsumerImage.Word.COMMITTED.at();
         if (!probe.isFound()) {
             if (survey.isClean()) {
                 survey.corrupt(

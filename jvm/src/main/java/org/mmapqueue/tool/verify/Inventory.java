@@ -32,9 +32,6 @@ public final class Inventory {
     /** The other files of a queue beside its segments. */
     private static final Set<String> OTHERS =
             Set.of(QueueDirectory.LOCK_FILE, MetaPage.FILE_NAME, ArchiveLink.FILE_NAME);
-    /** The name of the consumer that has its page in meta.dat. */
-    public static final String DEFAULT = "default";
-
     /** A segment file. {@code header} is null if it is damaged or missing. */
     record SegmentFile(int slot, Path path, long length, SegmentHeader header, boolean isEmpty) {}
 
@@ -45,8 +42,6 @@ public final class Inventory {
     public final TreeSet<String> inFlight = new TreeSet<>();
     /** The files of idempotent producers. */
     final TreeSet<Path> producers = new TreeSet<>();
-    /** Whether a process has ever owned the default consumer, so that it may exist. */
-    final boolean hasDefaultLock;
     /** Files with names that no queue uses. */
     final List<Path> odd = new ArrayList<>();
 
@@ -82,7 +77,6 @@ public final class Inventory {
                 files.forEach(file -> (file.toString().endsWith(ProducerPage.SUFFIX) ? producers : odd).add(file));
             }
         }
-        hasDefaultLock = Files.exists(pages.resolve(DEFAULT + LOCK_SUFFIX));
         odd.sort(null);
     }
 

@@ -18,7 +18,7 @@ import org.mmapqueue.segment.SegmentHeader;
  * Rebuilds a damaged, truncated or missing meta page from its remains and the headers of segments. A walk finds the log end and the largest record. For one use.
  */
 final class MetaRebuild {
-    private static final int LIVE_WORDS = 976;
+    private static final int LIVE_WORDS = 992;
     private final Storage storage;
     private final Inventory inventory;
     /** The damaged page; null if it is missing, or of another queue. */
@@ -75,7 +75,6 @@ final class MetaRebuild {
                 (int) room,
                 createdAt,
                 epoch));
-        image.hasDefault(live ? stored.hasDefault() : inventory.hasDefaultLock);
         cursors(
                 image,
                 live,
@@ -107,7 +106,7 @@ final class MetaRebuild {
 
     // Takes cursors as hints: the walk finds the log end, and moves consumers to the ends of records.
     private void cursors(MetaImage image, boolean live, int size, long highest) {
-        for (Word word : Word.values()) {
+        for (Word word : Word.POSITIONS) {
             long position = -1;
             if (live) {
                 position = stored.get(word);
@@ -115,7 +114,10 @@ final class MetaRebuild {
                 position = stored.inTable(word, size);
             }
             boolean sound = position >= 0 && position % Long.BYTES == 0 && position <= (highest + 1) * size;
-            image.put(word, sound && word != Word.DROPPED_FIRST ? position : 0, size);
+            image.put(word, sound ? position : 0, size);
+        }
+        if (live) {
+            image.put(Word.GAPS_END, Math.max(0, stored.get(Word.GAPS_END)), size);
         }
     }
 }

@@ -172,9 +172,6 @@ public final class Survey implements Closeable {
     // ---- consumers
 
     private void readPages(Storage storage) throws IOException {
-        if (meta.hasDefault()) {
-            probes.put(Inventory.DEFAULT, new Probe(Math.max(meta.get(Word.COMMITTED), meta.get(Word.DROPPED))));
-        }
         for (String name : inventory.consumers) {
             Path file = inventory.page(name);
             ConsumerImage page = ConsumerImage.read(storage, file);
@@ -319,7 +316,6 @@ public final class Survey implements Closeable {
         List<ConsumerState> consumers = new ArrayList<>();
         probes.forEach((name, probe) ->
                 consumers.add(new ConsumerState(name, probe.position, probe.resumePosition, probe.resumeOffset)));
-        consumers.sort(Comparator.comparing(each -> !each.name().equals(Inventory.DEFAULT)));
         long lastId = geometry.segmentOfEnd(walk.end);
         long segments = walk.end == 0 ? 0 : lastId - geometry.segmentOf(walk.start) + 1;
         return new VerifyReport(

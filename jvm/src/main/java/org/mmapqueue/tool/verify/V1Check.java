@@ -21,6 +21,9 @@ import org.mmapqueue.tool.scan.SegmentBytes;
  * the writing position. For one use.
  */
 final class V1Check {
+    /** The only consumer of version 1. */
+    private static final String CONSUMER = "default";
+
     private static final int LENGTH_BYTES = 8;
 
     private final Storage storage;
@@ -46,7 +49,7 @@ final class V1Check {
                 .mapToLong(Inventory.SegmentFile::length)
                 .max()
                 .orElse(0);
-        long committed = size < 1 || size > 1 << 30 ? 0 : meta.inTable(MetaImage.Word.COMMITTED, (int) size);
+        long committed = size < 1 || size > 1 << 30 ? 0 : meta.committedV1((int) size);
         long writing = size < 1 || size > 1 << 30 ? 0 : meta.inTable(MetaImage.Word.WRITING, (int) size);
         long held = size < 1 ? 0 : normal(writing, size) - normal(committed, size);
         if (meta.isUnfinishedV1()) {
@@ -73,7 +76,7 @@ final class V1Check {
         } else if (size > 0) {
             walk(new Geometry(Format.V1, (int) size, (int) capacity), committed, writing, progress);
         }
-        List<ConsumerState> consumers = List.of(new ConsumerState(Inventory.DEFAULT, committed, committed, 0));
+        List<ConsumerState> consumers = List.of(new ConsumerState(CONSUMER, committed, committed, 0));
         return new VerifyReport(
                 directory.toString(),
                 1,

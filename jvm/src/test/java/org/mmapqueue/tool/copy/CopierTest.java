@@ -40,7 +40,8 @@ import org.mmapqueue.tool.verify.Verifier;
 class CopierTest {
     private static final int SEGMENT = 4096;
     /** Words of meta.dat. */
-    private static final int COMMITTED = 640;
+    /** Of a consumer's page. */
+    private static final int COMMITTED = 128;
 
     private static final int INTACT = 848;
 
@@ -100,7 +101,8 @@ class CopierTest {
         fill(10, 5);
         QueueContent before = content("queue");
         Path meta = temp.resolve("queue/meta.dat");
-        Directories.putWord(meta, INTACT, Directories.word(meta, COMMITTED));
+        Path consumer = temp.resolve("queue/consumers/default.dat");
+        Directories.putWord(meta, INTACT, Directories.word(consumer, COMMITTED));
         Directories.flip(temp.resolve("queue/0_segment.dat"), 600, 1); // in record 1
         CopyReport report = copy(1 << 20, 65536);
         assertEquals(5, report.records());
