@@ -215,7 +215,7 @@ class Log:
         self.position, self.offset = self._start()
 
     def records(self, skip: bool = False) -> Iterator[Record]:
-        """Reads up to the log end. Raises Damage, or skips it: up to the next segment in which a record starts."""
+        """Reads up to the log end. Raises Damage, or skips it: up to the next intact record."""
         clean = self.meta.clean
         # RECOVERY: without a clean mark the log ends at the first byte after this that cannot be verified.
         end = self.meta.writing if clean else max(self._needed, self.meta.watermark)
@@ -232,8 +232,7 @@ class Log:
                 if not skip:
                     raise
                 self.skipped.append(damage)
-                next_id = position // self.meta.segment_size + 1
-                later = self._first_record(next_id, end)
+                later = self._next_intact(position, offset, end)
                 if later is None and clean:
                     return
                 position, offset = later or (end, self.offset_at(end))
@@ -263,6 +262,9 @@ class Log:
         size = self.meta.segment_size
         if position == 0:
             return 0
+        found = self._offset_here(position) if position < self.meta.writing else None
+        if found is not None:
+            return found
         if position % size == 0 and self.meta.writing > position:
             try:
                 return self._roll(position // size).base_offset
@@ -286,23 +288,28 @@ class Log:
         """REQUIREMENTS ON READERS, 11: whether a damaged record counts, since its length can be trusted."""
         size = self.meta.segment_size
         until = min(end, (position // size + 1) * size)
-        if any(self._is_whole(inside, offset + 1) for inside in range(position + 8, until, 8)):
-            return False
-        if end == known_end:
+        if self._offset_here(end) == offset + 1:
             return True
-        if end // size == position // size:
-            return self._is_whole(end, offset + 1)
-        try:
-            return self._roll(end // size).first_record == (end % size or FIRST_BYTE)
-        except Damage:
-            return False
+        inside = (self._offset_here(each) for each in range(position + 8, until, 8))
+        return end == known_end and not any(found is not None and found > offset for found in inside)
 
-    def _is_whole(self, position: int, offset: int) -> bool:
+    def _offset_here(self, position: int) -> int | None:
         try:
-            self._read(position, offset)
+            return self._read(position, None).offset
         except Damage:
-            return False
-        return True
+            return None
+
+    def _next_intact(self, position: int, offset: int, end: int) -> tuple[int, int] | None:
+        """Position and offset of the first intact record after a damaged one with this offset, and before `end`."""
+        size = self.meta.segment_size
+        segment_id = position // size
+        later = self._first_record(segment_id + 1, end)
+        for each in range(max(position, segment_id * size + FIRST_BYTE) + 8, min(end, (segment_id + 1) * size), 8):
+            found = self._offset_here(each)
+            # A lower offset is part of a payload, a higher one was cut off by a recovery.
+            if found is not None and offset <= found and (later is None or found < later[1]):
+                return each, found
+        return later
 
     def _start(self) -> tuple[int, int]:
         """REUSE OF THE RING: the log start, that is the first record that is retained."""
@@ -351,12 +358,12 @@ class Log:
             last = self._segment = segment
         return last
 
-    def _read(self, position: int, offset: int) -> Record:
-        """RECORDS: the record, gap or pad at this position."""
+    def _read(self, position: int, offset: int | None) -> Record:
+        """RECORDS: the record, gap or pad at this position, with this offset; None for any."""
         segment_id, at = divmod(position, self.meta.segment_size)
         segment, at = self._roll(segment_id), at or FIRST_BYTE
         file = segment.file
-        if at < segment.first_record or (at == segment.first_record and offset != segment.base_offset):
+        if at < segment.first_record or (at == segment.first_record and offset not in (None, segment.base_offset)):
             first = f"record {segment.base_offset} at byte {segment.first_record}"
             raise Damage(file, 40, f"the first record is {first}, not {offset} at byte {at}")
         word, checksum = struct.unpack_from("<II", segment.data, at)
@@ -379,18 +386,20 @@ class Log:
         block = struct.pack("<16sQQQ", self.meta.uuid, found, time, word)
         if checksum != (crc32c(block, crc32c(payload)) or 0xFFFFFFFF):
             raise Damage(file, at, f"record {offset} has a wrong checksum", end)
-        if found != offset:
+        if offset not in (None, found):
             raise Damage(file, at, f"record {found}, not {offset}", end)
-        next_offset = offset + (time if flags == GAP else 1)
-        return Record(offset, time if flags & TIMESTAMP else None, payload, flags, end, next_offset)
+        next_offset = found + (time if flags == GAP else 1)
+        return Record(found, time if flags & TIMESTAMP else None, payload, flags, end, next_offset)
 
-    def _pad(self, segment: Segment, at: int, word: int, checksum: int, offset: int) -> Record:
+    def _pad(self, segment: Segment, at: int, word: int, checksum: int, offset: int | None) -> Record:
         epoch = segment.epoch + ((word & LENGTH) - segment.epoch & LENGTH)
         if epoch > self.meta.epoch:
             raise Damage(segment.file, at, f"a pad of epoch {epoch} in a queue of epoch {self.meta.epoch}")
         block = struct.pack("<16sQQII", self.meta.uuid, segment.id, epoch, at, word)
         if checksum != (crc32c(block) or 0xFFFFFFFF):
             raise Damage(segment.file, at, "a pad with a wrong checksum")
+        if offset is None:
+            offset = self._roll(segment.id + 1).base_offset
         return Record(offset, None, b"", PAD, (segment.id + 1) * self.meta.segment_size, offset)
 
     def _after(self, segment_id: int, at: int, count: int) -> int:

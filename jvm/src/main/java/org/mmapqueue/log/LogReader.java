@@ -120,11 +120,6 @@ public abstract class LogReader {
         return endId;
     }
 
-    /** The byte within that segment at which the record ends. */
-    final int endSegmentOffset() {
-        return endOffset;
-    }
-
     /**
      * The offset of the record at the position, as far as this reader knows it: since {@link #expect}, or from the record
      * or the gap before. It grows by more than 1 where {@link #next} passes a gap.

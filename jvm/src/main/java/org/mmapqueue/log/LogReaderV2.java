@@ -45,7 +45,6 @@ public final class LogReaderV2 extends LogReader {
     /** The offset of the record after the found one. */
     private long offsetAfter = UNKNOWN;
 
-    private final DamageProbe probe;
     private byte[] scratch = new byte[0];
 
     /**
@@ -60,7 +59,6 @@ public final class LogReaderV2 extends LogReader {
         this.maxLength = fields.maxEventSize();
         this.queue = fields.uuid();
         this.checksum = new RecordChecksum(queue);
-        this.probe = new DamageProbe(this, fields, published, checksum);
     }
 
     @Override
@@ -229,37 +227,39 @@ public final class LogReaderV2 extends LogReader {
     // Checks a pad or a gap like a record, then skips it.
     private void pass() throws IOException {
         if ((header & RecordDescriptor.PAD) != 0 && (header & RecordDescriptor.RESERVED) == 0) {
-            passPad();
-        } else if (RecordDescriptor.isGap(header)) {
-            passGap();
+            checkPad();
+            offset = segmentSize;
         } else {
-            throw corrupt(
-                    offset,
-                    "a record with flags 0x" + Integer.toHexString(RecordDescriptor.flags(header))
-                            + ", which this version does not know");
+            long lost = checkGap();
+            skip();
+            advance();
+            nextOffset = recordOffset + lost;
+            batchContinues = false;
         }
     }
 
-    private void passPad() {
+    private void checkPad() {
         long padEpoch = RecordDescriptor.padEpoch(epoch, header);
         int found = checksum.ofPad(segmentId, padEpoch, offset, header);
         if (found != expected || padEpoch > fields.epoch() && published.getAsLong() == Long.MAX_VALUE) {
             throw corrupt(offset, checksumFault(found));
         }
-        offset = segmentSize;
     }
 
-    private void passGap() throws IOException {
+    // Returns the number of lost records.
+    private long checkGap() throws IOException {
+        if (!RecordDescriptor.isGap(header)) {
+            throw corrupt(
+                    offset,
+                    "a record with flags 0x" + Integer.toHexString(RecordDescriptor.flags(header))
+                            + ", which this version does not know");
+        }
         long second = secondWord();
-        long lost = RecordDescriptor.lost(second);
         recordOffset = RecordDescriptor.offset(second, baseOffset);
-        timestamp = lost;
+        timestamp = RecordDescriptor.lost(second);
         payloadCrc.reset();
         check(payloadCrc);
-        skip();
-        advance();
-        nextOffset = recordOffset + lost;
-        batchContinues = false;
+        return timestamp;
     }
 
     @Override
@@ -369,7 +369,7 @@ public final class LogReaderV2 extends LogReader {
             return true;
         } catch (CorruptException e) {
             skip();
-            if (!probe.endsWhereItSays(end)) {
+            if (!endsWhereItSays(end)) {
                 throw e.file().equals(swapper.path(segmentId).toString())
                         ? e
                         : corrupt(
@@ -381,17 +381,109 @@ public final class LogReaderV2 extends LogReader {
         }
     }
 
-    /** Checks the record that {@link #next} has found. */
-    public void check() throws IOException {
-        read(room(length), 0);
+    // Whether the length of a damaged record is right: the record with the next offset begins at its end, or the log
+    // ends
+    // there and no later record begins in between.
+    private boolean endsWhereItSays(long end) throws IOException {
+        long own = nextOffset == UNKNOWN ? recordOffset : nextOffset;
+        long recordEnd = geometry.position(endId, endOffset);
+        LogReaderV2 other = new LogReaderV2(swapper, geometry, fields, published);
+        try {
+            other.moveTo(recordEnd);
+            if (other.offsetHere(own + 1, own + 2) >= 0) {
+                return true;
+            }
+            if (recordEnd != end && recordEnd != published.getAsLong()) {
+                return false;
+            }
+            other.moveTo(position());
+            int until = endId == segmentId ? endOffset : segmentSize;
+            for (int at = offset + RecordDescriptor.HEADER; at < until; at += Long.BYTES) {
+                other.goTo(at);
+                if (other.offsetHere(own + 1, Long.MAX_VALUE) >= 0) {
+                    return false;
+                }
+            }
+            return true;
+        } catch (CorruptException e) {
+            return false; // of the segment that follows
+        } finally {
+            other.leave();
+        }
     }
 
-    /** An array of at least this size, which the next call may return again. */
-    byte[] room(int bytes) {
-        if (scratch.length < bytes) {
-            scratch = new byte[Math.max(bytes, 2 * scratch.length)];
+    /**
+     * The offset of the intact record or gap that begins at the position, or after a pad that begins there. Moves no
+     * position, but afterwards no record counts as found.
+     *
+     * @param least the lowest offset that is expected
+     * @param below the offset that is too high; the fewer offsets are expected, the fewer bytes are read
+     * @return -1 if there is none with an expected offset
+     * @throws CorruptException if the header of the segment is damaged
+     */
+    public long offsetHere(long least, long below) throws IOException {
+        if (offset == segmentSize) {
+            return inRange(firstOfNext(), least, below);
         }
-        return scratch;
+        if (offset < geometry.dataStart() || offset % Long.BYTES != 0) {
+            return UNKNOWN;
+        }
+        long word = checkedSegment().headerAcquire(offset);
+        header = RecordDescriptor.lengthAndFlags(word);
+        expected = RecordDescriptor.checksum(word);
+        if (word == 0 || (header & RecordDescriptor.RESERVED) != 0) {
+            return UNKNOWN;
+        }
+        long before = nextOffset;
+        try {
+            if ((header & RecordDescriptor.PAD) != 0) {
+                checkPad();
+                return inRange(firstOfNext(), least, below);
+            }
+            if ((header & RecordDescriptor.CONTROL) == 0) {
+                boolean unused = found();
+                if (recordOffset != UNKNOWN && inRange(recordOffset, least, below) < 0) {
+                    return UNKNOWN;
+                }
+            }
+            nextOffset = UNKNOWN;
+            if ((header & RecordDescriptor.CONTROL) == 0) {
+                check();
+            } else {
+                checkGap();
+            }
+            return inRange(recordOffset, least, below);
+        } catch (CorruptException e) {
+            return UNKNOWN;
+        } finally {
+            nextOffset = before;
+            forgetEnd();
+        }
+    }
+
+    private static long inRange(long offset, long least, long below) {
+        return offset >= least && offset < below ? offset : UNKNOWN;
+    }
+
+    // The offset of the record that begins the next segment; unknown if that has no intact header.
+    private long firstOfNext() throws IOException {
+        Segment next = swapper.pinIfThere(segmentId + 1, queue);
+        if (next == null) {
+            return UNKNOWN;
+        }
+        try {
+            return next.firstRecord() == geometry.dataStart() ? next.baseOffset() : UNKNOWN;
+        } finally {
+            swapper.unpin(next);
+        }
+    }
+
+    /** Checks the record that {@link #next} has found. */
+    public void check() throws IOException {
+        if (scratch.length < length) {
+            scratch = new byte[Math.max(length, 2 * scratch.length)];
+        }
+        read(scratch, 0);
     }
 
     /** The epoch of the segment of the position, which must be pinned. */

@@ -201,6 +201,19 @@ final class OffsetSearch {
     }
 
     /**
+     * The offset of the intact record that begins at a byte of this segment, or after a segment's end; -1 if none does.
+     *
+     * @param offset the byte in the segment
+     */
+    long offsetAt(long id, int offset) throws IOException {
+        segment = id;
+        reader.moveTo(geometry.position(id, offset));
+        long found = reader.offsetHere(0, Long.MAX_VALUE);
+        checkRetained.accept(id);
+        return found;
+    }
+
+    /**
      * Moves to a byte of this segment at which a record ends.
      *
      * @param offset the byte in the segment

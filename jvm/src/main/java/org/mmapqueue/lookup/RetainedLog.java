@@ -6,7 +6,6 @@ import java.util.stream.LongStream;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
-import org.mmapqueue.log.DamageSkip;
 import org.mmapqueue.log.LogReaderV2;
 import org.mmapqueue.segment.Geometry;
 
@@ -148,23 +147,12 @@ final class RetainedLog {
         if (offset == geometry.segmentSize() && end > position) {
             return search.baseOffset(id + 1);
         }
-        try {
-            search.toOffset(id, offset);
-            return search.number();
-        } catch (CorruptException e) {
-            return countedBack(position, id, e);
+        long found = position < end ? search.offsetAt(id, offset) : -1;
+        if (found >= 0) {
+            return found;
         }
-    }
-
-    // For damage before the position: counts the records after the position up to the next segment, which has an
-    // offset.
-    private long countedBack(long position, long id, CorruptException damage) throws IOException {
-        long number = isLost() ? -1 : new DamageSkip(reader, source::end).offsetAt(position);
-        if (number < 0) {
-            throw damage;
-        }
-        checkRetained(id);
-        return number;
+        search.toOffset(id, offset);
+        return search.number();
     }
 
     /**

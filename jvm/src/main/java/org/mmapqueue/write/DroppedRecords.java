@@ -87,20 +87,23 @@ final class DroppedRecords {
         }
     }
 
-    // The offset of the record at a position. Damage in the segment must not keep the writer from dropping: if no
-    // offset
-    // there is known, the first later one is taken.
+    // The offset of the record at a position. Damage must not keep the writer from dropping: then the offset of the
+    // first
+    // intact record after it is taken.
     private static long offsetAt(LogReaderV2 reader, long position, long writing) throws IOException {
+        DamageSkip skip = new DamageSkip(reader, () -> writing);
+        long offset = skip.offsetAt(position);
+        if (offset >= 0) {
+            return offset;
+        }
         try {
             return OffsetResolver.find(reader, position, writing).offset();
         } catch (CorruptException e) {
-            DamageSkip skip = new DamageSkip(reader, () -> writing);
-            long offset = skip.offsetAt(position);
-            DamageSkip.Found later = offset < 0 ? skip.locate(-1, position) : null;
-            if (offset < 0 && later == null) {
+            DamageSkip.Found later = skip.locate(-1, position);
+            if (later == null) {
                 throw e;
             }
-            return later == null ? offset : later.offset();
+            return later.offset();
         }
     }
 

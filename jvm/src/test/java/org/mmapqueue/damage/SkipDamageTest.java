@@ -346,9 +346,9 @@ class SkipDamageTest {
         }
     }
 
-    /** In the last segment no later header says how many records are lost: an error, until the writer rolls. */
+    /** No later header says how many records are lost, but the next record does. */
     @Test
-    void damageInTheSegmentThatIsWrittenWaitsForTheNextSegment() {
+    void damageInTheSegmentThatIsWrittenIsSkipped() {
         try (MmapQueue queue = MmapQueue.open(config(temp.resolve("queue"), "skip"))) {
             for (int i = 0; i < 8; i++) {
                 queue.push(record(i));
@@ -356,13 +356,22 @@ class SkipDamageTest {
             Path file = temp.resolve("queue/0_segment.dat");
             Directories.overwrite(file, RecordPositions.of(file).get(2), new byte[24]);
             List<Long> popped = new ArrayList<>();
-            assertThrows(CorruptException.class, () -> pop(queue.consumer(), popped, 8));
-            assertEquals(List.of(0L, 1L), popped);
-            for (int i = 8; i < 40; i++) {
-                queue.push(record(i));
-            }
             pop(queue.consumer(), popped, 8);
-            assertEquals(List.of(0L, 1L, 3L, 4L, 5L, 6L, 7L, 8L), popped);
+            assertEquals(List.of(0L, 1L, 3L, 4L, 5L, 6L, 7L), popped);
+        }
+    }
+
+    /** Each intact record is popped, also between holes with an unknown number of lost records. */
+    @Test
+    void intactRecordsBetweenTwoHolesArePopped() {
+        Path file = made.resolve("0_segment.dat");
+        List<Integer> positions = RecordPositions.of(file);
+        Directories.overwrite(file, positions.get(2), new byte[positions.get(4) - positions.get(2)]);
+        Directories.overwrite(file, positions.get(7), new byte[positions.get(9) - positions.get(7)]);
+        try (MmapQueue queue = MmapQueue.open(config(made, "skip"))) {
+            List<Long> popped = new ArrayList<>();
+            pop(queue.consumer(), popped, 10);
+            assertEquals(List.of(0L, 1L, 4L, 5L, 6L, 9L), popped.subList(0, 6));
         }
     }
 

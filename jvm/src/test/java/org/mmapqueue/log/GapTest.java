@@ -135,7 +135,7 @@ class GapTest {
 
     // Random gaps, among them ones that span segments; neighbours touch each other now and then.
     private void loseSome(Random random) {
-        for (int tries = 0; tries < 12; tries++) {
+        for (int tries = 0; tries < 12 || lost.size() < 4; tries++) {
             int id = random.nextInt(segments.size());
             NavigableMap<Long, Integer> records = segments.get(id);
             if (records.isEmpty()) {
@@ -156,7 +156,6 @@ class GapTest {
     void everyReaderPassesGaps(int seed) {
         Random random = new Random(seed);
         loseSome(random);
-        assertTrue(lost.size() > 3);
         try (MmapQueue queue = MmapQueue.open(config())) {
             assertEquals(RECORDS, queue.endOffset());
             checkRandomAccess(queue, random);
