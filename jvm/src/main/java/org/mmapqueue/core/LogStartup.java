@@ -54,8 +54,9 @@ record LogStartup(
         Recovered found = meta.clean() ? new Recovered(afterClose(), 0, 0) : afterCrash();
         // Third pass: drops sequences of producers that have an end offset beyond the log end.
         producers.start(found.end().nextOffset());
-        // Fourth pass: stores the settings that the directory keeps.
+        // Fourth pass: stores the settings that the directory keeps, and the boot for the next recovery.
         store();
+        meta.boot(storage.boot());
         return found;
     }
 
@@ -97,6 +98,7 @@ record LogStartup(
                 swapper,
                 ring,
                 meta,
+                storage.isSameBoot(meta.boot()),
                 registry.cursors(),
                 end -> InFlightFile.cutAfter(end, storage, registry.directory(), meta.fields()));
         LogEnd end = recovery.run();

@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.Set;
+import java.util.UUID;
 
 /**
  * The file system of this machine. Immutable; safe for any number of threads.
@@ -17,9 +18,22 @@ public record DiskStorage(FileMode fileMode) implements Storage {
     /** Makes files that only their owner may read and write. */
     public static final DiskStorage INSTANCE = new DiskStorage(FileMode.PRIVATE);
 
+    private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
+
     @Override
     public DataFile open(Path path, Mode mode) throws IOException {
         return new DiskFile(path, mode, fileMode);
+    }
+
+    // Linux draws a UUID at each boot.
+    @Override
+    public long boot() {
+        try {
+            UUID boot = UUID.fromString(Files.readString(BOOT_ID).strip());
+            return boot.getMostSignificantBits() ^ boot.getLeastSignificantBits();
+        } catch (IOException | IllegalArgumentException e) {
+            return UNKNOWN_BOOT;
+        }
     }
 
     @Override

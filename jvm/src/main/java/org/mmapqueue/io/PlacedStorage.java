@@ -92,6 +92,11 @@ public final class PlacedStorage implements Storage {
     }
 
     @Override
+    public long boot() {
+        return storage.boot();
+    }
+
+    @Override
     public SortedMap<String, Path> list(Path directory, String suffix) throws IOException {
         SortedMap<String, Path> found = storage.list(directory, suffix);
         checkPlace();

@@ -48,6 +48,22 @@ public interface Storage {
         return Listing.inside(directory, suffix);
     }
 
+    /** The boot of no machine. */
+    long UNKNOWN_BOOT = 0;
+
+    /**
+     * Identifies the time since the machine has started: while it is the same, all bytes that any process has stored are
+     * still there, durable or not. {@link #UNKNOWN_BOOT} if that cannot be known.
+     */
+    default long boot() {
+        return UNKNOWN_BOOT;
+    }
+
+    /** Whether the machine has not started anew since the boot with this id. */
+    default boolean isSameBoot(long id) {
+        return id != UNKNOWN_BOOT && id == boot();
+    }
+
     /** Creates a directory and its missing parents, and fsyncs their entries. */
     void createDirectories(Path directory) throws IOException;
 

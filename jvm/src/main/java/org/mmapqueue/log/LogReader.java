@@ -120,6 +120,11 @@ public abstract class LogReader {
         return endId;
     }
 
+    /** The position at which that record ends. */
+    public final long endPosition() {
+        return geometry.position(endId, endOffset);
+    }
+
     /**
      * The offset of the record at the position, as far as this reader knows it: since {@link #expect}, or from the record
      * or the gap before. It grows by more than 1 where {@link #next} passes a gap.

@@ -26,6 +26,7 @@ package org.mmapqueue.meta;
  * 912  held from (8)                  log start while no consumer exists
  * 960  retain, ms (8), bytes (8)       of the writer that opened last
  * 984  gaps end (8)                    offset after the last record that a repair gave up; 0 = the log has no gap
+ * 992  boot (8)                        of the machine on which the last writer opened; 0 = unknown
  * </pre>
  *
  * <p>Bytes 72..147 are written by one file write within one sector, so that neither a kill nor a loss of power leaves
@@ -62,6 +63,7 @@ final class MetaDescriptor {
     static final int RETAIN_MILLIS = 960;
     static final int RETAIN_BYTES = 968;
     static final int GAPS_END = 984;
+    static final int BOOT = 992;
     static final int LENGTH = 4096;
 
     /** "MMAPQME2" in ASCII, first byte lowest. */

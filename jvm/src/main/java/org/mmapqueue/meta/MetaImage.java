@@ -60,7 +60,9 @@ public final class MetaImage {
         /** Bytes before the log end that are retained; 0 for no limit by size. */
         RETAIN_BYTES(MetaDescriptor.RETAIN_BYTES, 0),
         /** The offset after the last record that a repair gave up: every gap is before it; 0 for no gap. */
-        GAPS_END(MetaDescriptor.GAPS_END, 0);
+        GAPS_END(MetaDescriptor.GAPS_END, 0),
+        /** The boot of the machine on which the last writer opened the queue; 0 if unknown. */
+        BOOT(MetaDescriptor.BOOT, 0);
 
         /** The words with a copy in the readable table. */
         static final List<Word> MIRRORED = List.of(WRITING, WATERMARK);

@@ -3,6 +3,7 @@ package org.mmapqueue.meta;
 import java.io.Closeable;
 import java.io.IOException;
 import org.jspecify.annotations.Nullable;
+import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.MetaImage.Word;
 
 /**
@@ -125,6 +126,15 @@ public interface MetaPage extends Closeable {
     /** The offset after the last record that a repair gave up; 0 if the log has no gap. */
     default long gapsEnd() {
         return get(Word.GAPS_END);
+    }
+
+    /** The boot of the machine on which the last writer opened the queue; {@link Storage#UNKNOWN_BOOT} if unknown. */
+    default long boot() {
+        return get(Word.BOOT);
+    }
+
+    default void boot(long id) {
+        set(Word.BOOT, id);
     }
 
     /** Refreshes the readable table from the live cursors. */

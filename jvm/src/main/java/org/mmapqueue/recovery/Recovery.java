@@ -42,6 +42,7 @@ public final class Recovery {
     private final SegmentRing ring;
     private final Geometry geometry;
     private final MetaPage meta;
+    private final boolean isComplete;
     private final List<? extends ConsumerCursors> consumers;
     private final InFlightCutter inFlight;
     private final LogReaderV2 reader;
@@ -53,10 +54,16 @@ public final class Recovery {
         void cutAfter(LogEnd end) throws IOException;
     }
 
+    /**
+     * A recovery that has not run.
+     *
+     * @param isComplete whether the machine has run since the queue was opened last: everything that was stored is there
+     */
     public Recovery(
             Swapper swapper,
             SegmentRing ring,
             MetaPage meta,
+            boolean isComplete,
             List<? extends ConsumerCursors> consumers,
             InFlightCutter inFlight) {
         this.swapper = swapper;
@@ -64,6 +71,7 @@ public final class Recovery {
         this.ring = ring;
         this.geometry = ring.geometry();
         this.meta = meta;
+        this.isComplete = isComplete;
         this.consumers = consumers;
         this.reader = new LogReaderV2(swapper, geometry, meta.fields(), () -> Long.MAX_VALUE);
     }
@@ -223,29 +231,46 @@ public final class Recovery {
         reader.expect(offset);
         reader.afterEpoch(epochOf(geometry.segmentOfEnd(start.position())));
         while (true) {
+            boolean isFound = false;
+            boolean isWhole = false;
             try {
-                reader.next();
+                isFound = reader.next();
                 reader.check();
+                isWhole = true;
+                timestamp = Math.max(timestamp, reader.timestamp());
             } catch (CorruptException e) {
                 if (reader.nextOffset() > offset) { // after a gap, which only a repair writes
                     end = new LogEnd(reader.position(), reader.nextOffset(), timestamp);
                 }
-                LOG.info(
-                        "{}: the log ends at position {}, offset {}: {}",
-                        ring.path(0).getParent(),
-                        end.position(),
-                        end.nextOffset(),
-                        e.getMessage());
-                return end;
+                if (!isFound || !wasPushed()) {
+                    LOG.info(
+                            "{}: the log ends at position {}, offset {}: {}",
+                            ring.path(0).getParent(),
+                            end.position(),
+                            end.nextOffset(),
+                            e.getMessage());
+                    return end;
+                }
+                LOG.warn("{}: record {} is damaged: {}", ring.path(0).getParent(), offset, e.getMessage());
             }
-            timestamp = Math.max(timestamp, reader.timestamp());
             boolean batchContinues = reader.batchContinues();
             reader.advance();
             offset = reader.nextOffset();
-            if (!batchContinues) {
+            if (!batchContinues && (isWhole || reader.position() == meta.writing())) {
                 end = new LogEnd(reader.position(), offset, timestamp);
             }
         }
+    }
+
+    // Whether the damaged record that the reader has found was pushed, by a caller that has changed the payload
+    // meanwhile:
+    // then the log goes on behind it. After a loss of power it is where the log ends.
+    private boolean wasPushed() throws IOException {
+        if (!isComplete) {
+            return false;
+        }
+        reader.skip();
+        return reader.endPosition() <= meta.writing();
     }
 
     /**

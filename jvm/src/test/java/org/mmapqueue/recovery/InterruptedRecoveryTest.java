@@ -56,7 +56,7 @@ class InterruptedRecoveryTest {
         }
         Payload.drain(queue);
         queue.consumer().ack(3);
-        Path left = Directories.copy(directory, temp.resolve("left"));
+        Path left = Directories.losePower(Directories.copy(directory, temp.resolve("left")));
         queue.close();
         return left;
     }

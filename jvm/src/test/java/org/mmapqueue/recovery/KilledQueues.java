@@ -13,7 +13,7 @@ import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 
-/** Queues that a killed process has left, with records of given lengths. */
+/** Queues that a loss of power has left, with records of given lengths. */
 abstract class KilledQueues {
     static final int SEGMENT = 4096;
     static final int META_WRITING = 512;
@@ -39,7 +39,7 @@ abstract class KilledQueues {
     }
 
     Path kill(MmapQueue queue, Path at) {
-        Path left = Directories.copy(at, temp.resolve("left-" + copies++));
+        Path left = Directories.losePower(Directories.copy(at, temp.resolve("left-" + copies++)));
         queue.close();
         return left;
     }

@@ -122,6 +122,12 @@ public final class Directories {
     }
 
     /** The little-endian word at a position of a file. */
+    /** Makes a queue in a directory one that the machine has lost its power over since. */
+    public static Path losePower(Path queue) {
+        putWord(queue.resolve("meta.dat"), 992, 0);
+        return queue;
+    }
+
     public static long word(Path file, int at) {
         return ByteBuffer.wrap(read(file)).order(ByteOrder.LITTLE_ENDIAN).getLong(at);
     }

@@ -68,6 +68,7 @@ public final class Survey implements Closeable {
     public final WalkResult walk;
 
     private final boolean clean;
+    private final boolean isSameBoot;
     final boolean endIsKnown;
 
     public Survey(Storage storage, Path directory, Progress progress) throws IOException {
@@ -95,6 +96,7 @@ public final class Survey implements Closeable {
         facts = meta.fields();
         geometry = new Geometry(Format.V2, facts.segmentSize(), facts.capacity());
         clean = meta.clean() && !rebuilt;
+        isSameBoot = !rebuilt && storage.isSameBoot(meta.get(Word.BOOT));
         readPages(storage);
         producers = new ProducerPages(storage, this);
         endIsKnown = clean && isSound(writing()) && isMirrored(Word.WRITING);
@@ -211,6 +213,9 @@ public final class Survey implements Closeable {
                 begin = isSound(flushed) && flushed <= (last + 1) * size ? flushed : begin;
                 long oldest = lowWatermark();
                 begin = oldest <= (last + 1) * size ? Math.max(begin, oldest) : begin;
+                if (isSameBoot && isSound(writing()) && writing() <= (last + 1) * size) {
+                    begin = Math.max(begin, writing()); // no loss of power: all that was pushed is there
+                }
             }
         }
         while (last >= 0 && rebuilt && mayContinue(last + 1)) {
