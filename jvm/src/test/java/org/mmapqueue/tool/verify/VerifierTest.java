@@ -157,6 +157,7 @@ class VerifierTest {
     @Test
     void aTornTailIsNoDamage() {
         Shape.Made made = make(Shape.KILLED);
+        Directories.losePower(made.path());
         long writing = Directories.word(made.path().resolve("meta.dat"), 512);
         Path file = made.path().resolve(writing / Shape.SEGMENT + "_segment.dat");
         Directories.flip(file, (int) (writing % Shape.SEGMENT) - 9, 1);
