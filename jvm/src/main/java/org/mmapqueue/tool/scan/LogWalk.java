@@ -272,7 +272,8 @@ public final class LogWalk {
         Slot entered = slots.get(slot.id() + 1);
         SegmentHeader header = entered.header();
         boolean follows = header != null && header.epoch() >= base.epoch();
-        if (!follows && isTheEnd()) {
+        boolean mayFollow = endIsLost && entered.id() <= range.lastId();
+        if (!follows && !mayFollow && isTheEnd()) {
             if (!entered.isEmpty() && header == null && slot.id() < range.lastId()) {
                 found.torn(entered.path(), entered.fault().at(), entered.fault().toString());
             }

@@ -23,7 +23,7 @@ public record Slot(long id, Path path, SegmentBytes bytes, SegmentHeader header,
     }
 
     /** The position of the first word other than 0 from a position on; {@code end} if all are 0. */
-    int firstNonZero(int from, int end) throws IOException {
+    public int firstNonZero(int from, int end) throws IOException {
         int at = bytes == null ? end : from;
         while (at < end && bytes.getLong(at) == 0) {
             at += Long.BYTES;

@@ -197,7 +197,7 @@ public final class Survey implements Closeable {
 
     // ---- the range of the walk
 
-    private WalkRange range() {
+    private WalkRange range() throws IOException {
         long size = facts.segmentSize();
         long highest = ids().max().orElse(-1);
         long last = highest;
@@ -276,7 +276,7 @@ public final class Survey implements Closeable {
     }
 
     // As at an open to write: after a loss of power, the stored reclaimed position may be too low.
-    private long firstId(long last) {
+    private long firstId(long last) throws IOException {
         long needed = Math.min(last, geometry.segmentOf(lowestPosition()));
         long reclaimed = rebuilt ? 0 : Math.max(geometry.segmentOf(reclaimed()), firstIntact());
         long oldest = Math.max(0, last - facts.capacity() + 1);
@@ -288,10 +288,21 @@ public final class Survey implements Closeable {
             first = Math.max(first, ids().min().orElse(0));
             first = Math.max(first, last - inventory.segments.size() - MOST_MISSING);
         }
-        while (first < most && !isThere(first)) {
+        while (first < most && !isThere(first) && !isDamaged(first)) {
             first++;
         }
         return first;
+    }
+
+    // Whether this segment of the log has lost its header, and perhaps no record. After a loss of power, one that no
+    // consumer needs may have been reclaimed. Without a meta page the records decide.
+    private boolean isDamaged(long id) throws IOException {
+        boolean isKept = clean || id >= geometry.segmentOf(lowestPosition());
+        Inventory.SegmentFile file = inventory.segments.get(geometry.slotOf(id));
+        return (rebuilt || isKept && geometry.position(id, 0) < watermark.position)
+                && file != null
+                && file.header() == null
+                && slots.get(id).firstNonZero(0, facts.segmentSize()) < facts.segmentSize();
     }
 
     private boolean isThere(long id) {
