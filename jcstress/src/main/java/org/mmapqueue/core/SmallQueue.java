@@ -20,6 +20,7 @@ import org.mmapqueue.consume.Consumers;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.log.LogEnd;
+import org.mmapqueue.lookup.OpenFiles;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaFields;
@@ -79,14 +80,9 @@ final class SmallQueue {
             SegmentRing ring = new SegmentRing(storage, PATH, GEOMETRY);
             Swapper swapper = new Swapper(ring, MemoryStorage.SEGMENTS, true, new AtStart());
             core = new QueueCore(
-                    PATH,
-                    SMALL,
-                    null,
-                    meta,
-                    ring,
-                    swapper,
-                    registry,
+                    new OpenFiles(PATH, SMALL, meta, ring, swapper, registry),
                     consumers,
+                    null,
                     null,
                     new Recovered(begin(swapper), 0, 0));
             consumer = new ConsumerCore("default", cursors, core.log(), SMALL.delivery(), null, () -> {});

@@ -9,6 +9,7 @@ import org.mmapqueue.io.Storage;
 import org.mmapqueue.log.LogEnd;
 import org.mmapqueue.log.LogReaderV2;
 import org.mmapqueue.log.OffsetResolver;
+import org.mmapqueue.lookup.OpenFiles;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaPage;
@@ -25,18 +26,28 @@ import org.mmapqueue.swap.Swapper;
 /**
  * Finds the log end of a queue that is opened to write, in numbered passes; a queue that was not closed is recovered.
  * The caller holds the lock of the queue. Used once, by one thread.
- *
- * @param producers the pages of idempotent producers; null in version 1
  */
-record LogStartup(
-        Storage storage,
-        ConfigValues config,
-        Settings settings,
-        SegmentRing ring,
-        Swapper swapper,
-        MetaPage meta,
-        Registry registry,
-        Producers producers) {
+final class LogStartup {
+    private final Storage storage;
+    private final ConfigValues config;
+    private final Settings settings;
+    private final MetaPage meta;
+    private final SegmentRing ring;
+    private final Swapper swapper;
+    private final Registry registry;
+    private final Producers producers;
+
+    /** @param producers the pages of idempotent producers; null in version 1 */
+    LogStartup(Storage storage, ConfigValues config, OpenFiles files, Producers producers) {
+        this.storage = storage;
+        this.config = config;
+        this.settings = files.settings();
+        this.meta = files.meta();
+        this.ring = files.ring();
+        this.swapper = files.swapper();
+        this.registry = files.registry();
+        this.producers = producers;
+    }
 
     /**
      * Runs all passes.

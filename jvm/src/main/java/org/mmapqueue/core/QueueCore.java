@@ -33,12 +33,12 @@ import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.log.LogEnd;
 import org.mmapqueue.lookup.Log;
+import org.mmapqueue.lookup.OpenFiles;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.metrics.Sample;
 import org.mmapqueue.registry.Producers;
 import org.mmapqueue.registry.Registry;
 import org.mmapqueue.segment.Geometry;
-import org.mmapqueue.segment.SegmentRing;
 import org.mmapqueue.swap.Swapper;
 import org.mmapqueue.write.Writer;
 import org.slf4j.Logger;
@@ -73,59 +73,26 @@ public final class QueueCore {
      * @param producers the idempotent producers; null in version 1, and if another process writes
      * @param recovered the log end, and what its recovery cost; null if another process writes
      */
-    QueueCore(
-            Path directory,
-            Settings settings,
-            ProcessLock lock,
-            MetaPage meta,
-            SegmentRing ring,
-            Swapper swapper,
-            Registry registry,
-            Consumers consumers,
-            Producers producers,
-            Recovered recovered)
+    QueueCore(OpenFiles files, Consumers consumers, Producers producers, ProcessLock lock, Recovered recovered)
             throws IOException {
-        this.directory = directory;
-        this.settings = settings;
+        this.directory = files.directory();
+        this.settings = files.settings();
         this.geometry = settings.geometry();
-        this.meta = meta;
-        this.swapper = swapper;
-        this.registry = registry;
+        this.meta = files.meta();
+        this.swapper = files.swapper();
+        this.registry = files.registry();
         this.consumers = consumers;
-        this.log = new Log(settings, meta, swapper, registry);
+        this.log = new Log(files);
         this.deadLetters = new DeadLetters(settings, DeadLetterQueue::open);
         LogEnd tail = recovered == null ? null : recovered.end();
         this.notEmpty = tail == null ? Signal.forProcesses(settings.waiting()) : Signal.forThreads(settings.waiting());
         this.notFull = Signal.forThreads(settings.waiting());
         this.writer = tail == null
                 ? null
-                : new Writer(
-                        directory,
-                        settings,
-                        meta,
-                        ring,
-                        swapper,
-                        registry,
-                        producers,
-                        log,
-                        tail,
-                        notEmpty,
-                        notFull,
-                        this::heldBy);
+                : new Writer(files, producers, log, tail, new Writer.Wakeups(notEmpty, notFull), this::heldBy);
         this.meter = new QueueMeter(registry, consumers, writer, recovered);
-        this.shutdown = new Shutdown(
-                ring.directory(),
-                gate,
-                ring.storage(),
-                writer,
-                consumers,
-                deadLetters,
-                log,
-                lock,
-                this::signalAll,
-                producers,
-                swapper,
-                meta);
+        Shutdown.Calls calls = new Shutdown.Calls(gate, writer, consumers, log, this::signalAll);
+        this.shutdown = new Shutdown(files, calls, deadLetters, producers, lock);
         this.shipping = new Shipping(this, registry);
         this.saver = writer == null
                 ? new InFlightSaver(

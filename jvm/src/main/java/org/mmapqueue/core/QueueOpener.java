@@ -19,6 +19,7 @@ import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.RealPath;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.log.TruncatedFiles;
+import org.mmapqueue.lookup.OpenFiles;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.recovery.QueueDirectory;
@@ -137,10 +138,9 @@ final class QueueOpener {
         if (!settings.readOnly() && geometry.format().hasProducers()) {
             producers = new Producers(storage, path, found);
         }
-        LogStartup startup = new LogStartup(storage, config, settings, ring, swapper, meta, registry, producers);
-        Recovered recovered = settings.readOnly() ? null : startup.run();
-        return new QueueCore(
-                given.queueDir(), settings, lock, meta, ring, swapper, registry, consumers, producers, recovered);
+        OpenFiles files = new OpenFiles(given.queueDir(), settings, meta, ring, swapper, registry);
+        Recovered recovered = settings.readOnly() ? null : new LogStartup(storage, config, files, producers).run();
+        return new QueueCore(files, consumers, producers, lock, recovered);
     }
 
     // Says which queue has the place of this one.

@@ -11,8 +11,8 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.ProcessLock;
-import org.mmapqueue.io.Storage;
 import org.mmapqueue.lookup.Log;
+import org.mmapqueue.lookup.OpenFiles;
 import org.mmapqueue.recovery.QueueFiles;
 import org.mmapqueue.recovery.QueueLocks;
 import org.mmapqueue.write.Writer;
@@ -24,52 +24,47 @@ final class Shutdown {
     private static final Logger LOG = LoggerFactory.getLogger(Shutdown.class);
 
     private final Path directory;
-    private final Gate gate;
-    private final Storage storage;
-    private final Writer writer;
-    private final Consumers consumers;
+    private final OpenFiles files;
+    private final Calls calls;
     private final DeadLetters deadLetters;
-    private final Log log;
-    private final ProcessLock lock;
-    private final Runnable wakeAll;
     private final Closeable producers;
-    private final Closeable swapper;
-    private final Closeable meta;
+    private final ProcessLock lock;
     private boolean closed;
 
     /**
+     * What has running calls.
+     *
      * @param gate the calls that are not inside a lock of one part for all of their time
-     * @param storage knows whether the queue is still in the directory
      * @param writer null if another process writes
-     * @param lock the writer's lock; null if another process writes
      * @param wakeAll wakes the waiting calls
-     * @param producers null in version 1, and if another process writes
      */
-    Shutdown(
-            Path directory,
-            Gate gate,
-            Storage storage,
-            Writer writer,
-            Consumers consumers,
-            DeadLetters deadLetters,
-            Log log,
-            ProcessLock lock,
-            Runnable wakeAll,
-            Closeable producers,
-            Closeable swapper,
-            Closeable meta) {
-        this.directory = directory;
-        this.gate = gate;
-        this.storage = storage;
-        this.writer = writer;
-        this.consumers = consumers;
+    record Calls(Gate gate, Writer writer, Consumers consumers, Log log, Runnable wakeAll) {
+        // Stops the calls into each part of the queue, also if stopping another part fails.
+        private void stop() throws IOException {
+            Closing.all(gate::close, writer == null ? null : writer::stopAppending, consumers::stop, log);
+        }
+
+        // Whether all calls are stopped. A failure may have come later, for instance when a consumer's in-flight file
+        // was written.
+        private boolean areStopped() {
+            return gate.isClosed()
+                    && (writer == null || writer.isStopped())
+                    && consumers.isStopped()
+                    && log.isStopped();
+        }
+    }
+
+    /**
+     * @param producers null in version 1, and if another process writes
+     * @param lock the writer's lock; null if another process writes
+     */
+    Shutdown(OpenFiles files, Calls calls, DeadLetters deadLetters, Closeable producers, ProcessLock lock) {
+        this.directory = files.ring().directory();
+        this.files = files;
+        this.calls = calls;
         this.deadLetters = deadLetters;
-        this.log = log;
-        this.lock = lock;
-        this.wakeAll = wakeAll;
         this.producers = producers;
-        this.swapper = swapper;
-        this.meta = meta;
+        this.lock = lock;
     }
 
     synchronized boolean isClosed() {
@@ -84,23 +79,16 @@ final class Shutdown {
         closed = true;
         boolean stopped = false;
         try {
-            // Stops the calls into each part of the queue, also if stopping another part fails.
-            Closing.all(gate::close, writer == null ? null : writer::stopAppending, consumers::stop, log);
+            calls.stop();
             stopped = true;
         } catch (IOException e) {
             throw notClosed(e);
         } catch (InternalError e) {
-            throw log.explain(e);
+            throw calls.log.explain(e);
         } finally {
-            wakeAll.run();
-            release(stopped || isStopped());
+            calls.wakeAll.run();
+            release(stopped || calls.areStopped());
         }
-    }
-
-    // Whether all calls are stopped. A failure may have come later, for instance when a consumer's in-flight file was
-    // written.
-    private boolean isStopped() {
-        return gate.isClosed() && (writer == null || writer.isStopped()) && consumers.isStopped() && log.isStopped();
     }
 
     // Releases mappings and lock only if all calls are stopped: a thread that may still access a segment would crash
@@ -108,15 +96,15 @@ final class Shutdown {
     private void release(boolean stopped) {
         try {
             if (stopped) {
-                Closing.all(writer, deadLetters, consumers, producers, swapper, meta, lock);
+                Closing.all(calls.writer, deadLetters, calls.consumers, producers, files.swapper(), files.meta(), lock);
             } else {
                 LOG.error("the queue in {} stays mapped and locked: not all calls could be stopped", directory);
-                Closing.all(deadLetters, consumers);
+                Closing.all(deadLetters, calls.consumers);
             }
         } catch (IOException e) {
             throw notClosed(e);
         } catch (InternalError e) {
-            throw log.explain(e);
+            throw calls.log.explain(e);
         } finally {
             if (stopped && lock != null) {
                 unlock();
@@ -140,7 +128,7 @@ final class Shutdown {
     void destroy() {
         close();
         try {
-            storage.checkPlace();
+            files.ring().storage().checkPlace();
         } catch (IOException e) {
             throw new MmapQueueException("the queue is closed and was not destroyed: " + e, e);
         }

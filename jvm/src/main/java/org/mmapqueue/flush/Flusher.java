@@ -2,21 +2,17 @@ package org.mmapqueue.flush;
 
 import java.io.Closeable;
 import java.io.IOException;
-import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
-import java.util.function.Supplier;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.PoisonedException;
 import org.mmapqueue.io.StackRoom;
 import org.mmapqueue.io.Threads;
-import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.MetaPage;
-import org.mmapqueue.meta.ProducerPage;
 import org.mmapqueue.segment.FillBlocks;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentSyncer;
@@ -61,22 +57,17 @@ public final class Flusher implements Closeable {
      * A flusher that is not running yet.
      *
      * @param blocks chooses the block size of new files by the amount of each fsync
-     * @param consumers returns the cursors of all consumers that exist at the call, and of what is retained without a
-     *     consumer
-     * @param producers returns the pages of all producers that exist at the call
      * @param periodMillis the longest time that a published record stays unsynced, in ms
      */
     public Flusher(
             String name,
-            MetaPage meta,
+            FlushedPages pages,
             Geometry geometry,
             FillBlocks blocks,
             SegmentSyncer segments,
-            Supplier<List<? extends ConsumerCursors>> consumers,
-            Supplier<List<ProducerPage>> producers,
             long periodMillis) {
-        this.meta = meta;
-        this.syncer = new Syncer(meta, geometry, blocks, segments, consumers, producers, state, this::letAcksPass);
+        this.meta = pages.meta();
+        this.syncer = new Syncer(pages, geometry, blocks, segments, state, this::letAcksPass);
         this.periodNanos = TimeUnit.MILLISECONDS.toNanos(periodMillis);
         this.thread = new Thread(this::run, name);
         this.thread.setDaemon(true);

@@ -53,20 +53,18 @@ final class Syncer {
      * @param between runs after each segment; other threads may fsync and move the recovery point during the call
      */
     Syncer(
-            MetaPage meta,
+            FlushedPages pages,
             Geometry geometry,
             FillBlocks blocks,
             SegmentSyncer segments,
-            Supplier<List<? extends ConsumerCursors>> consumers,
-            Supplier<List<ProducerPage>> producers,
             FlusherState state,
             Runnable between) {
-        this.meta = meta;
+        this.meta = pages.meta();
         this.geometry = geometry;
         this.blocks = blocks;
         this.segments = segments;
-        this.consumers = consumers;
-        this.producers = producers;
+        this.consumers = pages.consumers();
+        this.producers = pages.producers();
         this.state = state;
         this.between = between;
     }

@@ -24,7 +24,6 @@ import org.mmapqueue.log.PublishedEnd;
 import org.mmapqueue.log.TruncatedFiles;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaPage;
-import org.mmapqueue.registry.Registry;
 import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.RecordDescriptor;
@@ -47,15 +46,15 @@ public final class Log implements RandomAccessReader.Source, Closeable {
     /** In version 1: the offset at which the consumer was last closed. */
     private volatile long version1Offset;
 
-    public Log(Settings settings, MetaPage meta, Swapper swapper, Registry registry) {
-        this.settings = settings;
+    public Log(OpenFiles files) {
+        this.settings = files.settings();
         this.geometry = settings.geometry();
-        this.meta = meta;
-        this.swapper = swapper;
+        this.meta = files.meta();
+        this.swapper = files.swapper();
         this.published = geometry.format() == Format.V1
                 ? meta::writing // version 1 stores no reclaimed position; its recovery has checked the log end
                 : new PublishedEnd(swapper.ring().directory(), meta, geometry);
-        this.retained = new LogStart(geometry, meta, swapper, registry, InstantSource.system());
+        this.retained = new LogStart(geometry, meta, swapper, files.registry(), InstantSource.system());
         this.randomAccess =
                 geometry.format().hasSegmentHeaders() ? new RandomAccessReader((LogReaderV2) reader(), this) : null;
     }

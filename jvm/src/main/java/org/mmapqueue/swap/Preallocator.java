@@ -25,27 +25,19 @@ final class Preallocator {
     private final SlotTable slots;
     private final SlotSyncer syncer;
     private final Unmapper unmapper;
-    private final FilledFiles filled;
+    private final FilledFiles filled = new FilledFiles();
     private final ReentrantLock lock;
     private final Condition changed;
 
     Preallocator(
-            SegmentRing ring,
-            boolean writable,
-            SlotTable slots,
-            SlotSyncer syncer,
-            Unmapper unmapper,
-            FilledFiles filled,
-            ReentrantLock lock,
-            Condition changed) {
+            SegmentRing ring, boolean writable, SlotTable slots, SlotSyncer syncer, Unmapper unmapper, SlotLock lock) {
         this.ring = ring;
         this.writable = writable;
         this.slots = slots;
         this.syncer = syncer;
         this.unmapper = unmapper;
-        this.filled = filled;
-        this.lock = lock;
-        this.changed = changed;
+        this.lock = lock.lock();
+        this.changed = lock.changed();
     }
 
     /** As {@link Swapper#preallocate}. */

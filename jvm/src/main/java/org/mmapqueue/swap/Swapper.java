@@ -55,7 +55,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
         this.slots = new SlotTable(ring, !writable, max, changed, unmapper);
         this.syncer = new SlotSyncer(ring, slots, lock, changed);
         this.evictor = new Evictor(writable, slots, unmapper, new EvictionPolicy(slots, scopes), lock, changed);
-        this.preallocator = new Preallocator(ring, writable, slots, syncer, unmapper, new FilledFiles(), lock, changed);
+        this.preallocator = new Preallocator(ring, writable, slots, syncer, unmapper, new SlotLock(lock, changed));
     }
 
     /**

@@ -32,7 +32,6 @@ final class AgeLimit implements Runnable {
     private final long maxAgeMillis;
     private final Log log;
     private final RingSpace space;
-    private final LongSupplier logEnd;
     private final InstantSource clock;
     private final LongSupplier nanos;
     private final Runnable whenDropped;
@@ -48,29 +47,25 @@ final class AgeLimit implements Runnable {
     private String fault;
 
     /**
-     * @param maxAgeMillis 0 for no limit
-     * @param logEnd the position after the last record
-     * @param clock the system's clock, by which records have timestamps
+     * The time, in two ways.
+     *
+     * @param wall the system's clock, by which records have timestamps
      * @param nanos a monotonic clock
      */
-    AgeLimit(
-            Path directory,
-            long maxAgeMillis,
-            Log log,
-            RingSpace space,
-            LongSupplier logEnd,
-            InstantSource clock,
-            LongSupplier nanos,
-            Runnable whenDropped) {
+    record Clocks(InstantSource wall, LongSupplier nanos) {}
+
+    /**
+     * @param maxAgeMillis 0 for no limit
+     */
+    AgeLimit(Path directory, long maxAgeMillis, Log log, RingSpace space, Clocks clocks, Runnable whenDropped) {
         this.directory = directory;
         this.maxAgeMillis = maxAgeMillis;
         this.log = log;
         this.space = space;
-        this.logEnd = logEnd;
-        this.clock = clock;
-        this.nanos = nanos;
+        this.clock = clocks.wall;
+        this.nanos = clocks.nanos;
         this.whenDropped = whenDropped;
-        this.openEnd = logEnd.getAsLong();
+        this.openEnd = log.end();
         this.openMillis = clock.millis();
         this.openNanos = nanos.getAsLong();
         this.seen = new SeenLog(TimeUnit.MILLISECONDS.toNanos(maxAgeMillis), openNanos, openEnd);
@@ -86,7 +81,7 @@ final class AgeLimit implements Runnable {
         String failure = null;
         long now = nanos.getAsLong();
         long millis = clock.millis();
-        seen.note(now, logEnd.getAsLong());
+        seen.note(now, log.end());
         warnOfJump(millis, now);
         long most = seen.endBefore(now);
         if (most < openEnd) {

@@ -5,6 +5,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 import org.mmapqueue.append.Appender;
+import org.mmapqueue.config.Settings;
 import org.mmapqueue.io.Threads;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.swap.Swapper;
@@ -45,33 +46,33 @@ public final class Housekeeper implements Appender.Ring, AutoCloseable {
     private long agedAt;
 
     /**
-     * A housekeeper that is not running yet.
+     * What runs once when the queue becomes idle.
      *
-     * @param idleMillis ms without a change of {@code activity} after which {@code whenIdle} runs once; 0 for never
-     * @param ageMillis ms between calls of {@code dropAged}; 0 for none
+     * @param millis ms without a change of {@code activity} after which {@code work} runs once; 0 for never
      */
-    Housekeeper(
-            String name,
-            Swapper swapper,
-            RingSpace space,
-            Geometry geometry,
-            int maxInMemSegments,
-            long idleMillis,
-            LongSupplier activity,
-            Runnable whenIdle,
-            long ageMillis,
-            Runnable dropAged) {
+    record Idle(long millis, LongSupplier activity, Runnable work) {}
+
+    /**
+     * What runs again and again.
+     *
+     * @param millis ms between runs; 0 for none
+     */
+    record Periodic(long millis, Runnable work) {}
+
+    /** A housekeeper that is not running yet. */
+    Housekeeper(String name, Swapper swapper, RingSpace space, Settings settings, Idle idle, Periodic aged) {
         this.swapper = swapper;
         this.space = space;
-        this.maxInMemSegments = maxInMemSegments;
-        this.idleNanos = TimeUnit.MILLISECONDS.toNanos(idleMillis);
-        this.activity = activity;
-        this.whenIdle = whenIdle;
-        this.ageNanos = TimeUnit.MILLISECONDS.toNanos(ageMillis);
-        this.dropAged = dropAged;
-        this.agedAt = System.nanoTime();
+        this.maxInMemSegments = settings.maxInMemSegments();
+        Geometry geometry = settings.geometry();
         long byBytes = Math.max(2, BYTES_AHEAD / geometry.segmentSize());
         this.ahead = (int) Math.min(Math.max(1, maxInMemSegments / 2 - 1), Math.min(byBytes, geometry.capacity() - 1L));
+        this.idleNanos = TimeUnit.MILLISECONDS.toNanos(idle.millis);
+        this.activity = idle.activity;
+        this.whenIdle = idle.work;
+        this.ageNanos = TimeUnit.MILLISECONDS.toNanos(aged.millis);
+        this.dropAged = aged.work;
+        this.agedAt = System.nanoTime();
         this.thread = new Thread(this::run, name);
         this.thread.setDaemon(true);
     }

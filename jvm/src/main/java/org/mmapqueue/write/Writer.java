@@ -18,9 +18,11 @@ import org.mmapqueue.config.Settings;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.flush.FlushedPages;
 import org.mmapqueue.flush.Flusher;
 import org.mmapqueue.log.LogEnd;
 import org.mmapqueue.lookup.Log;
+import org.mmapqueue.lookup.OpenFiles;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.metrics.RecordCounter;
 import org.mmapqueue.registry.Producers;
@@ -57,48 +59,40 @@ public final class Writer implements Closeable {
     private Flusher.Syncing saves = () -> {};
 
     /**
+     * The signals of an open queue.
+     *
+     * @param notEmpty wakes waiting consumers
+     * @param notFull wakes waiting producers
+     */
+    public record Wakeups(Signal notEmpty, Signal notFull) {}
+
+    /**
      * Makes a writer. Its threads are not running yet.
      *
      * @param producers the idempotent producers; null in version 1
      * @param tail the log end
-     * @param notEmpty wakes waiting consumers
-     * @param notFull wakes waiting producers
      * @param heldBy says what retains the ring
      */
-    public Writer(
-            Path directory,
-            Settings settings,
-            MetaPage meta,
-            SegmentRing ring,
-            Swapper swapper,
-            Registry registry,
-            Producers producers,
-            Log log,
-            LogEnd tail,
-            Signal notEmpty,
-            Signal notFull,
-            Supplier<String> heldBy)
+    public Writer(OpenFiles files, Producers producers, Log log, LogEnd tail, Wakeups wakeups, Supplier<String> heldBy)
             throws IOException {
-        this.directory = directory;
-        this.settings = settings;
+        this.directory = files.directory();
+        this.settings = files.settings();
         this.geometry = settings.geometry();
-        this.meta = meta;
-        this.ring = ring;
-        this.swapper = swapper;
-        this.registry = registry;
+        this.meta = files.meta();
+        this.ring = files.ring();
+        this.swapper = files.swapper();
+        this.registry = files.registry();
         this.log = log;
-        this.notEmpty = notEmpty;
-        this.notFull = notFull;
+        this.notEmpty = wakeups.notEmpty;
+        this.notFull = wakeups.notFull;
         this.heldBy = heldBy;
         String name = "mmapqueue-" + directory.getFileName();
         this.flusher = new Flusher(
                 name + "-flusher",
-                meta,
+                new FlushedPages(meta, registry::cursors, producers == null ? List::of : producers::pages),
                 geometry,
                 ring.blocks(),
                 meters.measured(swapper),
-                registry::cursors,
-                producers == null ? List::of : producers::pages,
                 settings.flushPeriodMillis());
         this.space = new RingSpace(settings, meta, swapper, registry, flusher);
         retain(settings.retention());
@@ -108,13 +102,10 @@ public final class Writer implements Closeable {
                 name + "-housekeeper",
                 swapper,
                 space,
-                geometry,
-                settings.maxInMemSegments(),
-                settings.gcOnIdleMillis(),
-                () -> meta.writing() + registry.lowWatermark(),
-                this::gc,
-                ageLimit.periodMillis(),
-                ageLimit);
+                settings,
+                new Housekeeper.Idle(
+                        settings.gcOnIdleMillis(), () -> meta.writing() + registry.lowWatermark(), this::gc),
+                new Housekeeper.Periodic(ageLimit.periodMillis(), ageLimit));
         this.appender = geometry.format() == Format.V1
                 ? new AppenderV1(meta, swapper, flusher, housekeeper, settings)
                 : new AppenderV2(meta, swapper, flusher, housekeeper, settings, tail.lastTimestamp());
@@ -125,7 +116,7 @@ public final class Writer implements Closeable {
 
     /** A limit by these clocks. */
     AgeLimit ageLimit(InstantSource clock, LongSupplier nanos) {
-        return new AgeLimit(directory, settings.maxAgeMillis(), log, space, meta::writing, clock, nanos, () -> {
+        return new AgeLimit(directory, settings.maxAgeMillis(), log, space, new AgeLimit.Clocks(clock, nanos), () -> {
             notFull.signalAll();
             notEmpty.signalAll(); // a consumer that waits for room in its window throws DroppedException
             spaceMayBeFree();

@@ -48,23 +48,19 @@ final class SyncedMemory {
     Flusher flusher(Geometry geometry, long periodMillis) {
         return new Flusher(
                 "test-flusher",
-                meta,
+                new FlushedPages(meta, () -> List.of(unnoted, named), () -> producers),
                 geometry,
                 blocks,
                 (id, from, to) -> call("segment " + id + " " + from + "-" + to),
-                () -> List.of(unnoted, named),
-                () -> producers,
                 periodMillis);
     }
 
     Syncer syncer(Geometry geometry) {
         return new Syncer(
-                meta,
+                new FlushedPages(meta, () -> List.of(unnoted, named), List::of),
                 geometry,
                 blocks,
                 (id, from, to) -> call("segment " + id + " " + from + "-" + to),
-                () -> List.of(unnoted, named),
-                List::of,
                 new FlusherState(),
                 () -> {});
     }

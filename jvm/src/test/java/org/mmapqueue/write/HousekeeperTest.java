@@ -2,11 +2,12 @@ package org.mmapqueue.write;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.file.Path;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
-import org.mmapqueue.segment.Format;
-import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.config.ConfigValues;
+import org.mmapqueue.config.Settings;
 
 class HousekeeperTest {
     /** Else max_age, gc_on_idle and preallocation would end with a moment without memory. */
@@ -19,7 +20,12 @@ class HousekeeperTest {
         };
         // Neither the swapper nor the ring is used before the writer has rolled.
         Housekeeper housekeeper = new Housekeeper(
-                "housekeeper", null, null, new Geometry(Format.V2, 4096, 8), 4, 0, () -> 0, () -> {}, 1, dropAged);
+                "housekeeper",
+                null,
+                null,
+                Settings.forNew(ConfigValues.of(Path.of("none"))),
+                new Housekeeper.Idle(0, () -> 0, () -> {}),
+                new Housekeeper.Periodic(1, dropAged));
         housekeeper.start();
         try {
             assertTrue(calls.await(60, TimeUnit.SECONDS));
