@@ -2,7 +2,7 @@
 
     python3 tests/reference_reader.py
 
-Each line of the input is a queue's directory, or `--skip` and a directory that may be damaged. Each line of the output
+Each line of the input is a directory of a queue, or `--skip` and one that may be damaged. Each line of the output
 is a JSON object with what the reader found there.
 """
 

@@ -24,8 +24,21 @@ import org.mmapqueue.segment.SegmentRing;
 import org.mmapqueue.swap.Swapper;
 
 /**
- * Finds the log end of a queue that is opened to write, in numbered passes; a queue that was not closed is recovered.
- * The caller holds the lock of the queue. Used once, by one thread.
+ * Finds the log end of a queue that is opened to write; a queue that was not closed is recovered. The caller holds the
+ * lock of the queue. Used once, by one thread.
+ *
+ * <p>This is all that an open does to make the files of a queue agree again, in this order:
+ *
+ * <ol>
+ * <li>{@link QueueOpener}: an interrupted resize or copy is completed or undone.
+ * <li>Here: the cursors are checked against each other.
+ * <li>Here: the log end is that of the clean close, or {@link Recovery} finds it, in steps of its own.
+ * <li>Here: sequences of producers beyond the log end are dropped.
+ * <li>Here: settings and boot are stored.
+ * <li>{@code write.RingSpace.start}: the first segment that is still there is found, since the stored position may be too
+ *     low or too high.
+ * <li>{@link Registry#takeUp}, when a consumer is opened later: a consumer before the oldest record moves there.
+ * </ol>
  */
 final class LogStartup {
     private final Storage storage;
@@ -50,7 +63,7 @@ final class LogStartup {
     }
 
     /**
-     * Runs all passes.
+     * Runs its steps.
      *
      * @return the log end, from which the next record is appended, and what its recovery cost
      * @throws org.mmapqueue.errors.CorruptException when cursors contradict each other, or the log is damaged
@@ -59,13 +72,13 @@ final class LogStartup {
         if (settings.geometry().format() == Format.V1) {
             return new Recovered(version1(), 0, 0);
         }
-        // First pass: checks the cursors against each other.
+        // Checks the cursors against each other.
         new CursorOrderCheck(path(), meta, registry, settings.geometry()).run();
-        // Second pass: finds the log end, from the clean close or by recovery.
+        // Finds the log end, from the clean close or by recovery.
         Recovered found = meta.clean() ? new Recovered(afterClose(), 0, 0) : afterCrash();
-        // Third pass: drops sequences of producers that have an end offset beyond the log end.
+        // Drops sequences of producers that have an end offset beyond the log end.
         producers.start(found.end().nextOffset());
-        // Fourth pass: stores the settings that the directory keeps, and the boot for the next recovery.
+        // Stores the settings that the directory keeps, and the boot for the next recovery.
         store();
         meta.boot(storage.boot());
         return found;
