@@ -10,8 +10,9 @@
  * <tr><th>thread</th><th>when</th><th>what</th></tr>
  * <tr><td>flusher</td><td>every flush_period; each flush_ceiling_num records, as pushes request it</td><td>all that is new:
  *     files of in-flight records, segments and their entries, consumers' pages, meta.dat</td></tr>
- * <tr><td>caller of flush, a sync push or the last waiting one of a group</td><td>at once</td><td>the same, without files
- *     of in-flight records</td></tr>
+ * <tr><td>caller of flush</td><td>at once</td><td>the same</td></tr>
+ * <tr><td>one of the threads in a sync push or {@code awaitDurable}, for all of a group</td><td>at once</td><td>the same,
+ *     without files of in-flight records</td></tr>
  * <tr><td>housekeeper</td><td>less than a quarter of the ring is free, and acks would free it</td><td>these
  *     consumers' pages</td></tr>
  * <tr><td>a push</td><td>it needs the slot of an acked segment, and the housekeeper was not fast enough</td><td>the
