@@ -281,7 +281,7 @@ public final class LogWalk {
         }
         boolean unused =
                 entered.isEmpty() && entered.bytes() != null && entered.bytes().getLong(geometry.dataStart()) == 0;
-        if (unused && passedPad && knownEnd == Long.MAX_VALUE) {
+        if (unused && passedPad && isTheEnd()) {
             return finish();
         }
         if (!follows) {

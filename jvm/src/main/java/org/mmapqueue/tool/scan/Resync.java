@@ -97,7 +97,8 @@ record Resync(Slots slots, WalkRange range, Geometry geometry, RecordScan scan) 
     LogPosition lastBytes(long id, int from, SegmentBase base) throws IOException {
         for (long at = range.lastId(); at >= id; at--) {
             Slot each = slots.get(at);
-            boolean stranded = at > id && each.header() != null && each.header().epoch() < base.epoch();
+            boolean stranded = at > id
+                    && (each.isEmpty() || each.header() != null && each.header().epoch() < base.epoch());
             int first = at == id ? from : geometry.dataStart();
             for (int last = geometry.segmentSize() - Long.BYTES;
                     each.bytes() != null && !stranded && last >= first;

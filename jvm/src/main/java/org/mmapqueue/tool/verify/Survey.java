@@ -234,9 +234,11 @@ public final class Survey implements Closeable {
     }
 
     // Whether a segment with a damaged header may be the next one of the log.
-    private boolean mayContinue(long id) {
+    private boolean mayContinue(long id) throws IOException {
         Inventory.SegmentFile file = inventory.segments.get(geometry.slotOf(id));
-        return file != null && file.header() == null && !file.isEmpty();
+        return file != null
+                && file.header() == null
+                && slots.get(id).firstNonZero(0, facts.segmentSize()) < facts.segmentSize();
     }
 
     // The ids of the segments that may be part of the log. An id with positions beyond 64 bits is damage.
@@ -298,11 +300,7 @@ public final class Survey implements Closeable {
     // consumer needs may have been reclaimed. Without a meta page the records decide.
     private boolean isDamaged(long id) throws IOException {
         boolean isKept = clean || id >= geometry.segmentOf(lowestPosition());
-        Inventory.SegmentFile file = inventory.segments.get(geometry.slotOf(id));
-        return (rebuilt || isKept && geometry.position(id, 0) < watermark.position)
-                && file != null
-                && file.header() == null
-                && slots.get(id).firstNonZero(0, facts.segmentSize()) < facts.segmentSize();
+        return mayContinue(id) && (rebuilt || isKept && geometry.position(id, 0) < watermark.position);
     }
 
     private boolean isThere(long id) {
