@@ -1,62 +1,56 @@
 package org.mmapqueue.core;
 
 import java.io.IOException;
-import java.nio.file.Path;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.function.LongConsumer;
-import java.util.function.LongSupplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.mmapqueue.StoredRecordSink;
 import org.mmapqueue.archive.ShipSource;
 import org.mmapqueue.archive.owner.LinkStore;
 import org.mmapqueue.consume.ConsumerCore;
-import org.mmapqueue.lookup.Log;
 import org.mmapqueue.lookup.StoredReader;
 import org.mmapqueue.meta.ArchiveLink;
 
 /**
  * An open queue as the source of its shipper. One thread at a time, except for {@link #committedOffset}.
  *
- * @param end the log end
- * @param onAck acks the records before an offset
  * @param consumer the shipper's consumer
+ * @param onAck acks the records before an offset
  * @param link the queue's directory
  */
-record QueueShipSource(
-        UUID queueId,
-        int localPartition,
-        Log log,
-        StoredReader reader,
-        LongSupplier end,
-        LongConsumer onAck,
-        ConsumerCore consumer,
-        LinkStore link)
+record QueueShipSource(QueueCore core, StoredReader reader, ConsumerCore consumer, LongConsumer onAck, LinkStore link)
         implements ShipSource {
     /** Names of partition directories, as Spark's sink creates them. */
     private static final Pattern PARTITION = Pattern.compile("p=(0|[1-9][0-9]{0,8})");
 
-    /** The number of a partition; 0 for a queue that is none. */
-    static int partitionOf(Path directory) {
-        Matcher name =
-                PARTITION.matcher(directory.toAbsolutePath().getFileName().toString());
+    @Override
+    public UUID queueId() {
+        return core.id();
+    }
+
+    // 0 for a queue that is no partition.
+    @Override
+    public int localPartition() {
+        Matcher name = PARTITION.matcher(
+                core.directory().toAbsolutePath().getFileName().toString());
         return name.matches() ? Integer.parseInt(name.group(1)) : 0;
     }
 
     @Override
     public long firstOffset() {
-        return log.firstOffset();
+        return core.log().firstOffset();
     }
 
     @Override
     public long endOffset() {
-        return end.getAsLong();
+        return core.endOffset();
     }
 
     @Override
     public long durableOffset() {
-        return log.durableOffset();
+        return core.log().durableOffset();
     }
 
     @Override

@@ -79,17 +79,14 @@ public final class Shipping {
         new RunWriter(core.id(), 1, options.codec()); // throws early if the codec's library is missing
         ConsumerCore consumer = core.consumer(CONSUMER, StartAt.EARLIEST);
         QueueShipSource source = new QueueShipSource(
-                core.id(),
-                QueueShipSource.partitionOf(core.directory()),
-                core.log(),
+                core,
                 core.log().storedReader(),
-                core::endOffset,
+                consumer,
                 before -> {
                     consumer.commit(core.log().locate(StartAt.offset(before)), registry);
                     core.signalRoom();
                     shipped.signalAll();
                 },
-                consumer,
                 link());
         URI archive = Locations.of(ConfigKey.ARCHIVE_URI.keyName(), settings.uri());
         FileMode mode = storage().fileMode();

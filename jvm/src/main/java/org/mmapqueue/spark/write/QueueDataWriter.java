@@ -82,10 +82,11 @@ final class QueueDataWriter implements DataWriter<InternalRow> {
     }
 
     private StagedFileWriter open(int partition) throws IOException {
-        Path directory = Path.of(factory.directory());
+        Path directory = Path.of(factory.staged().directory());
         if (!Files.isDirectory(directory)) {
             throw new IOException("host " + Hosts.own() + " has no directory " + directory + ", which the driver on"
-                    + " host " + factory.driverHost() + " has made: the queue must be on a file system that both"
+                    + " host " + factory.staged().driverHost()
+                    + " has made: the queue must be on a file system that both"
                     + " hosts mount under the same path");
         }
         int block = Math.max(SMALLEST_BLOCK, Math.min(LARGEST_BLOCK, MOST_BUFFERED / factory.partitions()));

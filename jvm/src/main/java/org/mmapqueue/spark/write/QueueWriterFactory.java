@@ -1,5 +1,6 @@
 package org.mmapqueue.spark.write;
 
+import java.io.Serializable;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.write.DataWriter;
@@ -11,23 +12,23 @@ import org.mmapqueue.spark.write.staging.StagingArea;
 /**
  * Makes the writers of tasks; serialized to executors.
  *
- * @param directory the directory of staged files
- * @param driverHost the host of the driver, for error messages
- * @param write distinguishes the files of this write from those of an earlier attempt
+ * @param staged the place of staged files
  * @param partitions the number of partitions of the queue
  * @param maxEventSize the limit of a row, in bytes
  * @param sync whether to fsync the files
  * @param columns the positions of the columns in the rows
  */
-record QueueWriterFactory(
-        String directory,
-        String driverHost,
-        String write,
-        int partitions,
-        int maxEventSize,
-        boolean sync,
-        WriteColumns columns)
+record QueueWriterFactory(Staged staged, int partitions, int maxEventSize, boolean sync, WriteColumns columns)
         implements DataWriterFactory, StreamingDataWriterFactory {
+    /**
+     * The place of staged files.
+     *
+     * @param directory their directory
+     * @param driverHost the host of the driver, which has made it, for error messages
+     * @param write distinguishes the files of this write from those of an earlier attempt
+     */
+    record Staged(String directory, String driverHost, String write) implements Serializable {}
+
     /** Spark's task property for continuous processing. */
     private static final String CONTINUOUS = "__is_continuous_processing";
 
@@ -44,6 +45,7 @@ record QueueWriterFactory(
             throw new UnsupportedOperationException(
                     "trigger continuous is not supported, use processingTime," + " availableNow or once");
         }
-        return new QueueDataWriter(this, DiskStorage.INSTANCE, task, StagingArea.fileName(epoch, write, task, attempt));
+        return new QueueDataWriter(
+                this, DiskStorage.INSTANCE, task, StagingArea.fileName(epoch, staged.write, task, attempt));
     }
 }

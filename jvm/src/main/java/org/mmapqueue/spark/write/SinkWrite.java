@@ -64,9 +64,7 @@ final class SinkWrite {
                 String write = UUID.randomUUID().toString().substring(0, 8);
                 done = true;
                 return new QueueWriterFactory(
-                        directory.toString(),
-                        Hosts.own(),
-                        write,
+                        new QueueWriterFactory.Staged(directory.toString(), Hosts.own(), write),
                         queue.count(),
                         queue.maxEventSize(),
                         queue.syncsStagedFiles(sync),
