@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from reference_reader import crc32c
 
-_NAME = re.compile(r"(\d{19})-(\d{19})-(\d+)-(\d+)-(\d+)-(\d+)-([0-9a-f]{8})\.run")
+_NAME = re.compile(r"(\d{19})-(\d{19})-(\d+)-(\d+)-(\d+)-(\d+)-([0-9a-f]{8})(-\d+)?\.run")
 _HEADER = struct.Struct("<8sII16xqq12xI")
 _BLOCK = struct.Struct("<qqqIIII4xI")
 _TRAILER = struct.Struct("<qqII8s")

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 import mmapqueue
 from conftest import flip
 
-from .conftest import SMALL, Fill, Load, QueryFailed
+from .conftest import SMALL, Fill, Load, QueryFailed, pushing
 from .streams import Streams
 
 
@@ -22,9 +22,7 @@ def lost(fill: Fill, spark: SparkSession, queue_dir: Path) -> int:
     return finding.first_lost
 
 
-def test_what_is_computed_from_offsets_counts_tombstones_unless_damage_is_skipped(
-    lost: int, load: Load, queue_dir: Path, spark: SparkSession
-) -> None:
+def test_lost_records_do_not_count(lost: int, load: Load, queue_dir: Path, spark: SparkSession) -> None:
     repaired = queue_dir.with_name("repaired")
     report = mmapqueue.repair(queue_dir, to=repaired, spark=spark)
     assert [(each.first_lost, each.last_lost) for each in report.lost] == [(lost, lost)]
@@ -32,12 +30,28 @@ def test_what_is_computed_from_offsets_counts_tombstones_unless_damage_is_skippe
     whole = [offset for offset in range(300) if offset != lost]
     for each in (frame, exact):
         assert [row.offset for row in each.select("offset", "value").collect()] == whole
-    assert (frame.count(), exact.count()) == (300, 299)
-    assert (len(frame.limit(lost + 1).collect()), len(exact.limit(lost + 1).collect())) == (lost, lost + 1)
-    assert [row.offset for row in exact.select("offset").collect()] == whole
+        assert each.count() == 299
+        assert [row.offset for row in each.limit(lost + 1).collect()] == whole[: lost + 1]
+        assert [row.offset for row in each.offset(lost).limit(3).collect()] == whole[lost : lost + 3]
+        assert [row.offset for row in each.orderBy("offset").limit(lost + 1).collect()] == whole[: lost + 1]
+        assert [row.offset for row in each.select("offset").collect()] == whole
+        assert each.where(f"offset <= {lost}").agg({"offset": "max"}).collect()[0][0] == lost - 1
     for condition in (f"offset >= {lost}", f"offset <= {lost}"):  # records without a time at one end
         times = [each.where(condition).selectExpr("min(timestamp)", "max(timestamp)") for each in (frame, exact)]
         assert times[0].collect() == times[1].collect()
+
+
+def test_lost_records_of_an_archive_do_not_count(
+    lost: int, load: Load, queue_dir: Path, spark: SparkSession, archive_dir: Path
+) -> None:
+    mmapqueue.repair(queue_dir, in_place=True, spark=spark)
+    pushing(spark, queue_dir, archive_uri=archive_dir, archive_host="w1")([b"last"])
+    frame = load(archive_dir)
+    whole = [offset for offset in range(301) if offset != lost]
+    assert [row.offset for row in frame.collect()] == whole
+    assert frame.count() == 300
+    assert frame.where(f"offset > {lost}").count() == 300 - lost
+    assert [row.offset for row in frame.limit(lost + 1).select("offset").collect()] == whole[: lost + 1]
 
 
 def test_damage_is_an_error_unless_skipped(lost: int, load: Load) -> None:

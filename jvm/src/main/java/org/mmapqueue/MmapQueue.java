@@ -674,6 +674,16 @@ public final class MmapQueue implements AutoCloseable {
         return core().log().randomAccess().firstOffset();
     }
 
+    /**
+     * Returns the offset after the last record that a repair gave up. From there on each offset up to the log end has a
+     * record, so that a difference of offsets is a number of records.
+     *
+     * @return the offset; 0 if no record was given up
+     */
+    public long gapsEnd() {
+        return core().log().gapsEnd();
+    }
+
     /** {@return the offset of the next record} */
     public long endOffset() {
         return core().endOffset();

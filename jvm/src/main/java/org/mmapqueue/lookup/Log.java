@@ -226,6 +226,11 @@ public final class Log implements RandomAccessReader.Source, Closeable {
         }
     }
 
+    /** The offset after the last record that a repair gave up; 0 for none. */
+    public long gapsEnd() {
+        return meta.gapsEnd();
+    }
+
     /** The offset after the last record, read from the log, since another process may be the writer. */
     public long endOffset() {
         return randomAccess().endOffset();

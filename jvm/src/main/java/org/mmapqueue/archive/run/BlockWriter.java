@@ -22,6 +22,7 @@ final class BlockWriter {
     private byte[] compressed = new byte[0];
     private long position = RunLayout.HEADER;
     private long bytes;
+    private long lost;
     private long first = -1;
     private long next;
     private long minMicros;
@@ -62,6 +63,7 @@ final class BlockWriter {
         }
         put(record, isGap, size);
         count += (int) (record.end() - next);
+        lost += record.lost();
         next = record.end();
     }
 
@@ -159,7 +161,7 @@ final class BlockWriter {
     /** Completes the last block; returns the name of a run of an epoch with these records. */
     RunName complete(long ofEpoch) throws IOException {
         completeBlock();
-        return new RunName(first, next, ofEpoch, minMicros, maxMicros, bytes, (int) crc.getValue());
+        return new RunName(first, next, ofEpoch, minMicros, maxMicros, bytes, (int) crc.getValue(), lost);
     }
 
     /** Writes index and trailer, after {@link #complete}. */

@@ -37,7 +37,8 @@ public final class RunMerger {
                 min,
                 Math.max(left.maxMicros(), right.maxMicros()),
                 left.bytes() + right.bytes(),
-                CrcCombination.of(left.crc(), right.crc(), right.bytes()));
+                CrcCombination.of(left.crc(), right.crc(), right.bytes()),
+                left.lost() + right.lost());
     }
 
     /**

@@ -16,8 +16,9 @@ import java.util.regex.Pattern;
  * @param maxMicros the newest timestamp
  * @param bytes the bytes of all records, uncompressed
  * @param crc the CRC32C of these bytes
+ * @param lost the number of lost records: those of the gaps that a repair of the queue has left
  */
-public record RunName(long first, long end, long epoch, long minMicros, long maxMicros, long bytes, int crc)
+public record RunName(long first, long end, long epoch, long minMicros, long maxMicros, long bytes, int crc, long lost)
         implements Serializable {
     /** Number of offsets of a bucket, the directory of the runs that begin in it. */
     public static final long BUCKET = 10_000_000;
@@ -25,7 +26,12 @@ public record RunName(long first, long end, long epoch, long minMicros, long max
     private static final long serialVersionUID = 1L;
 
     private static final Pattern NAME = Pattern.compile(
-            "([0-9]{19})-([0-9]{19})-([0-9]{1,19})-([0-9]{1,19})-([0-9]{1,19})-([0-9]{1,19})-([0-9a-f]{8})\\.run");
+            "([0-9]{19})-([0-9]{19})-([0-9]{1,19})-([0-9]{1,19})-([0-9]{1,19})-([0-9]{1,19})-([0-9a-f]{8})(?:-([0-9]{1,19}))?\\.run");
+
+    /** The name of a run without lost records. */
+    public RunName(long first, long end, long epoch, long minMicros, long maxMicros, long bytes, int crc) {
+        this(first, end, epoch, minMicros, maxMicros, bytes, crc, 0);
+    }
 
     /** Parses the name of a file; empty if it is not the name of a run. */
     public static Optional<RunName> parse(String file) {
@@ -41,8 +47,10 @@ public record RunName(long first, long end, long epoch, long minMicros, long max
                     Long.parseLong(parts.group(4)),
                     Long.parseLong(parts.group(5)),
                     Long.parseLong(parts.group(6)),
-                    Integer.parseUnsignedInt(parts.group(7), 16));
+                    Integer.parseUnsignedInt(parts.group(7), 16),
+                    parts.group(8) == null ? 0 : Long.parseLong(parts.group(8)));
             return name.first < name.end
+                            && name.lost <= name.end - name.first
                             && name.minMicros <= name.maxMicros
                             && name.toString().equals(file)
                     ? Optional.of(name)
@@ -72,7 +80,7 @@ public record RunName(long first, long end, long epoch, long minMicros, long max
         return bucketOf(first);
     }
 
-    /** The number of records. */
+    /** The number of records, the lost ones included. */
     public long count() {
         return end - first;
     }
@@ -84,7 +92,7 @@ public record RunName(long first, long end, long epoch, long minMicros, long max
 
     /** The name of these records in a run of another epoch. */
     public RunName withEpoch(long other) {
-        return new RunName(first, end, other, minMicros, maxMicros, bytes, crc);
+        return new RunName(first, end, other, minMicros, maxMicros, bytes, crc, lost);
     }
 
     /** Whether a run has the same records, as far as names tell: all fields but the epoch are equal. */
@@ -96,7 +104,7 @@ public record RunName(long first, long end, long epoch, long minMicros, long max
     @Override
     public String toString() {
         return pad(first) + "-" + pad(end) + "-" + epoch + "-" + minMicros + "-" + maxMicros + "-" + bytes + "-"
-                + hex(crc) + ".run";
+                + hex(crc) + (lost == 0 ? "" : "-" + lost) + ".run";
     }
 
     static String pad(long offset) {

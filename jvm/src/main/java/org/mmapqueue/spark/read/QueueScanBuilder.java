@@ -14,6 +14,7 @@ import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.connector.read.SupportsPushDownTopN;
 import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
 import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.RecordSchema;
 import org.mmapqueue.spark.read.plan.RangeFinder;
@@ -47,6 +48,8 @@ public final class QueueScanBuilder
     private TopRecords top;
     private AggregateRows aggregateRows;
     private boolean aggregated;
+    /** Whether a repair has given up records; null until it is needed. */
+    private @Nullable Boolean mayHaveLost;
 
     /**
      * Starts with a scan of all retained records, within the limits of the options.
@@ -92,7 +95,7 @@ public final class QueueScanBuilder
 
     @Override
     public boolean pushLimit(int rows) {
-        if (aggregated || options.skipsDamage()) { // an offset may have no record
+        if (aggregated || mayLackRecords()) {
             return false;
         }
         limit = rows;
@@ -101,7 +104,7 @@ public final class QueueScanBuilder
 
     @Override
     public boolean pushTopN(SortOrder[] orders, int rows) {
-        top = aggregated || options.skipsDamage()
+        top = aggregated || mayLackRecords()
                 ? null
                 : TopRecords.of(orders, rows, selection.isByTime()).orElse(null);
         return top != null;
@@ -115,7 +118,7 @@ public final class QueueScanBuilder
 
     @Override
     public boolean pushOffset(int rows) {
-        if (aggregated || options.skipsDamage() || selection.isByTime()) {
+        if (aggregated || mayLackRecords() || selection.isByTime()) {
             return false;
         }
         skip = rows;
@@ -124,7 +127,7 @@ public final class QueueScanBuilder
 
     @Override
     public boolean supportCompletePushDown(Aggregation aggregation) {
-        return !options.skipsDamage()
+        return !mayLackRecords()
                 && Aggregates.of(aggregation).filter(this::isKnown).isPresent();
     }
 
@@ -132,6 +135,22 @@ public final class QueueScanBuilder
     public boolean pushAggregation(Aggregation aggregation) {
         aggregated = supportCompletePushDown(aggregation);
         return aggregated;
+    }
+
+    // Whether an offset may have no record, so that nothing can be computed from offsets: where damage is skipped, and
+    // where a repair has given up records.
+    private boolean mayLackRecords() {
+        if (options.skipsDamage() || mayHaveLost != null) {
+            return options.skipsDamage() || mayHaveLost;
+        }
+        mayHaveLost = false;
+        if (location.exists()) {
+            try (OpenPartitions partitions = location.open()) {
+                mayHaveLost = partitions.all().stream()
+                        .anyMatch(each -> each.mayHaveLost(each.firstKnownOffset(), Long.MAX_VALUE));
+            }
+        }
+        return mayHaveLost;
     }
 
     // Whether these aggregates were computed before. Spark asks twice for the same aggregation, and both answers must

@@ -135,6 +135,12 @@ public final class ArchivedPartition implements ReadablePartition {
                 .toList();
     }
 
+    /** Known by the names of the runs. */
+    @Override
+    public boolean mayHaveLost(long from, long to) {
+        return listed().runs(from, to).stream().anyMatch(each -> each.lost() > 0);
+    }
+
     @Override
     public long bytes(long from, long to) {
         return listed().bytes(from, to);

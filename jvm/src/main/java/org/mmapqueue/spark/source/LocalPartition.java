@@ -96,6 +96,11 @@ public record LocalPartition(LocalPartitionLocation location, MmapQueue queue) i
         return queue.endOffset();
     }
 
+    @Override
+    public boolean mayHaveLost(long from, long to) {
+        return from < queue.gapsEnd();
+    }
+
     /** With a damaged segment header, as if all records in the ring were alike: the task that reads it reports it. */
     @Override
     public long bytes(long from, long to) {

@@ -76,6 +76,15 @@ public interface ReadablePartition extends PartitionRecords {
     }
 
     /**
+     * Whether some offsets of a range may have no record because a repair of the queue has given them up. Else the number
+     * of records is that of the offsets, without the {@link #missing} ones.
+     *
+     * @param from the first offset
+     * @param to the offset after the last one
+     */
+    boolean mayHaveLost(long from, long to);
+
+    /**
      * The size of a range in the log.
      *
      * @param from the first offset

@@ -101,7 +101,13 @@ public final class InputPlanner {
 
     private QueueInputPartition input(ReadablePartition partition, long from, long to) {
         return new QueueInputPartition(
-                partition.location(from, to), partition.queueId(), partition.hosts(from, to), from, to, skipsDamage);
+                partition.location(from, to),
+                partition.queueId(),
+                partition.hosts(from, to),
+                from,
+                to,
+                skipsDamage,
+                partition.mayHaveLost(from, to));
     }
 
     private long[] split(ReadablePartition partition, ReadRange range, long part) {

@@ -16,9 +16,16 @@ import org.mmapqueue.spark.source.PartitionLocation;
  * @param from the first offset
  * @param to the offset after the last one
  * @param skipsDamage whether damaged records are skipped; else they are an error
+ * @param mayHaveLost whether some offsets may have no record
  */
 public record QueueInputPartition(
-        PartitionLocation location, UUID queueId, List<String> hosts, long from, long to, boolean skipsDamage)
+        PartitionLocation location,
+        UUID queueId,
+        List<String> hosts,
+        long from,
+        long to,
+        boolean skipsDamage,
+        boolean mayHaveLost)
         implements HasPartitionKey {
     private static final long serialVersionUID = 1L;
 

@@ -355,7 +355,8 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
                             partition.hosts(first, partition.endOffset()),
                             first,
                             Long.MAX_VALUE,
-                            options.skipsDamage());
+                            options.skipsDamage(),
+                            partition.mayHaveLost(first, Long.MAX_VALUE));
                 })
                 .toArray(QueueInputPartition[]::new);
     }

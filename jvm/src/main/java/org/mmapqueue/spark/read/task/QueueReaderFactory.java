@@ -56,9 +56,11 @@ public final class QueueReaderFactory implements PartitionReaderFactory {
     }
 
     private BatchReader columnar(QueueInputPartition input) {
-        RecordSource source = input.skipsDamage() || BatchRows.needRecords(columns) || conditions.timestamps() != null
-                ? new StoredRecords(input, failOnDataLoss)
-                : new OffsetsOnly(input);
+        boolean offsetsSuffice = !input.skipsDamage()
+                && !input.mayHaveLost()
+                && !BatchRows.needRecords(columns)
+                && conditions.timestamps() == null;
+        RecordSource source = !offsetsSuffice ? new StoredRecords(input, failOnDataLoss) : new OffsetsOnly(input);
         return new BatchReader(source, new BatchRows(columns, conditions, input));
     }
 }

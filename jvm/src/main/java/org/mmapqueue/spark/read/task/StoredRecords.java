@@ -29,7 +29,7 @@ final class StoredRecords implements RecordSource {
             try {
                 long from = reader.next();
                 int read = reader.read(records -> rows.take(records, BATCH_BYTES));
-                if (read > 0 || reader.next() > from) { // the latter if only tombstones were read
+                if (read > 0 || reader.next() > from) { // the latter if all records there were lost
                     return reader.next() < end;
                 }
                 // The range existed when it was planned: either a crash of the machine has lost the end of the log, or
