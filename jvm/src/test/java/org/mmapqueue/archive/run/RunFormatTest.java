@@ -119,6 +119,7 @@ class RunFormatTest {
         assertEquals(log.record(8).timestampMicros(), name.minMicros());
         assertEquals(log.record(12).timestampMicros(), name.maxMicros());
         assertEquals(24 + 24 + 16 + 16, name.bytes());
+        assertEquals(3, name.lost());
         RunName without = ArchiveRuns.publish(new LocalFiles(temp), log, 7, 8, ArchiveCodec.NONE);
         assertEquals(0, without.minMicros());
         assertEquals(0, without.maxMicros());

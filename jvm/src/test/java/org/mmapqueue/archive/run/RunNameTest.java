@@ -20,6 +20,14 @@ class RunNameTest {
     }
 
     @Test
+    void lostRecordsFollowTheChecksum() {
+        RunName name = new RunName(1, 4, 1, 0, 0, 8, 0x00C0_FFEE, 3);
+        assertEquals("0000000000000000001-0000000000000000004-1-0-0-8-00c0ffee-3.run", name.toString());
+        assertEquals(Optional.of(name), RunName.parse(name.toString()));
+        assertEquals(3, name.withEpoch(2).lost());
+    }
+
+    @Test
     void theLargestOffsetFits() {
         RunName name = new RunName(Long.MAX_VALUE - 1, Long.MAX_VALUE, Long.MAX_VALUE, 0, 0, Long.MAX_VALUE, -1);
         assertEquals(Optional.of(name), RunName.parse(name.toString()));
@@ -39,6 +47,8 @@ class RunNameTest {
                 "0000000000000000001-9999999999999999999-1-0-0-8-00c0ffee.run",
                 "0000000000000000001-0000000000000000002-1-0-0-8-00C0FFEE.run",
                 ".0000000000000000001-0000000000000000002-1-0-0-8-00c0ffee.run",
+                "0000000000000000001-0000000000000000004-1-0-0-8-00c0ffee-0.run",
+                "0000000000000000001-0000000000000000004-1-0-0-8-00c0ffee-4.run",
                 "1-2-1-0-0-8-00c0ffee.run"
             })
     void otherNamesAreNoRuns(String file) {
