@@ -218,7 +218,7 @@ public final class Survey implements Closeable {
                 }
             }
         }
-        while (last >= 0 && rebuilt && mayContinue(last + 1)) {
+        while (last >= 0 && (rebuilt || clean && !endIsKnown) && mayContinue(last + 1)) {
             last++;
         }
         last = Math.max(0, last);
