@@ -56,7 +56,9 @@ public abstract class Appender {
     Segment segment;
 
     long segmentId;
-    int offset;
+    /** The byte of that segment at which the log ends. */
+    int endByte;
+
     private final AtomicLong endOffset = new AtomicLong();
     private volatile boolean closed;
     /**
@@ -92,10 +94,10 @@ public abstract class Appender {
      */
     public final void start(long position, long nextOffset) throws IOException {
         segmentId = geometry.segmentOfEnd(position);
-        offset = geometry.offsetOfEnd(position);
+        endByte = geometry.byteOfEnd(position);
         endOffset.set(nextOffset);
         swapper.startAt(segmentId);
-        if (offset < segmentSize) {
+        if (endByte < segmentSize) {
             segment = swapper.pin(segmentId);
             started();
         }

@@ -23,7 +23,7 @@ public final class AppenderV1 extends Appender {
     // a rollback needs no mapping.
     private Segment startSegment;
     private long startId;
-    private int startOffset;
+    private int startByte;
     private boolean stored;
 
     public AppenderV1(MetaPage meta, Swapper swapper, Flusher flusher, Ring ring, Settings settings) {
@@ -76,7 +76,7 @@ public final class AppenderV1 extends Appender {
     }
 
     private long appendWhole(Records batch) {
-        long end = LogReaderV1.normal(geometry, geometry.position(segmentId, offset));
+        long end = LogReaderV1.normal(geometry, geometry.position(segmentId, endByte));
         long lastStart = end;
         for (int i = 0; i < batch.count(); i++) {
             lastStart = end;
@@ -89,7 +89,7 @@ public final class AppenderV1 extends Appender {
         int count = batch.count();
         startSegment = segment;
         startId = segmentId;
-        startOffset = offset;
+        startByte = endByte;
         stored = false;
         pendingNext = endOffset() + count;
         pendingEnd = segmentSize;
@@ -103,7 +103,7 @@ public final class AppenderV1 extends Appender {
 
     private void publish() {
         endOffset(pendingNext);
-        meta.writing(geometry.position(segmentId, offset));
+        meta.writing(geometry.position(segmentId, endByte));
         releaseStart();
         pendingEnd = 0;
         if (segmentId != startId) {
@@ -126,7 +126,7 @@ public final class AppenderV1 extends Appender {
             }
         }
         segmentId = startId;
-        offset = startOffset;
+        endByte = startByte;
         swapper.startAt(segmentId);
         startSegment = null;
         pendingEnd = 0;
@@ -150,24 +150,24 @@ public final class AppenderV1 extends Appender {
         byte[] array = buffer == null ? batch.array(i) : null;
         int from = batch.from(i);
         int length = batch.length(i);
-        if (segmentSize - offset < LENGTH_BYTES) {
+        if (segmentSize - endByte < LENGTH_BYTES) {
             roll();
         }
-        segment.putLong(offset, length);
-        offset += LENGTH_BYTES;
+        segment.putLong(endByte, length);
+        endByte += LENGTH_BYTES;
         int done = 0;
         while (done < length) {
-            if (offset == segmentSize) {
+            if (endByte == segmentSize) {
                 roll();
             }
-            int piece = Math.min(length - done, segmentSize - offset);
+            int piece = Math.min(length - done, segmentSize - endByte);
             if (buffer == null) {
-                segment.put(offset, array, from + done, piece);
+                segment.put(endByte, array, from + done, piece);
             } else {
-                segment.put(offset, buffer, from + done, piece);
+                segment.put(endByte, buffer, from + done, piece);
             }
             done += piece;
-            offset += piece;
+            endByte += piece;
         }
     }
 
@@ -183,6 +183,6 @@ public final class AppenderV1 extends Appender {
             throw notEntered(segmentId + 1, e);
         }
         segmentId++;
-        offset = 0;
+        endByte = 0;
     }
 }

@@ -64,11 +64,11 @@ public final class AppenderV2 extends Appender {
 
     // Ends the segment of the log end: it was begun without timestamps, and its base time is too old for them.
     private void seal() {
-        segment.publish(offset, checksum.padHeader(segmentId, segment.epoch(), offset));
+        segment.publish(endByte, checksum.padHeader(segmentId, segment.epoch(), endByte));
         swapper.unpin(segment);
         segment = null;
-        offset = segmentSize;
-        meta.writing(geometry.position(segmentId, offset));
+        endByte = segmentSize;
+        meta.writing(geometry.position(segmentId, endByte));
     }
 
     @Override
@@ -90,7 +90,7 @@ public final class AppenderV2 extends Appender {
         lock.lock();
         try {
             checkUsable();
-            int at = offset;
+            int at = endByte;
             long first;
             if (size > segmentSize - at) {
                 first = appendSpanning(new SinglePayload(array, buffer, from, length), null);
@@ -138,10 +138,10 @@ public final class AppenderV2 extends Appender {
                 firstOffset = once.duplicateResult();
             } else if (count == 0 && once == null) {
                 firstOffset = endOffset();
-            } else if (size > segmentSize - offset) {
+            } else if (size > segmentSize - endByte) {
                 firstOffset = appendSpanning(batch, once);
             } else {
-                begin(offset + (int) size, count);
+                begin(endByte + (int) size, count);
                 putAll(batch, once);
                 firstOffset = published(count);
             }
@@ -157,7 +157,7 @@ public final class AppenderV2 extends Appender {
     // Appends a batch that fits into the segment of the log end.
     private void putAll(Records batch, IdempotentAppend once) {
         int count = batch.count();
-        int at = offset;
+        int at = endByte;
         long record = endOffset();
         long first = 0;
         for (int i = 0; i < count; i++) {
@@ -179,7 +179,7 @@ public final class AppenderV2 extends Appender {
             mark(once, geometry.position(segmentId, at));
         }
         if (count > 0) { // an idempotent batch may be empty
-            segment.publish(offset, first);
+            segment.publish(endByte, first);
         }
         accept();
     }
@@ -268,7 +268,7 @@ public final class AppenderV2 extends Appender {
         long next = pendingNext;
         endOffset(next); // stored first: no consumer may get ahead of this offset
         meta.writing(segmentId * segmentSize + pendingEnd);
-        offset = pendingEnd;
+        endByte = pendingEnd;
         pendingEnd = 0;
         return next - count;
     }
@@ -279,7 +279,7 @@ public final class AppenderV2 extends Appender {
             pendingSpan.finish();
             return;
         }
-        if (pendingSpan == null && offset < segmentSize && segment.headerAcquire(offset) != 0) {
+        if (pendingSpan == null && endByte < segmentSize && segment.headerAcquire(endByte) != 0) {
             accept();
             published(0);
             return;
@@ -291,10 +291,10 @@ public final class AppenderV2 extends Appender {
             pendingOnce.rollBack();
             pendingOnce = null;
         }
-        if (offset < pendingEnd) {
-            segment.zero(offset, pendingEnd);
+        if (endByte < pendingEnd) {
+            segment.zero(endByte, pendingEnd);
             // Fsyncs the zeros: after a clean close and a loss of power, the old bytes would be read as a record.
-            swapper.forceBytes(segmentId, offset, pendingEnd);
+            swapper.forceBytes(segmentId, endByte, pendingEnd);
         }
         pendingSpan = null;
         pendingEnd = 0;
@@ -333,7 +333,7 @@ public final class AppenderV2 extends Appender {
         private Segment current = segment;
         private int headAt;
         private long id = segmentId;
-        private int at = offset;
+        private int at = endByte;
 
         SpanWriter(Records batch) {
             this.batch = batch;
@@ -390,7 +390,7 @@ public final class AppenderV2 extends Appender {
             meta.writing(geometry.position(id, at));
             segment = current;
             segmentId = id;
-            offset = at;
+            endByte = at;
             pendingSpan = null;
             pendingEnd = 0;
             release();

@@ -279,7 +279,7 @@ final class Fetcher {
         again.moveTo(inFlight.position(offset));
         again.expect(offset);
         if (!again.next()) {
-            throw again.corrupt(again.segmentOffset(), "record " + offset + ", which has been popped, is missing");
+            throw again.corrupt(again.segmentByte(), "record " + offset + ", which has been popped, is missing");
         }
     }
 

@@ -319,7 +319,7 @@ final class Syncer {
                 intactFrom(from);
             }
             long id = geometry.segmentOf(from);
-            int end = id == last ? geometry.offsetOfEnd(target) : geometry.segmentSize();
+            int end = id == last ? geometry.byteOfEnd(target) : geometry.segmentSize();
             segments.force(id, (int) (from - geometry.position(id, 0)), end);
             afterSegment.run();
             from = Math.max(geometry.position(id, end), meta.watermark());

@@ -51,7 +51,7 @@ public abstract class LogReader {
         batchContinues = false;
         lowestEpoch = 0;
         segmentId = geometry.segmentOfEnd(position);
-        offset = geometry.offsetOfEnd(position);
+        offset = geometry.byteOfEnd(position);
     }
 
     /** The absolute position. */
@@ -96,7 +96,7 @@ public abstract class LogReader {
     }
 
     /** Byte of the position within the segment; the segment size at its end. */
-    public final int segmentOffset() {
+    public final int segmentByte() {
         return offset;
     }
 

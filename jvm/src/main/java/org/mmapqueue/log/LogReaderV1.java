@@ -25,7 +25,7 @@ public final class LogReaderV1 extends LogReader {
 
     /** Moves a position in the last 1..7 bytes of a segment, where no length fits, to the segment's end. */
     public static long normal(Geometry geometry, long position) {
-        int offset = geometry.offsetOfEnd(position);
+        int offset = geometry.byteOfEnd(position);
         int left = geometry.segmentSize() - offset;
         return position > 0 && left < LENGTH_BYTES ? position + left : position;
     }

@@ -511,7 +511,7 @@ public final class LogReaderV2 extends LogReader {
             return;
         }
         long end = geometry.after(position(), RecordDescriptor.HEADER + body);
-        endsIn(null, geometry.segmentOfEnd(end), geometry.offsetOfEnd(end));
+        endsIn(null, geometry.segmentOfEnd(end), geometry.byteOfEnd(end));
     }
 
     @Override

@@ -23,7 +23,7 @@ public final class OffsetResolver {
      */
     public static Resolved find(LogReaderV2 reader, long position, long published) throws IOException {
         reader.moveTo(position);
-        if (reader.segmentOffset() == reader.segmentSize() && reader.segmentId() >= 0 && published > position) {
+        if (reader.segmentByte() == reader.segmentSize() && reader.segmentId() >= 0 && published > position) {
             reader.nextSegment(reader.geometry().dataStart());
             Resolved resolved = new Resolved(
                     reader.checkedSegment().baseOffset(),
@@ -53,7 +53,7 @@ public final class OffsetResolver {
         Resolved resolved = count(reader, end);
         if (expected >= 0 && resolved.offset() != expected) {
             throw reader.corrupt(
-                    reader.segmentOffset(),
+                    reader.segmentByte(),
                     "the records lead to offset " + resolved.offset() + ", but the queue was closed at offset "
                             + expected);
         }
@@ -66,7 +66,7 @@ public final class OffsetResolver {
         }
         Segment segment = toFirst(reader, position);
         long id = segment.id();
-        int target = reader.geometry().offsetOfEnd(position);
+        int target = reader.geometry().byteOfEnd(position);
         long timestamp = segment.baseTime();
         reader.expect(segment.baseOffset());
         while (reader.nextHere(target)) {
@@ -76,7 +76,7 @@ public final class OffsetResolver {
             reader.advance();
         }
         long index = reader.nextOffset();
-        if (reader.segmentId() != id || reader.segmentOffset() != target) {
+        if (reader.segmentId() != id || reader.segmentByte() != target) {
             throw new CorruptException(
                     reader.swapper().path(id).toString(),
                     target,
@@ -94,7 +94,7 @@ public final class OffsetResolver {
         }
         Segment segment = toFirst(reader, position);
         long id = segment.id();
-        int target = reader.geometry().offsetOfEnd(position);
+        int target = reader.geometry().byteOfEnd(position);
         reader.expect(segment.baseOffset());
         long timestamp = segment.baseTime();
         while (reader.nextHere(target)) {
@@ -108,7 +108,7 @@ public final class OffsetResolver {
             reader.advance();
         }
         long index = reader.nextOffset();
-        boolean reached = reader.segmentId() == id && reader.segmentOffset() == target;
+        boolean reached = reader.segmentId() == id && reader.segmentByte() == target;
         reader.moveTo(position);
         return reached ? new Resolved(index, timestamp) : null;
     }

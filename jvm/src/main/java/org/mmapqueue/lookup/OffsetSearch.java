@@ -183,7 +183,7 @@ final class OffsetSearch {
     // Checks the record found and the one before it, on which the result depends: a damaged record may have any
     // timestamp.
     private void checkTimes(int before) throws IOException {
-        int found = reader.segmentOffset();
+        int found = reader.segmentByte();
         if (before > 0) {
             checkAgain(before);
         }
@@ -225,7 +225,7 @@ final class OffsetSearch {
         while (look()) {
             pass();
         }
-        boolean found = reader.segmentId() == id && reader.segmentOffset() == offset;
+        boolean found = reader.segmentId() == id && reader.segmentByte() == offset;
         long reached = reader.position();
         checkRetained.accept(id);
         if (!found) {
@@ -237,7 +237,7 @@ final class OffsetSearch {
     private void enter(long id, long logEnd) throws IOException {
         segment = id;
         end = logEnd;
-        limit = id == geometry.segmentOfEnd(end) ? geometry.offsetOfEnd(end) : geometry.segmentSize();
+        limit = id == geometry.segmentOfEnd(end) ? geometry.byteOfEnd(end) : geometry.segmentSize();
         index = indexes.get(id);
         if (index == null) {
             reader.moveTo(geometry.position(id, geometry.dataStart()));
@@ -269,14 +269,14 @@ final class OffsetSearch {
             timestampAfter = Math.max(timestamp, reader.timestamp());
             return true;
         }
-        if (reader.segmentId() != index.id || reader.segmentOffset() >= limit) {
+        if (reader.segmentId() != index.id || reader.segmentByte() >= limit) {
             return false; // perhaps after a pad or a gap
         }
-        throw reader.corrupt(reader.segmentOffset(), "there is no record, but the log extends to byte " + limit);
+        throw reader.corrupt(reader.segmentByte(), "there is no record, but the log extends to byte " + limit);
     }
 
     private void pass() throws IOException {
-        lastOffset = reader.segmentOffset();
+        lastOffset = reader.segmentByte();
         boolean isNew = number >= index.number(index.last());
         reader.skip();
         // The length of a record that spans segments is checked by the base index of the next segment.
@@ -287,7 +287,7 @@ final class OffsetSearch {
         number = reader.nextOffset();
         timestamp = timestampAfter;
         if (number > index.number(index.last()) && reader.segmentId() == index.id) {
-            index.add(number, reader.segmentOffset(), timestamp);
+            index.add(number, reader.segmentByte(), timestamp);
         }
     }
 
@@ -298,7 +298,7 @@ final class OffsetSearch {
     // Called at the end of a walk: compares the offset that was reached with the base index of the next segment. May
     // move the reader.
     private void checkCount() throws IOException {
-        boolean isThrough = reader.segmentId() != index.id || reader.segmentOffset() == reader.segmentSize();
+        boolean isThrough = reader.segmentId() != index.id || reader.segmentByte() == reader.segmentSize();
         if (!isThrough || !hasNextSegment()) {
             return;
         }

@@ -179,7 +179,7 @@ public final class RangeReader implements Closeable {
             if (!isKept) {
                 locate();
             }
-            segment = reader.segmentOffset() == reader.segmentSize() ? reader.segmentId() + 1 : reader.segmentId();
+            segment = reader.segmentByte() == reader.segmentSize() ? reader.segmentId() + 1 : reader.segmentId();
             while (batch.count() < maxRecords && offset < to && step(batch, isKept)) {
                 isKept = false;
             }

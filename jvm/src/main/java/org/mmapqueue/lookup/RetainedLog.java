@@ -118,7 +118,7 @@ final class RetainedLog {
 
     /** Offset and position of the record found last. */
     RandomAccessReader.OffsetPosition found() {
-        int start = reader.segmentOffset() == geometry.dataStart() ? 0 : reader.segmentOffset();
+        int start = reader.segmentByte() == geometry.dataStart() ? 0 : reader.segmentByte();
         return new RandomAccessReader.OffsetPosition(search.number(), geometry.position(reader.segmentId(), start));
     }
 
@@ -143,7 +143,7 @@ final class RetainedLog {
             return 0;
         }
         long id = geometry.segmentOfEnd(position);
-        int offset = geometry.offsetOfEnd(position);
+        int offset = geometry.byteOfEnd(position);
         if (offset == geometry.segmentSize() && end > position) {
             return search.baseOffset(id + 1);
         }

@@ -36,8 +36,8 @@ public record LogEndCheck(Storage storage, Path directory, LogReaderV2 reader) {
      */
     public void run(long position, long nextOffset) throws IOException {
         long id = geometry().segmentOfEnd(position);
-        if (position > 0 && geometry().offsetOfEnd(position) < geometry().segmentSize()) {
-            int from = geometry().offsetOfEnd(position);
+        if (position > 0 && geometry().byteOfEnd(position) < geometry().segmentSize()) {
+            int from = geometry().byteOfEnd(position);
             long found = firstByte(id, from);
             if (found >= 0) {
                 checkNoRecord(position, nextOffset);
@@ -91,7 +91,7 @@ public record LogEndCheck(Storage storage, Path directory, LogReaderV2 reader) {
         }
         throw new CorruptException(
                 path(geometry().segmentOfEnd(position)).toString(),
-                geometry().offsetOfEnd(position),
+                geometry().byteOfEnd(position),
                 "found a record, expected the end of the log before it: meta.dat is older than the segments");
     }
 

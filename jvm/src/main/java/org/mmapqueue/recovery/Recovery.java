@@ -182,7 +182,7 @@ public final class Recovery {
     }
 
     private LogEnd locate(long position) throws IOException {
-        boolean atEnd = geometry.offsetOfEnd(position) == geometry.segmentSize();
+        boolean atEnd = geometry.byteOfEnd(position) == geometry.segmentSize();
         long id = geometry.segmentOfEnd(position);
         // At the end of a segment, the next segment may already exist.
         boolean continues = atEnd && epochOf(id + 1) >= Math.max(0, epochOf(id));
@@ -279,13 +279,13 @@ public final class Recovery {
      */
     private long seal(long start, long end, long epoch) throws IOException {
         long id = geometry.segmentOfEnd(end);
-        int offset = geometry.offsetOfEnd(end);
-        if (offset < geometry.segmentSize()) {
+        int at = geometry.byteOfEnd(end);
+        if (at < geometry.segmentSize()) {
             MetaFields fields = meta.fields();
             Segment segment = swapper.pin(id);
             try {
                 RecordChecksum checksum = new RecordChecksum(fields.uuid());
-                segment.publish(offset, checksum.padHeader(id, epoch, offset));
+                segment.publish(at, checksum.padHeader(id, epoch, at));
             } finally {
                 swapper.unpin(segment);
             }

@@ -4,7 +4,7 @@ package org.mmapqueue.segment;
  * The arithmetic of a ring: position = id × size + offset; slot = id mod capacity; ids and positions only grow.
  *
  * <p>A position that is a multiple of the size is the end of the segment before it: the next segment may not exist yet.
- * {@link #segmentOfEnd} and {@link #offsetOfEnd} read a position in this sense.
+ * {@link #segmentOfEnd} and {@link #byteOfEnd} read a position in this sense.
  *
  * @param segmentSize bytes of each segment
  * @param capacity segments in the ring
@@ -25,9 +25,9 @@ public record Geometry(Format format, int segmentSize, int capacity) {
         return (int) (id % capacity);
     }
 
-    /** The position of an offset in a segment. */
-    public long position(long id, int offset) {
-        return id * segmentSize + offset;
+    /** The position of a byte of a segment. */
+    public long position(long id, int at) {
+        return id * segmentSize + at;
     }
 
     /** The segment of the byte at the position. */
@@ -40,8 +40,8 @@ public record Geometry(Format format, int segmentSize, int capacity) {
         return Math.floorDiv(position - 1, (long) segmentSize);
     }
 
-    /** The offset within {@link #segmentOfEnd}, 1..size; the size itself at the end of a segment. */
-    public int offsetOfEnd(long position) {
+    /** The byte within {@link #segmentOfEnd}, 1..size; the size itself at the end of a segment. */
+    public int byteOfEnd(long position) {
         return (int) (position - segmentOfEnd(position) * segmentSize);
     }
 
@@ -50,14 +50,14 @@ public record Geometry(Format format, int segmentSize, int capacity) {
      */
     public long after(long end, long bytes) {
         long id = segmentOfEnd(end);
-        int offset = offsetOfEnd(end);
-        if (offset == segmentSize) {
+        int at = byteOfEnd(end);
+        if (at == segmentSize) {
             id++;
-            offset = dataStart();
+            at = dataStart();
         }
-        long beyond = offset + bytes - segmentSize;
+        long beyond = at + bytes - segmentSize;
         if (beyond <= 0) {
-            return position(id, offset) + bytes;
+            return position(id, at) + bytes;
         }
         long segments = (beyond + dataBytes() - 1) / dataBytes();
         return position(id + segments, dataStart()) + beyond - (segments - 1) * dataBytes();

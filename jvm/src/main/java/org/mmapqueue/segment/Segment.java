@@ -34,23 +34,23 @@ public final class Segment {
     }
 
     /** Loads a record's header, with acquire semantics. */
-    public long headerAcquire(int offset) {
-        return (long) Mapped.LONG.getAcquire(bytes, offset);
+    public long headerAcquire(int at) {
+        return (long) Mapped.LONG.getAcquire(bytes, at);
     }
 
     /** Publishes a record: stores its header, with release semantics. */
-    public void publish(int offset, long header) {
-        Mapped.LONG.setRelease(bytes, offset, header);
+    public void publish(int at, long header) {
+        Mapped.LONG.setRelease(bytes, at, header);
     }
 
     /** Loads a word; unordered. */
-    public long getLong(int offset) {
-        return (long) Mapped.LONG.get(bytes, offset);
+    public long getLong(int at) {
+        return (long) Mapped.LONG.get(bytes, at);
     }
 
     /** Stores a word; unordered. */
-    public void putLong(int offset, long value) {
-        Mapped.LONG.set(bytes, offset, value);
+    public void putLong(int at, long value) {
+        Mapped.LONG.set(bytes, at, value);
     }
 
     /** Stores zeros over whole words, from a multiple of 8 up to another one. */
@@ -60,17 +60,17 @@ public final class Segment {
         }
     }
 
-    public void put(int offset, byte[] source, int from, int length) {
-        bytes.put(offset, source, from, length);
+    public void put(int at, byte[] source, int from, int length) {
+        bytes.put(at, source, from, length);
     }
 
     /** Copies bytes into the segment; does not change the source's position. */
-    public void put(int offset, ByteBuffer source, int from, int length) {
-        bytes.put(offset, source, from, length);
+    public void put(int at, ByteBuffer source, int from, int length) {
+        bytes.put(at, source, from, length);
     }
 
-    public void get(int offset, byte[] target, int to, int length) {
-        bytes.get(offset, target, to, length);
+    public void get(int at, byte[] target, int to, int length) {
+        bytes.get(at, target, to, length);
     }
 
     /** Writes the header of version 2, which must be complete before any record is published in this segment. */

@@ -29,11 +29,11 @@ class GeometryTest {
         "40960, 10, 9, 4096",
         "41000, 10, 10, 40"
     })
-    void positions(long position, long segment, long segmentOfEnd, int offsetOfEnd) {
+    void positions(long position, long segment, long segmentOfEnd, int byteOfEnd) {
         assertEquals(segment, v2.segmentOf(position));
         assertEquals(segmentOfEnd, v2.segmentOfEnd(position));
-        assertEquals(offsetOfEnd, v2.offsetOfEnd(position));
-        assertEquals(position, v2.position(segmentOfEnd, offsetOfEnd));
+        assertEquals(byteOfEnd, v2.byteOfEnd(position));
+        assertEquals(position, v2.position(segmentOfEnd, byteOfEnd));
     }
 
     @Test
@@ -50,6 +50,6 @@ class GeometryTest {
         Geometry large = new Geometry(Format.V2, 1 << 30, 1 << 30);
         long position = large.position(3_000_000_000L, 77);
         assertEquals(3_000_000_000L, large.segmentOf(position));
-        assertEquals(77, large.offsetOfEnd(position));
+        assertEquals(77, large.byteOfEnd(position));
     }
 }

@@ -68,7 +68,7 @@ final class Gaps {
             lost = 0;
             left -= RecordDescriptor.HEADER + body;
             long end = geometry.after(geometry.position(id, at), RecordDescriptor.HEADER + body);
-            at = geometry.offsetOfEnd(end);
+            at = geometry.byteOfEnd(end);
             while (id < geometry.segmentOfEnd(end)) {
                 id++;
                 begins(id, id < geometry.segmentOfEnd(end) || at == geometry.segmentSize() ? 0 : at, first);

@@ -103,7 +103,7 @@ final class Repair {
             }
         }
         if (walk.residue) {
-            int offset = geometry.offsetOfEnd(walk.end);
+            int offset = geometry.byteOfEnd(walk.end);
             Path last = target.resolve(geometry.fileName(lastId()));
             files.store(last, offset, ByteBuffer.allocate(geometry.segmentSize() - offset));
             actions.add("wiped the bytes after the log end, in segment " + lastId());

@@ -103,7 +103,7 @@ public final class RecordScan {
         long end = geometry.after(
                 geometry.position(slot.id(), at), RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(header));
         endId = geometry.segmentOfEnd(end);
-        endOffset = geometry.offsetOfEnd(end);
+        endOffset = geometry.byteOfEnd(end);
         if (!body(slot, at, base, null)) {
             return Kind.BAD;
         }

@@ -60,7 +60,7 @@ record Resync(Slots slots, WalkRange range, Geometry geometry, RecordScan scan) 
         boolean isKnown = end != Long.MAX_VALUE;
         long limit = isKnown ? end : Math.max(begin, geometry.position(id, from));
         long number = isKnown && end == range.end() ? range.endOffset() : UNKNOWN;
-        return new LogPosition(geometry.segmentOfEnd(limit), geometry.offsetOfEnd(limit), base, number);
+        return new LogPosition(geometry.segmentOfEnd(limit), geometry.byteOfEnd(limit), base, number);
     }
 
     // The header of a segment, if it can be that of the log after this epoch.
