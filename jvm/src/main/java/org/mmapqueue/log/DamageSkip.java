@@ -130,9 +130,8 @@ public final class DamageSkip {
         return here != null ? here : inLater(id + 1, least, end);
     }
 
-    // Bytes of the segment may look like a record that is none of the log: a copy in a payload, which has a lower
-    // offset,
-    // or a record that a recovery has cut off, which has at least the base offset of the next segment.
+    // Bytes of the segment may look like a record and be none of the log: a copy in a payload, which has a lower
+    // offset, or a record that a recovery has cut off, which has at least the base offset of the next segment.
     private Found within(long id, int from, long least, long end) throws IOException {
         int limit = (int) Math.min(geometry.segmentSize(), end - geometry.position(id, 0));
         if (from >= limit || baseOffset(id) < 0) {
@@ -164,9 +163,8 @@ public final class DamageSkip {
         return null;
     }
 
-    // The log end, if the damaged record is the last one by its length. A wrong length does no harm: the next record
-    // that
-    // is pushed says its own offset.
+    // The log end, if the damaged record is the last one by its length. A wrong length does no harm: the record that
+    // is pushed next says its own offset.
     private Found afterLast(long position, long offset, long end) throws IOException {
         try {
             reader.moveTo(position);
