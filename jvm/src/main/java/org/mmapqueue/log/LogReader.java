@@ -22,7 +22,8 @@ public abstract class LogReader {
     // The accessors say what these are.
     Segment segment;
     long segmentId;
-    int offset;
+    int atByte;
+
     int length;
     long timestamp;
     boolean batchContinues;
@@ -34,7 +35,7 @@ public abstract class LogReader {
     private Segment endSegment;
 
     long endId;
-    int endOffset;
+    int endByte;
 
     LogReader(Swapper swapper, Geometry geometry) {
         this.swapper = swapper;
@@ -42,7 +43,7 @@ public abstract class LogReader {
         this.segmentSize = geometry.segmentSize();
         this.dataStart = geometry.dataStart();
         this.segmentId = -1;
-        this.offset = segmentSize;
+        this.atByte = segmentSize;
     }
 
     /** Moves to the end of a record, or to 0. Does not access any file yet. */
@@ -51,12 +52,12 @@ public abstract class LogReader {
         batchContinues = false;
         lowestEpoch = 0;
         segmentId = geometry.segmentOfEnd(position);
-        offset = geometry.byteOfEnd(position);
+        atByte = geometry.byteOfEnd(position);
     }
 
     /** The absolute position. */
     public final long position() {
-        return segmentId * segmentSize + offset;
+        return segmentId * segmentSize + atByte;
     }
 
     /**
@@ -64,13 +65,13 @@ public abstract class LogReader {
      * reader has moved to the first record of the next segment since.
      */
     public final long endBefore() {
-        return segmentId * segmentSize + (offset == dataStart ? 0 : offset);
+        return segmentId * segmentSize + (atByte == dataStart ? 0 : atByte);
     }
 
     /** Moves to another byte of the same segment, at which a record begins. */
     public void goTo(int to) {
         batchContinues = false;
-        offset = to;
+        atByte = to;
     }
 
     public final Swapper swapper() {
@@ -97,7 +98,7 @@ public abstract class LogReader {
 
     /** Byte of the position within the segment; the segment size at its end. */
     public final int segmentByte() {
-        return offset;
+        return atByte;
     }
 
     /** Bytes of payload of the record that {@link #next} has found. */
@@ -122,7 +123,7 @@ public abstract class LogReader {
 
     /** The position at which that record ends. */
     public final long endPosition() {
-        return geometry.position(endId, endOffset);
+        return geometry.position(endId, endByte);
     }
 
     /**
@@ -183,7 +184,7 @@ public abstract class LogReader {
         }
         endSegment = null;
         segmentId = endId;
-        offset = endOffset;
+        atByte = endByte;
     }
 
     /** Unpins the segment; the position does not change. */
@@ -204,7 +205,7 @@ public abstract class LogReader {
         leave();
         segment = pinned(segmentId + 1);
         segmentId++;
-        offset = start;
+        atByte = start;
     }
 
     /** Pins a segment, after a check of its header, where the format has one. */
@@ -214,7 +215,7 @@ public abstract class LogReader {
     final void endsHere(int end) {
         forgetEnd();
         endId = segmentId;
-        endOffset = end;
+        endByte = end;
     }
 
     /** Notes that the record ends in a later segment; {@code pinned} is null when only the segment's id is known. */
@@ -222,7 +223,7 @@ public abstract class LogReader {
         forgetEnd();
         endSegment = pinned;
         endId = id;
-        endOffset = end;
+        endByte = end;
     }
 
     /** Unpins the segment in which the record that was read ends, without {@link #advance}. */

@@ -25,8 +25,8 @@ public final class LogReaderV1 extends LogReader {
 
     /** Moves a position in the last 1..7 bytes of a segment, where no length fits, to the segment's end. */
     public static long normal(Geometry geometry, long position) {
-        int offset = geometry.byteOfEnd(position);
-        int left = geometry.segmentSize() - offset;
+        int atByte = geometry.byteOfEnd(position);
+        int left = geometry.segmentSize() - atByte;
         return position > 0 && left < LENGTH_BYTES ? position + left : position;
     }
 
@@ -36,24 +36,24 @@ public final class LogReaderV1 extends LogReader {
         if (normal(geometry, position()) >= end) {
             return false;
         }
-        if (segmentSize - offset < LENGTH_BYTES) {
+        if (segmentSize - atByte < LENGTH_BYTES) {
             nextSegment(0);
         }
         if (segment == null) {
             StackRoom.ensure();
             segment = pinned(segmentId);
         }
-        long found = segment.getLong(offset);
+        long found = segment.getLong(atByte);
         if (found < 0 || found > maxLength) {
             throw corrupt(
-                    offset,
+                    atByte,
                     "the record's length is " + Long.toUnsignedString(found) + ", but max_event_size is " + maxLength);
         }
         length = (int) found;
         skip();
-        long recordEnd = geometry.position(endId, endOffset);
+        long recordEnd = geometry.position(endId, endByte);
         if (recordEnd > end) {
-            throw corrupt(offset, "the record's length is " + length + ", which runs past the writing position");
+            throw corrupt(atByte, "the record's length is " + length + ", which runs past the writing position");
         }
         return true;
     }
@@ -71,8 +71,8 @@ public final class LogReaderV1 extends LogReader {
 
     @Override
     public void read(byte[] target, int start) throws IOException {
-        int done = Math.min(length, segmentSize - offset - LENGTH_BYTES);
-        segment.get(offset + LENGTH_BYTES, target, start, done);
+        int done = Math.min(length, segmentSize - atByte - LENGTH_BYTES);
+        segment.get(atByte + LENGTH_BYTES, target, start, done);
         long id = segmentId;
         while (done < length) {
             Segment at = swapper.pin(++id);
@@ -96,9 +96,9 @@ public final class LogReaderV1 extends LogReader {
 
     @Override
     public void skip() {
-        int here = segmentSize - offset - LENGTH_BYTES;
+        int here = segmentSize - atByte - LENGTH_BYTES;
         if (length <= here) {
-            endsHere(offset + LENGTH_BYTES + length);
+            endsHere(atByte + LENGTH_BYTES + length);
             return;
         }
         int beyond = length - here;

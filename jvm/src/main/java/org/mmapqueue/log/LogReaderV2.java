@@ -98,7 +98,7 @@ public final class LogReaderV2 extends LogReader {
     @Override
     public boolean next() throws IOException {
         while (true) {
-            if (offset == segmentSize) {
+            if (atByte == segmentSize) {
                 // The rest of a batch is published with its first record, before the appender moves the writing
                 // position.
                 if (!batchContinues && published.getAsLong() <= geometry.position(segmentId, segmentSize)) {
@@ -114,16 +114,16 @@ public final class LogReaderV2 extends LogReader {
                 StackRoom.ensure();
                 checkedSegment();
             }
-            long word = segment.headerAcquire(offset);
+            long word = segment.headerAcquire(atByte);
             if (word == 0) {
-                if (published.getAsLong() <= position() || segment.headerAcquire(offset) != 0) {
+                if (published.getAsLong() <= position() || segment.headerAcquire(atByte) != 0) {
                     return false;
                 }
                 if (isThereAnew()) {
                     continue;
                 }
                 throw corrupt(
-                        offset,
+                        atByte,
                         published.getAsLong() == Long.MAX_VALUE
                                 ? "there is no record"
                                 : "there is no record, but records have been published up to position "
@@ -140,7 +140,7 @@ public final class LogReaderV2 extends LogReader {
 
     @Override
     public boolean hasCaughtUp() {
-        return segment != null && offset < segmentSize && segment.headerAcquire(offset) == 0;
+        return segment != null && atByte < segmentSize && segment.headerAcquire(atByte) == 0;
     }
 
     /**
@@ -151,10 +151,10 @@ public final class LogReaderV2 extends LogReader {
      */
     public boolean nextHere(int limit) throws IOException {
         long id = segmentId;
-        while (segmentId == id && offset < limit) {
-            long word = checkedSegment().headerAcquire(offset);
+        while (segmentId == id && atByte < limit) {
+            long word = checkedSegment().headerAcquire(atByte);
             if (word == 0 && published.getAsLong() > position() && isThereAnew()) {
-                word = segment.headerAcquire(offset);
+                word = segment.headerAcquire(atByte);
             }
             if (word == 0) {
                 return false;
@@ -172,17 +172,17 @@ public final class LogReaderV2 extends LogReader {
     // Whether a new mapping of the segment has a record here, which the old one lacks although it is published.
     private boolean isThereAnew() throws IOException {
         segment = swapper.renew(segment);
-        return segment.headerAcquire(offset) != 0;
+        return segment.headerAcquire(atByte) != 0;
     }
 
     private boolean found() {
         length = RecordDescriptor.length(header);
         if (length > maxLength) {
-            throw corrupt(offset, "the record's length is " + length + ", but max_event_size is " + maxLength);
+            throw corrupt(atByte, "the record's length is " + length + ", but max_event_size is " + maxLength);
         }
         batchContinues = (header & RecordDescriptor.BATCH) != 0;
-        if (offset + RecordDescriptor.HEADER < segmentSize) {
-            take(segment.getLong(offset + RecordDescriptor.HEADER));
+        if (atByte + RecordDescriptor.HEADER < segmentSize) {
+            take(segment.getLong(atByte + RecordDescriptor.HEADER));
         } else {
             recordOffset = UNKNOWN;
             timestamp = 0;
@@ -203,7 +203,7 @@ public final class LogReaderV2 extends LogReader {
 
     // The second word of the record; also when the record's header ends the segment.
     private long secondWord() throws IOException {
-        int at = offset + RecordDescriptor.HEADER;
+        int at = atByte + RecordDescriptor.HEADER;
         if (at < segmentSize) {
             return segment.getLong(at);
         }
@@ -228,7 +228,7 @@ public final class LogReaderV2 extends LogReader {
     private void pass() throws IOException {
         if ((header & RecordDescriptor.PAD) != 0 && (header & RecordDescriptor.RESERVED) == 0) {
             checkPad();
-            offset = segmentSize;
+            atByte = segmentSize;
         } else {
             long lost = checkGap();
             skip();
@@ -240,9 +240,9 @@ public final class LogReaderV2 extends LogReader {
 
     private void checkPad() {
         long padEpoch = RecordDescriptor.padEpoch(epoch, header);
-        int found = checksum.ofPad(segmentId, padEpoch, offset, header);
+        int found = checksum.ofPad(segmentId, padEpoch, atByte, header);
         if (found != expected || padEpoch > fields.epoch() && published.getAsLong() == Long.MAX_VALUE) {
-            throw corrupt(offset, checksumFault(found));
+            throw corrupt(atByte, checksumFault(found));
         }
     }
 
@@ -250,7 +250,7 @@ public final class LogReaderV2 extends LogReader {
     private long checkGap() throws IOException {
         if (!RecordDescriptor.isGap(header)) {
             throw corrupt(
-                    offset,
+                    atByte,
                     "a record with flags 0x" + Integer.toHexString(RecordDescriptor.flags(header))
                             + ", which this version does not know");
         }
@@ -267,7 +267,7 @@ public final class LogReaderV2 extends LogReader {
         CRC32C crc = payloadCrc;
         crc.reset();
         int body = RecordDescriptor.bodyBytes(header);
-        int from = offset + RecordDescriptor.HEADER;
+        int from = atByte + RecordDescriptor.HEADER;
         if (body <= segmentSize - from) {
             segment.get(from + Long.BYTES, target, start, length);
             crc.update(target, start, length);
@@ -283,10 +283,10 @@ public final class LogReaderV2 extends LogReader {
     private void check(CRC32C crc) {
         int found = checksum.finish(crc, recordOffset, timestamp, header);
         if (found != expected) {
-            throw corrupt(offset, checksumFault(found));
+            throw corrupt(atByte, checksumFault(found));
         }
         if (nextOffset != UNKNOWN && recordOffset != nextOffset) {
-            throw corrupt(offset, "the record's offset is " + recordOffset + ", expected " + nextOffset);
+            throw corrupt(atByte, "the record's offset is " + recordOffset + ", expected " + nextOffset);
         }
         offsetAfter = recordOffset + 1;
     }
@@ -300,7 +300,7 @@ public final class LogReaderV2 extends LogReader {
         StackRoom.ensure();
         Segment at = segment;
         long id = segmentId;
-        int from = offset + RecordDescriptor.HEADER;
+        int from = atByte + RecordDescriptor.HEADER;
         boolean atSecond = true;
         int done = 0;
         int left = body;
@@ -373,7 +373,7 @@ public final class LogReaderV2 extends LogReader {
                 throw e.file().equals(swapper.path(segmentId).toString())
                         ? e
                         : corrupt(
-                                offset,
+                                atByte,
                                 "the record's length is " + length + ", but in the segment in which it continues: "
                                         + e.getMessage());
             }
@@ -385,7 +385,7 @@ public final class LogReaderV2 extends LogReader {
     // ends there, and no later record begins in between.
     private boolean endsWhereItSays(long end) throws IOException {
         long own = nextOffset == UNKNOWN ? recordOffset : nextOffset;
-        long recordEnd = geometry.position(endId, endOffset);
+        long recordEnd = geometry.position(endId, endByte);
         LogReaderV2 other = new LogReaderV2(swapper, geometry, fields, published);
         try {
             other.moveTo(recordEnd);
@@ -396,8 +396,8 @@ public final class LogReaderV2 extends LogReader {
                 return false;
             }
             other.moveTo(position());
-            int until = endId == segmentId ? endOffset : segmentSize;
-            for (int at = offset + RecordDescriptor.HEADER; at < until; at += Long.BYTES) {
+            int until = endId == segmentId ? endByte : segmentSize;
+            for (int at = atByte + RecordDescriptor.HEADER; at < until; at += Long.BYTES) {
                 other.goTo(at);
                 if (other.offsetHere(own + 1, Long.MAX_VALUE) >= 0) {
                     return false;
@@ -421,13 +421,13 @@ public final class LogReaderV2 extends LogReader {
      * @throws CorruptException if the header of the segment is damaged
      */
     public long offsetHere(long least, long below) throws IOException {
-        if (offset == segmentSize) {
+        if (atByte == segmentSize) {
             return inRange(firstOfNext(), least, below);
         }
-        if (offset < geometry.dataStart() || offset % Long.BYTES != 0) {
+        if (atByte < geometry.dataStart() || atByte % Long.BYTES != 0) {
             return UNKNOWN;
         }
-        long word = checkedSegment().headerAcquire(offset);
+        long word = checkedSegment().headerAcquire(atByte);
         header = RecordDescriptor.lengthAndFlags(word);
         expected = RecordDescriptor.checksum(word);
         if (word == 0 || (header & RecordDescriptor.RESERVED) != 0) {
@@ -504,7 +504,7 @@ public final class LogReaderV2 extends LogReader {
     public void skip() throws IOException {
         offsetAfter = nextOffset == UNKNOWN ? UNKNOWN : nextOffset + 1;
         int body = RecordDescriptor.bodyBytes(header);
-        int start = offset + RecordDescriptor.HEADER;
+        int start = atByte + RecordDescriptor.HEADER;
         if (body <= segmentSize - start) {
             endsHere(start + body);
             return;

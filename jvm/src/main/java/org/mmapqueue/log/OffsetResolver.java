@@ -99,7 +99,7 @@ public final class OffsetResolver {
         long timestamp = segment.baseTime();
         while (reader.nextHere(target)) {
             reader.skip();
-            boolean isLast = reader.endSegmentId() == reader.segmentId() && reader.endOffset == target;
+            boolean isLast = reader.endSegmentId() == reader.segmentId() && reader.endByte == target;
             // Timestamps do not decrease. The last record is checked.
             if (reader.timestamp() != 0 && reader.timestamp() < timestamp || isLast && !reader.skipChecked(position)) {
                 return null;

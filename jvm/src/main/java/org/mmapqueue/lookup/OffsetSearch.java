@@ -14,7 +14,7 @@ import org.mmapqueue.segment.Segment;
  * over the records of one segment from the nearest entry of its sparse index. Leaves the reader before the record that
  * was found.
  *
- * <p>The first walk over a record checks it. Where the walk leaves a segment, the base index of the next segment must
+ * <p>The first walk over a record checks it. Where the walk leaves a segment, the base offset of the next segment must
  * equal the offset that was reached: otherwise one damaged length would shift the offsets of all records after it.
  * Later walks rely on the sparse index and on headers.
  *
@@ -35,8 +35,8 @@ final class OffsetSearch {
     private long end;
 
     private int limit;
-    private int lastOffset;
-    private long number;
+    private int lastByte;
+    private long offset;
     private long timestamp;
     /** The newest timestamp up to and including the record that {@link #look} has found. */
     private long timestampAfter;
@@ -59,8 +59,8 @@ final class OffsetSearch {
     }
 
     /** The offset of the record that the reader is before. */
-    long number() {
-        return number;
+    long offset() {
+        return offset;
     }
 
     /** Removes the index of an overwritten segment: its last entries may be of the segment that has overwritten it. */
@@ -77,7 +77,7 @@ final class OffsetSearch {
     /** The offset of the first record that starts in this segment or after it. */
     long baseOffset(long id) throws IOException {
         segment = id;
-        return bases.get(id).index();
+        return bases.get(id).offset();
     }
 
     /**
@@ -85,8 +85,8 @@ final class OffsetSearch {
      *
      * @return low - 1 if the record starts before low
      */
-    long segmentOfNumber(long wanted, long low, long high) throws IOException {
-        return last(Base::index, wanted, low, high);
+    long segmentOfOffset(long wanted, long low, long high) throws IOException {
+        return last(Base::offset, wanted, low, high);
     }
 
     /**
@@ -129,18 +129,18 @@ final class OffsetSearch {
     }
 
     /**
-     * Moves to a record of this segment, or, if that is lost, to the first one after it; {@link #number} says which.
+     * Moves to a record of this segment, or, if that is lost, to the first one after it; {@link #offset} says which.
      *
-     * @param wanted the record's offset, not below the segment's base index
+     * @param wanted the record's offset, not below the segment's base offset
      * @param logEnd the log end, in this segment or after it
-     * @return false if no such record starts here before the log end; {@link #number} is then the offset of the first
+     * @return false if no such record starts here before the log end; {@link #offset} is then the offset of the first
      *     record after this segment
      */
-    boolean toNumber(long id, long wanted, long logEnd) throws IOException {
+    boolean toOffset(long id, long wanted, long logEnd) throws IOException {
         enter(id, logEnd);
-        start(index.floorOfNumber(wanted));
+        start(index.floorOfOffset(wanted));
         boolean found = look();
-        while (found && number < wanted) {
+        while (found && offset < wanted) {
             pass();
             found = look();
         }
@@ -168,7 +168,7 @@ final class OffsetSearch {
             found = timestampAfter >= micros;
             if (!found) {
                 pass();
-                before = lastOffset;
+                before = lastByte;
             }
         }
         if (found) {
@@ -203,11 +203,11 @@ final class OffsetSearch {
     /**
      * The offset of the intact record that begins at a byte of this segment, or after a segment's end; -1 if none does.
      *
-     * @param offset the byte in the segment
+     * @param at the byte in the segment
      */
-    long offsetAt(long id, int offset) throws IOException {
+    long offsetAt(long id, int at) throws IOException {
         segment = id;
-        reader.moveTo(geometry.position(id, offset));
+        reader.moveTo(geometry.position(id, at));
         long found = reader.offsetHere(0, Long.MAX_VALUE);
         checkRetained.accept(id);
         return found;
@@ -216,21 +216,21 @@ final class OffsetSearch {
     /**
      * Moves to a byte of this segment at which a record ends.
      *
-     * @param offset the byte in the segment
+     * @param at the byte in the segment
      * @throws CorruptException if the segment is damaged or overwritten, or no record ends there
      */
-    void toOffset(long id, int offset) throws IOException {
-        enter(id, geometry.position(id, offset));
-        start(index.floorOfOffset(offset));
+    void toByte(long id, int at) throws IOException {
+        enter(id, geometry.position(id, at));
+        start(index.floorOfByte(at));
         while (look()) {
             pass();
         }
-        boolean found = reader.segmentId() == id && reader.segmentByte() == offset;
+        boolean found = reader.segmentId() == id && reader.segmentByte() == at;
         long reached = reader.position();
         checkRetained.accept(id);
         if (!found) {
-            reader.moveTo(geometry.position(id, offset));
-            throw reader.corrupt(offset, "no record ends here: the records of the segment lead to position " + reached);
+            reader.moveTo(geometry.position(id, at));
+            throw reader.corrupt(at, "no record ends here: the records of the segment lead to position " + reached);
         }
     }
 
@@ -251,10 +251,10 @@ final class OffsetSearch {
     }
 
     private void start(int entry) {
-        reader.moveTo(geometry.position(index.id, index.offset(entry)));
-        lastOffset = index.offset(entry);
-        number = index.number(entry);
-        reader.expect(number);
+        reader.moveTo(geometry.position(index.id, index.at(entry)));
+        lastByte = index.at(entry);
+        offset = index.offset(entry);
+        reader.expect(offset);
         timestamp = index.timestamp(entry);
     }
 
@@ -264,7 +264,7 @@ final class OffsetSearch {
             return false;
         }
         boolean found = reader.nextHere(limit);
-        number = reader.nextOffset();
+        offset = reader.nextOffset();
         if (found) {
             timestampAfter = Math.max(timestamp, reader.timestamp());
             return true;
@@ -276,18 +276,18 @@ final class OffsetSearch {
     }
 
     private void pass() throws IOException {
-        lastOffset = reader.segmentByte();
-        boolean isNew = number >= index.number(index.last());
+        lastByte = reader.segmentByte();
+        boolean isNew = offset >= index.offset(index.last());
         reader.skip();
-        // The length of a record that spans segments is checked by the base index of the next segment.
+        // The length of a record that spans segments is checked by the base offset of the next segment.
         if (isNew && (reader.endSegmentId() == index.id || !hasNextSegment()) && !reader.skipChecked(end)) {
             timestampAfter = timestamp;
         }
         reader.advance();
-        number = reader.nextOffset();
+        offset = reader.nextOffset();
         timestamp = timestampAfter;
-        if (number > index.number(index.last()) && reader.segmentId() == index.id) {
-            index.add(number, reader.segmentByte(), timestamp);
+        if (offset > index.offset(index.last()) && reader.segmentId() == index.id) {
+            index.add(offset, reader.segmentByte(), timestamp);
         }
     }
 
@@ -295,20 +295,20 @@ final class OffsetSearch {
         return geometry.segmentOfEnd(end) > index.id;
     }
 
-    // Called at the end of a walk: compares the offset that was reached with the base index of the next segment. May
+    // Called at the end of a walk: compares the offset that was reached with the base offset of the next segment. May
     // move the reader.
     private void checkCount() throws IOException {
         boolean isThrough = reader.segmentId() != index.id || reader.segmentByte() == reader.segmentSize();
         if (!isThrough || !hasNextSegment()) {
             return;
         }
-        long next = bases.get(index.id + 1).index();
-        if (next != number) {
-            reader.moveTo(geometry.position(index.id, lastOffset));
+        long next = bases.get(index.id + 1).offset();
+        if (next != offset) {
+            reader.moveTo(geometry.position(index.id, lastByte));
             throw reader.corrupt(
-                    lastOffset,
-                    "the records up to the one that begins here are counted to " + number
-                            + ", but the next segment begins with number " + next);
+                    lastByte,
+                    "the records up to the one that begins here lead to offset " + offset
+                            + ", but the next segment begins with offset " + next);
         }
     }
 }

@@ -120,7 +120,7 @@ public final class RandomAccessReader implements Closeable {
 
     private RecordBatch fetchFrom(long offset, int count, long maxBytes, boolean own, boolean first) {
         return call(() -> {
-            if (!log.goTo(offset) || log.number() != offset) {
+            if (!log.goTo(offset) || log.offset() != offset) {
                 throw log.missing(offset);
             }
             RecordBatch batch = delivery.take(0, maxBytes, own, first);
@@ -207,12 +207,12 @@ public final class RandomAccessReader implements Closeable {
      * @throws MmapQueueException if the position is not retained any more
      */
     long offsetAt(long position) {
-        return call(() -> log.retainedNumberAt(position));
+        return call(() -> log.retainedOffsetAt(position));
     }
 
     /** The offset after the last record that ends at or before a position; at least {@link #firstOffset}. */
     long offsetUpTo(long position) {
-        return call(() -> log.numberUpTo(position));
+        return call(() -> log.offsetUpTo(position));
     }
 
     /** The log start: the position after which the oldest retained record begins. */

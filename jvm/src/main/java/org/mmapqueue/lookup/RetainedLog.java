@@ -47,8 +47,8 @@ final class RetainedLog {
     }
 
     /** The offset of the record found last. */
-    long number() {
-        return search.number();
+    long offset() {
+        return search.offset();
     }
 
     /** The log start: the position after which the oldest retained record begins. */
@@ -62,7 +62,7 @@ final class RetainedLog {
     }
 
     /**
-     * Moves to a record, or, if that is lost, to the first one after it; {@link #number} says which.
+     * Moves to a record, or, if that is lost, to the first one after it; {@link #offset} says which.
      *
      * @return false if the record is not retained or does not exist, or is lost and none follows
      */
@@ -71,27 +71,27 @@ final class RetainedLog {
             return false;
         }
         boolean found = search(offset) && reader.position() >= head;
-        if (!found || search.number() == offset) {
+        if (!found || search.offset() == offset) {
             return found;
         }
-        return offset >= numberAt(head) && search(offset); // lost records before the log start are not retained
+        return offset >= offsetAt(head) && search(offset); // lost records before the log start are not retained
     }
 
     private boolean search(long offset) throws IOException {
         long low = geometry.segmentOf(head);
         long wanted = offset;
         while (true) {
-            long id = search.segmentOfNumber(wanted, low, geometry.segmentOfEnd(end));
+            long id = search.segmentOfOffset(wanted, low, geometry.segmentOfEnd(end));
             if (id < low) {
                 return false;
             }
-            if (search.toNumber(id, wanted, end)) {
+            if (search.toOffset(id, wanted, end)) {
                 return true;
             }
-            if (search.number() <= wanted) {
+            if (search.offset() <= wanted) {
                 return false;
             }
-            wanted = search.number(); // a gap extends to the segment's end or beyond it
+            wanted = search.offset(); // a gap extends to the segment's end or beyond it
         }
     }
 
@@ -113,59 +113,59 @@ final class RetainedLog {
                 return true;
             }
         }
-        return goTo(numberAt(head));
+        return goTo(offsetAt(head));
     }
 
     /** Offset and position of the record found last. */
     RandomAccessReader.OffsetPosition found() {
         int start = reader.segmentByte() == geometry.dataStart() ? 0 : reader.segmentByte();
-        return new RandomAccessReader.OffsetPosition(search.number(), geometry.position(reader.segmentId(), start));
+        return new RandomAccessReader.OffsetPosition(search.offset(), geometry.position(reader.segmentId(), start));
     }
 
     /** The offset of the oldest record; {@link #next} if no record is retained. */
     long first() throws IOException {
-        return end <= head ? next() : numberAt(head);
+        return end <= head ? next() : offsetAt(head);
     }
 
     /** The offset after the last record. */
     long next() throws IOException {
-        return numberAt(end);
+        return offsetAt(end);
     }
 
     /** The offset after the last record that ends at or before a position; at least {@link #first}. */
-    long numberUpTo(long position) throws IOException {
-        return position <= head ? first() : numberAt(Math.min(position, end));
+    long offsetUpTo(long position) throws IOException {
+        return position <= head ? first() : offsetAt(Math.min(position, end));
     }
 
     /** The offset of the record that begins after a position, which is the end of a record or the log start. */
-    long numberAt(long position) throws IOException {
+    long offsetAt(long position) throws IOException {
         if (position == 0) {
             return 0;
         }
         long id = geometry.segmentOfEnd(position);
-        int offset = geometry.byteOfEnd(position);
-        if (offset == geometry.segmentSize() && end > position) {
+        int at = geometry.byteOfEnd(position);
+        if (at == geometry.segmentSize() && end > position) {
             return search.baseOffset(id + 1);
         }
-        long found = position < end ? search.offsetAt(id, offset) : -1;
+        long found = position < end ? search.offsetAt(id, at) : -1;
         if (found >= 0) {
             return found;
         }
-        search.toOffset(id, offset);
-        return search.number();
+        search.toByte(id, at);
+        return search.offset();
     }
 
     /**
-     * As {@link #numberAt}, for any position.
+     * As {@link #offsetAt}, for any position.
      *
      * @throws MmapQueueException if the position is not retained any more
      */
-    long retainedNumberAt(long position) throws IOException {
+    long retainedOffsetAt(long position) throws IOException {
         long oldest = geometry.position(Math.max(0, startSegment()), 0);
         if (position < oldest && position != 0) {
             throw new MmapQueueException("position " + position + " is not retained any more; the oldest is " + oldest);
         }
-        return numberAt(position);
+        return offsetAt(position);
     }
 
     /**
@@ -183,7 +183,7 @@ final class RetainedLog {
             throw outOfRange(offset);
         }
         long high = geometry.segmentOfEnd(end);
-        long id = search.segmentOfNumber(offset, geometry.segmentOf(head), high);
+        long id = search.segmentOfOffset(offset, geometry.segmentOf(head), high);
         long low = search.baseOffset(id);
         long records = (id < high ? search.baseOffset(id + 1) : next) - low;
         return beginOf(id) + (long) ((double) (offset - low) / records * (endOf(id) - beginOf(id)));
@@ -194,7 +194,7 @@ final class RetainedLog {
      *
      * @param inside whether to interpolate within the segment; otherwise the first record of the position's segment
      */
-    long numberNear(long position, boolean inside) throws IOException {
+    long offsetNear(long position, boolean inside) throws IOException {
         long id = geometry.segmentOfEnd(position);
         long low = search.baseOffset(id);
         if (!inside) {
@@ -212,7 +212,7 @@ final class RetainedLog {
         long at = estimate(from);
         while (bytes < until - at) { // so that no sum overflows
             at += bytes;
-            long bound = numberNear(at, bytes < geometry.segmentSize());
+            long bound = offsetNear(at, bytes < geometry.segmentSize());
             if (bound > last && bound < to) {
                 bounds.add(bound);
                 last = bound;

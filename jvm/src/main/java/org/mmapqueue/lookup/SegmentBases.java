@@ -8,7 +8,7 @@ import org.mmapqueue.log.LogReaderV2;
 import org.mmapqueue.segment.Segment;
 
 /**
- * A cache of the base index and the base timestamp of segments, read from their headers. An entry is valid until its
+ * A cache of the base offset and the base timestamp of segments, read from their headers. An entry is valid until its
  * segment is overwritten. A full cache is emptied. Not thread-safe.
  */
 final class SegmentBases {
@@ -24,7 +24,7 @@ final class SegmentBases {
      * @param index the offset of the first record that starts in the segment or after it
      * @param timestamp the newest timestamp of the records that start before the segment, in µs; 0 for none
      */
-    record Base(long index, long timestamp) {}
+    record Base(long offset, long timestamp) {}
 
     private final LogReaderV2 reader;
     private final LongConsumer checkRetained;
@@ -41,7 +41,7 @@ final class SegmentBases {
         this.checkRetained = checkRetained;
     }
 
-    /** The base index and the base timestamp of a segment. */
+    /** The base offset and the base timestamp of a segment. */
     Base get(long id) throws IOException {
         Base found = byId.get(id);
         if (found == null) {

@@ -17,9 +17,9 @@ final class SegmentIndex {
     final long id;
 
     private final long base;
-    private int[] offsets = new int[8];
+    private int[] bytes = new int[8];
     /** Offsets of records minus the base: at least the spacing apart, or more where a gap lies between them. */
-    private int[] numbers = new int[8];
+    private int[] records = new int[8];
 
     private long[] timestamps = new long[8];
     private int size;
@@ -27,8 +27,8 @@ final class SegmentIndex {
     /** Number of records that were walked over. */
     private long walked;
 
-    private long lastNumber;
-    private int lastOffset;
+    private long lastOffset;
+    private int lastByte;
     private long lastTimestamp;
 
     /**
@@ -36,41 +36,41 @@ final class SegmentIndex {
      *
      * @param base the offset of the first record that starts in the segment
      * @param timestamp the newest timestamp before that record, in µs
-     * @param offset the byte at which that record starts in the segment; the segment size if none does
+     * @param at the byte at which that record starts in the segment; the segment size if none does
      */
-    SegmentIndex(long id, long base, long timestamp, int offset) {
+    SegmentIndex(long id, long base, long timestamp, int at) {
         this.id = id;
         this.base = base;
-        store(base, offset, timestamp);
-        end(base, offset, timestamp);
+        store(base, at, timestamp);
+        end(base, at, timestamp);
     }
 
-    /** Notes that the walk has reached record {@code number}, which follows the last entry's record. */
-    void add(long number, int offset, long timestamp) {
-        end(number, offset, timestamp);
+    /** Notes that the walk has reached the record with this offset, which follows the last entry's record. */
+    void add(long offset, int at, long timestamp) {
+        end(offset, at, timestamp);
         walked++;
         if (walked % spacing == 0) {
             if (size == MOST) {
                 thinOut(); // an even number of entries, so the new one is the next multiple of the new spacing
             }
-            store(number, offset, timestamp);
+            store(offset, at, timestamp);
         }
     }
 
-    private void end(long number, int offset, long timestamp) {
-        lastNumber = number;
+    private void end(long offset, int at, long timestamp) {
         lastOffset = offset;
+        lastByte = at;
         lastTimestamp = timestamp;
     }
 
-    private void store(long number, int offset, long timestamp) {
-        if (size == offsets.length) {
-            numbers = Arrays.copyOf(numbers, 2 * size);
-            offsets = Arrays.copyOf(offsets, 2 * size);
+    private void store(long offset, int at, long timestamp) {
+        if (size == bytes.length) {
+            records = Arrays.copyOf(records, 2 * size);
+            bytes = Arrays.copyOf(bytes, 2 * size);
             timestamps = Arrays.copyOf(timestamps, 2 * size);
         }
-        numbers[size] = (int) (number - base); // less than 2^26, as the second word of a record has it
-        offsets[size] = offset;
+        records[size] = (int) (offset - base); // less than 2^26, as the second word of a record has it
+        bytes[size] = at;
         timestamps[size] = timestamp;
         size++;
     }
@@ -78,8 +78,8 @@ final class SegmentIndex {
     private void thinOut() {
         size = (size + 1) / 2;
         for (int i = 1; i < size; i++) {
-            numbers[i] = numbers[2 * i];
-            offsets[i] = offsets[2 * i];
+            records[i] = records[2 * i];
+            bytes[i] = bytes[2 * i];
             timestamps[i] = timestamps[2 * i];
         }
         spacing *= 2;
@@ -91,13 +91,13 @@ final class SegmentIndex {
     }
 
     /** The offset of an entry's record. */
-    long number(int entry) {
-        return entry == size ? lastNumber : base + numbers[entry];
+    long offset(int entry) {
+        return entry == size ? lastOffset : base + records[entry];
     }
 
     /** The byte at which an entry's record begins in the segment. */
-    int offset(int entry) {
-        return entry == size ? lastOffset : offsets[entry];
+    int at(int entry) {
+        return entry == size ? lastByte : bytes[entry];
     }
 
     /** The newest timestamp before an entry's record, in µs. */
@@ -105,14 +105,14 @@ final class SegmentIndex {
         return entry == size ? lastTimestamp : timestamps[entry];
     }
 
-    /** The last entry at or before record {@code number}, which is not below the first entry's record. */
-    int floorOfNumber(long number) {
-        return number >= lastNumber ? size : floor(numbers, (int) (number - base));
+    /** The last entry at or before the record with this offset, which is not below the first entry's record. */
+    int floorOfOffset(long offset) {
+        return offset >= lastOffset ? size : floor(records, (int) (offset - base));
     }
 
     /** The last entry at or before a byte of the segment; the first entry if no entry is. */
-    int floorOfOffset(int offset) {
-        return offset >= lastOffset ? size : floor(offsets, offset);
+    int floorOfByte(int at) {
+        return at >= lastByte ? size : floor(bytes, at);
     }
 
     private int floor(int[] keys, int key) {
@@ -140,6 +140,6 @@ final class SegmentIndex {
 
     /** The capacity in number of entries. */
     int room() {
-        return offsets.length;
+        return bytes.length;
     }
 }

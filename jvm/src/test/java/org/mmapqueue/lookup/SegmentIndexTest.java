@@ -33,24 +33,24 @@ class SegmentIndexTest {
         int spacing = Math.max(16, Integer.highestOneBit(records / 1024 + 1) * 4);
         for (int tries = 0; tries < 2000; tries++) {
             int wanted = tries == 0 ? 0 : tries == 1 ? records : random.nextInt(records + 1);
-            int entry = index.floorOfNumber(BASE + wanted);
-            int at = (int) (index.number(entry) - BASE);
+            int entry = index.floorOfOffset(BASE + wanted);
+            int at = (int) (index.offset(entry) - BASE);
             assertTrue(at <= wanted && at > wanted - spacing, "record " + wanted + " from " + at);
-            assertEquals(offsets[at], index.offset(entry));
+            assertEquals(offsets[at], index.at(entry));
             assertEquals(timestamps[at], index.timestamp(entry));
 
-            entry = index.floorOfOffset(offsets[wanted] + random.nextInt(2) * 4);
-            at = (int) (index.number(entry) - BASE);
+            entry = index.floorOfByte(offsets[wanted] + random.nextInt(2) * 4);
+            at = (int) (index.offset(entry) - BASE);
             assertTrue(at <= wanted && at > wanted - spacing, "offset of " + wanted + " from " + at);
 
             entry = index.floorOfTime(timestamps[wanted]);
-            at = (int) (index.number(entry) - BASE);
+            at = (int) (index.offset(entry) - BASE);
             assertTrue(at == 0 || timestamps[at] < timestamps[wanted], "time of " + wanted + " from " + at);
             int next = Math.min(records, at + spacing);
             assertTrue(timestamps[next] >= timestamps[wanted] || next == records, "time of " + wanted + " from " + at);
         }
-        assertEquals(BASE + records, index.number(index.last()));
-        assertEquals(0, index.floorOfOffset(0));
+        assertEquals(BASE + records, index.offset(index.last()));
+        assertEquals(0, index.floorOfByte(0));
         assertTrue(index.room() <= 1024);
     }
 
