@@ -201,6 +201,9 @@ final class Repair {
         if (survey.heldFrom != null && survey.heldFrom.isFound()) {
             held = survey.heldFrom.resumePosition;
         }
+        if (survey.probes.isEmpty()) {
+            held = Math.max(held, walk.start);
+        }
         if (held != stored) {
             meta.put(Word.HELD_FROM, held, geometry.segmentSize());
             actions.add("without a consumer, the log is retained from position " + held + " on");
