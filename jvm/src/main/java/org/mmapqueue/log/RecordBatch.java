@@ -1,5 +1,6 @@
 package org.mmapqueue.log;
 
+import java.io.IOException;
 import java.util.Arrays;
 import org.mmapqueue.MessageHandler;
 
@@ -145,6 +146,21 @@ public final class RecordBatch {
     /** Index in the array at which the next record's payload begins. */
     public int start() {
         return owned ? 0 : used;
+    }
+
+    /**
+     * Adds the record that a reader has found, if this round takes it.
+     *
+     * @param offset its offset
+     */
+    public boolean read(LogReader reader, long offset) throws IOException {
+        int length = reader.length();
+        if (!takes(length)) {
+            return false;
+        }
+        reader.read(room(length), start());
+        add(offset, reader.timestamp(), length, 0);
+        return true;
     }
 
     /** Adds the record; its payload has been stored in the array. */

@@ -125,17 +125,21 @@ public final class RandomAccessReader implements Closeable {
             }
             RecordBatch batch = delivery.take(0, maxBytes, own, first);
             try {
-                while (batch.count() < count && read(offset + batch.count(), batch)) {
+                while (batch.count() < count
+                        && isNext(offset + batch.count())
+                        && batch.read(reader, reader.nextOffset())) {
                     reader.advance();
                 }
                 if (first && batch.count() == 0) {
                     throw log.outOfRange(offset); // the segment is not published yet
                 }
-                return batch;
-            } catch (Throwable e) {
-                delivery.put(batch);
-                throw e;
+            } catch (IOException | RuntimeException | Error e) {
+                if (batch.count() == 0) {
+                    delivery.put(batch);
+                    throw e;
+                }
             }
+            return batch;
         });
     }
 
@@ -223,25 +227,10 @@ public final class RandomAccessReader implements Closeable {
     /** The exception for a record that looks damaged: OutOfRangeException if it was overwritten while it was read. */
     RuntimeException lostOr(long offset, CorruptException damage) {
         try {
-            checkRetained(offset);
-        } catch (OutOfRangeException e) {
-            return e;
+            return call(() -> log.isInRange(offset) ? damage : log.outOfRange(offset));
+        } catch (CorruptException e) {
+            return damage; // which may hide the offset of the log start, too
         }
-        return damage;
-    }
-
-    /**
-     * Checks that a record is retained, or is the next one to be pushed.
-     *
-     * @throws OutOfRangeException if it is neither
-     */
-    public void checkRetained(long offset) {
-        call(() -> {
-            if (!log.isInRange(offset)) {
-                throw log.outOfRange(offset);
-            }
-            return null;
-        });
     }
 
     /**
@@ -279,25 +268,9 @@ public final class RandomAccessReader implements Closeable {
 
     // ---- one attempt, with bounds that are loaded at its start
 
-    // Adds the next record if one exists and it fits. A fault after the first record is left to the next call.
-    private boolean read(long offset, RecordBatch batch) throws IOException {
-        boolean any = batch.count() > 0;
-        try {
-            if (reader.position() >= log.end() || !reader.next() || reader.nextOffset() != offset) {
-                return false; // the latter after a gap
-            }
-            if (!batch.takes(reader.length())) {
-                return false;
-            }
-            reader.read(batch.room(reader.length()), batch.start());
-            batch.add(offset, reader.timestamp(), reader.length(), 0);
-            return true;
-        } catch (IOException | RuntimeException | Error e) {
-            if (any) {
-                return false;
-            }
-            throw e;
-        }
+    // Whether the next record, before the log end, has this offset; not if a gap is there.
+    private boolean isNext(long offset) throws IOException {
+        return reader.position() < log.end() && reader.next() && reader.nextOffset() == offset;
     }
 
     private OffsetPosition positionOfTime(long micros) {
@@ -323,7 +296,15 @@ public final class RandomAccessReader implements Closeable {
                 try {
                     return attempt.run();
                 } catch (CorruptException e) {
-                    tries = triesAfter(e, tries);
+                    // A segment that was overwritten while it was read is not damaged, and is before the next bounds:
+                    // such a retry fails only if the writer has advanced by another segment.
+                    if (log.isLost()) {
+                        log.forgetLast();
+                    } else if (tries++ == TRIES) {
+                        throw e;
+                    } else {
+                        log.forgetAll();
+                    }
                 } finally {
                     reader.leave();
                 }
@@ -335,19 +316,5 @@ public final class RandomAccessReader implements Closeable {
         } finally {
             lock.unlock();
         }
-    }
-
-    // A segment that was overwritten while it was read is not damaged, and is before the bounds of the next attempt.
-    // Each retry fails only if the writer advanced by another segment.
-    private int triesAfter(CorruptException e, int tries) {
-        if (log.isLost()) {
-            log.forgetLast();
-            return tries;
-        }
-        if (tries == TRIES) {
-            throw e;
-        }
-        log.forgetAll();
-        return tries + 1;
     }
 }

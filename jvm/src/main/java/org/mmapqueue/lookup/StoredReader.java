@@ -7,10 +7,8 @@ import org.mmapqueue.StoredRecord;
 import org.mmapqueue.StoredRecordSink;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.CorruptException;
-import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.log.LogReaderV2;
-import org.mmapqueue.log.TruncatedFiles;
 import org.mmapqueue.segment.RecordChecksum;
 import org.mmapqueue.segment.RecordDescriptor;
 
@@ -19,25 +17,26 @@ import org.mmapqueue.segment.RecordDescriptor;
  * gaps the log has there. Retains no record, and pins no segment between calls. Each reader is for one thread at a time.
  */
 public final class StoredReader implements Closeable {
-    private static final long NOWHERE = -1;
     /** The most lost records of one gap that is delivered. */
     private static final long MOST_LOST = Integer.MAX_VALUE;
 
     private final LogReaderV2 reader;
+    private final LogCursor cursor;
     private final RecordChecksum checksum;
-    private final RandomAccessReader randomAccess;
     private final Consumer<Closeable> forget;
-    /** The offset of the record that the log reader is before, or {@link #NOWHERE}. */
-    private long next = NOWHERE;
-
     private byte[] payload = new byte[0];
+    /** The offset after what this call has delivered. */
+    private long reached;
+    /** The bytes that this call may still deliver. */
+    private long left;
+
     private boolean closed;
 
     /** @param forget called when the reader is closed */
     StoredReader(LogReaderV2 reader, RandomAccessReader randomAccess, Consumer<Closeable> forget) {
         this.reader = reader;
         this.checksum = new RecordChecksum(reader.queue());
-        this.randomAccess = randomAccess;
+        this.cursor = new LogCursor(reader, randomAccess, null, null);
         this.forget = forget;
     }
 
@@ -58,75 +57,50 @@ public final class StoredReader implements Closeable {
         if (closed) {
             throw new ClosedException("the queue is closed");
         }
-        // Where the last call ended may be a pad, in a segment that has been reclaimed since: the next record is in a
-        // later one.
-        boolean isKept = next == from;
-        while (true) {
-            try {
-                return readOn(from, to, maxBytes, sink);
-            } catch (CorruptException e) {
-                if (!isKept) {
-                    throw randomAccess.lostOr(from, e);
-                }
-                isKept = false;
-            }
-        }
-    }
-
-    private long readOn(long from, long to, long maxBytes, StoredRecordSink sink) {
-        long reached = from;
+        reached = from;
+        left = maxBytes;
+        cursor.seek(from);
         try {
-            if (next != from) {
-                RandomAccessReader.OffsetPosition found = randomAccess.locate(from);
-                reader.moveTo(found.position());
-                reader.expect(found.offset());
-            }
-            next = NOWHERE; // unless this call succeeds
-            long left = maxBytes;
-            while (reached < to) {
-                boolean isThere = reader.next();
-                long at = Math.min(reader.nextOffset(), to);
-                while (reached < at) {
-                    reached = deliverGap(reached, at, sink);
-                }
-                long bytes = (long) RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(reader.lengthAndFlags());
-                if (!isThere || reached == to || reached > from && bytes > left) {
-                    break;
-                }
-                deliver(sink);
-                left -= bytes;
-                reached++;
-            }
-            next = reached;
+            cursor.read(to, Integer.MAX_VALUE, () -> take(from, sink));
         } catch (CorruptException e) {
-            if (reached == from) {
+            if (cursor.offset() == from) {
                 throw e;
             }
-        } catch (IOException e) {
-            throw new MmapQueueException("record " + reached + " could not be read: " + e, e);
-        } catch (InternalError e) {
-            throw TruncatedFiles.explain(e, reader.swapper().ring());
-        } finally {
-            reader.leave();
         }
+        deliverLost(sink);
         return reached;
     }
 
-    private long deliverGap(long first, long end, StoredRecordSink sink) {
-        long lost = Math.min(end - first, MOST_LOST);
-        long header = checksum.gapHeader(first, lost, Long.BYTES);
-        sink.take(new StoredRecord(
-                first,
-                first,
-                0,
-                RecordDescriptor.lengthAndFlags(header),
-                RecordDescriptor.checksum(header),
-                0,
-                lost,
-                payload,
-                0,
-                0));
-        return first + lost;
+    private boolean take(long from, StoredRecordSink sink) throws IOException {
+        deliverLost(sink);
+        long bytes = (long) RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(reader.lengthAndFlags());
+        if (reached > from && bytes > left) {
+            return false;
+        }
+        deliver(sink);
+        left -= bytes;
+        reached++;
+        return true;
+    }
+
+    // Delivers the gap before the cursor's offset.
+    private void deliverLost(StoredRecordSink sink) {
+        while (reached < cursor.offset()) {
+            long lost = Math.min(cursor.offset() - reached, MOST_LOST);
+            long header = checksum.gapHeader(reached, lost, Long.BYTES);
+            sink.take(new StoredRecord(
+                    reached,
+                    reached,
+                    0,
+                    RecordDescriptor.lengthAndFlags(header),
+                    RecordDescriptor.checksum(header),
+                    0,
+                    lost,
+                    payload,
+                    0,
+                    0));
+            reached += lost;
+        }
     }
 
     private void deliver(StoredRecordSink sink) throws IOException {
@@ -148,7 +122,6 @@ public final class StoredReader implements Closeable {
                 payload,
                 0,
                 length));
-        reader.advance();
     }
 
     /** Waits for the running call; later calls throw ClosedException. Idempotent. */
