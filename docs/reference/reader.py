@@ -125,7 +125,7 @@ def read_meta(directory: Path) -> Meta:
             raise Damage(directory / name, 0, "a resize or a copy is incomplete")
     file = directory / "meta.dat"
     page = _page(file, b"MMAPQME2", 80, slice(72, 144))
-    closed_at_is_valid = page[272:276] == struct.pack("<I", crc32c(page[512:520] + page[264:272]))
+    closed_at_is_valid = page[280:284] == struct.pack("<I", crc32c(page[512:520] + page[264:280]))
     meta = Meta(
         capacity=_word(page, 72),
         uuid=page[88:104],

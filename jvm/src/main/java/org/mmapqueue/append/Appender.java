@@ -343,6 +343,11 @@ public abstract class Appender {
         return closed;
     }
 
+    /** A lower bound of the timestamps of later records, in µs since 1970. Called after {@link #close}. */
+    public long newest() {
+        return 0;
+    }
+
     /** Whether the bytes after the log end are zeros, as a clean close promises. Called after {@link #close}. */
     public final boolean endsClean() {
         lock.lock();

@@ -242,6 +242,16 @@ public final class AppenderV2 extends Appender {
         return stamp;
     }
 
+    @Override
+    public long newest() {
+        lock.lock();
+        try {
+            return clock.last();
+        } finally {
+            lock.unlock();
+        }
+    }
+
     // The second word of a record with the last timestamp.
     private long second(long record) {
         return stampBits | record & RecordDescriptor.OFFSET_MASK;

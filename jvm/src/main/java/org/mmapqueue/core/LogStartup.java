@@ -20,6 +20,8 @@ import org.mmapqueue.recovery.RecoveryV1;
 import org.mmapqueue.registry.Producers;
 import org.mmapqueue.registry.Registry;
 import org.mmapqueue.segment.Format;
+import org.mmapqueue.segment.Segment;
+import org.mmapqueue.segment.SegmentHeader;
 import org.mmapqueue.segment.SegmentRing;
 import org.mmapqueue.swap.Swapper;
 
@@ -32,7 +34,7 @@ import org.mmapqueue.swap.Swapper;
  * <ol>
  * <li>{@link QueueOpener}: an interrupted resize or copy is completed or undone.
  * <li>Here: the cursors are checked against each other.
- * <li>Here: the log end is that of the clean close, or {@link Recovery} finds it, in steps of its own.
+ * <li>Here: the log end is that of the clean close, one load, or {@link Recovery} finds it, in steps of its own.
  * <li>Here: sequences of producers beyond the log end are dropped.
  * <li>Here: settings and boot are stored.
  * <li>{@code write.RingSpace.start}: the first segment that is still there is found, since the stored position may be too
@@ -101,8 +103,7 @@ final class LogStartup {
         LogEnd end;
         LogReaderV2 reader = new LogReaderV2(swapper, settings.geometry(), meta.fields(), meta::writing);
         try {
-            OffsetResolver.Resolved resolved = OffsetResolver.findEnd(reader, meta.writing(), meta.closedAt());
-            end = new LogEnd(meta.writing(), resolved.offset(), resolved.lastTimestamp());
+            end = closedEnd(reader);
             new LogEndCheck(storage, path(), reader).run(meta.writing(), end.nextOffset());
         } finally {
             reader.leave();
@@ -113,6 +114,24 @@ final class LogStartup {
         }
         meta.clean(false);
         return end;
+    }
+
+    // The log end as the last writer has stored it; its segment must be there. Counted if what was stored is damaged.
+    private LogEnd closedEnd(LogReaderV2 reader) throws IOException {
+        long position = meta.writing();
+        long offset = meta.closedAt();
+        if (offset < 0 || position == 0) {
+            return OffsetResolver.find(reader, position, position);
+        }
+        reader.moveTo(position);
+        Segment last = reader.checkedSegment();
+        if (last.baseOffset() > offset) {
+            throw reader.corrupt(
+                    SegmentHeader.BASE_OFFSET_AT,
+                    "the segment begins with offset " + last.baseOffset() + ", but the queue was closed at offset "
+                            + offset);
+        }
+        return new LogEnd(position, offset, Math.max(meta.closedTime(), last.baseTime()));
     }
 
     private Recovered afterCrash() throws IOException {

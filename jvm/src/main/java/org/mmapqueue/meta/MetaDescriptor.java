@@ -19,6 +19,8 @@ package org.mmapqueue.meta;
  * 136  epoch (8)
  * 144  CRC32C of bytes 72..143 (4)
  * 256  clean (8): {@link #CLEAN} after a close, 0 while a writer has the queue open
+ * 264  closed at (8), closed time (8)  offset of the next record, and newest timestamp, at the close
+ * 280  CRC32C of writing, closed at and closed time (8)
  * 512  writing   (8)                   the live cursors, each alone on its cache line,
  * 576  watermark (8)                   each one absolute position
  * 832  reclaimed (8), reclaiming (8), intact (8)
@@ -52,7 +54,8 @@ final class MetaDescriptor {
     static final int CHECKSUM = 144;
     static final int CLEAN_MARK = 256;
     static final int CLOSED_AT = 264;
-    static final int CLOSED_AT_CHECKSUM = 272;
+    static final int CLOSED_TIME = 272;
+    static final int CLOSED_CHECKSUM = 280;
     static final int WRITING = 512;
     static final int WATERMARK = 576;
     static final int RECLAIMED = 832;

@@ -282,22 +282,27 @@ public final class MetaImage {
     /** The offset of the next record, stored by the writer at its close; -1 for none. */
     public long closedAt() {
         long number = bytes.getLong(MetaDescriptor.CLOSED_AT);
-        long checksum = bytes.getLong(MetaDescriptor.CLOSED_AT_CHECKSUM);
-        return number >= 0 && checksum == closedAtChecksum(get(Word.WRITING), number) ? number : -1;
+        long newest = bytes.getLong(MetaDescriptor.CLOSED_TIME);
+        long checksum = bytes.getLong(MetaDescriptor.CLOSED_CHECKSUM);
+        return number >= 0 && checksum == closedChecksum(get(Word.WRITING), number, newest) ? number : -1;
     }
 
-    /** Stores the offset of the next record, which is valid for the present writing position. */
-    public void closedAt(long number) {
+    /**
+     * Stores the offset of the next record and the newest timestamp, which are valid for the present writing position.
+     */
+    public void closedAt(long number, long newest) {
         bytes.putLong(MetaDescriptor.CLOSED_AT, number);
-        bytes.putLong(MetaDescriptor.CLOSED_AT_CHECKSUM, closedAtChecksum(get(Word.WRITING), number));
+        bytes.putLong(MetaDescriptor.CLOSED_TIME, newest);
+        bytes.putLong(MetaDescriptor.CLOSED_CHECKSUM, closedChecksum(get(Word.WRITING), number, newest));
     }
 
-    static long closedAtChecksum(long writing, long number) {
+    static long closedChecksum(long writing, long number, long newest) {
         CRC32C crc = new CRC32C();
-        crc.update(ByteBuffer.allocate(2 * Long.BYTES)
+        crc.update(ByteBuffer.allocate(3 * Long.BYTES)
                 .order(ByteOrder.LITTLE_ENDIAN)
                 .putLong(writing)
                 .putLong(number)
+                .putLong(newest)
                 .flip());
         return crc.getValue();
     }

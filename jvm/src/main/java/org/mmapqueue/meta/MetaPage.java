@@ -153,8 +153,13 @@ public interface MetaPage extends Closeable {
         return -1;
     }
 
-    /** Stores the offset of the next record; called when the queue is about to be closed. */
-    default void closedAt(long nextOffset) {}
+    /** The newest timestamp before that offset, in µs since 1970. */
+    default long closedTime() {
+        return 0;
+    }
+
+    /** Stores both; called when the queue is about to be closed. */
+    default void closedAt(long nextOffset, long newest) {}
 
     /** Whether the last writer closed the queue. */
     boolean clean();

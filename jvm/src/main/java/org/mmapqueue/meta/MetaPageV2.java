@@ -109,15 +109,21 @@ public final class MetaPageV2 implements MetaPage {
     @Override
     public long closedAt() {
         long number = (long) Mapped.LONG.getOpaque(page, MetaDescriptor.CLOSED_AT);
-        long checksum = (long) Mapped.LONG.getOpaque(page, MetaDescriptor.CLOSED_AT_CHECKSUM);
-        return number >= 0 && checksum == MetaImage.closedAtChecksum(writing(), number) ? number : -1;
+        long checksum = (long) Mapped.LONG.getOpaque(page, MetaDescriptor.CLOSED_CHECKSUM);
+        return number >= 0 && checksum == MetaImage.closedChecksum(writing(), number, closedTime()) ? number : -1;
     }
 
     @Override
-    public void closedAt(long nextOffset) {
+    public long closedTime() {
+        return (long) Mapped.LONG.getOpaque(page, MetaDescriptor.CLOSED_TIME);
+    }
+
+    @Override
+    public void closedAt(long nextOffset, long newest) {
         Mapped.LONG.setOpaque(page, MetaDescriptor.CLOSED_AT, nextOffset);
+        Mapped.LONG.setOpaque(page, MetaDescriptor.CLOSED_TIME, newest);
         Mapped.LONG.setOpaque(
-                page, MetaDescriptor.CLOSED_AT_CHECKSUM, MetaImage.closedAtChecksum(writing(), nextOffset));
+                page, MetaDescriptor.CLOSED_CHECKSUM, MetaImage.closedChecksum(writing(), nextOffset, newest));
     }
 
     @Override

@@ -189,8 +189,7 @@ public final class Recovery {
         if (continues) {
             checkBegins(id + 1);
         }
-        OffsetResolver.Resolved resolved = OffsetResolver.find(reader, position, continues ? position + 1 : position);
-        return new LogEnd(position, resolved.offset(), resolved.lastTimestamp());
+        return OffsetResolver.find(reader, position, continues ? position + 1 : position);
     }
 
     // A reclaimed or damaged position may be the start of a segment that begins with the rest of a record.

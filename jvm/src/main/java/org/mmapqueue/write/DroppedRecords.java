@@ -97,7 +97,7 @@ final class DroppedRecords {
             return offset;
         }
         try {
-            return OffsetResolver.find(reader, position, writing).offset();
+            return OffsetResolver.find(reader, position, writing).nextOffset();
         } catch (CorruptException e) {
             DamageSkip.Found later = skip.locate(-1, position);
             if (later == null) {

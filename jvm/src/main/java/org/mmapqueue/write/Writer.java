@@ -349,7 +349,7 @@ public final class Writer implements Closeable {
         }
         flusher.end();
         if (appender.endsClean()) {
-            meta.closedAt(appender.endOffset());
+            meta.closedAt(appender.endOffset(), appender.newest());
             meta.clean(true);
         }
     }

@@ -205,7 +205,7 @@ class FlippedCursorTest {
             for (int at = 0; at < 152; at += 8) {
                 words.add(at);
             }
-            words.addAll(List.of(256, 264, 272, 512, 576, 832, 840, 848, 896, 912, 960, 968));
+            words.addAll(List.of(256, 264, 272, 280, 512, 576, 832, 840, 848, 896, 912, 960, 968));
         } else {
             words.addAll(List.of(0, 8, 16, 24, 32, 128, 192, 256, 264, 512));
         }

@@ -48,7 +48,7 @@ class OffsetResolverTest {
         LogReaderV2 reader = (LogReaderV2) core.log().reader();
         try {
             return OffsetResolver.find(reader, position, core.stats().writingPosition())
-                    .offset();
+                    .nextOffset();
         } finally {
             reader.leave();
         }
@@ -99,7 +99,7 @@ class OffsetResolverTest {
             core.writer().push(new byte[300], 0, 300);
             long timestamp = consumer.poll().timestampMicros();
             LogReaderV2 reader = (LogReaderV2) core.log().reader();
-            OffsetResolver.Resolved resolved = OffsetResolver.find(
+            LogEnd resolved = OffsetResolver.find(
                     reader, core.stats().writingPosition(), core.stats().writingPosition());
             assertEquals(timestamp, resolved.lastTimestamp());
             reader.leave();

@@ -125,14 +125,15 @@ class MetaPageV2Test {
     void theOffsetAtTheCloseCountsWithItsLogEndAlone() throws IOException {
         try (MetaPageV2 page = create()) {
             page.writing(3 * 8192 + 9);
-            page.closedAt(55);
+            page.closedAt(55, 7);
             assertEquals(55, page.closedAt());
             page.writing(3 * 8192 + 17);
             assertEquals(-1, page.closedAt());
             page.writing(3 * 8192 + 9);
             assertEquals(55, page.closedAt());
+            assertEquals(7, page.closedTime());
         }
-        for (int at = MetaDescriptor.CLOSED_AT; at < MetaDescriptor.CLOSED_AT_CHECKSUM + 8; at++) {
+        for (int at = MetaDescriptor.CLOSED_AT; at < MetaDescriptor.CLOSED_CHECKSUM + 8; at++) {
             byte before = bytes().get(at);
             change(at, before ^ 1);
             try (MetaPageV2 page = open()) {
@@ -142,7 +143,7 @@ class MetaPageV2Test {
         }
         try (MetaPageV2 page = open()) {
             assertEquals(55, page.closedAt());
-            page.closedAt(-2);
+            page.closedAt(-2, 7);
             assertEquals(-1, page.closedAt());
         }
     }

@@ -247,7 +247,7 @@ final class QueueCopy {
         meta.put(Word.GAPS_END, walk.gapsEnd, size);
         meta.put(Word.HELD_FROM, survey.probes.isEmpty() ? positions.get(needed) : 0, size);
         meta.clean(true);
-        meta.closedAt(walk.endNumber);
+        meta.closedAt(walk.endNumber, walk.newest);
         meta.write(storage, target);
     }
 }

@@ -183,7 +183,7 @@ final class Repair {
         }
         meta.clean(survey.isClean());
         if (survey.isClean()) {
-            meta.closedAt(walk.endNumber);
+            meta.closedAt(walk.endNumber, walk.newest);
         }
         heldFrom(meta);
         meta.put(Word.GAPS_END, gaps.end, size);

@@ -122,7 +122,7 @@ public final class Repairer {
     public static long restamp(Path target, LongUnaryOperator stamps) throws IOException {
         long changed;
         try (Survey whole = new Survey(STORAGE, target, Progress.NONE)) {
-            changed = new Restamping(STORAGE, whole, stamps).run();
+            changed = new Restamping(STORAGE, target, whole, stamps).run();
         }
         check(target);
         return changed;

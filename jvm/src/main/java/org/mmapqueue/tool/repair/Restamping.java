@@ -1,6 +1,7 @@
 package org.mmapqueue.tool.repair;
 
 import java.io.IOException;
+import java.nio.file.Path;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.LongUnaryOperator;
@@ -19,10 +20,15 @@ import org.mmapqueue.tool.verify.Survey;
  * @param stamps maps an old timestamp to the new one, both in µs since 1970; must not decrease
  * @param words the words to store, by segment id, then by byte in the segment
  */
-record Restamping(Storage storage, Survey survey, LongUnaryOperator stamps, TreeMap<Long, Map<Integer, Long>> words) {
+record Restamping(
+        Storage storage,
+        Path directory,
+        Survey survey,
+        LongUnaryOperator stamps,
+        TreeMap<Long, Map<Integer, Long>> words) {
 
-    Restamping(Storage storage, Survey survey, LongUnaryOperator stamps) {
-        this(storage, survey, stamps, new TreeMap<>());
+    Restamping(Storage storage, Path directory, Survey survey, LongUnaryOperator stamps) {
+        this(storage, directory, survey, stamps, new TreeMap<>());
     }
 
     /** Changes the timestamps; returns the number of changed records. */
@@ -47,6 +53,10 @@ record Restamping(Storage storage, Survey survey, LongUnaryOperator stamps, Tree
         }
         while (id <= geometry.segmentOfEnd(survey.walk.end)) {
             store(id++);
+        }
+        if (survey.isClean()) {
+            survey.meta.closedAt(survey.walk.endNumber, stamped(survey.walk.newest));
+            survey.meta.write(storage, directory);
         }
         return changed;
     }

@@ -71,6 +71,7 @@ public final class LogWalk {
             more = step();
         }
         found.endNumber = next;
+        found.newest = newest;
         progress.at(total(), total());
         return found;
     }

@@ -42,6 +42,8 @@ public final class WalkResult {
     public long end;
 
     public long endNumber;
+    /** A lower bound of the timestamps after the log end, in µs since 1970. */
+    public long newest;
     /** Whether bytes after the log end are not zero. */
     public boolean residue;
     /** Whether two intact headers contradict each other on the offset of a record. */
