@@ -381,15 +381,15 @@ public final class LogReaderV2 extends LogReader {
         }
     }
 
-    // Whether the length of a damaged record is right: the record with the next offset begins at its end; or the log
-    // ends there, and no later record begins in between.
+    // Whether the length of a damaged record is right: the record with the next offset begins at its end, or a pad, whose
+    // checksum covers its place; or the log ends there, and no later record begins in between.
     private boolean endsWhereItSays(long end) throws IOException {
         long own = nextOffset == UNKNOWN ? recordOffset : nextOffset;
         long recordEnd = geometry.position(endId, endByte);
         LogReaderV2 other = new LogReaderV2(swapper, geometry, fields, published);
         try {
             other.moveTo(recordEnd);
-            if (other.offsetHere(own + 1, own + 2) >= 0) {
+            if (other.isPadHere() || other.offsetHere(own + 1, own + 2) >= 0) {
                 return true;
             }
             if (recordEnd != end && recordEnd != published.getAsLong()) {
@@ -408,6 +408,24 @@ public final class LogReaderV2 extends LogReader {
             return false; // of the segment that follows
         } finally {
             other.leave();
+        }
+    }
+
+    private boolean isPadHere() throws IOException {
+        if (atByte == segmentSize) {
+            return false;
+        }
+        long word = checkedSegment().headerAcquire(atByte);
+        header = RecordDescriptor.lengthAndFlags(word);
+        expected = RecordDescriptor.checksum(word);
+        if ((header & (RecordDescriptor.PAD | RecordDescriptor.RESERVED)) != RecordDescriptor.PAD) {
+            return false;
+        }
+        try {
+            checkPad();
+            return true;
+        } catch (CorruptException e) {
+            return false;
         }
     }
 
