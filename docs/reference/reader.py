@@ -262,7 +262,7 @@ class Log:
         size = self.meta.segment_size
         if position == 0:
             return 0
-        found = self._offset_here(position) if position < self.meta.writing else None
+        found = self._offset_here(position) if self.meta.clean and position < self.meta.writing else None
         if found is not None:
             return found
         if position % size == 0 and self.meta.writing > position:
@@ -288,8 +288,11 @@ class Log:
         """REQUIREMENTS ON READERS, 11: whether a damaged record counts, since its length can be trusted."""
         size = self.meta.segment_size
         until = min(end, (position // size + 1) * size)
-        if self._offset_here(end) == offset + 1:
+        try:
+            self._read(end, offset + 1)
             return True
+        except Damage:
+            pass
         inside = (self._offset_here(each) for each in range(position + 8, until, 8))
         return end == known_end and not any(found is not None and found > offset for found in inside)
 
