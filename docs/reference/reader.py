@@ -262,8 +262,7 @@ class Log:
         size = self.meta.segment_size
         if position == 0:
             return 0
-        says = self.meta.clean or (position % size and self._is_stamped(position))  # RECOVERY, step 1
-        found = self._offset_here(position) if says and position < self.meta.writing else None
+        found = self._offset_here(position) if self.meta.clean and position < self.meta.writing else None
         if found is not None:
             return found
         if position % size == 0 and self.meta.writing > position:
@@ -302,12 +301,6 @@ class Log:
             return self._read(position, None).offset
         except Damage:
             return None
-
-    def _is_stamped(self, position: int) -> bool:
-        try:
-            return self._read(position, None).flags & ~BATCH == TIMESTAMP
-        except Damage:
-            return False
 
     def _next_intact(self, position: int, offset: int, end: int) -> tuple[int, int] | None:
         """Position and offset of the first intact record after a damaged one with this offset, and before `end`."""

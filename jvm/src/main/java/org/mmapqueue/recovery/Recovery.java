@@ -11,7 +11,6 @@ import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.RecordChecksum;
-import org.mmapqueue.segment.RecordDescriptor;
 import org.mmapqueue.segment.Segment;
 import org.mmapqueue.segment.SegmentRing;
 import org.mmapqueue.swap.Swapper;
@@ -190,20 +189,7 @@ public final class Recovery {
         if (continues) {
             checkBegins(id + 1);
         }
-        LogEnd said = atEnd || position == 0 ? null : recordAt(position);
-        return said != null ? said : OffsetResolver.find(reader, position, continues ? position + 1 : position);
-    }
-
-    // The record that begins at a position says its offset. Its timestamp is a bound for later ones; without one, the
-    // timestamps before it are.
-    private LogEnd recordAt(long position) throws IOException {
-        reader.moveTo(position);
-        long offset = reader.offsetHere(0, Long.MAX_VALUE);
-        int kind = reader.lengthAndFlags()
-                & (RecordDescriptor.TIMESTAMPED | RecordDescriptor.CONTROL | RecordDescriptor.PAD);
-        return offset < 0 || kind != RecordDescriptor.TIMESTAMPED
-                ? null
-                : new LogEnd(position, offset, reader.timestamp());
+        return OffsetResolver.find(reader, position, continues ? position + 1 : position);
     }
 
     // A reclaimed or damaged position may be the start of a segment that begins with the rest of a record.

@@ -17,7 +17,6 @@ import org.mmapqueue.MmapQueue;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
-import org.mmapqueue.segment.SegmentHeader;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
 
@@ -58,7 +57,8 @@ class DamageTest extends DamagedQueues {
     }
 
     @Test
-    void belowTheWatermarkADamagedHeaderIsRefusedAndADamagedRecordIsNot() {
+    void damageBelowTheWatermarkIsRefusedWhereTheLogBegins() {
+        // The segment of the recovery point: its records lead to it.
         long watermark = Directories.word(killed.resolve("meta.dat"), 576);
         String file = watermark / SEGMENT + "_segment.dat";
         Path damaged = copy(killed);
@@ -70,12 +70,7 @@ class DamageTest extends DamagedQueues {
         int first = (int) Directories.word(torn.resolve(file), 56);
         assertTrue(first < watermark % SEGMENT);
         Directories.putWord(torn.resolve(file), first, 0);
-        long lost = Directories.word(torn.resolve(file), SegmentHeader.BASE_OFFSET_AT);
-        try (MmapQueue queue = MmapQueue.open(config(torn))) {
-            CorruptException found = assertThrows(CorruptException.class, () -> queue.get(lost));
-            assertTrue(found.file().endsWith(file), found.getMessage());
-            assertEquals(first, found.position());
-        }
+        assertRefused(torn, file);
     }
 
     @Test

@@ -219,26 +219,6 @@ class DamagedLengthTest {
         assertEquals(before, Directories.fingerprint(directory));
     }
 
-    /** The record at the recovery point says its offset, so none before it is counted. */
-    @Test
-    void beforeTheRecoveryPointAKilledQueueIsOpened() {
-        Path directory = temp.resolve("queue");
-        Path copy;
-        try (MmapQueue queue = MmapQueue.open(config(directory))) {
-            for (int i = 0; i < 15; i++) {
-                queue.push(new byte[i]);
-                if (i == 9) {
-                    queue.flush();
-                }
-            }
-            copy = Directories.copy(directory, temp.resolve("killed"));
-        }
-        Directories.flip(copy.resolve("0_segment.dat"), 64, 16);
-        try (MmapQueue queue = MmapQueue.open(config(copy))) {
-            assertEquals(15, queue.push(new byte[3]));
-        }
-    }
-
     /** Only its bytes are damaged: its end is known, so all other records can be read. */
     @ParameterizedTest
     @CsvSource({"0, false", "1, false", "2, false", "2, true"})
