@@ -236,8 +236,7 @@ final class Simulator implements Closeable {
         }
         consumer.committed.add(e.last() + 1);
         consumer.inFlight.clear();
-        consumer.acked.clear();
-        consumer.current.clear();
+        consumer.current.clear(); // a cut may bring back what the last flush has saved
         consumer.saved.clear();
     }
 
