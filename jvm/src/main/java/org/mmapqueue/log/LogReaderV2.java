@@ -381,8 +381,8 @@ public final class LogReaderV2 extends LogReader {
         }
     }
 
-    // Whether the length of a damaged record is right: the record with the next offset begins at its end, or a pad, whose
-    // checksum covers its place; or the log ends there, and no later record begins in between.
+    // Whether the length of a damaged record is right: the record with the next offset begins at its end, or a pad (its
+    // checksum covers its place); or the log ends there, and no later record begins in between.
     private boolean endsWhereItSays(long end) throws IOException {
         long own = nextOffset == UNKNOWN ? recordOffset : nextOffset;
         long recordEnd = geometry.position(endId, endByte);

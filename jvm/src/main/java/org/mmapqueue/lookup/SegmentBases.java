@@ -21,7 +21,7 @@ final class SegmentBases {
     /**
      * What the header of a segment tells about its records.
      *
-     * @param index the offset of the first record that starts in the segment or after it
+     * @param offset the offset of the first record that starts in the segment or after it
      * @param timestamp the newest timestamp of the records that start before the segment, in µs; 0 for none
      */
     record Base(long offset, long timestamp) {}

@@ -126,7 +126,7 @@ final class DamageSweep {
             damage.change().accept(at);
             String name = shape + ": " + damage.name();
             try {
-                if (extent == Damage.Extent.FULL || tried % SHORT_STRIDE == 0) {
+                if (extent.equals(Damage.Extent.FULL) || tried % SHORT_STRIDE == 0) {
                     repair(at);
                 }
                 Outcome outcome = check(made, at);

@@ -254,7 +254,7 @@ public final class LogWalk {
         next = first.number() >= 0 ? first.number() : unused;
         long most = ((first.id() - damaged.id()) * geometry.dataBytes() + offset - geometry.dataStart())
                 / RecordDescriptor.SMALLEST;
-        boolean isInside = slot == damaged && slot.rest() != null;
+        boolean isInside = slot.id() == damaged.id() && slot.rest() != null;
         // The field that is not damaged tells that no record precedes this one in its segment.
         boolean isFirst = most == 0
                 || isInside
@@ -264,7 +264,7 @@ public final class LogWalk {
         } else {
             found.lost(damaged.path(), damaged.fault(), Math.max(0, next - most), next, false);
         }
-        if (slot == damaged) {
+        if (slot.id() == damaged.id()) {
             rebuild(offset);
         }
     }

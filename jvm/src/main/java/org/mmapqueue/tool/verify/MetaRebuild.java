@@ -6,7 +6,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.mmapqueue.errors.CorruptException;
-import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.meta.MetaImage.Word;
@@ -15,19 +14,18 @@ import org.mmapqueue.segment.RecordDescriptor;
 import org.mmapqueue.segment.SegmentHeader;
 
 /**
- * Rebuilds a damaged, truncated or missing meta page from its remains and the headers of segments. A walk finds the log end and the largest record. For one use.
+ * Rebuilds a damaged, truncated or missing meta page from its remains and the headers of segments. A walk finds the log
+ * end and the largest record. For one use.
  */
 final class MetaRebuild {
     private static final int LIVE_WORDS = 992;
-    private final Storage storage;
     private final Inventory inventory;
     /** The damaged page; null if it is missing, or of another queue. */
     private final MetaImage stored;
 
     private final List<Inventory.SegmentFile> whole;
 
-    MetaRebuild(Storage storage, Inventory inventory, MetaImage stored) {
-        this.storage = storage;
+    MetaRebuild(Inventory inventory, MetaImage stored) {
         this.inventory = inventory;
         this.stored = stored;
         this.whole = inventory.segments.values().stream()

@@ -89,7 +89,7 @@ public final class Survey implements Closeable {
         rebuilt = fault != null;
         if (rebuilt) {
             corrupt(metaFile, fault.at(), fault.toString());
-            meta = new MetaRebuild(storage, inventory, stored).run();
+            meta = new MetaRebuild(inventory, stored).run();
         } else {
             meta = stored;
         }

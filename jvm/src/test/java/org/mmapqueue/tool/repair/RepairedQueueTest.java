@@ -129,7 +129,7 @@ class RepairedQueueTest {
         assertEquals(2, report.lost().size());
         for (int i = 0; i < 2; i++) {
             Finding lost = report.lost().get(i);
-            assertEquals(List.of(2L + 3 * i, 3L + 3 * i), List.of(lost.firstLost(), lost.lastLost()));
+            assertEquals(List.of(2 + 3L * i, 3 + 3L * i), List.of(lost.firstLost(), lost.lastLost()));
             assertTrue(lost.exact());
         }
         assertEquals(made.payloads().size() - 4, report.before().records());
