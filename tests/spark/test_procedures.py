@@ -54,7 +54,7 @@ def times(spark: SparkSession, queue_dir: Path) -> list[datetime]:
 def test_ack_and_consumers(call: Call, session: SparkSession) -> None:
     assert call("ack(table => 'events', consumer => 'c', offset => 3)") == [(0, "c", 4)]
     assert call("ack('events', 'c', 1)") == [(0, "c", 4)], "what is acked stays acked"
-    first, second = call("consumers('events')")
+    second, first = call("consumers('events')")
     assert first.asDict() | {"lag_bytes": 0, "lag_micros": 0} == {
         "partition": 0, "consumer": "default", "committed_offset": 0, "read_offset": 0, "end_offset": 10,
         "lag_records": 10, "lag_bytes": 0, "lag_micros": 0, "unacked": 0, "label": None,
@@ -117,7 +117,7 @@ def test_seek(call: Call, session: SparkSession, times: list[datetime]) -> None:
         ("seek('events', 'c', -1)", "option to = -1; allowed"),
         ("seek('events', 'c', NULL)", "option to = NULL; allowed"),
         ("seek('events', 'c', 11)", "11"),
-        ("seek('events', 'nobody', 1)", r"consumer nobody: .* has no consumer of this name, but \[default, c\]"),
+        ("seek('events', 'nobody', 1)", r"consumer nobody: .* has no consumer of this name, but \[c, default\]"),
         ("ack('events', 'c', 10)", r"offset 10 is out of range; available: 0\.\.9"),
         ("ack('events', 'c', 9223372036854775807)", "offset 9223372036854775807 is out of range"),
         ("ack('events', 'c', -1)", "option offset = -1; allowed: an offset of at least 0"),

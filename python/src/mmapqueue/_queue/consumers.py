@@ -133,7 +133,7 @@ class Consumers(AsyncReading[Value], ArrowReading[Value]):
             0
             >>> message = queue.pop()
             >>> queue.consumers()
-            ['default', 'audit']
+            ['audit', 'default']
         """
         lines: str = self._handle.call("consumers")
         return lines.splitlines()
