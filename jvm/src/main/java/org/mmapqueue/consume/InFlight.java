@@ -4,6 +4,7 @@ import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import org.mmapqueue.config.Settings;
+import org.mmapqueue.meta.InFlightDescriptor;
 
 /**
  * The in-flight records of a consumer: one row for each record from the first unacked one on, with position, state,
@@ -27,7 +28,7 @@ final class InFlight {
     static final int DEAD = 3;
 
     /** Returned by {@link #times} for an acked record. */
-    static final int TIMES_ACKED = -1;
+    static final int TIMES_ACKED = InFlightDescriptor.ACKED;
 
     private static final long NEVER = Long.MAX_VALUE;
     private static final int STATE_SHIFT = 14;

@@ -9,6 +9,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Listing;
+import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.io.NewFile;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.log.LogEnd;
@@ -171,35 +172,12 @@ public record InFlightFile(Storage storage, Path path, MetaFields queue) {
         write(finished(image));
     }
 
-    // Whether each run has records, attempts and a delay that a record can have, and the ring has room for all. The
-    // checksum does not show that: whoever can write the file can compute it.
     private boolean areSound(ByteBuffer image) {
-        long most = mostRecords();
-        long records = 0;
-        for (int at = InFlightDescriptor.RUNS; at < image.limit(); at += InFlightDescriptor.RUN_BYTES) {
-            int run = image.getInt(at + InFlightDescriptor.RUN_RECORDS);
-            int times = image.getInt(at + InFlightDescriptor.RUN_ATTEMPTS);
-            long delay = image.getLong(at + InFlightDescriptor.RUN_DELAY);
-            records += run;
-            if (run < 1
-                    || records > most
-                    || times < InFlight.TIMES_ACKED
-                    || times > InFlight.MOST_ATTEMPTS
-                    || delay < 0) {
-                LOG.warn(
-                        "{} is ignored, and its records are redelivered: found {} records with {} attempts and a delay"
-                                + " of {} ms, expected 1..{}, {}..{} and 0 or more",
-                        path,
-                        run,
-                        times,
-                        delay,
-                        most,
-                        InFlight.TIMES_ACKED,
-                        InFlight.MOST_ATTEMPTS);
-                return false;
-            }
+        Mismatch fault = InFlightDescriptor.runFault(image, mostRecords());
+        if (fault != null) {
+            LOG.warn("{} is ignored, and its records are redelivered: {}", path, fault);
         }
-        return true;
+        return fault == null;
     }
 
     private long mostRecords() {

@@ -2,6 +2,7 @@ package org.mmapqueue.meta;
 
 import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
+import org.mmapqueue.io.Mismatch;
 
 /**
  * A snapshot of in-flight records, consumers/&lt;name&gt;.inflight.
@@ -37,6 +38,11 @@ public final class InFlightDescriptor {
     public static final int RUN_ATTEMPTS = 4;
     public static final int RUN_DELAY = 8;
 
+    /** In place of attempts: the records are acked. */
+    public static final int ACKED = -1;
+    /** The highest number of attempts that is counted. */
+    public static final int MOST_ATTEMPTS = (1 << 14) - 1;
+
     private InFlightDescriptor() {}
 
     /** The checksum of a file image, from its start to the buffer's limit. */
@@ -45,6 +51,29 @@ public final class InFlightDescriptor {
         crc.update(image.array(), 0, CHECKSUM);
         crc.update(image.array(), RUNS, image.limit() - RUNS);
         return (int) crc.getValue();
+    }
+
+    /**
+     * Finds numbers that no consumer writes. The checksum does not show them: whoever can write the file can compute it.
+     *
+     * @param mostRecords the number of records that the ring has room for
+     * @return the first such run; null if there is none
+     */
+    public static Mismatch runFault(ByteBuffer image, long mostRecords) {
+        long records = 0;
+        for (int at = RUNS; at < image.limit(); at += RUN_BYTES) {
+            int run = image.getInt(at + RUN_RECORDS);
+            int times = image.getInt(at + RUN_ATTEMPTS);
+            long delay = image.getLong(at + RUN_DELAY);
+            records += run;
+            if (run < 1 || records > mostRecords || times < ACKED || times > MOST_ATTEMPTS || delay < 0) {
+                return new Mismatch(
+                        at,
+                        run + " records with " + times + " attempts and a delay of " + delay + " ms",
+                        "1.." + mostRecords + ", " + ACKED + ".." + MOST_ATTEMPTS + " and 0 or more");
+            }
+        }
+        return null;
     }
 
     /** The offset after the last record of an image. */

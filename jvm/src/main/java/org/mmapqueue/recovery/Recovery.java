@@ -250,7 +250,7 @@ public final class Recovery {
                             e.getMessage());
                     return end;
                 }
-                LOG.warn("{}: record {} is damaged: {}", ring.path(0).getParent(), offset, e.getMessage());
+                LOG.warn("{}: record {} is damaged: {}", ring.path(0).getParent(), reader.nextOffset(), e.getMessage());
             }
             boolean batchContinues = reader.batchContinues();
             reader.advance();
@@ -261,8 +261,7 @@ public final class Recovery {
         }
     }
 
-    // Whether the damaged record that the reader has found was pushed, by a caller that has changed the payload
-    // meanwhile:
+    // Whether the damaged record that the reader has found was pushed, by a caller that has changed its payload since:
     // then the log goes on behind it. After a loss of power it is where the log ends.
     private boolean wasPushed() throws IOException {
         if (!isComplete) {

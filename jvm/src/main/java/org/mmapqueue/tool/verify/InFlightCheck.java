@@ -14,9 +14,6 @@ import org.mmapqueue.tool.scan.Probe;
 
 /** Checks and copies the files of records in flight. A damaged file is ignored: its records are redelivered. */
 public final class InFlightCheck {
-    /** The highest number of attempts that a consumer counts. */
-    private static final int MOST_ATTEMPTS = (1 << 14) - 1;
-
     private final Storage storage;
     private final Survey survey;
     /** The values of the file that was checked last. */
@@ -132,22 +129,8 @@ public final class InFlightCheck {
                 : new Mismatch(InFlightDescriptor.CHECKSUM, "checksum " + Mismatch.hex(stored), Mismatch.hex(sum));
     }
 
-    // Numbers that no consumer writes, though the checksum is right: a record takes 8 bytes at least.
     private Mismatch checkRuns(ByteBuffer image) {
-        long most = (long) survey.geometry.capacity() * survey.geometry.segmentSize() / RecordDescriptor.HEADER;
-        long records = 0;
-        for (int at = InFlightDescriptor.RUNS; at < image.limit(); at += InFlightDescriptor.RUN_BYTES) {
-            int run = image.getInt(at + InFlightDescriptor.RUN_RECORDS);
-            int times = image.getInt(at + InFlightDescriptor.RUN_ATTEMPTS);
-            long delay = image.getLong(at + InFlightDescriptor.RUN_DELAY);
-            records += run;
-            if (run < 1 || records > most || times < -1 || times > MOST_ATTEMPTS || delay < 0) {
-                return new Mismatch(
-                        at,
-                        run + " records with " + times + " attempts and a delay of " + delay + " ms",
-                        "1.." + most + ", -1.." + MOST_ATTEMPTS + " and 0 or more");
-            }
-        }
-        return null;
+        long ring = (long) survey.geometry.capacity() * survey.geometry.segmentSize();
+        return InFlightDescriptor.runFault(image, ring / RecordDescriptor.SMALLEST);
     }
 }
