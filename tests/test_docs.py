@@ -148,6 +148,14 @@ def test_the_agent_pushes_the_lines_it_gets(tmp_path: Path) -> None:
         assert [message.data for message in queue] == [b"one", b"two"]
 
 
+@pytest.mark.slow
+def test_the_tests_of_users_pass(tmp_path: Path) -> None:
+    programs(DOCS / "howto" / "testing.md", tmp_path)
+    ran = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stdout
+    assert "2 passed" in ran.stdout
+
+
 def test_the_java_program_runs(tmp_path: Path) -> None:
     (program,) = [block for block in blocks(DOCS / "reference" / "java.md", "java") if "class Example" in block]
     (tmp_path / "Example.java").write_text(program)

@@ -24,6 +24,7 @@ USES: dict[str, set[str]] = {
     "_tools": {"_jvm", "_values"},
     "": _LIBRARY,
     "compat": {"", "_values"},
+    "testing": {"", "_values"},
     "pipeline.event_pb2": set(),
     "pipeline._event": {"pipeline.event_pb2"},
     "pipeline.plugins": set(),
@@ -114,7 +115,7 @@ def test_a_package_is_small_and_says_what_it_is(package: Path) -> None:
 
 
 def test_only_documented_modules_are_public() -> None:
-    assert {file.name for file in PACKAGE.glob("*.py")} == {"__init__.py", "__main__.py"}
+    assert {file.name for file in PACKAGE.glob("*.py")} == {"__init__.py", "__main__.py", "testing.py"}
     packages = {file.parent.name for file in PACKAGE.glob("*/__init__.py")}
     assert {name for name in packages if name[0] != "_"} == {"compat", "pipeline"}
 

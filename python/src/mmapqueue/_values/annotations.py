@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pyarrow import RecordBatch, RecordBatchReader
     from pyspark import SparkContext
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
     from typing_extensions import Self, Unpack
     from typing_extensions import TypeVar as TypeVarWithDefault
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 else:
     Value = TypeVar("Value")
     RecordBatch = RecordBatchReader = Any
-    SparkContext = SparkSession = DataFrame = DataFrameWriter = DataStreamWriter = Any
+    SparkContext = SparkSession = DataFrame = DataFrameWriter = DataStreamWriter = StreamingQuery = Any
     if sys.version_info >= (3, 11):
         from typing import Self, Unpack
     else:
@@ -41,6 +42,7 @@ __all__ = [
     "Self",
     "SparkContext",
     "SparkSession",
+    "StreamingQuery",
     "Unpack",
     "Value",
 ]
