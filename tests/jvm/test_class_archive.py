@@ -1,4 +1,4 @@
-"""The archive of classes from which the JVM of a command starts."""
+"""The archive of classes from which the JVM of a command or program starts."""
 
 import os
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from command_line import CommandLine
-from conftest import eventually
+from conftest import Script, eventually
 from mmapqueue._jvm.class_archive import ClassArchive, cache_directory
 
 
@@ -132,3 +132,35 @@ def test_commands(command_line: CommandLine, closed: Path, tmp_path: Path) -> No
         assert (ended.status, ended.out, ended.err) == (0, "99", "")
     ended = command_line.run(*words, XDG_CACHE_HOME="/dev/null")
     assert (ended.status, ended.out, ended.err) == (0, "99", "")
+
+
+#: A program that says with which options its JVM runs.
+_PROGRAM = """
+    import sys
+    from pathlib import Path
+    import mmapqueue
+    from mmapqueue._jvm import standalone
+
+    with mmapqueue.Queue(sys.argv[1]) as queue:
+        queue.push(b"a record")
+        print(Path(f"/proc/{standalone._running.process.pid}/cmdline").read_bytes().replace(bytes(1), b" ").decode())
+"""
+
+
+def test_programs(script: Script, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+
+    def options(**environment: str) -> str:
+        return script.run(_PROGRAM, tmp_path / "queue", XDG_CACHE_HOME=str(cache), **environment)
+
+    def archives() -> list[Path]:
+        options()
+        return list((cache / "mmapqueue").glob("*.jsa"))
+
+    assert eventually(lambda: bool(archives()))
+    (archive,) = archives()
+    assert f"-XX:SharedArchiveFile={archive}" in options()
+    options(JDK_JAVA_OPTIONS=f"-Xlog:gc:file={tmp_path}/gc.log")
+    assert (tmp_path / "gc.log").stat().st_size > 0, "an archive would have turned it off"
+    archive.write_bytes(b"no archive")
+    options()

@@ -129,7 +129,8 @@ def has_ended() -> bool:
 def _start_java() -> None:
     java = _java()
     class_path = [_py4j_jar(), *jars.standalone_class_path()]
-    if not _is_quick or _further:
+    # An archive is of one class path. With an archive the JVM's own log is off, which a program's options may ask for.
+    if _further or (not _is_quick and any(map(os.environ.get, _VARIABLES))):
         _start(java, class_path, None)
         return
     archive = ClassArchive(java, class_path)
@@ -164,7 +165,7 @@ class _Start:
     """The process of a JVM until it has said that it serves."""
 
     def __init__(self, java: str, class_path: list[Path], archive: ClassArchive | None) -> None:
-        quick = [] if archive is None else [*_QUICK_OPTIONS, *archive.options]
+        options = [*(_QUICK_OPTIONS if _is_quick else []), *(archive.options if archive else [])]
         grace = _EXIT_SECONDS if archive is not None and archive.is_made else _GRACE_SECONDS
         self._java = java
         self._archive = archive
@@ -186,7 +187,7 @@ class _Start:
                         f"-Xmx{_heap}m",
                         *_OPTIONS,
                         *_collector(),
-                        *quick,
+                        *options,
                         f"{lock_holders.OWNER}{os.getpid()}",
                         "-cp",
                         os.pathsep.join([*map(str, class_path), *_further]),
@@ -308,7 +309,7 @@ class _Jvm:
         # From here on, py4j does not report collected objects to the JVM.
         self.gateway._gateway_client.is_connected = False
         self.gateway.close(keep_callback_server=True)
-        if self.archive is not None and not self.archive.is_made:
+        if _is_quick and self.archive is not None and not self.archive.is_made:
             # All queues are closed. An orderly exit would wait some 0.3 s for threads of the JVM that read from
             # sockets.
             self.process.kill()
