@@ -31,9 +31,7 @@ final class InFlight {
     static final int TIMES_ACKED = InFlightDescriptor.ACKED;
 
     private static final long NEVER = Long.MAX_VALUE;
-    private static final int STATE_SHIFT = 14;
-    /** The highest number of attempts that is counted. */
-    static final int MOST_ATTEMPTS = (1 << STATE_SHIFT) - 1;
+    private static final int STATE_SHIFT = InFlightDescriptor.ATTEMPT_BITS;
 
     /** {@link #packed}: in flight, one attempt. */
     private static final short FIRST_DELIVERY = IN_FLIGHT << STATE_SHIFT | 1;
@@ -172,7 +170,7 @@ final class InFlight {
 
     /** Number of deliveries of a record with a row. */
     int attempts(long offset) {
-        return records[at(offset)] & MOST_ATTEMPTS;
+        return records[at(offset)] & InFlightDescriptor.MOST_ATTEMPTS;
     }
 
     /** The position of a popped record with a row. */
@@ -255,7 +253,7 @@ final class InFlight {
 
     /** The attempts of the next delivery of a record with a row. */
     int nextAttempts(long offset) {
-        return Math.min(MOST_ATTEMPTS, attempts(offset) + 1);
+        return Math.min(InFlightDescriptor.MOST_ATTEMPTS, attempts(offset) + 1);
     }
 
     /** Adds the next record as popped; returns its attempts. */

@@ -76,13 +76,15 @@ final class LogStartup {
         }
         // Checks the cursors against each other.
         new CursorOrderCheck(path(), meta, registry, settings.geometry()).run();
+        long boot = storage.boot();
         // Finds the log end, from the clean close or by recovery.
-        Recovered found = meta.clean() ? new Recovered(afterClose(), 0, 0) : afterCrash();
+        Recovered found =
+                meta.clean() ? new Recovered(afterClose(), 0, 0) : afterCrash(Storage.isSame(boot, meta.boot()));
         // Drops sequences of producers that have an end offset beyond the log end.
         producers.start(found.end().nextOffset());
         // Stores the settings that the directory keeps, and the boot for the next recovery.
         store();
-        meta.boot(storage.boot());
+        meta.boot(boot);
         return found;
     }
 
@@ -134,14 +136,14 @@ final class LogStartup {
         return new LogEnd(position, offset, Math.max(meta.closedTime(), last.baseTime()));
     }
 
-    private Recovered afterCrash() throws IOException {
+    private Recovered afterCrash(boolean isSameBoot) throws IOException {
         long begin = System.nanoTime();
         producers.force(); // before recovery makes the records durable
         Recovery recovery = new Recovery(
                 swapper,
                 ring,
                 meta,
-                storage.isSameBoot(meta.boot()),
+                isSameBoot,
                 registry.cursors(),
                 end -> InFlightFile.cutAfter(end, storage, registry.directory(), meta.fields()));
         LogEnd end = recovery.run();

@@ -59,9 +59,9 @@ public interface Storage {
         return UNKNOWN_BOOT;
     }
 
-    /** Whether the machine has not started anew since the boot with this id. */
-    default boolean isSameBoot(long id) {
-        return id != UNKNOWN_BOOT && id == boot();
+    /** Whether two boots are known to be the same. */
+    static boolean isSame(long boot, long other) {
+        return boot != UNKNOWN_BOOT && boot == other;
     }
 
     /** Creates a directory and its missing parents, and fsyncs their entries. */

@@ -46,6 +46,8 @@ public final class LogReaderV2 extends LogReader {
     private long offsetAfter = UNKNOWN;
 
     private byte[] scratch = new byte[0];
+    /** Reads after damaged records; null before the first one. */
+    private LogReaderV2 probe;
 
     /**
      * A reader at position 0.
@@ -114,12 +116,11 @@ public final class LogReaderV2 extends LogReader {
                 StackRoom.ensure();
                 checkedSegment();
             }
-            long word = segment.headerAcquire(atByte);
-            if (word == 0) {
+            if (load() == 0) {
                 if (published.getAsLong() <= position() || segment.headerAcquire(atByte) != 0) {
                     return false;
                 }
-                if (isThereAnew()) {
+                if (loadAnew() != 0) {
                     continue;
                 }
                 throw corrupt(
@@ -129,13 +130,27 @@ public final class LogReaderV2 extends LogReader {
                                 : "there is no record, but records have been published up to position "
                                         + published.getAsLong());
             }
-            header = RecordDescriptor.lengthAndFlags(word);
-            expected = RecordDescriptor.checksum(word);
             if ((header & NO_RECORD) == 0) {
                 return found();
             }
             pass();
         }
+    }
+
+    // Loads length, flags and checksum from the header at the position, in the pinned segment. Returns the header; 0 if
+    // no
+    // record is published there.
+    private long load() {
+        long word = segment.headerAcquire(atByte);
+        header = RecordDescriptor.lengthAndFlags(word);
+        expected = RecordDescriptor.checksum(word);
+        return word;
+    }
+
+    // Loads from a new mapping of the segment: the old one may lack a published record.
+    private long loadAnew() throws IOException {
+        segment = swapper.renew(segment);
+        return load();
     }
 
     @Override
@@ -152,27 +167,16 @@ public final class LogReaderV2 extends LogReader {
     public boolean nextHere(int limit) throws IOException {
         long id = segmentId;
         while (segmentId == id && atByte < limit) {
-            long word = checkedSegment().headerAcquire(atByte);
-            if (word == 0 && published.getAsLong() > position() && isThereAnew()) {
-                word = segment.headerAcquire(atByte);
-            }
-            if (word == 0) {
+            checkedSegment();
+            if (load() == 0 && (published.getAsLong() <= position() || loadAnew() == 0)) {
                 return false;
             }
-            header = RecordDescriptor.lengthAndFlags(word);
-            expected = RecordDescriptor.checksum(word);
             if ((header & NO_RECORD) == 0) {
                 return found();
             }
             pass();
         }
         return false;
-    }
-
-    // Whether a new mapping of the segment has a record here, which the old one lacks although it is published.
-    private boolean isThereAnew() throws IOException {
-        segment = swapper.renew(segment);
-        return segment.headerAcquire(atByte) != 0;
     }
 
     private boolean found() {
@@ -285,7 +289,7 @@ public final class LogReaderV2 extends LogReader {
         if (found != expected) {
             throw corrupt(atByte, checksumFault(found));
         }
-        if (nextOffset != UNKNOWN && recordOffset != nextOffset) {
+        if (recordOffset != nextOffset && nextOffset != UNKNOWN) {
             throw corrupt(atByte, "the record's offset is " + recordOffset + ", expected " + nextOffset);
         }
         offsetAfter = recordOffset + 1;
@@ -386,20 +390,22 @@ public final class LogReaderV2 extends LogReader {
     private boolean endsWhereItSays(long end) throws IOException {
         long own = nextOffset == UNKNOWN ? recordOffset : nextOffset;
         long recordEnd = geometry.position(endId, endByte);
-        LogReaderV2 other = new LogReaderV2(swapper, geometry, fields, published);
+        if (probe == null) {
+            probe = new LogReaderV2(swapper, geometry, fields, published);
+        }
         try {
-            other.moveTo(recordEnd);
-            if (other.isPadHere() || other.offsetHere(own + 1, own + 2) >= 0) {
+            probe.moveTo(recordEnd);
+            if (probe.isPadHere() || probe.offsetHere(own + 1, own + 2) >= 0) {
                 return true;
             }
             if (recordEnd != end && recordEnd != published.getAsLong()) {
                 return false;
             }
-            other.moveTo(position());
+            probe.moveTo(position());
             int until = endId == segmentId ? endByte : segmentSize;
             for (int at = atByte + RecordDescriptor.HEADER; at < until; at += Long.BYTES) {
-                other.goTo(at);
-                if (other.offsetHere(own + 1, Long.MAX_VALUE) >= 0) {
+                probe.goTo(at);
+                if (probe.offsetHere(own + 1, Long.MAX_VALUE) >= 0) {
                     return false;
                 }
             }
@@ -407,7 +413,7 @@ public final class LogReaderV2 extends LogReader {
         } catch (CorruptException e) {
             return false; // of the segment that follows
         } finally {
-            other.leave();
+            probe.leave();
         }
     }
 
@@ -415,10 +421,8 @@ public final class LogReaderV2 extends LogReader {
         if (atByte == segmentSize) {
             return false;
         }
-        long word = checkedSegment().headerAcquire(atByte);
-        header = RecordDescriptor.lengthAndFlags(word);
-        expected = RecordDescriptor.checksum(word);
-        if ((header & (RecordDescriptor.PAD | RecordDescriptor.RESERVED)) != RecordDescriptor.PAD) {
+        checkedSegment();
+        if (load() == 0 || (header & (RecordDescriptor.PAD | RecordDescriptor.RESERVED)) != RecordDescriptor.PAD) {
             return false;
         }
         try {
@@ -445,10 +449,8 @@ public final class LogReaderV2 extends LogReader {
         if (atByte < geometry.dataStart() || atByte % Long.BYTES != 0) {
             return UNKNOWN;
         }
-        long word = checkedSegment().headerAcquire(atByte);
-        header = RecordDescriptor.lengthAndFlags(word);
-        expected = RecordDescriptor.checksum(word);
-        if (word == 0 || (header & RecordDescriptor.RESERVED) != 0) {
+        checkedSegment();
+        if (load() == 0 || (header & RecordDescriptor.RESERVED) != 0) {
             return UNKNOWN;
         }
         long before = nextOffset;

@@ -40,8 +40,10 @@ public final class InFlightDescriptor {
 
     /** In place of attempts: the records are acked. */
     public static final int ACKED = -1;
+    /** The bits of a number of attempts. */
+    public static final int ATTEMPT_BITS = 14;
     /** The highest number of attempts that is counted. */
-    public static final int MOST_ATTEMPTS = (1 << 14) - 1;
+    public static final int MOST_ATTEMPTS = (1 << ATTEMPT_BITS) - 1;
 
     private InFlightDescriptor() {}
 

@@ -23,8 +23,8 @@ import org.slf4j.LoggerFactory;
  *
  * <ol>
  * <li>Walk: find the last intact record.
- * <li>Seal: store a pad after that record, valid only in the next epoch; fsync everything that the walk has read; delete
- * the files of all free slots, which may hold records that were never complete.
+ * <li>Seal: store a pad after that record, valid only in the next epoch; fsync everything that the walk has read, and the
+ * cursors; delete the files of all free slots, which may hold records that were never complete.
  * <li>Cut: delete what consumers have stored about records after the end: their offsets are assigned again.
  * <li>Raise the epoch.
  * <li>Move the cursors that are after the end to the segment's end.
@@ -224,21 +224,21 @@ public final class Recovery {
 
     private LogEnd walk(LogEnd start) throws IOException {
         LogEnd end = start;
-        long offset = start.nextOffset();
         long timestamp = start.lastTimestamp();
         reader.moveTo(start.position());
-        reader.expect(offset);
+        reader.expect(start.nextOffset());
         reader.afterEpoch(epochOf(geometry.segmentOfEnd(start.position())));
         while (true) {
             boolean isFound = false;
             boolean isWhole = false;
+            long before = reader.nextOffset();
             try {
                 isFound = reader.next();
                 reader.check();
                 isWhole = true;
                 timestamp = Math.max(timestamp, reader.timestamp());
             } catch (CorruptException e) {
-                if (reader.nextOffset() > offset) { // after a gap, which only a repair writes
+                if (reader.nextOffset() > before) { // after a gap, which only a repair writes
                     end = new LogEnd(reader.position(), reader.nextOffset(), timestamp);
                 }
                 if (!isFound || !wasPushed()) {
@@ -254,9 +254,8 @@ public final class Recovery {
             }
             boolean batchContinues = reader.batchContinues();
             reader.advance();
-            offset = reader.nextOffset();
             if (!batchContinues && (isWhole || reader.position() == meta.writing())) {
-                end = new LogEnd(reader.position(), offset, timestamp);
+                end = new LogEnd(reader.position(), reader.nextOffset(), timestamp);
             }
         }
     }
@@ -291,6 +290,11 @@ public final class Recovery {
         for (long each = geometry.segmentOf(start); each <= id; each++) {
             ring.force(each);
         }
+        // Before segments are deleted: a later recovery must not begin before them, at older cursors on the disk.
+        for (ConsumerCursors consumer : consumers) {
+            consumer.force();
+        }
+        meta.force();
         discardOthers(start, id);
         ring.syncEntries();
         return geometry.position(id, geometry.segmentSize());

@@ -6,12 +6,14 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.SplittableRandom;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.mmapqueue.harness.KillPoint;
 import org.mmapqueue.harness.TempQueues;
 import org.mmapqueue.support.QuickDirectory;
 
@@ -47,6 +49,45 @@ class SimulatorTest {
         Map<String, Long> predictions = counts.predictions.counts();
         assertTrue(
                 predictions.getOrDefault("none", 0L) <= predictions.getOrDefault("right", 0L) / 10, counts.toString());
+    }
+
+    /** The next process recovers from acks that are not durable; a recovery after a cut begins at older ones. */
+    @Test
+    void aCutWhileTheNextProcessRecoversLosesNoSegment() throws IOException {
+        Map<String, String> config = Map.of(
+                "segment_size",
+                "4096",
+                "queue_capacity_segments",
+                "4",
+                "max_event_size",
+                "1000",
+                "flush_period",
+                "600000");
+        Counts counts = new Counts();
+        for (int seed = 1; seed <= 4; seed++) {
+            SplittableRandom random = new SplittableRandom(seed);
+            try (TempQueues directories = directories("kill-" + seed);
+                    Simulator simulator =
+                            new Simulator(directories, random, config, KillPoint.random(random.split(), 100), counts)) {
+                simulator.createConsumer("a");
+                push(simulator, 4);
+                simulator.pop("a", 2);
+                simulator.ack("a");
+                simulator.flush();
+                push(simulator, 6);
+                simulator.pop("a", 8);
+                simulator.ack("a");
+                simulator.kill();
+                simulator.checkCuts();
+            }
+        }
+        assertTrue(counts.cuts.counts().containsKey("recover from a kill: write"), counts.toString());
+    }
+
+    private static void push(Simulator simulator, int count) {
+        for (int i = 0; i < count; i++) {
+            assertTrue(simulator.push(900, false));
+        }
     }
 
     @ParameterizedTest

@@ -96,7 +96,7 @@ public final class Survey implements Closeable {
         facts = meta.fields();
         geometry = new Geometry(Format.V2, facts.segmentSize(), facts.capacity());
         clean = meta.clean() && !rebuilt;
-        isSameBoot = !rebuilt && storage.isSameBoot(meta.get(Word.BOOT));
+        isSameBoot = !rebuilt && Storage.isSame(meta.get(Word.BOOT), storage.boot());
         readPages(storage);
         producers = new ProducerPages(storage, this);
         endIsKnown = clean && isSound(writing()) && isMirrored(Word.WRITING);
