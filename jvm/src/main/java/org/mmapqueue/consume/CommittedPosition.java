@@ -222,9 +222,9 @@ final class CommittedPosition {
         return new OutOfRangeException(what, offset, inFlight.first(), inFlight.next() - 1);
     }
 
-    /** The exception for a pop beyond max_unacked. Any thread. */
+    /** The exception for a pop beyond max_unacked. */
     UnackedLimitException limit() {
-        return new UnackedLimitException("consumer " + name + " has popped " + (fetcher.readOffset() - offset())
+        return new UnackedLimitException("consumer " + name + " has popped " + inFlight.span()
                 + " records beyond the first one that it has not acked, offset " + offset()
                 + "; max_unacked allows no more");
     }

@@ -313,7 +313,7 @@ public final class ConsumerCore implements Closeable {
     }
 
     public UnackedLimitException limit() {
-        return committed.limit();
+        return locked(committed::limit);
     }
 
     /** Acks all records up to and including {@code offset}; returns whether a segment or room for another record was freed. */

@@ -214,17 +214,9 @@ final class Fetcher {
         if (end <= first) {
             return;
         }
-        passTo(end, position());
+        inFlight.passLost(end, position());
         storeReading();
         LOG.warn("a consumer passes records {} to {}, which were lost before a repair", first, end - 1);
-    }
-
-    // Acks the next records, which are not read, up to an offset.
-    private void passTo(long end, long position) {
-        while (inFlight.next() < end) {
-            inFlight.passed(position, InFlight.ACKED);
-            inFlight.advance(inFlight.first());
-        }
     }
 
     private void pass(int state) throws IOException {
@@ -267,7 +259,7 @@ final class Fetcher {
         passGap();
         long position = reader.position();
         DamageSkip.Found found = damage.after(e, position, inFlight.next());
-        passTo(found.offset(), position);
+        inFlight.passLost(found.offset(), position);
         reader.moveTo(found.position());
         reader.expect(found.offset());
         readOffset.lazySet(found.offset());

@@ -8,9 +8,10 @@ import org.mmapqueue.meta.InFlightDescriptor;
 
 /**
  * The in-flight records of a consumer: one row for each record from the first unacked one on, with position, state,
- * attempts and due time. Rows are in a ring of arrays, by offset; the array of due times exists once a lease or a delay
- * does. Rows that a snapshot has restored wait after the reading position, without a position, until the reader reaches
- * them. Not thread-safe, except {@link #hasDead}: the consumer's lock guards it.
+ * attempts and due time. Rows are in a ring of arrays, by their number in {@link AckedRanges}; lost records and long runs
+ * of acked ones have none. The array of due times exists once a lease or a delay does. Rows that a snapshot has restored
+ * wait after the reading position, without a position, until the reader reaches them. Not thread-safe, except {@link
+ * #hasDead}: the consumer's lock guards it.
  *
  * <pre>
  *   first            next                next + ahead
@@ -37,6 +38,8 @@ final class InFlight {
     private static final short FIRST_DELIVERY = IN_FLIGHT << STATE_SHIFT | 1;
 
     private static final int FIRST_LENGTH = 64;
+    /** The least acked records of a snapshot that are a range: rows are found faster. */
+    private static final int LEAST_RANGE = 64;
 
     private final int most;
     private final int maxAttempts;
@@ -51,20 +54,24 @@ final class InFlight {
     /** Index in its heap, plus 1; 0 for a record in no heap; null while all heaps are empty. */
     private int[] slots;
 
+    private final AckedRanges ranges = new AckedRanges();
+    /** The next record's offset less the number of its row; the low bits. */
+    private int shift;
+
     private final Heap leases = new Heap();
     private final Heap requeued = new Heap();
     private final Heap dead = new Heap();
 
     private long first;
     private long next;
-    /** Number of restored rows. */
-    private int ahead;
-    /** The position after the last restored row. */
+    /** Number of restored records that are not popped. */
+    private long ahead;
+    /** The position after the last restored record. */
     private long endPosition;
-    /** Number of acked rows, popped and restored. */
-    private int acked;
+    /** Number of acked records, popped and restored. */
+    private long acked;
 
-    private int ackedAhead;
+    private long ackedAhead;
     /** Number of rows, popped and restored, with more than one attempt. */
     private int repeated;
 
@@ -100,6 +107,8 @@ final class InFlight {
         requeued.clear();
         dead.clear();
         hasDead = false;
+        ranges.clear();
+        shift = 0;
         first = offset;
         next = offset;
         ahead = 0;
@@ -118,17 +127,17 @@ final class InFlight {
         return next;
     }
 
-    /** The offset after the last restored row; {@link #next} if none is left. */
+    /** The offset after the last restored record; {@link #next} if none is left. */
     long end() {
         return next + ahead;
     }
 
-    /** The position after the last restored row, if one is left. */
+    /** The position after the last restored record, if one is left. */
     long endPosition() {
         return endPosition;
     }
 
-    /** Sets the position after the last restored row. */
+    /** Sets the position after the last restored record. */
     void endAt(long position) {
         endPosition = position;
     }
@@ -140,12 +149,17 @@ final class InFlight {
 
     /** Whether no new record can be popped before the first one is acked. */
     boolean isFull() {
-        return next - first >= most;
+        return next - first >= most && span() >= most;
+    }
+
+    /** Number of popped records from the first unacked one on; lost ones were not popped. */
+    long span() {
+        return ranges.row(next) - ranges.row(first);
     }
 
     /** Number of records that were popped, and neither acked nor requeued. */
     int unacked() {
-        return (int) (next - first) - (acked - ackedAhead) - requeued.size;
+        return (int) (next - first - (acked - ackedAhead) - requeued.size);
     }
 
     /** Number of requeued records. */
@@ -153,8 +167,8 @@ final class InFlight {
         return requeued.size;
     }
 
-    /** Number of restored rows that are acked. */
-    int ackedAhead() {
+    /** Number of restored records that are acked. */
+    long ackedAhead() {
         return ackedAhead;
     }
 
@@ -163,9 +177,14 @@ final class InFlight {
         return offset >= first && offset < next;
     }
 
-    /** The state of a popped record; {@link #ACKED} before the first row. */
+    /** The offset after the records without rows from an offset on; the offset itself if its record has a row. */
+    long rowFrom(long offset) {
+        return offset < first ? first : ranges.endOf(offset);
+    }
+
+    /** The state of a popped or restored record; {@link #ACKED} if it has no row. */
     int state(long offset) {
-        return offset < first ? ACKED : (records[at(offset)] & 0xFFFF) >>> STATE_SHIFT;
+        return rowFrom(offset) > offset ? ACKED : (records[at(offset)] & 0xFFFF) >>> STATE_SHIFT;
     }
 
     /** Number of deliveries of a record with a row. */
@@ -182,8 +201,28 @@ final class InFlight {
         return due == null ? 0 : due[at(offset)];
     }
 
-    /** Restores the row after the last one, from a snapshot: attempts or {@link #TIMES_ACKED}, and the rest of a delay. */
-    void restore(int times, long delayMillis) {
+    /**
+     * Restores the records after the last one, from a snapshot.
+     *
+     * @param times their attempts, or {@link #TIMES_ACKED}
+     * @param delayMillis the rest of their delay
+     */
+    void restore(int times, long delayMillis, long count) {
+        boolean isAcked = times == TIMES_ACKED;
+        if (isAcked && count >= LEAST_RANGE) {
+            ranges.add(end(), end() + count);
+            ahead += count;
+        } else {
+            for (long i = 0; i < count; i++) {
+                restoreRow(times, delayMillis);
+            }
+        }
+        acked += isAcked ? count : 0;
+        ackedAhead += isAcked ? count : 0;
+        repeated += times > 1 ? (int) count : 0;
+    }
+
+    private void restoreRow(int times, long delayMillis) {
         makeRoom(end());
         long dueAt = delayMillis == 0 ? 0 : now() + delayMillis;
         prepare(ACKED, dueAt); // no heap has the row before it is popped
@@ -193,9 +232,6 @@ final class InFlight {
         if (due != null) {
             due[row] = dueAt;
         }
-        acked += times == TIMES_ACKED ? 1 : 0;
-        ackedAhead += times == TIMES_ACKED ? 1 : 0;
-        repeated += times > 1 ? 1 : 0;
     }
 
     /** Whether a row has changed, since {@link #noteSaved}, in a way that a snapshot has to tell. */
@@ -218,7 +254,8 @@ final class InFlight {
 
     /** The rest of a record's delay, in ms; 0 for none. */
     long delay(long offset) {
-        boolean isDelayed = offset >= next || offset >= first && state(offset) == REQUEUED;
+        int state = state(offset);
+        boolean isDelayed = state == REQUEUED || offset >= next && state != ACKED;
         return isDelayed && due(offset) != 0 ? Math.max(0, due(offset) - now()) : 0;
     }
 
@@ -273,8 +310,45 @@ final class InFlight {
 
     /** Adds the next record without a delivery, in a state other than {@link #IN_FLIGHT}. */
     void passed(long position, int state) {
+        if (rowFrom(next) > next) {
+            skipTo(next + 1);
+            return;
+        }
         boolean isRestored = ahead > 0;
         add(position, state, isRestored ? attempts(next) : 0, isRestored && state == REQUEUED ? due(next) : 0);
+    }
+
+    /**
+     * Passes the next records, which were lost: they count as acked.
+     *
+     * @param end the offset after the last one
+     * @param position the position after which the first one began
+     */
+    void passLost(long end, long position) {
+        while (next < end) {
+            long row = rowFrom(next);
+            if (row > next) {
+                skipTo(Math.min(row, end));
+            } else if (ahead > 0) {
+                passed(position, ACKED);
+            } else {
+                ranges.add(next, end);
+                acked += end - next;
+                skipTo(end);
+            }
+        }
+        advance(first);
+    }
+
+    // Passes records of a range.
+    private void skipTo(long end) {
+        if (ahead > 0) {
+            changed = true;
+            ahead -= end - next;
+            ackedAhead -= end - next;
+        }
+        next = end;
+        shift = (int) (next - ranges.row(next));
     }
 
     private void add(long position, int state, int attempts, long dueAt) {
@@ -292,8 +366,10 @@ final class InFlight {
     // Adds the row of the next record, which no heap has, without a due time.
     private void addRow(long position, short record) {
         long offset = next;
-        makeRoom(offset);
-        int row = at(offset);
+        if (offset - first >= records.length) {
+            makeRoom(offset);
+        }
+        int row = (int) offset - shift & records.length - 1; // as at(offset), but faster
         positions[row] = position;
         records[row] = record;
         if (due != null) {
@@ -354,7 +430,7 @@ final class InFlight {
     /** Requeues all in-flight records; returns whether some go to the dead-letter queue. */
     boolean requeueAll() {
         boolean deadLetter = false;
-        for (long offset = first; offset < next; offset++) {
+        for (long offset = rowFrom(first); offset < next; offset = rowFrom(offset + 1)) {
             deadLetter |= requeue(offset, 0);
         }
         return deadLetter;
@@ -418,8 +494,15 @@ final class InFlight {
             return first;
         }
         while (first < offset || first < next && state(first) == ACKED) {
-            leave(first);
-            first++;
+            long row = Math.min(ranges.endOf(first), next);
+            if (row > first) {
+                acked -= row - first;
+                first = row;
+                ranges.removeUpTo(first);
+            } else {
+                leave(first);
+                first++;
+            }
         }
         return first;
     }
@@ -487,11 +570,11 @@ final class InFlight {
     }
 
     private int at(long offset) {
-        return (int) offset & records.length - 1;
+        return (int) ranges.row(offset) & records.length - 1;
     }
 
     private void makeRoom(long offset) {
-        if (offset - first == records.length) {
+        if (ranges.row(offset) - ranges.row(first) == records.length) {
             grow();
         }
     }
@@ -503,7 +586,7 @@ final class InFlight {
         long[] moreDue = due == null ? null : new long[2 * length];
         int[] moreSlots = slots == null ? null : new int[2 * length];
         short[] moreRecords = new short[2 * length];
-        int to = (int) first & 2 * length - 1;
+        int to = (int) ranges.row(first) & 2 * length - 1;
         int start = 0;
         while (start < length) {
             int oldRow = from + start & length - 1;
@@ -525,7 +608,7 @@ final class InFlight {
         slots = moreSlots;
     }
 
-    /** A binary heap of rows by due time, then by offset. It has the low words of the offsets. */
+    /** A binary heap of rows by due time, then by offset. It has the low words of their numbers. */
     private final class Heap {
         private int[] words = {};
         private int size;
@@ -544,15 +627,12 @@ final class InFlight {
         }
 
         long first() {
-            return offset(words[0]);
-        }
-
-        private long offset(int word) {
-            return InFlight.this.first + (word - (int) InFlight.this.first);
+            long least = ranges.row(InFlight.this.first);
+            return ranges.offset(least + (words[0] - (int) least));
         }
 
         void add(long offset) {
-            rise(size++, (int) offset);
+            rise(size++, (int) ranges.row(offset));
         }
 
         void remove(long offset) {

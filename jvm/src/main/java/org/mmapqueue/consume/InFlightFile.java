@@ -40,7 +40,7 @@ public record InFlightFile(Storage storage, Path path, MetaFields queue) {
      *     committed
      * @param reading the position after the last popped record
      * @param time the wall clock, in ms
-     * @param most the most runs; the records after these are left out
+     * @param most the most runs, if no range of acked records follows; the records after these are left out
      */
     ByteBuffer image(InFlight inFlight, long first, long reading, long time, int most) {
         ByteBuffer image = image(inFlight, first, inFlight.end(), most);
@@ -67,17 +67,17 @@ public record InFlightFile(Storage storage, Path path, MetaFields queue) {
         int count = 0;
         long offset = first;
         while (offset < end) {
-            int times = inFlight.times(offset);
-            long delay = inFlight.delay(offset);
-            int same = 1;
-            while (offset + same < end
-                    && inFlight.times(offset + same) == times
-                    && inFlight.delay(offset + same) == delay) {
-                same++;
-            }
-            if (count++ == most) {
+            if (count++ >= most && inFlight.rowFrom(offset) == offset) { // other records have no position
                 break;
             }
+            int times = inFlight.times(offset);
+            long delay = inFlight.delay(offset);
+            long last = Math.min(end, offset + Integer.MAX_VALUE);
+            long after = after(inFlight, offset);
+            while (after < last && inFlight.times(after) == times && inFlight.delay(after) == delay) {
+                after = after(inFlight, after);
+            }
+            int same = (int) (Math.min(after, last) - offset);
             if (run == image.capacity()) {
                 image = ByteBuffer.allocate(2 * run)
                         .order(ByteOrder.LITTLE_ENDIAN)
@@ -91,6 +91,10 @@ public record InFlightFile(Storage storage, Path path, MetaFields queue) {
         }
         image.putLong(InFlightDescriptor.FIRST, first);
         return image.clear().limit(run);
+    }
+
+    private static long after(InFlight inFlight, long offset) {
+        return Math.max(offset + 1, inFlight.rowFrom(offset));
     }
 
     private static ByteBuffer finished(ByteBuffer image) {
@@ -123,8 +127,8 @@ public record InFlightFile(Storage storage, Path path, MetaFields queue) {
             long end = offset + image.getInt(at + InFlightDescriptor.RUN_RECORDS);
             int times = image.getInt(at + InFlightDescriptor.RUN_ATTEMPTS);
             long delay = Math.max(0, image.getLong(at + InFlightDescriptor.RUN_DELAY) - passed);
-            for (long each = Math.max(offset, first); each < end; each++) {
-                inFlight.restore(times, delay);
+            if (end > first) {
+                inFlight.restore(times, delay, end - Math.max(offset, first));
             }
             offset = end;
         }

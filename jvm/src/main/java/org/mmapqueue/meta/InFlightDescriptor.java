@@ -58,7 +58,7 @@ public final class InFlightDescriptor {
     /**
      * Finds numbers that no consumer writes. The checksum does not show them: whoever can write the file can compute it.
      *
-     * @param mostRecords the number of records that the ring has room for
+     * @param mostRecords the number of records that the ring has room for; lost ones, which count as acked, may be more
      * @return the first such run; null if there is none
      */
     public static Mismatch runFault(ByteBuffer image, long mostRecords) {
@@ -67,7 +67,7 @@ public final class InFlightDescriptor {
             int run = image.getInt(at + RUN_RECORDS);
             int times = image.getInt(at + RUN_ATTEMPTS);
             long delay = image.getLong(at + RUN_DELAY);
-            records += run;
+            records += times == ACKED ? 0 : run; // acked ones may be lost, and are not in the ring
             if (run < 1 || records > mostRecords || times < ACKED || times > MOST_ATTEMPTS || delay < 0) {
                 return new Mismatch(
                         at,

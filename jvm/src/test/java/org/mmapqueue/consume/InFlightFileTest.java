@@ -65,7 +65,7 @@ class InFlightFileTest {
     // Attempts as they are after the pop; -1 for acked.
     private static void restore(InFlight inFlight, int... attempts) {
         for (int each : attempts) {
-            inFlight.restore(each < 0 ? InFlight.TIMES_ACKED : each - 1, 0);
+            inFlight.restore(each < 0 ? InFlight.TIMES_ACKED : each - 1, 0, 1);
         }
     }
 
@@ -139,6 +139,30 @@ class InFlightFileTest {
         file.write(file.image(inFlight, 50, READING, TIME, 5));
         assertRead(50, 1, -1, 1, -1, -1, 1, 1, 1, 1, 1);
         assertEquals(READING, file.read().getLong(InFlightDescriptor.READING));
+    }
+
+    /** More lost records than the ring has room for, and than one run can have. */
+    @Test
+    void aGapIsWrittenAndRestored() throws IOException {
+        InFlight inFlight = table(50, 1);
+        long end = 51 + (3L << 31);
+        inFlight.passLost(end, 200);
+        inFlight.popped(300);
+        inFlight.requeue(50, 0);
+        write(inFlight);
+        assertEquals(end + 1, InFlightDescriptor.end(file.read()));
+        InFlight found = empty(50);
+        InFlightFile.restore(file.read(), 50, TIME, found);
+        assertEquals(end + 1, found.end());
+        assertEquals(end - 51, found.ackedAhead());
+        assertEquals(1, found.times(50));
+        assertEquals(InFlight.TIMES_ACKED, found.times(51));
+        assertEquals(InFlight.TIMES_ACKED, found.times(end - 1));
+        assertEquals(1, found.times(end));
+        assertRead(end - 1, -1, 1);
+        file.write(file.image(inFlight, 50, READING, TIME, 1)); // not to the middle of a gap, which has no position
+        assertEquals(end, InFlightDescriptor.end(file.read()));
+        assertEquals(300, file.read().getLong(InFlightDescriptor.READING));
     }
 
     /** Restored rows have no position: a snapshot that does not take all of them ends before them. */

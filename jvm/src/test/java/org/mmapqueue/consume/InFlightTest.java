@@ -57,7 +57,7 @@ class InFlightTest {
     @Test
     void anEarlierTimeoutDoesNotEndALaterDeliveryOfEqualAttempts() {
         InFlight inFlight = inFlight(6400);
-        inFlight.restore(16_382, 0);
+        inFlight.restore(16_382, 0, 1);
         pop(inFlight);
         now += 5000;
         inFlight.requeue(0, 0);
@@ -246,7 +246,7 @@ class InFlightTest {
     @Test
     void attemptsStayAtTheirMaximum() {
         InFlight inFlight = inFlight(0);
-        inFlight.restore(16_382, 0);
+        inFlight.restore(16_382, 0, 1);
         assertEquals(16_383, inFlight.popped(0));
         inFlight.requeue(0, 0);
         assertEquals(16_383, inFlight.redelivered(0));
@@ -258,11 +258,11 @@ class InFlightTest {
     void restoredRowsWaitForTheReader() {
         InFlight inFlight = inFlight(0, 4);
         inFlight.reset(50);
-        inFlight.restore(2, 0);
-        inFlight.restore(InFlight.TIMES_ACKED, 0);
-        inFlight.restore(4, 0);
-        inFlight.restore(1, 70);
-        inFlight.restore(0, 0);
+        inFlight.restore(2, 0, 1);
+        inFlight.restore(InFlight.TIMES_ACKED, 0, 1);
+        inFlight.restore(4, 0, 1);
+        inFlight.restore(1, 70, 1);
+        inFlight.restore(0, 0, 1);
         assertEquals(55, inFlight.end());
         assertEquals(1, inFlight.ackedAhead());
         assertEquals(0, inFlight.unacked());
@@ -292,6 +292,57 @@ class InFlightTest {
         assertEquals(520, inFlight.position(52));
     }
 
+    /** Lost records take neither memory nor room: no row is made for them, though an earlier record is not acked. */
+    @Test
+    void aGapOfAnyLengthCostsNothing() {
+        InFlight inFlight = new InFlight(new Settings.Delivery(3, 0, 0, null, false), () -> now);
+        pop(inFlight);
+        long end = 1L << 37;
+        inFlight.passLost(end, 200);
+        assertEquals(0, inFlight.first());
+        assertEquals(end, inFlight.next());
+        assertEquals(1, inFlight.unacked());
+        assertEquals(InFlight.ACKED, inFlight.state(1));
+        assertEquals(InFlight.ACKED, inFlight.state(end - 1));
+        pop(inFlight);
+        assertFalse(inFlight.isFull());
+        pop(inFlight);
+        assertTrue(inFlight.isFull());
+        assertEquals(3, inFlight.span());
+        assertEquals(100 + end, inFlight.position(end));
+        inFlight.requeue(end + 1, 0);
+        inFlight.requeue(0, 0);
+        assertEquals(0, inFlight.due());
+        inFlight.redelivered(0);
+        assertEquals(end + 1, inFlight.due());
+        assertEquals(end, inFlight.advance(1));
+        assertEquals(end + 1, inFlight.due());
+        assertEquals(end + 2, inFlight.advance(end + 2));
+        assertFalse(inFlight.tellsMore());
+    }
+
+    @Test
+    void aGapMayReachIntoRestoredRecordsAndBeyondThem() {
+        InFlight inFlight = inFlight(0);
+        inFlight.restore(1, 0, 1);
+        inFlight.restore(InFlight.TIMES_ACKED, 0, 100);
+        inFlight.restore(2, 0, 3);
+        inFlight.popped(7);
+        inFlight.passLost(40, 8);
+        assertEquals(InFlight.ACKED, inFlight.nextState());
+        assertEquals(61, inFlight.ackedAhead());
+        inFlight.passed(9, InFlight.ACKED);
+        inFlight.passLost(1L << 30, 9);
+        assertEquals(1L << 30, inFlight.end());
+        assertEquals(0, inFlight.ackedAhead());
+        assertEquals(1, inFlight.unacked());
+        pop(inFlight);
+        assertEquals(1L << 30, inFlight.advance(1));
+        assertEquals(1, inFlight.unacked());
+    }
+
+    private static final int LOST = -1;
+
     private static final class Row {
         private int state;
         private int attempts;
@@ -314,13 +365,24 @@ class InFlightTest {
         long next = random.nextLong(1L << 40);
         inFlight.reset(next);
         for (int i = 0; i < 100; i++) {
-            inFlight.restore(i % 5, 0);
+            inFlight.restore(i % 5, 0, 1);
         }
         long restored = next + 100;
         for (int step = 0; step < 20_000; step++) {
             long size = next - inFlight.first();
             long any = inFlight.first() + (size == 0 ? 0 : random.nextLong(size));
             Row row = map.get(any);
+            if (random.nextInt(50) == 0) {
+                long end = next + 1 + random.nextInt(100);
+                inFlight.passLost(end, 3 * next);
+                while (next < end) {
+                    map.put(next++, new Row(InFlight.ACKED, LOST, 0));
+                }
+                while (!map.isEmpty() && map.firstEntry().getValue().state == InFlight.ACKED) {
+                    map.pollFirstEntry();
+                }
+                continue;
+            }
             switch (size == 0 ? 0 : random.nextInt(8)) {
                 case 0, 1, 2 -> {
                     int attempts = inFlight.popped(3 * next);
@@ -397,8 +459,10 @@ class InFlightTest {
         if (next % 16 == 0) {
             map.forEach((offset, row) -> {
                 assertEquals(row.state, inFlight.state(offset));
-                assertEquals(row.attempts, inFlight.attempts(offset));
-                assertEquals(3 * offset, inFlight.position(offset));
+                if (row.attempts != LOST) {
+                    assertEquals(row.attempts, inFlight.attempts(offset));
+                    assertEquals(3 * offset, inFlight.position(offset));
+                }
             });
         }
     }
