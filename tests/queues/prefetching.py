@@ -10,13 +10,12 @@ NEVER = 1000.0
 
 def ready(queue: mmapqueue.Queue) -> int:
     """How many records are prefetched."""
-    return length_hint(queue.consumer("default")._popper.ready)
+    return length_hint(queue.consumer("default")._popper.delivery.ready)
 
 
 def in_jvm(queue: mmapqueue.Queue, name: str) -> int:
     """What the JVM counts, which may lack acks."""
-    popper = queue.consumer("default")._popper
-    count: int = popper.handle.call_only(name, popper.number)
+    count: int = getattr(queue.consumer("default")._popper.port, name)()
     return count
 
 

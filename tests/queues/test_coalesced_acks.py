@@ -1,5 +1,6 @@
 """Acks that reach the JVM together."""
 
+import gc
 import threading
 from pathlib import Path
 
@@ -65,16 +66,16 @@ def test_a_call_waits_for_acks_that_are_on_the_way(open_queue: Open, monkeypatch
     queue = open_queue(ack_linger=NEVER)
     queue.push_many([b"x"] * 10)
     queue.ack(queue.pop())
-    acks = queue._popper
-    begun, go, send = threading.Event(), threading.Event(), acks._send_one
+    popper = queue._popper
+    begun, go, ack = threading.Event(), threading.Event(), popper.port.ack
 
-    def slow(name: str, offset: int) -> None:
+    def slow(offset: int) -> None:
         begun.set()
         assert go.wait(60)
-        send(name, offset)
+        ack(offset)
 
-    monkeypatch.setattr(acks, "_send_one", slow)
-    sender = threading.Thread(target=acks.send_acks)
+    monkeypatch.setattr(popper.port, "ack", slow)
+    sender = threading.Thread(target=popper.send_acks)
     sender.start()
     assert begun.wait(60)
     threading.Timer(0.2, go.set).start()
@@ -115,7 +116,7 @@ def test_acks_are_sent_at_once_without_linger(open_queue: Open) -> None:
     assert in_jvm(queue, "lag") == 9
     consumer = queue.consumer("other", ack_linger=NEVER, prefetch=0)
     consumer.ack(consumer.pop())
-    assert consumer._popper.pending
+    assert consumer._popper.acks.pending
 
 
 def test_a_push_that_finds_the_queue_full_sends_acks(open_queue: Open) -> None:
@@ -160,3 +161,48 @@ def test_a_message_of_another_consumer_is_not_acked(open_queue: Open) -> None:
     made = mmapqueue.Message(b"x", 0, 0, 1)
     with pytest.raises(mmapqueue.OutOfRange):
         queue.consumer("default").ack(made)
+
+
+def senders() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "mmapqueue-acks"]
+
+
+def test_one_thread_sends_the_acks_of_all_consumers_and_ends_with_the_last(open_queue: Open, tmp_path: Path) -> None:
+    queues = [open_queue(tmp_path / f"{number}") for number in range(3)]
+    consumers = [queue.consumer(name) for queue in queues for name in ("a", "b")]
+    for queue in queues:
+        queue.push_many([b"x"] * 10)
+    for _ in range(2):
+        for consumer in consumers:
+            consumer.ack(consumer.pop())
+        assert len(senders()) == 1
+        # Twice, with a pause in which the thread rests.
+        assert eventually(lambda: all(not consumer._popper.acks.pending for consumer in consumers))
+    for queue in queues:
+        for consumer in consumers:
+            if consumer._handle is queue._handle:
+                consumer.close()
+        assert queue is queues[-1] or senders()
+    assert not senders()
+    consumer = queues[0].consumer("a")
+    consumer.ack(consumer.pop())
+    assert senders()
+    queues[0].close()
+    assert not senders()
+
+
+@pytest.mark.filterwarnings("ignore:.*was not closed:ResourceWarning")
+def test_the_thread_ends_with_a_queue_that_a_program_drops(open_queue: Open, tmp_path: Path) -> None:
+    delayed = mmapqueue.Queue(tmp_path / "delayed")
+    delayed.push_many([b"x"] * 10)
+    # The thread waits for the time at which the record is due, and does not keep the queue.
+    delayed.nack(delayed.pop(), delay=NEVER)
+    assert senders()
+    del delayed
+    assert eventually(lambda: gc.collect() >= 0 and not senders())
+    queue = mmapqueue.Queue(tmp_path / "other")
+    queue.push_many([b"x"] * 10)
+    queue.ack(queue.pop())
+    del queue
+    assert eventually(lambda: gc.collect() >= 0 and not senders())
+    assert open_queue(tmp_path / "other").lag() == 9

@@ -337,8 +337,8 @@ def left_by_an_interrupted_call(queue: mmapqueue.Queue) -> None:
 
     def pop() -> None:
         popper = queue._popper
-        buffer = popper.begin().state[0]
-        assert buffer.pop(buffer.next_call(), popper.number, 20, 1 << 15, 0) == 20
+        buffer = popper.buffers.begin().state[0]
+        assert buffer.pop(buffer.next_call(), popper.port.number, 20, 1 << 15, 0) == 20
 
     # The records stay in the shared buffer of a thread that has ended.
     thread = threading.Thread(target=pop)

@@ -209,18 +209,18 @@ def test_seek_forgets_what_a_dead_thread_has_left(open_queue: Open, in_thread: A
 
     def die() -> None:
         # As an exception from outside would leave it, thrown right after the JVM had popped.
-        buffer = popper.begin().state[0]
-        assert buffer.pop(buffer.next_call(), popper.number, 3, 1000, 0) == 3
+        buffer = popper.buffers.begin().state[0]
+        assert buffer.pop(buffer.next_call(), popper.port.number, 3, 1000, 0) == 3
         ended.set()
 
     threading.Thread(target=die).start()
     assert ended.wait(60)
-    assert eventually(lambda: bool(popper._orphans))
+    assert eventually(lambda: bool(popper.delivery.leftovers.orphans))
 
     def hang() -> Any:
-        own = popper.begin()
+        own = popper.buffers.begin()
         buffer = own.state[0]
-        assert buffer.pop(buffer.next_call(), popper.number, 3, 1000, 0) == 3
+        assert buffer.pop(buffer.next_call(), popper.port.number, 3, 1000, 0) == 3
         own.busy = False
         return own
 

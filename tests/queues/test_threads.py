@@ -223,8 +223,8 @@ def test_what_a_dead_thread_did_not_take_is_popped_by_the_next(open_queue: Open)
     def die() -> None:
         # As an exception from outside would leave it, thrown right after the JVM had popped.
         popper = queue.consumer("default")._popper
-        buffer = popper.begin().state[0]
-        assert buffer.pop(buffer.next_call(), popper.number, 3, 1000, 0) == 3
+        buffer = popper.buffers.begin().state[0]
+        assert buffer.pop(buffer.next_call(), popper.port.number, 3, 1000, 0) == 3
 
     run(die)
     assert data(queue) == [b"%d" % i for i in range(10)]
@@ -267,7 +267,7 @@ def test_buffers_that_were_collected_in_a_cycle_are_used_again(open_queue: Open)
         queue.push(b"x")
         assert consumer.pop().data == b"x"
         # As the end of a thread with its frames in a cycle, for instance through an exception.
-        for owner in (queue._producer, consumer._popper):
+        for owner in (queue._producer, consumer._popper.buffers):
             cycle: list[Any] = [owner._local.own]
             cycle.append(cycle)
             del owner._local.own

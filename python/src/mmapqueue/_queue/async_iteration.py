@@ -10,17 +10,16 @@ import threading
 from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.consuming.pop_buffer import Batch
 from mmapqueue._queue.consuming.popper import Popper
 from mmapqueue._queue.deadline import Deadline
+from mmapqueue._queue.threads import SLICE_SECONDS, Threads
 from mmapqueue._values.durations import Duration
 from mmapqueue._values.errors import UnackedLimit
 from mmapqueue._values.message import AnyMessage
-
-#: The longest wait of one call in seconds, and so the longest delay of a cancellation.
-SLICE_SECONDS = 0.1
 
 
 class Fetch:
@@ -48,7 +47,7 @@ class Fetch:
 
     def is_stale(self) -> bool:
         """Whether the rest of the batch must not be delivered."""
-        return self._batch is not None and self._popper.is_stale(self._batch)
+        return self._batch is not None and self._popper.delivery.is_stale(self._batch)
 
     def release(self) -> None:
         """Keeps the undelivered records for the next pop; if the pop still runs, as soon as it ends."""
@@ -83,6 +82,24 @@ async def received(popped: "asyncio.Future[list[AnyMessage]]", deadline: Deadlin
         if deadline.has_passed():
             raise
         return []
+
+
+async def pop_async(
+    threads: Threads, popper: Popper, most: int, max_bytes: int, deadline: Deadline
+) -> list[AnyMessage]:
+    """Pops records; returns none when none was available in time."""
+    while True:
+        fetch = Fetch(popper)
+        slice_ = Deadline(True, deadline.seconds(SLICE_SECONDS))
+        popped = threads.pop(partial(fetch.run, most, max_bytes, slice_))
+        try:
+            messages = await received(popped, deadline)
+            # The caller receives them, since no await follows.
+            fetch.delivered = len(messages)
+        finally:
+            await fetch.release_after(popped)
+        if messages or deadline.has_passed():
+            return messages
 
 
 async def consume_async(

@@ -8,6 +8,7 @@ from typing import Generic
 
 from mmapqueue._jvm import names
 from mmapqueue._queue.async_closing import AsyncClosing
+from mmapqueue._queue.consuming.popper import Popper
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.iteration import Iteration
 from mmapqueue._queue.producer import Producer, Record
@@ -54,7 +55,7 @@ class AsyncReading(AsyncClosing, Iteration[Value]):
         """
         deadline = Deadline(True, timeout)
         popper = self._popper
-        messages = await popper.handle.threads.pop(popper, 1, names.INT_MAX, deadline)
+        messages = await self._pop_async(popper, 1, names.INT_MAX, deadline)
         if not messages:
             raise Empty(f"there is nothing to pop for consumer {popper.name}")
         return messages[0]
@@ -75,7 +76,13 @@ class AsyncReading(AsyncClosing, Iteration[Value]):
         """
         limit, deadline = bounds(max_records, max_bytes, timeout)
         popper = self._popper
-        return await popper.handle.threads.pop(popper, max_records, limit, deadline)
+        return await self._pop_async(popper, max_records, limit, deadline)
+
+    async def _pop_async(self, popper: Popper, most: int, max_bytes: int, deadline: Deadline) -> list[AnyMessage]:
+        # Imported on first use: asyncio is slow to import.
+        from mmapqueue._queue.async_iteration import pop_async
+
+        return await pop_async(self._handle.threads, popper, most, max_bytes, deadline)
 
     async def aack(self, message: AnyMessage | int, *, single: bool = False) -> None:
         """As `ack`, with its arguments and errors, under asyncio.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mmapqueue._queue.arrow.reading import ArrowReading
 from mmapqueue._queue.async_closing import AsyncClosing
 from mmapqueue._queue.async_methods import AsyncReading
+from mmapqueue._queue.consuming.jvm_port import open_consumer
 from mmapqueue._queue.consuming.pace import Ahead
 from mmapqueue._queue.consuming.popper import Popper
 from mmapqueue._queue.handle import QueueHandle
@@ -35,7 +36,8 @@ class Consumer(AsyncReading[Value], ArrowReading[Value]):
 
     def __init__(self, handle: QueueHandle, name: str, start: SeekTarget, ahead: Ahead) -> None:
         self.name = name
-        self._own = self._last = Popper(handle, name, target_text(start, STARTS), ahead)
+        self._handle = handle
+        self._own = self._use(open_consumer(handle, name, target_text(start, STARTS), ahead))
 
     @property
     def _popper(self) -> Popper:
@@ -51,7 +53,7 @@ class Consumer(AsyncReading[Value], ArrowReading[Value]):
             >>> consumer.closed
             True
         """
-        return self._popper.closed or self._popper.handle.closed
+        return self._own.closed
 
     def close(self) -> None:
         """Closes the consumer, so that another process can open it. The committed position stays.
@@ -72,7 +74,7 @@ class Consumer(AsyncReading[Value], ArrowReading[Value]):
         return self
 
     def __repr__(self) -> str:
-        return f"<mmapqueue.Consumer {self.name!r} of {self._popper.handle.path!r}{' (closed)' if self.closed else ''}>"
+        return f"<mmapqueue.Consumer {self.name!r} of {self._handle.path!r}{' (closed)' if self.closed else ''}>"
 
 
 adopt(Consumer, AsyncReading, ArrowReading, AsyncClosing, Closing, Iteration, Reading)

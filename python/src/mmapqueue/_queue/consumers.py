@@ -153,12 +153,10 @@ class Consumers(AsyncReading[Value], ArrowReading[Value]):
     @property
     def _popper(self) -> Popper:
         known = self._consumers.get(self._consumer_name)
-        self._last = (self.consumer(self._consumer_name) if known is None or known.closed else known)._popper
-        return self._last
+        return self._use((self.consumer(self._consumer_name) if known is None or known.closed else known)._popper)
 
     def _existing(self) -> Popper | None:
         known = self._consumers.get(self._consumer_name)
         if known is None or known.closed:
             return self._popper if self._consumer_name in self.consumers() else None
-        self._last = known._popper
-        return self._last
+        return self._use(known._popper)

@@ -1,11 +1,12 @@
 """State that a queue and its consumers share: the handle in the JVM, the shared buffers, and the lifetime."""
 
 import os
+from array import array
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakValueDictionary
 
 from py4j.java_gateway import JavaObject
@@ -15,6 +16,7 @@ from mmapqueue._jvm.calls import Call, Lifetime
 from mmapqueue._jvm.shared_buffer import BufferPool
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.consuming.leftovers import Leftovers, release
+from mmapqueue._queue.consuming.port import ThreadBuffer
 from mmapqueue._queue.deadline import SLICE_MILLIS
 from mmapqueue._queue.options import effective
 from mmapqueue._queue.room import Room
@@ -23,27 +25,12 @@ from mmapqueue._values.configuration import EffectiveConfiguration
 from mmapqueue._values.errors import MmapQueueError
 from mmapqueue._values.origin import OpenOrigin
 from mmapqueue._values.serializers import Codec
+from mmapqueue._values.weak import living
 
 if TYPE_CHECKING:
     from mmapqueue._queue.threads import Threads
 
-_T = TypeVar("_T")
-
 _getpid = os.getpid
-
-
-class ThreadBuffer(Protocol):
-    """The shared buffer that one thread keeps for its calls.
-
-    Attributes:
-        busy: Set before a call checks that the queue is open, cleared when the call has ended. `close` frees only
-            buffers that are not busy.
-    """
-
-    busy: bool
-
-    def free(self) -> None:
-        """Frees the memory."""
 
 
 class Releasable(Protocol):
@@ -58,8 +45,11 @@ class Releasable(Protocol):
     def end(self) -> None:
         """Sends the acks, and releases the records; raises nothing."""
 
-    def forget_ready(self) -> None:
-        """After the close: drops prefetched records, so that none is delivered."""
+    def stop_delivery(self) -> None:
+        """Once calls raise Closed: drops prefetched records, so that none is delivered."""
+
+    def leave_thread(self) -> None:
+        """After the close: ends the thread in the background, unless it works for another consumer."""
 
 
 class Stoppable(Protocol):
@@ -83,8 +73,11 @@ class _CollectedHandle:
 
     def __call__(self) -> None:
         for consumer, leftovers in list(self._leftovers.items()):
-            release(partial(self._release, consumer), leftovers.take(consumer))
+            release(partial(self._release_packed, consumer), leftovers.take(consumer))
         self._close()
+
+    def _release_packed(self, consumer: int, offsets: list[int]) -> None:
+        self._release(consumer, array("q", offsets).tobytes())
 
 
 class QueueHandle:
@@ -210,7 +203,7 @@ class QueueHandle:
                 consumer.end()
             self.lifetime.closed = True
             for consumer in living(self.releasables):
-                consumer.forget_ready()
+                consumer.stop_delivery()
             try:
                 self._close.within()
             finally:
@@ -221,6 +214,8 @@ class QueueHandle:
                 for buffer in living(self.thread_buffers):
                     if not buffer.busy:
                         buffer.free()
+                for consumer in living(self.releasables):
+                    consumer.leave_thread()
 
     def close_at_exit(self) -> None:
         """Closes the handle, and waits for the answers of the calls that this wakes, since the JVM ends next."""
@@ -228,9 +223,3 @@ class QueueHandle:
         deadline = monotonic() + 2 * SLICE_MILLIS / 1000
         while monotonic() < deadline and any(buffer.busy for buffer in living(self.thread_buffers)):
             sleep(0.005)
-
-
-def living(objects: WeakValueDictionary[int, _T]) -> list[_T]:
-    """The objects that still exist, also while other threads add some, which a loop over a WeakSet forbids."""
-    found = [reference() for reference in objects.valuerefs()]
-    return [each for each in found if each is not None]

@@ -109,8 +109,9 @@ class Iteration(Reading[Value]):
         limit, _ = bounds(max_records, max_bytes, timeout)
         eager("handler", handler, ASYNC_HANDLER)
         count("workers", workers)
+        most = self._handle.config["max_attempts"]
         delay = None if retry_delay is None else delay_micros("retry_delay", retry_delay)
-        return Workers(self._popper, handler, workers, delay, max_records, limit).run(timeout)
+        return Workers(self._popper, handler, workers, delay, max_records, limit, most).run(timeout)
 
     def aconsume(
         self, timeout: Duration | None = None, *, max_records: int = 1000, max_bytes: Size | None = None
@@ -166,6 +167,7 @@ class Iteration(Reading[Value]):
 
 def iterate(popper: Popper, timeout: Duration | None, max_records: int, max_bytes: int) -> Iterator[AnyMessage]:
     """As `Consumer.consume`, with limits that are already checked."""
+    delivery = popper.delivery
     while True:
         own, empty, batch = popper.begin_batch(max_records, max_bytes, Deadline(True, timeout))
         messages, lease_end, undelivered = batch
@@ -177,7 +179,7 @@ def iterate(popper: Popper, timeout: Duration | None, max_records: int, max_byte
                 delivered += 1
                 yield message
                 # The consumer may have moved since the pop, or the leases may have ended.
-                if popper.undelivered is not undelivered or (lease_end is not NEVER and lease_end <= monotonic()):
+                if delivery.undelivered is not undelivered or (lease_end is not NEVER and lease_end <= monotonic()):
                     delivered = len(messages)
                     break
         finally:

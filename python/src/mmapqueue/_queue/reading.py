@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import FunctionType
 from typing import Generic
 
 from mmapqueue._jvm import names
-from mmapqueue._jvm.signals import Shield
+from mmapqueue._queue.consuming.ack_buffer import AckBuffer, Pending
+from mmapqueue._queue.consuming.delivery import Delivery
 from mmapqueue._queue.consuming.popper import Popper
-from mmapqueue._queue.consuming.prefetch import Unopened
 from mmapqueue._queue.deadline import Deadline
+from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._values.annotations import RecordBatch, Value
 from mmapqueue._values.arguments import Size, byte_limit, count, flag
 from mmapqueue._values.durations import Duration
@@ -20,16 +21,34 @@ from mmapqueue._values.message import AnyMessage, Message
 from mmapqueue._values.offsets import SEEKS, SeekTarget, last_offset, offset_column, offset_of, offsets_of, target_text
 
 
+class Unopened:
+    """Takes the place of a consumer's parts before it is open: nothing is ready, and no ack is coalesced."""
+
+    ready: Iterator[AnyMessage] = iter(())
+    pending = Pending()
+    in_blocks: frozenset[int] = frozenset()
+
+    def ring(self) -> None:
+        """Does nothing: no ack lingers."""
+
+
 class Reading(ABC, Generic[Value]):
     """The methods of a consumer, and of a queue for the consumer that it reads as."""
 
-    # The last result of `_popper`. Once it is closed, nothing is ready, and no ack is coalesced.
-    _last: Popper | Unopened = Unopened()
+    _handle: QueueHandle
+
+    # The parts of the last result of `_popper`. Once it is closed, nothing is ready, and no ack is coalesced.
+    _delivery: Delivery | Unopened = Unopened()
+    _acks: AckBuffer | Unopened = Unopened()
 
     @property
     @abstractmethod
     def _popper(self) -> Popper:
         """Returns the consumer; a queue creates it when it does not exist."""
+
+    def _use(self, popper: Popper) -> Popper:
+        self._delivery, self._acks = popper.delivery, popper.acks
+        return popper
 
     def _existing(self) -> Popper | None:
         """Returns the consumer; None when it does not exist, which is possible only for a queue."""
@@ -80,8 +99,8 @@ class Reading(ABC, Generic[Value]):
             >>> message.ack()
         """
         deadline = None if timeout is None and block is True else Deadline(block, timeout)
-        # One step takes a prefetched record: see `Prefetch.ready`.
-        for message in self._last.ready:
+        # One step takes a prefetched record: see `Delivery.ready`.
+        for message in self._delivery.ready:
             return message
         return self._popper.pop_one(deadline or Deadline(True, None))
 
@@ -168,20 +187,20 @@ class Reading(ABC, Generic[Value]):
         """
         if single is not False:
             flag("single", single)
-        last = self._last
-        pending = last.pending
-        if type(message) is Message and message.origin is pending.origin and not last.in_blocks:
+        acks = self._acks
+        pending = acks.pending
+        if type(message) is Message and message.origin is pending.origin and not acks.in_blocks:
             # The record was popped after the last seek; the JVM would not notice an offset from before it.
             (pending.single if single else pending.up_to).append(message.offset)
             if pending.rings:
-                last.ring()
+                acks.ring()
             return
         popper = self._required("ack")
         column = offset_column(message)
         if column is not None and single:
             popper.ack_many(column.to_pylist())
             return
-        offset = offset_of("ack", message, popper.origin) if column is None else last_offset(column)
+        offset = offset_of("ack", message, popper.delivery.origin) if column is None else last_offset(column)
         if offset is None:
             popper.check()
             return
@@ -214,7 +233,9 @@ class Reading(ABC, Generic[Value]):
         if isinstance(messages, Message):
             raise TypeError("ack_many takes several messages or offsets: for one there is ack(…, single=True)")
         column = offset_column(messages)
-        popper.ack_many(offsets_of("ack_many", messages, popper.origin) if column is None else column.to_pylist())
+        popper.ack_many(
+            offsets_of("ack_many", messages, popper.delivery.origin) if column is None else column.to_pylist()
+        )
 
     def nack(self, message: AnyMessage | int, delay: Duration = 0.0) -> None:
         """Negative acknowledgement: requeues a record. It is redelivered with `attempts` increased by one.
@@ -244,7 +265,7 @@ class Reading(ABC, Generic[Value]):
             2
         """
         popper = self._required("nack")
-        popper.nack(offset_of("nack", message, popper.origin), delay)
+        popper.nack(offset_of("nack", message, popper.delivery.origin), delay)
 
     def release(self, messages: Iterable[AnyMessage | int]) -> None:
         """Releases records: they count as not popped, and are redelivered before new ones, with the same attempts.
@@ -270,7 +291,7 @@ class Reading(ABC, Generic[Value]):
         popper = self._required("release")
         if isinstance(messages, Message):
             raise TypeError("release takes several messages or offsets: put the one into a list")
-        popper.release(offsets_of("release", messages, popper.origin))
+        popper.release(offsets_of("release", messages, popper.delivery.origin))
 
     # ---- position
 
@@ -300,15 +321,7 @@ class Reading(ABC, Generic[Value]):
             b'three'
         """
         text = target_text(target, SEEKS)
-        popper = self._popper
-        popper.check()
-        # Shield first: a signal handler must never run while the consumer is paused.
-        with Shield(), popper.paused():
-            popper.begin_move()
-            if target == "committed":
-                popper.release_undelivered()
-            popper.call("seek", text)
-            popper.discard_undelivered()
+        self._popper.seek(text, releases=target == "committed")
 
     def qsize(self) -> int:
         """The number of records left to pop, requeued ones included; `len` returns the same. Creates no consumer.
@@ -321,10 +334,7 @@ class Reading(ABC, Generic[Value]):
             (2, 2)
         """
         popper = self._existing()
-        if popper is None:
-            return self._retained()
-        unread: int = popper.call("size")
-        return unread + popper.ahead()
+        return self._retained() if popper is None else popper.qsize()
 
     def lag(self) -> int:
         """The number of records that are not acked. Creates no consumer.
@@ -337,8 +347,7 @@ class Reading(ABC, Generic[Value]):
             3
         """
         popper = self._existing()
-        records: int = self._retained() if popper is None else popper.call("lag")
-        return records
+        return self._retained() if popper is None else popper.lag()
 
     def unacked(self) -> int:
         """The number of records that were popped, and neither acked nor requeued. Creates no consumer.
@@ -351,11 +360,7 @@ class Reading(ABC, Generic[Value]):
             1
         """
         popper = self._existing()
-        if popper is None:
-            return 0
-        # The JVM counts undelivered records as popped.
-        popped: int = popper.call("unacked")
-        return max(0, popped - popper.ahead())
+        return 0 if popper is None else popper.unacked()
 
     def empty(self) -> bool:
         """Whether no record is left to pop. Creates no consumer.

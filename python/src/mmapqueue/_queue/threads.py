@@ -11,14 +11,13 @@ from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
-from mmapqueue._queue.async_iteration import SLICE_SECONDS, Fetch, received
-from mmapqueue._queue.consuming.popper import Popper
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._values.errors import Full
-from mmapqueue._values.message import AnyMessage
 
 _Result = TypeVar("_Result")
 
+#: The longest wait of one call in seconds, and so the longest delay of a cancellation.
+SLICE_SECONDS = 0.1
 #: The most threads of each kind. Concurrent sync pushes share one fsync, so more of them may wait at once.
 _PUSHES = 16
 _POPS = 8
@@ -67,20 +66,9 @@ class Threads:
                 return False
         return True
 
-    async def pop(self, popper: Popper, most: int, max_bytes: int, deadline: Deadline) -> list[AnyMessage]:
-        """Pops records; returns none when none was available in time."""
-        while True:
-            fetch = Fetch(popper)
-            slice_ = Deadline(True, deadline.seconds(SLICE_SECONDS))
-            popped = self._submit(self._pops, partial(fetch.run, most, max_bytes, slice_))
-            try:
-                messages = await received(popped, deadline)
-                # The caller receives them, since no await follows.
-                fetch.delivered = len(messages)
-            finally:
-                await fetch.release_after(popped)
-            if messages or deadline.has_passed():
-                return messages
+    def pop(self, pop: Callable[[], _Result]) -> "asyncio.Future[_Result]":
+        """Begins a pop, which the caller cancels."""
+        return self._submit(self._pops, pop)
 
     def _submit(self, executor: ThreadPoolExecutor, call: Callable[[], _Result]) -> "asyncio.Future[_Result]":
         self._check()

@@ -44,6 +44,7 @@ class Workers:
         retry_micros: int | None,
         max_records: int,
         max_bytes: int,
+        max_attempts: int,
     ) -> None:
         self._popper = popper
         self._handler = handler
@@ -62,7 +63,7 @@ class Workers:
         self._handled = 0
         # Offsets that handlers have failed for in this call, and have not handled since.
         self._failing: set[int] = set()
-        self._max_attempts = popper.handle.config["max_attempts"]
+        self._max_attempts = max_attempts
         # Records to ack, unless the handler has answered for them; and records to nack.
         self._done: list[tuple[Batch, AnyMessage, bool]] = []
         self._failed: list[tuple[Batch, AnyMessage, int]] = []
@@ -151,7 +152,7 @@ class Workers:
                 if self._stopping:
                     return
                 item = self._waiting.popleft()
-                if self._popper.is_stale(item[0]):
+                if self._popper.delivery.is_stale(item[0]):
                     continue
                 new = self._is_new(item[1])
                 self._busy += 1
@@ -198,10 +199,10 @@ class Workers:
             failed, self._failed = self._failed, []
             self._failing.difference_update(message.offset for _, message, _ in done)
             self._failing.update(message.offset for _, message, _ in failed if not self._is_last_attempt(message))
-        now = self._popper.undelivered
+        now = self._popper.delivery.undelivered
         self._ack([message.offset for batch, message, answered in done if batch.undelivered is now and not answered])
         for batch, message, delay in failed:
-            if batch.undelivered is self._popper.undelivered:
+            if batch.undelivered is self._popper.delivery.undelivered:
                 self._nack(message.offset, delay)
         return bool(done)
 
@@ -220,7 +221,7 @@ class Workers:
 
     def _nack(self, offset: int, delay: int) -> None:
         try:
-            self._popper.call("nack", offset, delay)
+            self._popper.nack_delivered(offset, delay)
         except OutOfRange as error:
             # The lease has ended: the JVM already redelivers the record.
             _LOG.debug("not nacked: %s", error)

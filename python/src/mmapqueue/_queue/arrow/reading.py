@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mmapqueue._jvm.lending import HeldRecords, UnreadRecords, unread
-from mmapqueue._jvm.shared_buffer import LENT_BYTES
+from mmapqueue._jvm.shared_buffer import LENT_BYTES, BufferPool
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.arrow.batches import pyarrow, record_batch
 from mmapqueue._queue.consuming.pop_buffer import PopBuffer
-from mmapqueue._queue.consuming.popper import Popper
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.reading import Reading, bounds
 from mmapqueue._values.annotations import RecordBatch, Value
@@ -65,9 +64,9 @@ class ArrowReading(Reading[Value]):
         popper = self._popper
 
         def pop(own: PopBuffer) -> RecordBatch:
-            _take_lendable(popper, own)
+            _take_lendable(self._handle.pool, own)
             popper.pop_into(own, max_records, limit, deadline, unread)
-            _hold(popper, own)
+            _hold(self._handle.pool, own)
             return record_batch(own.state[2])
 
         own, empty, batch = popper.pop_with(pop)
@@ -76,9 +75,8 @@ class ArrowReading(Reading[Value]):
         return batch
 
 
-def _take_lendable(popper: Popper, own: PopBuffer) -> None:
+def _take_lendable(pool: BufferPool, own: PopBuffer) -> None:
     """Exchanges the thread's shared buffer for one that may be lent, or for a large one."""
-    pool = popper.handle.pool
     with Shield():
         buffer, _, chunks = own.state
         if buffer.size < LENT_BYTES and (found := pool.get_lendable() or pool.get_large()) is not None:
@@ -86,9 +84,8 @@ def _take_lendable(popper: Popper, own: PopBuffer) -> None:
             pool.put(buffer)
 
 
-def _hold(popper: Popper, own: PopBuffer) -> None:
+def _hold(pool: BufferPool, own: PopBuffer) -> None:
     """Moves the popped records out of reach of later calls. The thread gets a small shared buffer again."""
-    pool = popper.handle.pool
     with Shield():
         buffer, _, chunks = own.state
         small = pool.get_small()

@@ -7,7 +7,6 @@ refer to neither queue nor consumer.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -58,20 +57,20 @@ class Leftovers:
         return sorted(set(offsets))
 
 
-def release(call: Callable[[bytes], object], offsets: list[int]) -> None:
+def release(call: Callable[[list[int]], object], offsets: list[int]) -> None:
     """Releases records to the JVM, as if they had not been popped; raises nothing.
 
     Args:
-        call: Releases all of some records, packed as 64 bits each, or raises OutOfRange and releases none.
+        call: Releases all of some records, or raises OutOfRange and releases none.
         offsets: The offsets of the records.
     """
     if not offsets:
         return
     with suppress(MmapQueueError):
         try:
-            call(array("q", offsets).tobytes())
+            call(offsets)
         except OutOfRange:
             # Some are not in flight any more, such as those that another handle has acked.
             for offset in offsets:
                 with suppress(OutOfRange):
-                    call(array("q", [offset]).tobytes())
+                    call([offset])

@@ -5,8 +5,8 @@ from itertools import chain
 from typing import NamedTuple
 
 from mmapqueue._jvm.shared_buffer import SharedBuffer
+from mmapqueue._queue.consuming.port import ConsumerPort
 from mmapqueue._queue.consuming.undelivered import NEVER, Undelivered
-from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._values.message import AnyMessage
 
 #: The records of several calls, call by call.
@@ -23,15 +23,15 @@ class PopBuffer:
         lease_end: The end of the first lease of these records, by `time.monotonic`.
     """
 
-    __slots__ = ("__weakref__", "_handle", "_orphans", "busy", "lease_end", "state")
+    __slots__ = ("__weakref__", "_orphans", "_port", "busy", "lease_end", "state")
 
-    def __init__(self, handle: QueueHandle, buffer: SharedBuffer, orphans: list[State]) -> None:
+    def __init__(self, port: ConsumerPort, buffer: SharedBuffer, orphans: list[State]) -> None:
         self.state: State = (buffer, buffer.last_call, ())
         self.busy = False
         self.lease_end = NEVER
-        self._handle = handle
+        self._port = port
         self._orphans = orphans
-        handle.thread_buffers[id(self)] = self
+        port.track(self)
 
     def free(self) -> None:
         self.state[0].memory.close()
@@ -42,7 +42,7 @@ class PopBuffer:
         if chunks or buffer.last_call != answered:
             self._orphans.append(self.state)
         else:
-            self._handle.pool.put(buffer)
+            self._port.put(buffer)
 
 
 class Batch(NamedTuple):

@@ -1,4 +1,4 @@
-"""Pops records from the JVM: none is lost, none is delivered twice.
+"""One consumer: pops records from the JVM, so that none is lost and none is delivered twice.
 
 A record is delivered by one store: the one into `PopBuffer.state` right before the return. No call follows it that
 could raise. Before that store, the record is in the shared buffer, where the JVM repeats the answer of the last call on
@@ -6,22 +6,30 @@ request, or in that state. The next pop takes the record from either. So an inte
 signal handler) loses no record, and delivers none twice.
 """
 
-from collections.abc import Callable, Sequence
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import suppress
-from operator import length_hint
-from os import getpid
+from math import inf
 from time import monotonic
-from typing import TypeVar
+from typing import Any, TypeVar
+from weakref import WeakSet
 
 from mmapqueue._jvm import names
 from mmapqueue._jvm.lending import UnreadRecords
 from mmapqueue._jvm.shared_buffer import SharedBuffer
 from mmapqueue._jvm.signals import Shield
-from mmapqueue._queue.consuming.buffers import ThreadBuffers
+from mmapqueue._queue.consuming.ack_buffer import AckBuffer
+from mmapqueue._queue.consuming.delivery import Delivery
+from mmapqueue._queue.consuming.pace import Ahead
 from mmapqueue._queue.consuming.pop_buffer import Batch, PopBuffer, State, flat
-from mmapqueue._queue.consuming.undelivered import NEVER
+from mmapqueue._queue.consuming.port import ConsumerPort
+from mmapqueue._queue.consuming.thread_buffers import ThreadBuffers
+from mmapqueue._queue.consuming.upkeep import UPKEEP, Next, Upkeep
 from mmapqueue._queue.deadline import Deadline
-from mmapqueue._values.errors import Closed, Dropped, Empty, MmapQueueError, UnackedLimit
+from mmapqueue._values.durations import Duration, delay_micros
+from mmapqueue._values.errors import Closed, Dropped, Empty, MmapQueueError, OutOfRange, UnackedLimit
 from mmapqueue._values.message import AnyMessage
 from mmapqueue._values.origin import Origin
 
@@ -33,9 +41,50 @@ Read = Callable[[SharedBuffer, Origin], Sequence[AnyMessage]]
 #: From this many records on, prefetching uses a large buffer. A prefetch takes what one buffer holds.
 _MANY = 256
 
+_live: WeakSet[Popper] = WeakSet()
 
-class Popper(ThreadBuffers):
-    """One consumer: pops, and acks as `Acks`. Safe for any number of threads."""
+
+class Popper:
+    """One consumer: what its public classes call. Safe for any number of threads.
+
+    It holds the parts, each with its own state and lock, and is the only one that knows the order of their calls. The
+    parts know the port, and acks and buffers know the delivery; none knows the popper.
+
+    Attributes:
+        port: The consumer in the JVM.
+        name: The consumer's name.
+        delivery: The records that no caller has received.
+        acks: The acks that are not sent.
+        buffers: The buffers of threads that pop.
+        in_blocks: Offsets of messages in a `with` block that were neither acked nor nacked yet.
+    """
+
+    def __init__(self, port: ConsumerPort, ahead: Ahead, upkeep: Upkeep = UPKEEP) -> None:
+        self.port = port
+        self.name = port.name
+        self._upkeep = upkeep
+        self._ticket = upkeep.join(self)
+        self.delivery = Delivery(port, ahead.prefetch, port.origin(self))
+        ticket, linger = self._ticket, ahead.ack_linger
+        self.acks = AckBuffer(port, self.delivery, linger, lambda: upkeep.wake(ticket, linger))
+        self.in_blocks = self.acks.in_blocks
+        self.buffers = ThreadBuffers(port, self.delivery)
+        _live.add(self)
+
+    def check(self) -> None:
+        """Raises the error of a closed consumer, of a closed queue, or of a forked process."""
+        self.port.check()
+
+    def _call(self, call: Callable[..., _Result], *arguments: Any) -> _Result:
+        """Makes a call of the port after all pending acks were sent."""
+        self.acks.send()
+        try:
+            return call(*arguments)
+        except Dropped as error:
+            self.delivery.forget_lost(error)
+            raise
+
+    # ---- pops
 
     def pop_into(
         self, own: PopBuffer, most: int, max_bytes: int, deadline: Deadline, read: Read = SharedBuffer.read
@@ -50,25 +99,19 @@ class Popper(ThreadBuffers):
             read: Reads the records of one call of the JVM. If it returns anything but a list, the records are still in
                 the shared buffer, and no other call follows.
         """
-        self.keep_ready()
-        if self.pending and (self.undelivered or self.pending.single):
-            self.send_acks()
-        count, size = self._take_undelivered(own, most, max_bytes) if self.undelivered else (0, 0)
+        port, delivery, acks = self.port, self.delivery, self.acks
+        delivery.keep_ready()
+        if acks.pending and (delivery.undelivered or acks.pending.single):
+            acks.send()
+        count, size = self._take_undelivered(own, most, max_bytes) if delivery.undelivered else (0, 0)
         while count < most and self._may_take_more(size, max_bytes, count):
-            if self._paused:
-                with Shield():
-                    self._keep(own)
-                self._begin_after_pause(own)
-                return self.pop_into(own, most, max_bytes, deadline, read)
-            if not count and (self.undelivered or length_hint(self.ready)):
-                # Another thread has prefetched since.
+            # Otherwise another thread may have prefetched since.
+            if self.buffers.gave_way(own) or (not count and delivery.waiting()):
                 return self.pop_into(own, most, max_bytes, deadline, read)
             if not count:
-                if self._dropped:
-                    with suppress(IndexError):  # Another thread has raised the loss.
-                        raise self._dropped.popleft()
-                if self._visibility:
-                    own.lease_end = monotonic() + self._visibility
+                delivery.raise_loss()
+                if port.visibility:
+                    own.lease_end = monotonic() + port.visibility
             buffer, _, chunks = own.state
             budget = min(max_bytes - size, buffer.payload_limit)
             asked = min(most - count, buffer.record_limit)
@@ -77,24 +120,21 @@ class Popper(ThreadBuffers):
             with Shield():
                 try:
                     wait = 0 if count else deadline.call_millis()
-                    up_to = self.take_cumulative() if self.pending.up_to else -1
-                    if up_to < 0:
-                        answer = buffer.pop(buffer.next_call(), self.number, asked, budget, wait)
-                    else:
-                        answer = buffer.ack_and_pop(buffer.next_call(), self.number, up_to, asked, budget, wait)
+                    up_to = acks.take_cumulative() if acks.pending.up_to else -1
+                    answer = port.pop(buffer, asked, budget, wait, up_to)
                 except MmapQueueError as error:
-                    failure = self._check_answered(error)
+                    failure = delivery.note_failure(error)
                 else:
                     if answer > 0:
-                        batch = read(buffer, self.origin)
+                        batch = read(buffer, delivery.origin)
                         last = batch.last_offset() if isinstance(batch, UnreadRecords) else batch[-1].offset
-                        self._highest = max(self._highest, last)
+                        delivery.highest = max(delivery.highest, last)
                 own.state = (buffer, buffer.last_call, (*chunks, batch) if batch else chunks)
             if failure is not None and not count and not self._may_retry(failure, deadline):
                 raise failure
             if not batch:
                 # The records are delivered first: the next call meets the failure again.
-                if count or (deadline.has_passed() and not self._dropped):
+                if count or (deadline.has_passed() and not delivery.has_loss()):
                     break
                 continue
             count += len(batch)
@@ -104,19 +144,19 @@ class Popper(ThreadBuffers):
                 taken = sum(len(message.data) for message in batch)
                 size += taken
                 # The JVM stops early when records or room run out. Here any record would have fitted.
-                if len(batch) < asked and taken + self.handle.max_event_size <= budget:
+                if len(batch) < asked and taken + port.max_event_size <= budget:
                     break
-                self._grow(own)
+                self.buffers.grow(own)
         return count
 
     def _may_take_more(self, size: int, max_bytes: int, count: int) -> bool:
         """Whether any further record fits. A first record is delivered whatever its size."""
-        return not count or max_bytes - size >= self.handle.max_event_size
+        return not count or max_bytes - size >= self.port.max_event_size
 
     def _take_undelivered(self, own: PopBuffer, most: int, max_bytes: int) -> tuple[int, int]:
         """Takes undelivered records into the thread's buffer; returns the number of records, and their bytes."""
         with Shield():
-            taken, size, lease_end = self.undelivered.take(most, max_bytes)
+            taken, size, lease_end = self.delivery.undelivered.take(most, max_bytes)
             if taken:
                 buffer, answered, chunks = own.state
                 own.state = (buffer, answered, (*chunks, taken))
@@ -138,12 +178,12 @@ class Popper(ThreadBuffers):
         Returns:
             The thread's buffer; its state without the records; the result.
         """
-        own = self.begin()
+        own = self.buffers.begin()
         try:
             result = pop(own)
             buffer, answered, _ = own.state
         except BaseException:
-            self._abort(own)
+            self.buffers.abort(own)
             raise
         return own, (buffer, answered, ()), result
 
@@ -152,7 +192,7 @@ class Popper(ThreadBuffers):
 
         def pop(own: PopBuffer) -> Batch:
             self.pop_into(own, most, max_bytes, deadline)
-            return Batch(flat(own.state[2]), own.lease_end, self.undelivered)
+            return Batch(flat(own.state[2]), own.lease_end, self.delivery.undelivered)
 
         return self.pop_with(pop)
 
@@ -180,64 +220,231 @@ class Popper(ThreadBuffers):
 
         Does nothing while other threads pop, so that each of them gets records as they arrive.
         """
-        most = self.pace.next()
-        self.pace.popped(1)
-        if most <= 1 or self.undelivered or any(each.busy for each in self._live_buffers() if each is not own):
+        delivery, pace = self.delivery, self.delivery.pace
+        most = pace.next()
+        pace.popped(1)
+        if most <= 1 or delivery.undelivered or self.buffers.others_pop(own):
             return False
         if most > _MANY:
-            self._grow(own)
-        highest = self._highest
+            self.buffers.grow(own)
+        highest = delivery.highest
         try:
             count = self.pop_into(own, most, own.state[0].payload_limit, Deadline(False, None))
         except UnackedLimit:
             return False
-        self.pace.popped(count)
+        pace.popped(count)
         if count > 1:
             with Shield():
                 buffer, answered, chunks = own.state
                 first, *rest = flat(chunks)
                 own.state = (buffer, answered, ([first],))
-                self.publish(rest, first.offset > highest and rest[-1].offset - first.offset == len(rest))
+                delivery.publish(rest, first.offset > highest and rest[-1].offset - first.offset == len(rest))
         return count > 0
 
     def peek(self) -> AnyMessage | None:
         """As `Consumer.peek`."""
-        own = self.begin()
+        own = self.buffers.begin()
         try:
-            self.send_acks()
-            message = self.next_ready() or (self.undelivered.first() if self.undelivered else None)
+            self.acks.send()
+            message = self.delivery.first()
             if message is None:
                 with Shield():
                     buffer = own.state[0]
-                    message = buffer.read(self.origin)[0] if buffer.peek(self.number) > 0 else None
+                    message = buffer.read(self.delivery.origin)[0] if self.port.peek(buffer) > 0 else None
             # With another origin than popped records, since the record was not delivered.
-            return message and message._replace(origin=self.new_origin())
-        except Closed:
-            raise self.closed_error() from None
+            return message and message._replace(origin=self.port.origin(self))
         finally:
             own.busy = False
 
-    def is_stale(self, batch: Batch) -> bool:
-        """Whether the rest of a batch must not be delivered: the consumer was moved, or the leases have ended."""
-        ended = batch.lease_end is not NEVER and batch.lease_end <= monotonic()
-        return ended or self.undelivered is not batch.undelivered
+    # ---- popped records
+
+    def ack(self, offset: int) -> None:
+        """Acks a record and every one before it."""
+        self._check_delivered("ack", (offset,))
+        self._call(self.port.ack, offset)
+        self.delivery.acked_up_to(offset)
+
+    def ack_single(self, offset: int, origin: Origin | None = None) -> None:
+        """Acks a record alone.
+
+        Args:
+            offset: The record's offset.
+            origin: The origin of the record's message; None for an offset alone.
+        """
+        pending = self.acks.pending
+        if origin is pending.origin:
+            pending.single.append(offset)
+            if pending.rings:
+                self.acks.ring()
+        else:
+            self._check_delivered("ack", (offset,))
+            self._call(self.port.ack_single, offset)
+        self.in_blocks.discard(offset)
+
+    def ack_many(self, offsets: list[int]) -> None:
+        """Acks each of these records."""
+        self.check()
+        if offsets:
+            self._check_delivered("ack", offsets)
+            self._call(self.port.ack_many, offsets)
+
+    def nack(self, offset: int, delay: Duration) -> None:
+        """Requeues a record."""
+        micros = delay_micros("delay", delay)
+        self._check_delivered("nack", (offset,))
+        self.nack_delivered(offset, micros)
+        self.in_blocks.discard(offset)
+        self._requeued(micros / 1e6)
+
+    def nack_delivered(self, offset: int, micros: int) -> None:
+        """Requeues a record that a caller has received; prefetched records may come before it."""
+        self._call(self.port.nack, offset, micros)
+
+    def release(self, offsets: list[int]) -> None:
+        """Releases each of these records."""
+        self.check()
+        if offsets:
+            self._check_delivered("release", offsets)
+            self._call(self.port.release, offsets)
+            self.in_blocks.difference_update(offsets)
+            self._requeued(0.0)
+
+    def in_thread(self, call: Callable[[], _Result]) -> Coroutine[Any, Any, _Result]:
+        """Runs a call that does not wait in a thread."""
+        return self.port.in_thread(call)
+
+    def _check_delivered(self, what: str, offsets: Collection[int]) -> None:
+        """Raises OutOfRange for a record that the JVM has popped, but no caller has received."""
+        found = self.delivery.first_undelivered(offsets)
+        if found is None:
+            return
+        wrong, last = found[0], found[1] - 1
+        first = self.port.end_offset() - self._call(self.port.lag)
+        error = OutOfRange(
+            f"{what} by consumer {self.name} of a record that it has not popped: offset {wrong} is out of range; "
+            f"available: {f'{first}..{last}' if first <= last else 'none'}"
+        )
+        error.requested, error.first, error.last = wrong, first, last
+        raise error
+
+    def _requeued(self, delay: float) -> None:
+        """After a nack: undelivered records are released once the requeued one is due, so that they come after it."""
+        self.delivery.pace.restart()
+        if not delay:
+            if self.delivery.ahead():
+                with Shield():
+                    self.release_undelivered()
+        elif self.delivery.pace.most > 1:
+            self.delivery.requeue_at(delay)
+            self.acks.ring()
+
+    # ---- position
+
+    def seek(self, target: str, releases: bool) -> None:
+        """Moves the consumer.
+
+        Args:
+            target: As the JVM takes it.
+            releases: Whether the records in flight are released: the target is "committed".
+        """
+        self.check()
+        # Shield first: a signal handler must never run while the consumer is paused.
+        with Shield(), self.buffers.paused():
+            self.delivery.origin = self.port.origin(self)
+            self.delivery.highest = -1
+            self.acks.send_taken(self.acks.renew(self.delivery.origin))
+            if releases:
+                self.release_undelivered()
+            self._call(self.port.seek, target)
+            self.delivery.discard()
+
+    def qsize(self) -> int:
+        """The number of records left to pop."""
+        return self._call(self.port.size) + self.delivery.ahead()
+
+    def lag(self) -> int:
+        """The number of records that are not acked."""
+        return self._call(self.port.lag)
+
+    def unacked(self) -> int:
+        """The number of records that were popped, and neither acked nor requeued."""
+        # The JVM counts undelivered records as popped.
+        return max(0, self._call(self.port.unacked) - self.delivery.ahead())
+
+    # ---- calls of the queue, and of the thread in the background
+
+    def send_acks(self) -> bool:
+        """Sends pending acks; returns whether any was sent."""
+        return self.acks.send()
+
+    def release_undelivered(self) -> None:
+        """Releases undelivered records to the JVM, as if they had not been popped; raises nothing."""
+        self.delivery.release(self.acks.send)
+
+    def tidy(self) -> Next:
+        """As `Upkept.tidy`: sends lingering acks; releases prefetched records when a requeued one is due."""
+        try:
+            if self.port.ended:
+                return Next(None, False)
+            sent = self.acks.send_lingering()
+            if self.delivery.take_due() and self.delivery.ahead():
+                with Shield(), self.buffers.paused():
+                    self.release_undelivered()
+        except MmapQueueError:
+            self.acks.rest()
+            raise
+        due = self.delivery.seconds_to_due()
+        if sent:
+            return Next(min(self.acks.linger, inf if due is None else due), True)
+        if self.acks.rest():
+            return Next(0.0, True)
+        return Next(due, False)
+
+    # ---- the end
+
+    @property
+    def closed(self) -> bool:
+        """Whether the consumer or the queue is closed."""
+        return self.port.ended
+
+    def end(self) -> None:
+        """Before a close: sends acks, releases undelivered records; raises nothing. Later acks are not coalesced."""
+        pending = self.acks.stop()
+        # After an error the records are redelivered.
+        with suppress(MmapQueueError):
+            self.acks.send_taken(pending)
+        self.release_undelivered()
+
+    def stop_delivery(self) -> None:
+        """Once calls raise Closed: drops prefetched records."""
+        self.delivery.forget_ready()
+
+    def leave_thread(self) -> None:
+        """After a close: the thread in the background works for this consumer no more."""
+        self._upkeep.end(self._ticket)
 
     def close(self) -> None:
-        """Ends this consumer, and closes it in the JVM."""
-        if self.handle.pid != getpid():
-            return
+        """Ends this consumer, and closes it in the JVM. Does nothing when repeated, and in a forked child."""
         with Shield():
-            if self.closed or self.handle.closed:
+            if not self.port.usable():
                 return
             self.end()
-            self.closed = True
-            # Another thread may have prefetched just now.
-            self.forget_ready()
-            self._bell.ring()
+            self.port.closed = True
+            self.stop_delivery()
             try:
-                self.handle.call("closeConsumer", self.number)
+                self.port.close()
             except Closed:
                 pass  # Another thread has closed the queue, and so the consumer.
             finally:
-                self.handle.leftovers.pop(self.number, None)
-                self.discard_undelivered()
+                self.leave_thread()
+                self.delivery.discard()
+
+
+def _end_in_child() -> None:
+    """Ends all consumers in a forked child, where pops and acks raise: the connection belongs to the parent."""
+    for popper in _live:
+        popper.delivery.ready = iter(())
+        popper.acks.stop()
+
+
+os.register_at_fork(after_in_child=_end_in_child)

@@ -6,37 +6,36 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from os import getpid
 from time import monotonic, sleep
 from weakref import WeakValueDictionary
 
-from mmapqueue._jvm.lock_holders import retry_while_ending
 from mmapqueue._jvm.shared_buffer import SMALL_BYTES
 from mmapqueue._jvm.signals import Shield
-from mmapqueue._queue.consuming.pace import Ahead
+from mmapqueue._queue.consuming.delivery import Delivery
 from mmapqueue._queue.consuming.pop_buffer import PopBuffer, State, flat
-from mmapqueue._queue.consuming.prefetch import Prefetch
-from mmapqueue._queue.consuming.undelivered import NEVER, Undelivered
-from mmapqueue._queue.handle import QueueHandle, living
-from mmapqueue._values.errors import Closed, Dropped, MmapQueueError
+from mmapqueue._queue.consuming.port import ConsumerPort
+from mmapqueue._queue.consuming.undelivered import NEVER
+from mmapqueue._values.errors import MmapQueueError
+from mmapqueue._values.weak import living
 
 #: The longest wait for a running call in seconds, after which the JVM counts as stopped.
 _MAX_CALL_SECONDS = 30.0
 
 
-class ThreadBuffers(Prefetch):
-    """A consumer with a buffer for each thread that pops. Safe for any number of threads."""
+class ThreadBuffers:
+    """A buffer for each thread that pops as one consumer. Safe for any number of threads.
 
-    def __init__(self, handle: QueueHandle, name: str, start: str, ahead: Ahead) -> None:
-        super().__init__(handle, name, ahead)
-        self.number = retry_while_ending(lambda: handle.call("consumer", name, start), handle.lock_timeout)
-        handle.releasables[id(self)] = self
-        handle.leftovers[self.number] = self.leftovers
-        self._visibility = handle.config["visibility_timeout"] / 1000
+    Each pop begins with `begin`, and ends with a store into `PopBuffer.state`, or with `abort`. What it finds in the
+    buffers from interrupted calls goes to the delivery.
+    """
+
+    def __init__(self, port: ConsumerPort, delivery: Delivery) -> None:
+        self._port = port
+        self._delivery = delivery
         self._local = threading.local()
         self._buffers: WeakValueDictionary[int, PopBuffer] = WeakValueDictionary()
         # Unfinished calls of threads that have ended.
-        self._orphans = self.leftovers.orphans
+        self._orphans = delivery.leftovers.orphans
         # The lock is held while the consumer moves. Pops read `_paused` without the lock.
         self._pause_lock = threading.Lock()
         self._paused = False
@@ -45,18 +44,17 @@ class ThreadBuffers(Prefetch):
 
     def begin(self) -> PopBuffer:
         """Returns this thread's buffer, empty and marked busy."""
-        handle = self.handle
         own: PopBuffer
         try:
             own = self._local.own
         except AttributeError:
-            self.check()
+            self._port.check()
             with Shield():
-                own = self._local.own = PopBuffer(handle, handle.pool.get_small(), self._orphans)
+                own = self._local.own = PopBuffer(self._port, self._port.small_buffer(), self._orphans)
                 self._buffers[id(own)] = own
         try:
             own.busy = True
-            if handle.closed or self.closed or self._paused or handle.pid != getpid():
+            if self._paused or not self._port.usable():
                 self._begin_after_pause(own)
             buffer, answered, chunks = own.state
             if chunks or buffer.last_call != answered:
@@ -71,18 +69,27 @@ class ThreadBuffers(Prefetch):
         own.lease_end = NEVER
         return own
 
+    def gave_way(self, own: PopBuffer) -> bool:
+        """Within a pop: if the consumer is about to move, keeps the records, waits for the move, and returns True."""
+        if not self._paused:
+            return False
+        with Shield():
+            self._keep(own)
+        self._begin_after_pause(own)
+        return True
+
     def _begin_after_pause(self, own: PopBuffer) -> None:
         """Waits until the consumer has moved; raises as `check`."""
         while True:
             own.busy = False
-            self.check()
+            self._port.check()
             with self._pause_lock:
                 pass
             own.busy = True
-            if not (self.handle.closed or self.closed or self._paused):
+            if self._port.usable() and not self._paused:
                 return
 
-    def _abort(self, own: PopBuffer) -> None:
+    def abort(self, own: PopBuffer) -> None:
         """After an error: keeps the records that this call has popped for the next pop of any thread."""
         buffer, answered, _ = own.state
         try:
@@ -92,26 +99,18 @@ class ThreadBuffers(Prefetch):
         finally:
             own.busy = False
 
-    def _check_answered(self, error: MmapQueueError) -> MmapQueueError:
-        """The error of a pop that popped nothing; raises it if the JVM has not answered, as it may have popped then."""
-        if isinstance(error, Closed):
-            return self.closed_error()
-        if error.java_class is None:
-            raise error
-        if isinstance(error, Dropped):
-            # The JVM reports a loss once.
-            self._dropped.append(error)
-            self._forget_dropped(error)
-        return error
-
-    def _grow(self, own: PopBuffer) -> None:
-        """Exchanges the small shared buffer for a large one, if the pool has one."""
+    def grow(self, own: PopBuffer) -> None:
+        """Exchanges the small shared buffer for a large one, if one is left."""
         buffer, answered, chunks = own.state
         if buffer.size == SMALL_BYTES and buffer.last_call == answered:
-            large = self.handle.pool.get_large()
+            large = self._port.large_buffer()
             if large is not None:
                 own.state = (large, large.last_call, chunks)
-                self.handle.pool.put(buffer)
+                self._port.put(buffer)
+
+    def others_pop(self, own: PopBuffer) -> bool:
+        """Whether another thread pops."""
+        return any(each.busy for each in self._live() if each is not own)
 
     # ---- interrupted calls; all callers hold a Shield
 
@@ -125,62 +124,61 @@ class ThreadBuffers(Prefetch):
         while self._orphans:
             orphan = self._orphans[-1]
             # The time of the pop is unknown, so their leases count as ended.
-            self._put_undelivered(orphan, monotonic() if self._visibility else NEVER)
+            self._put_undelivered(orphan, monotonic() if self._port.visibility else NEVER)
             self._orphans.remove(orphan)
-            self.handle.pool.put(orphan[0])
+            self._port.put(orphan[0])
 
     def _put_undelivered(self, state: State, lease_end: float) -> None:
         """Keeps the records of an interrupted call for the next pop."""
         buffer, answered, chunks = state
         if buffer.last_call != answered:
-            # The JVM repeats the answer to a number that it knows. If the call never arrived, this pops one record.
             try:
-                if buffer.pop(buffer.last_call, self.number, 1, 1, 0) > 0:
-                    chunks = (*chunks, buffer.read(self.origin))
+                if self._port.repeat(buffer) > 0:
+                    chunks = (*chunks, buffer.read(self._delivery.origin))
             except MmapQueueError as error:
-                self._check_answered(error)
+                self._delivery.note_failure(error)
         if chunks:
-            self.undelivered.put_first(flat(chunks), lease_end)
+            self._delivery.undelivered.put_first(flat(chunks), lease_end)
 
     # ---- moving the consumer
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stops pops within the block, and moves all undelivered records to `undelivered`. For use in a Shield."""
+        """Stops pops within the block, and moves all records that callers did not receive to `undelivered`.
+
+        For use in a Shield.
+        """
         with self._pause_lock:
             try:
                 self._paused = True
                 self._await_idle()
                 self._keep_all()
-                self.keep_ready()
+                self._delivery.keep_ready()
                 yield
             finally:
                 self._paused = False
 
     def _keep_all(self) -> None:
-        for own in self._live_buffers():
+        for own in self._live():
             # Prevents `close` from freeing the memory.
             own.busy = True
             try:
-                self.handle.check()
+                self._port.check()
                 self._keep(own)
             finally:
                 own.busy = False
         self._keep_orphans()
 
-    def discard_undelivered(self) -> None:
-        """Drops records that were popped before the consumer moved, and makes batches of that time stale."""
-        self.undelivered = self.leftovers.undelivered = Undelivered()
-        self._dropped.clear()
-
     def _await_idle(self) -> None:
         deadline = monotonic() + _MAX_CALL_SECONDS
         # This thread's buffer may still be marked busy: its last call was interrupted.
         own = getattr(self._local, "own", None)
-        while any(buffer.busy for buffer in self._live_buffers() if buffer is not own):
+        while any(buffer.busy for buffer in self._live() if buffer is not own):
             if monotonic() > deadline:
-                raise MmapQueueError(f"a call of consumer {self.name} has not come back for {_MAX_CALL_SECONDS} s")
+                raise MmapQueueError(
+                    f"a call of consumer {self._port.name} has not come back for {_MAX_CALL_SECONDS} s"
+                )
             sleep(0.001)
 
-    def _live_buffers(self) -> list[PopBuffer]:
+    def _live(self) -> list[PopBuffer]:
         return living(self._buffers)

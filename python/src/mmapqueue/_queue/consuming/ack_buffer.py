@@ -1,0 +1,180 @@
+"""Acks of one consumer: coalesced in this process, sent to the JVM together.
+
+An ack appends an offset to a list, without a lock or a call. The offsets are sent to the JVM before the next call that
+could see a difference (a pop from the JVM, which carries them, a nack, a seek, lag, statistics, flush, close), and
+otherwise by a thread after ack_linger, unless a pop has just sent others. Acks never undo anything, so their order does
+not matter. A kill before they are sent loses them: the records are redelivered.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from mmapqueue._jvm.signals import Shield
+from mmapqueue._queue.consuming.delivery import Delivery
+from mmapqueue._queue.consuming.port import ConsumerPort
+from mmapqueue._values.errors import Closed, Dropped, MmapQueueError, OutOfRange
+from mmapqueue._values.origin import Origin
+
+_LOG = logging.getLogger("mmapqueue")
+
+#: The default of `Pending.origin`: no message has it.
+_NO_ORIGIN = Origin("", None)
+
+
+class Pending:
+    """Acks that were not sent to the JVM yet, of records that were popped since the last seek.
+
+    Attributes:
+        origin: The origin of these records, by identity: a message with this origin was delivered, so its ack cannot
+            fail. By default an origin that no message has: acks are then sent at once.
+        up_to: Offsets of cumulative acks.
+        single: Offsets of records acked alone.
+        rings: Whether the next ack wakes the thread.
+    """
+
+    __slots__ = ("origin", "rings", "single", "up_to")
+
+    def __init__(self, origin: Origin = _NO_ORIGIN) -> None:
+        self.origin = origin
+        self.up_to: list[int] = []
+        self.single: list[int] = []
+        self.rings = True
+
+    def __bool__(self) -> bool:
+        return bool(self.up_to or self.single)
+
+
+class AckBuffer:
+    """The pending acks of one consumer. Safe for any number of threads.
+
+    `ack` appends to `pending`, and then calls `ring` if the pending acks say so. The popper sends them before calls
+    that could see a difference, the queue before its own calls, and the thread of `upkeep` after ack_linger.
+
+    Attributes:
+        linger: The longest that an ack waits, in seconds; 0 for acks that are sent at once.
+        pending: Acks that are not sent.
+        in_blocks: Offsets of messages in a `with` block that were neither acked nor nacked yet.
+    """
+
+    def __init__(self, port: ConsumerPort, delivery: Delivery, linger: float, wake: Callable[[], None]) -> None:
+        self._port = port
+        self._delivery = delivery
+        self._wake = wake
+        self.linger = linger
+        self.in_blocks: set[int] = set()
+        # Number of times that acks were sent, and the number that the thread has seen.
+        self._sends = self._sends_seen = 0
+        # Held during the calls that send acks.
+        self._lock = threading.Lock()
+        self.pending = Pending()
+        self.renew(delivery.origin)
+
+    def renew(self, origin: Origin) -> Pending:
+        """Begins anew, because the consumer moves; returns what was pending. Older messages are acked one by one."""
+        pending = self.pending
+        self.pending = Pending(origin) if self.linger else Pending()
+        return pending
+
+    def stop(self) -> Pending:
+        """Ends coalescing; returns what was pending. Later acks are sent at once."""
+        pending, self.pending = self.pending, Pending()
+        return pending
+
+    def ring(self) -> None:
+        """Wakes the thread, which sends pending acks after ack_linger."""
+        pending = self.pending
+        pending.rings = False
+        try:
+            self._wake()
+        except BaseException:
+            pending.rings = True
+            raise
+
+    def rest(self) -> bool:
+        """Lets the next ack wake the thread; returns whether acks are pending, which have not. For that thread."""
+        self.pending.rings = True
+        return bool(self.pending)
+
+    def send_lingering(self) -> bool:
+        """Sends acks older than ack_linger; returns whether there were any. For the thread."""
+        # Pops of the last moments may have sent them.
+        sent = self._sends != self._sends_seen or self.send()
+        self._sends_seen = self._sends
+        return sent
+
+    def send(self) -> bool:
+        """Sends pending acks; returns whether any was sent.
+
+        Raises:
+            MmapQueueError: The JVM does not answer. The acks stay pending.
+        """
+        # A thread empties `pending` with the lock held, so what it has taken was sent when the lock is free.
+        if not self.pending and not self._lock.locked():
+            return False
+        return self.send_taken(self.pending)
+
+    def send_taken(self, pending: Pending) -> bool:
+        """As `send`, for acks of `renew` or `stop`."""
+        with Shield(), self._lock:
+            return self._send(pending)
+
+    def take_cumulative(self) -> int:
+        """Takes the cumulative acks, for a pop that sends them; returns the last record's offset, -1 for none."""
+        with self._lock:
+            self._sends += 1
+            return max(_drained(self.pending.up_to), default=-1)
+
+    def _send(self, pending: Pending) -> bool:
+        up_to, single = _drained(pending.up_to), _drained(pending.single)
+        self._sends += 1
+        try:
+            last = max(up_to, default=-1)
+            if up_to:
+                self._send_one(self._port.ack, last)
+                self._delivery.acked_up_to(last)
+            left = [offset for offset in single if offset > last]
+            if left:
+                self._send_single(left)
+        except Closed:
+            pass  # The records are redelivered.
+        except MmapQueueError:
+            pending.up_to.extend(up_to)
+            pending.single.extend(single)
+            raise
+        return bool(up_to or single)
+
+    def _send_single(self, offsets: list[int]) -> None:
+        try:
+            self._port.ack_many(offsets)
+        except (Dropped, OutOfRange) as error:
+            self._note(error)
+            # None was acked: ack those that still exist.
+            for offset in offsets:
+                self._send_one(self._port.ack_single, offset)
+
+    def _send_one(self, ack: Callable[[int], None], offset: int) -> None:
+        # The JVM reports a loss once. After it, records may not be in flight any more: they are redelivered.
+        for _ in range(2):
+            try:
+                ack(offset)
+                return
+            except (Dropped, OutOfRange) as error:
+                self._note(error)
+                if isinstance(error, OutOfRange):
+                    return
+
+    def _note(self, error: MmapQueueError) -> None:
+        if isinstance(error, Dropped):
+            self._delivery.note_loss(error)
+        else:
+            _LOG.debug("not acked: %s", error)
+
+
+def _drained(offsets: list[int]) -> list[int]:
+    """Takes all entries. The caller holds the lock of acks; entries that other threads append during the call stay."""
+    found = offsets[:]
+    del offsets[: len(found)]
+    return found

@@ -1,0 +1,189 @@
+"""Records that the JVM has popped for one consumer, and no caller has received."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from copy import copy
+from heapq import heappop, heappush
+from operator import length_hint
+from time import monotonic
+
+from mmapqueue._jvm.signals import Shield
+from mmapqueue._queue.consuming.leftovers import Leftovers, release
+from mmapqueue._queue.consuming.pace import Pace
+from mmapqueue._queue.consuming.pop_buffer import Batch
+from mmapqueue._queue.consuming.port import ConsumerPort
+from mmapqueue._queue.consuming.undelivered import NEVER, Undelivered
+from mmapqueue._values.errors import Closed, Dropped, MmapQueueError
+from mmapqueue._values.message import AnyMessage
+from mmapqueue._values.origin import Origin
+
+
+class Delivery:
+    """The records of one consumer between the JVM and its callers. Safe for any number of threads.
+
+    A pop takes from `ready`, and the popper fills it and takes undelivered records. The ack buffer reports records that
+    are acked or lost. Thread buffers put back what interrupted calls have popped; iterators and workers put back what
+    they did not deliver.
+
+    Attributes:
+        ready: An iterator over prefetched records: each goes to the thread that asks first. A `for` that returns at
+            once takes one in a single step, so Ctrl-C loses none. Their offsets are above those of all records that
+            were delivered before they were popped.
+        undelivered: Records that the next pop delivers before new ones. A seek exchanges it, so that batches of before
+            are stale.
+        leftovers: The same records, for the finalizer of the queue.
+        origin: The origin of the messages that are popped now.
+        pace: The number of records to prefetch.
+        highest: The highest offset that the JVM has popped since the last seek.
+    """
+
+    def __init__(self, port: ConsumerPort, prefetch: int, origin: Origin) -> None:
+        self._port = port
+        self.ready: Iterator[AnyMessage] = iter(())
+        self.undelivered = Undelivered()
+        self.leftovers = Leftovers(self.undelivered)
+        self.origin = origin
+        self.pace = Pace(prefetch)
+        self.highest = -1
+        # Losses that were not raised yet: the records before them are delivered first.
+        self._losses: deque[Dropped] = deque()
+        # A heap of times, by `time.monotonic`: a requeued record is then due, and must come before prefetched ones.
+        self._due: list[float] = []
+        # Held while `ready` is exchanged. Pops take records from it without a lock.
+        self._ready_lock = threading.Lock()
+
+    # ---- prefetched records
+
+    def publish(self, rest: list[AnyMessage], in_order: bool) -> None:
+        """Makes prefetched records ready; redelivered ones wait in `undelivered`, where a cumulative ack finds them."""
+        with self._ready_lock:
+            if in_order and not length_hint(self.ready):
+                self._set_ready(iter(rest))
+            else:
+                self.undelivered.put_first(rest, NEVER)
+        if self._port.ended:
+            self.forget_ready()
+
+    def keep_ready(self) -> None:
+        """Moves prefetched records to the front of `undelivered`."""
+        if length_hint(self.ready):
+            with Shield(), self._ready_lock:
+                rest = list(self.ready)
+                self._set_ready(iter(()))
+                self.undelivered.put_first(rest, NEVER)
+
+    def forget_ready(self) -> None:
+        """Drops prefetched records: the consumer is closed, or they are lost."""
+        with Shield(), self._ready_lock:
+            self._set_ready(iter(()))
+
+    def first(self) -> AnyMessage | None:
+        """The record that the next pop delivers; None if the JVM must be asked."""
+        return self._next_ready() or (self.undelivered.first() if self.undelivered else None)
+
+    def _next_ready(self) -> AnyMessage | None:
+        return next(copy(self.ready), None)
+
+    def _set_ready(self, records: Iterator[AnyMessage]) -> None:
+        self.leftovers.ready = records
+        self.ready = records
+
+    def waiting(self) -> bool:
+        """Whether records can be delivered without the JVM. Leases may have ended."""
+        return bool(self.undelivered or length_hint(self.ready))
+
+    def ahead(self) -> int:
+        """The number of records that the JVM has popped, but no caller has received."""
+        return length_hint(self.ready) + len(self.undelivered)
+
+    def first_undelivered(self, offsets: Collection[int]) -> tuple[int, int] | None:
+        """The first of these offsets that no caller has received, and the lowest such offset of all; None if none."""
+        upcoming = self._next_ready()
+        if upcoming is not None and max(offsets) >= upcoming.offset:
+            self.keep_ready()
+        if not self.undelivered:
+            return None
+        here = self.undelivered.offsets()
+        wrong = next((offset for offset in offsets if offset in here), None)
+        return None if wrong is None else (wrong, min(here))
+
+    # ---- acks and losses
+
+    def acked_up_to(self, offset: int) -> None:
+        """Drops undelivered records that a cumulative ack includes."""
+        if self.undelivered:
+            with Shield():
+                self.undelivered.drop(0, offset)
+
+    def forget_lost(self, error: Dropped) -> None:
+        """Drops records after a loss. The JVM pops anew from its end, so prefetched ones would come twice."""
+        self.undelivered.drop(error.first, error.last)
+        self.forget_ready()
+
+    def note_loss(self, error: Dropped) -> None:
+        """Keeps a loss for the next pop: the JVM reports it once."""
+        self._losses.append(error)
+        self.forget_lost(error)
+
+    def note_failure(self, error: MmapQueueError) -> MmapQueueError:
+        """The error of a pop that popped nothing; raises it if the JVM has not answered, as it may have popped then."""
+        if isinstance(error, Closed):
+            return error
+        if error.java_class is None:
+            raise error
+        if isinstance(error, Dropped):
+            self.note_loss(error)
+        return error
+
+    def has_loss(self) -> bool:
+        """Whether a loss was not raised yet."""
+        return bool(self._losses)
+
+    def raise_loss(self) -> None:
+        """Raises the first loss that was not raised yet."""
+        with suppress(IndexError):  # Another thread has raised it.
+            raise self._losses.popleft()
+
+    # ---- requeued records
+
+    def requeue_at(self, delay: float) -> None:
+        """Notes that a requeued record is due after a delay in seconds."""
+        heappush(self._due, monotonic() + delay)
+
+    def take_due(self) -> bool:
+        """Whether a requeued record is due, and was not at the last call. For the thread of `upkeep`."""
+        now, found = monotonic(), False
+        while self._due and self._due[0] <= now:
+            heappop(self._due)
+            found = True
+        return found
+
+    def seconds_to_due(self) -> float | None:
+        """The time until the next requeued record is due."""
+        return max(0.0, self._due[0] - monotonic()) if self._due else None
+
+    # ---- the end, and moves
+
+    def release(self, send_acks: Callable[[], object]) -> None:
+        """Releases undelivered records to the JVM, as if they had not been popped; raises nothing."""
+        self.keep_ready()
+        offsets = sorted(self.undelivered.offsets())
+        if offsets:
+            with suppress(MmapQueueError):
+                send_acks()
+            release(self._port.release, offsets)
+            self.undelivered.drop(offsets[0], offsets[-1])
+
+    def discard(self) -> None:
+        """Drops records that were popped before the consumer moved, and makes batches of that time stale."""
+        self.undelivered = self.leftovers.undelivered = Undelivered()
+        self._losses.clear()
+
+    def is_stale(self, batch: Batch) -> bool:
+        """Whether the rest of a batch must not be delivered: the consumer was moved, or the leases have ended."""
+        ended = batch.lease_end is not NEVER and batch.lease_end <= monotonic()
+        return ended or self.undelivered is not batch.undelivered
