@@ -33,6 +33,10 @@ SPARK       ?= $(if $(KAFKA),4.2.0,$(lastword $(SPARKS)))
 SPARK_VENV  := build/spark-$(SPARK)
 SPARK_READY := $(SPARK_VENV)/.ready
 
+# The oldest libraries that the package allows, which the oldest Python has wheels of.
+OLDEST_VENV  := build/oldest
+OLDEST_READY := $(OLDEST_VENV)/.ready
+
 DOCS_VENV  := build/docs/venv
 DOCS_READY := $(DOCS_VENV)/.ready
 
@@ -144,6 +148,10 @@ test-spark: $(SPARK_READY) $(JAR) ## Test the data source with another Spark (SP
 
 test-spark-all: ## Test it with each Spark that is supported
 	for version in $(SPARKS); do $(MAKE) --no-print-directory test-spark SPARK=$$version || exit 1; done
+
+test-oldest: $(OLDEST_READY) $(JAR) ## Test with the oldest libraries that the package allows (PYTHON=python3.10; 400 MB to install)
+	$(OLDEST_VENV)/bin/python -m pytest --hypothesis-profile=ci -W default::DeprecationWarning \
+	    $(or $(PYTEST),-n 3 --dist loadscope --no-loadscope-reorder -m "not slow")
 
 test-packages: $(PACKAGE_READY) $(JAR) $(REPOSITORY) ## Test Gradle, Maven, spark-submit with the repository of `make publish`
 	$(PY) -m pytest tests/test_published.py tests/spark/test_packages.py
@@ -416,6 +424,8 @@ lock: ## Lock the libraries and requirements anew (needs uv)
 	    uv pip compile --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header \
 	        --quiet --upgrade --output-file requirements/$$name.lock requirements/$$name.in || exit 1; \
 	done
+	uv pip compile --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header --quiet --upgrade \
+	    --resolution lowest-direct --output-file requirements/oldest.lock python/pyproject.toml --extra all requirements/oldest.in
 
 demo-clean: ## Remove what the demo has left
 	rm -rf build/demo build/demo-venv
@@ -540,6 +550,15 @@ $(SPARK_READY): requirements/build.lock requirements/dev.lock $(PY_BUILD) | $(JA
 	$(SPARK_VENV)/bin/python -m pip install --quiet --no-build-isolation pyspark==$(SPARK) \
 	    $$(sed -n 's/^\(pytest\(-timeout\)\?==[^ ]*\).*/\1/p' requirements/dev.lock)
 	$(SPARK_VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable python
+	@touch $@
+
+$(OLDEST_READY): requirements/build.lock requirements/oldest.lock $(PY_BUILD) | $(JAR)
+	rm -rf $(OLDEST_VENV)
+	$(call INSTALLING,$(OLDEST_VENV),the Python packages of requirements/oldest.lock)
+	$(PYTHON) -m venv $(OLDEST_VENV)
+	$(OLDEST_VENV)/bin/python -m pip install --quiet --require-hashes -r requirements/build.lock
+	$(OLDEST_VENV)/bin/python -m pip install --quiet --no-build-isolation --require-hashes -r requirements/oldest.lock
+	$(OLDEST_VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable python
 	@touch $@
 
 $(DOCS_READY): requirements/docs.lock

@@ -91,3 +91,17 @@ def test_both_languages_have_the_same_methods(open_queue: Open) -> None:
             if method.getDeclaringClass().getPackageName() == "org.mmapqueue.bridge"
         }
         assert found == calls
+
+
+def test_an_interpreter_without_the_gil_is_refused(script: Script) -> None:
+    # A free-threaded Python has this function, and one with a GIL from 3.13 on.
+    said = script.run("""
+        import sys
+
+        sys._is_gil_enabled = lambda: False
+        try:
+            import mmapqueue
+        except ImportError as error:
+            print(error)
+    """)
+    assert said == ("mmapqueue needs the global lock of Python (GIL): start it with -X gil=1 or PYTHON_GIL=1\n")

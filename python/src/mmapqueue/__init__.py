@@ -84,6 +84,7 @@ from mmapqueue._values.errors import (
     UnackedLimit,
     Undecodable,
 )
+from mmapqueue._values.interpreter import check_gil
 from mmapqueue._values.message import Message
 from mmapqueue._values.origin import Origin
 from mmapqueue._values.serializers import Serializer
@@ -151,6 +152,9 @@ __all__ = [
     "write",
     "write_stream",
 ]
+
+check_gil()
+del check_gil
 
 # Exceptions in threads reach the program by the log alone; the JVM's log is silent unless the program asks for it.
 logging.getLogger("mmapqueue.jvm").addHandler(logging.NullHandler())
