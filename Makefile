@@ -149,7 +149,7 @@ test-spark: $(SPARK_READY) $(JAR) ## Test the data source with another Spark (SP
 test-spark-all: ## Test it with each Spark that is supported
 	for version in $(SPARKS); do $(MAKE) --no-print-directory test-spark SPARK=$$version || exit 1; done
 
-test-oldest: $(OLDEST_READY) $(JAR) ## Test with the oldest libraries that the package allows (PYTHON=python3.10; 400 MB to install)
+test-oldest: $(OLDEST_READY) $(JAR) ## Test with the oldest libraries allowed (PYTHON=python3.10; 400 MB)
 	$(OLDEST_VENV)/bin/python -m pytest --hypothesis-profile=ci -W default::DeprecationWarning \
 	    $(or $(PYTEST),-n 3 --dist loadscope --no-loadscope-reorder -m "not slow")
 

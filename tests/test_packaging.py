@@ -104,4 +104,4 @@ def test_an_interpreter_without_the_gil_is_refused(script: Script) -> None:
         except ImportError as error:
             print(error)
     """)
-    assert said == ("mmapqueue needs the global lock of Python (GIL): start it with -X gil=1 or PYTHON_GIL=1\n")
+    assert said == ("mmapqueue needs the global interpreter lock (GIL): start Python with -X gil=1 or PYTHON_GIL=1\n")
