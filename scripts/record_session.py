@@ -45,7 +45,7 @@ with mmapqueue.Queue("events", capacity="64m") as events:
         while True:
             messages = consumer.pop_many(most, timeout=1.0)
             if messages:
-                consumer.ack(messages[-1])
+                consumer.ack_up_to(messages[-1])
             time.sleep(0.02)
     for consumer, most in zip(consumers, (2000, 300)):
         threading.Thread(target=consume, args=(consumer, most), daemon=True).start()

@@ -69,7 +69,7 @@ def rows_of_queue(directory: Path) -> Iterator[Row]:
             while messages := reader.pop_many(20_000):
                 for message in messages:
                     yield row_of(Event.FromString(message.data))
-                reader.ack(messages[-1])
+                reader.ack_up_to(messages[-1])
 
 
 def row_of(event: Event) -> Row:

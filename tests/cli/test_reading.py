@@ -137,7 +137,7 @@ def test_show(command_line: CommandLine, queue: mmapqueue.Queue) -> None:
 def test_show_from_before_the_log_start(command_line: CommandLine, open_queue: Open) -> None:
     queue = open_queue(**SMALL)
     fill(queue)
-    queue.ack(queue.pop_many(100)[-1])
+    queue.ack_up_to(queue.pop_many(100)[-1])
     queue.push(b"x" * 5000)
     first = queue.first_offset()
     assert first > 1

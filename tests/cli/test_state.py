@@ -57,7 +57,7 @@ READER = """
     import sys, mmapqueue
     with mmapqueue.Queue(sys.argv[1], read_only=True, consumer="billing") as queue:
         messages = queue.pop_many(5)
-        queue.ack(messages[1])
+        queue.ack_up_to(messages[1])
         print("ready", flush=True)
         sys.stdin.read()
 """

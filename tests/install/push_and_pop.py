@@ -16,7 +16,7 @@ def main(directory: Path) -> None:
     with mmapqueue.Queue(directory) as queue:
         popped = queue.pop_many(1000)
         assert [message.data for message in popped] == records
-        queue.ack(popped[499])
+        queue.ack_up_to(popped[499])
     with mmapqueue.Queue(directory) as queue:
         assert queue.pop().data == records[500]
         statistics = queue.stats()

@@ -87,7 +87,7 @@ def test_a_jvm_that_goes_away_before_it_has_said_what_was_wrong() -> None:
 
 def test_errors_come_without_the_stack_of_py4j(open_queue: Open) -> None:
     with pytest.raises(mmapqueue.OutOfRange) as caught:
-        open_queue().consumer("default").ack(5)
+        open_queue().consumer("default").ack_up_to(5)
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__
 

@@ -45,7 +45,7 @@ def test_a_queue_in_the_driver(queue: mmapqueue.Queue) -> None:
     assert queue.push_many([b"%d" % i for i in range(100)], atomic=True) == 100
     assert queue.pop().data == b"one"
     assert data(queue) == [b"two", b"three", *(b"%d" % i for i in range(100))]
-    queue.ack(102)
+    queue.ack_up_to(102)
     assert queue.lag() == 0
     queue.flush()
 
@@ -78,7 +78,7 @@ def test_errors_are_ours_whatever_spark_makes_of_them(spark: SparkSession, tmp_p
     assert caught.value.key == "segment_size"
     with mmapqueue.Queue(tmp_path, spark=spark, **SMALL) as queue:
         with pytest.raises(mmapqueue.OutOfRange):
-            queue.ack(3)
+            queue.ack_up_to(3)
         with pytest.raises(mmapqueue.TooLarge) as too_large:
             queue.push_many([b"x" * 7999, b"x" * 8001])
         assert too_large.value.pushed == 1

@@ -111,7 +111,7 @@ def test_block_waits_for_room(open_queue: Open) -> None:
         while not waiting.done():
             # The new record may be the next one.
             with contextlib.suppress(mmapqueue.Empty):
-                consumer.ack(await asyncio.to_thread(consumer.pop, timeout=0.1))
+                consumer.ack_up_to(await asyncio.to_thread(consumer.pop, timeout=0.1))
         await waiting
 
     assert run(queue, use, on_full="block") == {"success": 1}

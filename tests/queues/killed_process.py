@@ -53,7 +53,7 @@ def main() -> None:
                 continue
             # Before the ack: an acked record that no process has handled is lost.
             note("handled", message.offset, message.data.decode())
-            queue.ack(message, single=True)
+            queue.ack(message)
         thread.join()
 
 

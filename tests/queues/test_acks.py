@@ -15,15 +15,15 @@ from mmapqueue._jvm.shared_buffer import SMALL_BYTES
 
 def test_single_acks_commit_what_has_no_gap(any_queue: mmapqueue.Queue) -> None:
     messages = pushed(any_queue, 10).pop_many(8)
-    any_queue.ack(messages[2], single=True)
-    any_queue.ack(4, single=True)
+    any_queue.ack(messages[2])
+    any_queue.ack(4)
     assert (any_queue.lag(), any_queue.unacked()) == (10, 6)
-    any_queue.ack(0, single=True)
+    any_queue.ack(0)
     assert (any_queue.lag(), any_queue.unacked()) == (9, 5)
-    any_queue.ack(1, single=True)
+    any_queue.ack(1)
     assert (any_queue.lag(), any_queue.unacked()) == (7, 4)
-    any_queue.ack(1, single=True)
-    any_queue.ack(3)
+    any_queue.ack(1)
+    any_queue.ack_up_to(3)
     assert (any_queue.lag(), any_queue.unacked()) == (5, 3)
     assert any_queue.qsize() == 2
 
@@ -59,7 +59,7 @@ def test_ack_many_is_all_or_nothing(any_queue: mmapqueue.Queue) -> None:
     for wrong in ("0", 1.0, None, b"0"):
         with pytest.raises(TypeError):
             any_queue.ack_many([*messages, wrong])
-    with pytest.raises(TypeError, match="single"):
+    with pytest.raises(TypeError, match=r"for one there is ack$"):
         any_queue.ack_many(messages[0])
     assert (any_queue.lag(), any_queue.unacked()) == (10, 5)
     any_queue.ack_many([4, messages[2], 4, *messages])
@@ -84,7 +84,7 @@ def test_no_offset_is_too_large_to_be_refused(any_queue: mmapqueue.Queue, offset
     pushed(any_queue, 10).pop_many(3)
     for call in (
         lambda: any_queue.ack(offset),
-        lambda: any_queue.ack(offset, single=True),
+        lambda: any_queue.ack_up_to(offset),
         lambda: any_queue.ack_many([offset]),
         lambda: any_queue.nack(offset),
     ):
@@ -108,12 +108,12 @@ def test_max_unacked(open_queue: Open) -> None:
         assert caught.value.java_class == "org.mmapqueue.errors.UnackedLimitException"
     queue.nack(5)
     assert seen([queue.pop()]) == [(5, 2)]
-    queue.ack(3, single=True)
+    queue.ack(3)
     with pytest.raises(mmapqueue.UnackedLimit):
         queue.pop(block=False)
     queue.ack(0)
     assert seen(queue.pop_many()) == [(8, 1)]
-    queue.ack(8)
+    queue.ack_up_to(8)
     assert seen(queue.pop_many(100)) == [(i, 1) for i in range(9, 17)]
 
 
@@ -130,12 +130,12 @@ def test_a_record_is_redelivered_after_visibility_timeout(open_queue: Open) -> N
     queue = pushed(open_queue(visibility_timeout=6000), 4)
     popped = time.monotonic()
     assert seen(queue.pop_many()) == [(i, 1) for i in range(4)]
-    queue.ack(2, single=True)
+    queue.ack(2)
     assert seen([queue.pop(timeout=60)]) == [(0, 2)]
     # The JVM counts whole milliseconds.
     assert time.monotonic() - popped >= 2.998
     assert seen(queue.pop_many(timeout=60)) == [(1, 2), (3, 2)]
-    queue.ack(3)
+    queue.ack_up_to(3)
     assert queue.pop_many(timeout=3.2) == []
 
 
@@ -182,7 +182,7 @@ def test_dropped(open_queue: Open) -> None:
     left = [m for m in messages if m.offset >= lost]
     assert [m.offset for m in left] == list(range(lost, count))
     assert data(left) == records[lost:]
-    slow.ack(count - 1)
+    slow.ack_up_to(count - 1)
     assert slow.lag() == 0
 
 
@@ -212,8 +212,8 @@ def test_a_kill_brings_back_what_was_not_acked(script: Script, open_queue: Open)
         queue = mmapqueue.Queue(sys.argv[1])
         queue.push_many([b"%d" % i for i in range(10)])
         messages = queue.pop_many(6)
-        queue.ack(1)
-        queue.ack(4, single=True)
+        queue.ack_up_to(1)
+        queue.ack(4)
         queue.nack(2)
         standalone._running.process.kill()
         standalone._running.process.wait()

@@ -28,7 +28,7 @@ def test_a_bool_is_no_number(open_queue: Open, value: bool) -> None:
         "get_many": lambda: queue.read_many(value, 1),
         "get_many, max_records": lambda: queue.read_many(0, value),
         "ack": lambda: queue.ack(value),
-        "ack, single": lambda: queue.ack(value, single=True),
+        "ack_up_to": lambda: queue.ack_up_to(value),
         "ack_many": lambda: queue.ack_many([0, value]),
         "nack": lambda: queue.nack(value),
         "nack, delay": lambda: queue.nack(0, value),
@@ -73,7 +73,6 @@ def test_what_is_no_bool_is_no_flag(open_queue: Open, value: Any) -> None:
         "apush_many, shipped": lambda: asyncio.run(queue.apush_many([b"x"], shipped=value)),
         "push of a producer": lambda: producer.push(b"x", value),
         "producer, sync": lambda: queue.producer(sync=value),
-        "ack, single": lambda: queue.ack(0, single=value),
     }
     for name, call in calls.items():
         with pytest.raises(TypeError, match=rf"\w+ = {value!r} is invalid; allowed: True or False"):
@@ -146,7 +145,7 @@ def test_a_message_of_another_consumer_or_queue_is_refused(open_queue: Open, tmp
     for wrong, whose in ((of_other, "other"), (of_elsewhere, str(tmp_path / "elsewhere"))):
         calls: list[Callable[[], Any]] = [
             lambda wrong=wrong: queue.ack(wrong[1]),
-            lambda wrong=wrong: queue.ack(wrong[1], single=True),
+            lambda wrong=wrong: queue.ack(wrong[1]),
             lambda wrong=wrong: queue.ack_many([own[0], wrong[1]]),
             lambda wrong=wrong: queue.nack(wrong[0]),
         ]

@@ -140,7 +140,7 @@ def test_an_ack_of_a_batch(any_queue: mmapqueue.Queue) -> None:
     assert (any_queue.lag(), any_queue.unacked()) == (10, 7)
     any_queue.ack(first)
     assert (any_queue.lag(), any_queue.unacked()) == (4, 4)
-    any_queue.ack(third.slice(1, 2), single=True)
+    any_queue.ack(third.slice(1, 2))
     assert any_queue.unacked() == 2
     any_queue.ack_many(pa.Table.from_batches([third.slice(0, 1), third.slice(3)]))
     assert any_queue.lag() == 0

@@ -42,7 +42,7 @@ def test_it_gives_what_there_is_and_ends(any_queue: mmapqueue.Queue) -> None:
     messages = asyncio.run(run())
     assert time.monotonic() - start >= 0.3
     assert [(m.offset, m.data, m.attempts) for m in messages] == [(i, b"%d" % i, 1) for i in range(2500)]
-    any_queue.ack(messages[-1])
+    any_queue.ack_up_to(messages[-1])
     assert any_queue.lag() == 0
     assert eventually(no_thread_is_left)
 
@@ -199,7 +199,7 @@ def test_errors_come_out(open_queue: Open) -> None:
 
     with pytest.raises(mmapqueue.UnackedLimit):
         asyncio.run(all_of(queue))
-    queue.ack(9)
+    queue.ack_up_to(9)
 
     async def close_meanwhile() -> None:
         waiting = asyncio.create_task(taken(queue.consumer("empty", "latest"), 1))
@@ -227,7 +227,7 @@ def test_at_the_limit_it_waits_for_acks(open_queue: Open) -> None:
         while len(got) < 30:
             await asyncio.sleep(0.05)
             if got:
-                queue.ack(got[-1])
+                queue.ack_up_to(got[-1])
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
@@ -272,7 +272,7 @@ def test_ctrl_c_loses_no_record(script: Script) -> None:
         queue.push(b"50")
         got.append(queue.pop().offset)
         assert got == list(range(51)), got
-        queue.ack(50)
+        queue.ack_up_to(50)
         assert queue.lag() == 0
         queue.close()
         """,

@@ -29,8 +29,8 @@ def test_records_come_and_go(any_queue: mmapqueue.Queue) -> None:
         await any_queue.anack(rest[2])
         again = await any_queue.apop()
         assert again.attempts == 2
-        await any_queue.aack(again, single=True)
-        await any_queue.aack(rest[-1])
+        await any_queue.aack(again)
+        await any_queue.aack_up_to(rest[-1])
         return data([first, *rest])
 
     assert asyncio.run(run()) == [b"one", b"two", b"three", b"four", b"five", b"six", b"seven"]

@@ -30,7 +30,7 @@ def test_records_keep_their_order_and_get_their_offsets(any_queue: mmapqueue.Que
             handles.append(producer.push(record))
             if len(handles) % 100 == 0:
                 producer.flush()
-                any_queue.ack(any_queue.pop_many(100)[-1])
+                any_queue.ack_up_to(any_queue.pop_many(100)[-1])
     assert [handle.result() for handle in handles] == list(range(1000))
     assert all(handle.done() and handle.exception() is None for handle in handles)
 
@@ -124,7 +124,7 @@ def test_a_full_queue_makes_records_wait_and_then_the_buffer_is_full(open_queue:
             producer.push(b"y", block=False)
         with pytest.raises(TimeoutError):
             producer.flush(timeout=0.3)
-        queue.ack(messages[-1])
+        queue.ack_up_to(messages[-1])
         producer.push(b"y" * 500).result(timeout=60)
         assert [handle.result() for handle in handles] == list(range(pushed, pushed + len(handles)))
 

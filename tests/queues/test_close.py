@@ -31,7 +31,7 @@ CALLS: dict[str, Task] = {
     "peek": lambda queue: queue.peek(),
     "iterate": lambda queue: next(iter(queue), None),
     "ack": lambda queue: queue.ack(queue.pop(timeout=0.001)),
-    "ack single": lambda queue: queue.ack(queue.pop(timeout=0.001), single=True),
+    "ack_up_to": lambda queue: queue.ack_up_to(queue.pop(timeout=0.001)),
     "ack_many": lambda queue: queue.ack_many(queue.pop_many(5)),
     "nack": lambda queue: queue.nack(queue.pop(timeout=0.001)),
     "seek": lambda queue: queue.seek("latest"),

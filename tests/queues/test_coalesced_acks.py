@@ -11,8 +11,8 @@ import mmapqueue
 from conftest import SMALL, Open, Script, eventually, fill
 
 
-@pytest.mark.parametrize("single", [False, True])
-def test_acks_reach_the_jvm_before_anything_that_could_see_them(open_queue: Open, single: bool) -> None:
+@pytest.mark.parametrize("verb", ["ack", "ack_up_to"])
+def test_acks_reach_the_jvm_before_anything_that_could_see_them(open_queue: Open, verb: str) -> None:
     queue = open_queue(ack_linger=NEVER)
     queue.push_many([b"x"] * 100)
     lag = 100
@@ -20,7 +20,7 @@ def test_acks_reach_the_jvm_before_anything_that_could_see_them(open_queue: Open
     def ack() -> None:
         nonlocal lag
         for message in queue.pop_many(2):
-            queue.ack(message, single=single)
+            getattr(queue, verb)(message)
         assert in_jvm(queue, "lag") == lag
         lag -= 2
 
@@ -44,7 +44,7 @@ def test_a_push_finds_the_room_of_acks_that_were_sent_during_its_first_try(
     open_queue: Open, monkeypatch: pytest.MonkeyPatch, push: str
 ) -> None:
     queue = open_queue(ack_linger=NEVER, **SMALL)
-    queue.ack(queue.pop_many(fill(queue))[-1])
+    queue.ack_up_to(queue.pop_many(fill(queue))[-1])
     handle, looks = queue._handle, []
     send = handle.send_acks
 
@@ -65,16 +65,16 @@ def test_a_push_finds_the_room_of_acks_that_were_sent_during_its_first_try(
 def test_a_call_waits_for_acks_that_are_on_the_way(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     queue = open_queue(ack_linger=NEVER)
     queue.push_many([b"x"] * 10)
-    queue.ack(queue.pop())
+    queue.ack_up_to(queue.pop())
     popper = queue._popper
-    begun, go, ack = threading.Event(), threading.Event(), popper.port.ack
+    begun, go, ack = threading.Event(), threading.Event(), popper.port.ack_up_to
 
     def slow(offset: int) -> None:
         begun.set()
         assert go.wait(60)
         ack(offset)
 
-    monkeypatch.setattr(popper.port, "ack", slow)
+    monkeypatch.setattr(popper.port, "ack_up_to", slow)
     sender = threading.Thread(target=popper.send_acks)
     sender.start()
     assert begun.wait(60)
@@ -122,9 +122,9 @@ def test_acks_are_sent_at_once_without_linger(open_queue: Open) -> None:
 def test_a_push_that_finds_the_queue_full_sends_acks(open_queue: Open) -> None:
     queue = open_queue(**SMALL, ack_linger=NEVER)
     pushed = fill(queue)
-    queue.ack(queue.pop_many(pushed)[-1])
+    queue.ack_up_to(queue.pop_many(pushed)[-1])
     queue.push(b"x" * 500, block=False)
-    queue.ack(queue.pop_many(pushed)[-1])
+    queue.ack_up_to(queue.pop_many(pushed)[-1])
     assert queue.push_many([b"x" * 500] * 10, block=False) == 10
 
 
@@ -133,7 +133,7 @@ def test_a_cumulative_ack_includes_requeued_records(open_queue: Open) -> None:
     queue.push_many([b"x"] * 10)
     messages = queue.pop_many(5)
     queue.nack(messages[2])
-    queue.ack(messages[4])
+    queue.ack_up_to(messages[4])
     assert [message.offset for message in queue] == [5, 6, 7, 8, 9]
     with pytest.raises(mmapqueue.OutOfRange, match="acked"):
         queue.nack(messages[2])
@@ -143,11 +143,11 @@ def test_an_ack_from_before_a_seek_acks_nothing_after_it(open_queue: Open) -> No
     queue = open_queue(ack_linger=NEVER, retain_bytes="1m")
     queue.push_many([b"x"] * 10)
     messages = queue.pop_many(8)
-    queue.ack(messages[3])
+    queue.ack_up_to(messages[3])
     queue.seek(1)
     assert (queue.lag(), queue.qsize()) == (9, 9)
     with pytest.raises(mmapqueue.OutOfRange):
-        queue.ack(messages[3])
+        queue.ack_up_to(messages[3])
     assert queue.pop().offset == 1
     assert queue.lag() == 9
 
@@ -206,3 +206,68 @@ def test_the_thread_ends_with_a_queue_that_a_program_drops(open_queue: Open, tmp
     del queue
     assert eventually(lambda: gc.collect() >= 0 and not senders())
     assert open_queue(tmp_path / "other").lag() == 9
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 0, 2, 1], [0]])
+def test_acks_of_consecutive_records_are_sent_by_the_next_pop(
+    open_queue: Open, monkeypatch: pytest.MonkeyPatch, order: list[int]
+) -> None:
+    queue = open_queue(ack_linger=NEVER, prefetch=0)
+    queue.push_many([b"x"] * 10)
+    messages = queue.pop_many(4)
+    monkeypatch.setattr(
+        queue.consumer("default")._popper.port, "ack_many", lambda _: pytest.fail("a call of its own sends the acks")
+    )
+    for number in order:
+        queue.ack(messages[number])
+    assert in_jvm(queue, "unacked") == 4
+    assert queue.pop().offset == 4
+    assert in_jvm(queue, "unacked") == 5 - len(order)
+
+
+@pytest.mark.parametrize("acked", [[0, 2], [2, 2, 0, 0], [3, 1, 3], [2]])
+def test_a_pop_sends_acks_with_gaps_and_no_others(open_queue: Open, acked: list[int]) -> None:
+    queue = open_queue(ack_linger=NEVER, prefetch=0)
+    queue.push_many([b"x"] * 10)
+    messages = queue.pop_many(4)
+    for number in acked:
+        queue.ack(messages[number])
+    assert queue.pop().offset == 4
+    assert in_jvm(queue, "unacked") == 5 - len({*acked})
+    queue.close()
+    left = [message.offset for message in open_queue()]
+    assert left == [offset for offset in range(10) if offset not in acked]
+
+
+def test_a_pop_sends_cumulative_acks_and_single_ones_beyond_them(open_queue: Open) -> None:
+    queue = open_queue(ack_linger=NEVER, prefetch=0)
+    queue.push_many([b"x"] * 10)
+    messages = queue.pop_many(6)
+    queue.ack(messages[4])
+    queue.ack(messages[0])
+    queue.ack_up_to(messages[2])
+    assert queue.pop().offset == 6
+    assert (in_jvm(queue, "lag"), in_jvm(queue, "unacked")) == (7, 3)
+
+
+@pytest.mark.parametrize("verb", ["ack", "ack_up_to"])
+def test_acks_of_a_pop_that_fails_are_sent_again(open_queue: Open, monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
+    queue = open_queue(ack_linger=NEVER, prefetch=0)
+    queue.push_many([b"x"] * 10)
+    messages = queue.pop_many(4)
+    for message in messages[:3]:
+        getattr(queue, verb)(message)
+    popper = queue.consumer("default")._popper
+
+    def fails(*_: object) -> int:
+        error = mmapqueue.OutOfRange("the pop fails")
+        error.java_class = "org.mmapqueue.errors.OutOfRangeException"
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(popper.port, "pop", fails)
+        with pytest.raises(mmapqueue.OutOfRange, match="the pop fails"):
+            queue.pop()
+    assert in_jvm(queue, "unacked") == 4
+    assert queue.pop().offset == 4
+    assert in_jvm(queue, "unacked") == 2

@@ -56,11 +56,11 @@ def test_peek_moves_nothing(any_queue: mmapqueue.Queue) -> None:
 def test_ack_is_cumulative(any_queue: mmapqueue.Queue) -> None:
     any_queue.push_many([b"%d" % i for i in range(10)])
     messages = any_queue.pop_many(6)
-    any_queue.ack(messages[3])
+    any_queue.ack_up_to(messages[3])
     assert any_queue.lag() == 6
-    any_queue.ack(1)
+    any_queue.ack_up_to(1)
     assert any_queue.lag() == 6
-    any_queue.ack(5)
+    any_queue.ack_up_to(5)
     assert any_queue.lag() == 4
     assert any_queue.qsize() == 4
 
@@ -81,7 +81,7 @@ def test_ack_of_what_was_not_popped_is_out_of_range(any_queue: mmapqueue.Queue) 
 def test_records_that_were_not_acked_are_redelivered(open_queue: Open) -> None:
     queue = open_queue(**SMALL)
     queue.push_many([b"%d" % i for i in range(10)])
-    queue.ack(queue.pop_many(7)[4])
+    queue.ack_up_to(queue.pop_many(7)[4])
     queue.close()
     again = open_queue(**SMALL)
     assert [(m.offset, m.data) for m in again] == [(i, b"%d" % i) for i in range(5, 10)]
@@ -106,7 +106,7 @@ def test_a_left_loop_keeps_the_rest_of_its_batch(any_queue: mmapqueue.Queue) -> 
 
     with pytest.raises(ZeroDivisionError):
         fail()
-    any_queue.ack(21)
+    any_queue.ack_up_to(21)
     assert any_queue.lag() == 28
     assert data(any_queue.pop_many(max_bytes=5)) == [b"22", b"23"]
     any_queue.push(b"50")
@@ -141,7 +141,7 @@ def test_consumers_are_independent(open_queue: Open) -> None:
     assert data(early) == [b"one", b"two", b"three"]
     assert data(late) == [b"three"]
     assert (early.name, early.lag(), late.lag(), queue.lag()) == ("early", 3, 1, 3)
-    early.ack(1)
+    early.ack_up_to(1)
     queue.close()
     with open_queue(consumer="early") as again:
         assert data(again) == [b"three"]
@@ -156,7 +156,7 @@ def test_every_consumer_keeps_its_records(open_queue: Open) -> None:
     for message in queue:
         queue.ack(message)
     assert fill(queue) == 0
-    slow.ack(slow.pop_many(room)[-1])
+    slow.ack_up_to(slow.pop_many(room)[-1])
     assert fill(queue) > 0
 
 

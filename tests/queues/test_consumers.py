@@ -13,7 +13,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 def test_where_a_consumer_begins(open_queue: Open) -> None:
     queue = open_queue(retain_bytes="1m")
     queue.push_many(b"%d" % i for i in range(10))
-    queue.ack(queue.pop_many(4)[-1])
+    queue.ack_up_to(queue.pop_many(4)[-1])
     middle = queue.read_at(5).timestamp
     starts = {
         "earliest": 0, "Latest": 10, 0: 0, 7: 7, 10: 10, EPOCH: 0, middle: queue.find(middle),
@@ -79,9 +79,9 @@ def test_names_and_figures(open_queue: Open) -> None:
     queue.create_consumer("elsewhere", start="latest")
     assert queue.consumers() == ["alpha", "beta", "default", "elsewhere"]
     alpha.pop_many(6)
-    alpha.ack(1)
-    alpha.ack(4, single=True)
-    beta.ack(beta.pop_many()[-1])
+    alpha.ack_up_to(1)
+    alpha.ack(4)
+    beta.ack_up_to(beta.pop_many()[-1])
     first, second, default, other = queue.consumer_stats().values()
     at, acked, end = first.read_position, first.committed_position, second.read_position
     assert first == mmapqueue.ConsumerStats("alpha", 2, acked, 8, first.lag_bytes, first.lag_seconds, 6, at, 3, 0, 0)
@@ -122,7 +122,7 @@ def test_a_closed_consumer(open_queue: Open, in_thread: object) -> None:
         consumer.unacked,
         consumer.__enter__,
         lambda: consumer.ack(0),
-        lambda: consumer.ack(0, single=True),
+        lambda: consumer.ack_up_to(0),
         lambda: consumer.ack_many([0]),
         lambda: consumer.nack(0),
         lambda: consumer.seek("earliest"),
@@ -142,7 +142,7 @@ def test_a_closed_consumer_is_taken_up_where_it_was(open_queue: Open) -> None:
     with queue.consumer("other") as consumer:
         iterator = iter(consumer)
         next(iterator)
-        consumer.ack(next(iterator))
+        consumer.ack_up_to(next(iterator))
         next(iterator)
     assert consumer.closed
     assert not queue.closed
@@ -234,7 +234,7 @@ def test_a_deleted_consumer_holds_no_space(open_queue: Open) -> None:
     queue = open_queue(**SMALL)
     queue.consumer("slow")
     fill(queue)
-    queue.ack(queue.pop_many()[-1])
+    queue.ack_up_to(queue.pop_many()[-1])
     with pytest.raises(mmapqueue.Full):
         queue.push(b"x" * 500, block=False)
     queue.delete_consumer("slow")
@@ -274,7 +274,7 @@ def test_a_consumer_in_a_forked_child(script: Script) -> None:
             os._exit(0)
         assert os.waitpid(child, 0)[1] == 0
         assert next(iterator).data == b"two"
-        consumer.ack(1)
+        consumer.ack_up_to(1)
         consumer.close()
         queue.close()
         print("works")

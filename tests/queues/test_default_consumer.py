@@ -35,7 +35,7 @@ LOOKS: dict[str, Callable[[mmapqueue.Queue], object]] = {
 }
 ACKS: dict[str, Callable[[mmapqueue.Queue], object]] = {
     "ack": lambda queue: queue.ack(0),
-    "single": lambda queue: queue.ack(0, single=True),
+    "ack_up_to": lambda queue: queue.ack_up_to(0),
     "ack_many": lambda queue: queue.ack_many([0]),
     "nack": lambda queue: queue.nack(0),
 }
@@ -90,8 +90,7 @@ def test_what_is_seen_without_it(open_queue: Open) -> None:
 def test_a_pop_after_its_deletion_makes_it_again(open_queue: Open) -> None:
     queue = open_queue(**SMALL)
     queue.push_many([b"one", b"two", b"three"])
-    queue.pop()
-    queue.ack(queue.pop())
+    queue.ack_many(queue.pop_many(2))
     queue.delete_consumer("default")
     assert queue.consumers() == []
     assert queue.pop().data == b"three"
@@ -106,7 +105,7 @@ def test_full_and_stats_say_which_consumer_holds_the_ring(open_queue: Open) -> N
     fast = queue.consumer("fast")
     fast.pop()
     queue.create_consumer("slow")
-    fast.ack(fast.pop())
+    fast.ack_up_to(fast.pop())
     assert queue.stats().slowest_consumer == "slow"
     with pytest.raises(mmapqueue.Full, match=r"the slowest consumer is slow, [0-9]+ bytes behind"):
         queue.push_many([b"x" * 500] * 100, block=False)

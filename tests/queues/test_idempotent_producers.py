@@ -40,7 +40,7 @@ def test_it_waits_for_room(small_queue: mmapqueue.Queue, in_thread: Callable[...
     end = fill(small_queue)
     waiting = in_thread(lambda: small_queue.push_once("sink", 0, [b"y" * 500] * 4))
     small_queue.pop_many(end)
-    small_queue.ack(end - 1)
+    small_queue.ack_up_to(end - 1)
     assert waiting.result(60) == end
     assert data(small_queue.pop_many(10)) == [b"y" * 500] * 4
 

@@ -11,13 +11,13 @@ from conftest import SMALL, Open, data, eventually, flip
 def test_purge_acks_all_of_all_consumers(any_queue: mmapqueue.Queue) -> None:
     any_queue.push_many([b"%d" % i for i in range(50)])
     popped = any_queue.pop_many(20)
-    any_queue.ack(popped[4])
+    any_queue.ack_up_to(popped[4])
     any_queue.nack(popped[7])
     assert any_queue.purge() == 45
     assert any_queue.purge() == 0
     with pytest.raises(mmapqueue.Empty):
         any_queue.pop(block=False)
-    any_queue.ack(popped[-1])
+    any_queue.ack_up_to(popped[-1])
     assert any_queue.push(b"next") == 50
     assert any_queue.pop().data == b"next"
 

@@ -2,7 +2,6 @@
 
 import tempfile
 from datetime import timedelta
-from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -243,22 +242,22 @@ class QueueModel(RuleBasedStateMachine):
                 call(*arguments)
 
     @rule(name=names, number=numbers)
-    def ack(self, name: str, number: int) -> None:
+    def ack_up_to(self, name: str, number: int) -> None:
         offset = self.somewhere(name, number)
-        self.try_ack(name, [offset], {*range(offset + 1)}, self.consumers[name].ack, offset)
+        self.try_ack(name, [offset], {*range(offset + 1)}, self.consumers[name].ack_up_to, offset)
 
     @precondition(lambda self: any(model.new for model in self.models.values()))
     @rule(name=names, back=st.integers(0, 30))
-    def ack_what_was_popped(self, name: str, back: int) -> None:
+    def ack_up_to_what_was_popped(self, name: str, back: int) -> None:
         """More often than by chance."""
         offset = self.models[name].new - 1 - back
         if self.models[name].is_popped(offset):
-            self.try_ack(name, [offset], {*range(offset + 1)}, self.consumers[name].ack, offset)
+            self.try_ack(name, [offset], {*range(offset + 1)}, self.consumers[name].ack_up_to, offset)
 
     @rule(name=names, number=numbers)
-    def ack_single(self, name: str, number: int) -> None:
+    def ack(self, name: str, number: int) -> None:
         offset = self.somewhere(name, number)
-        self.try_ack(name, [offset], {offset}, partial(self.consumers[name].ack, single=True), offset)
+        self.try_ack(name, [offset], {offset}, self.consumers[name].ack, offset)
 
     @rule(name=names, chosen=st.lists(numbers, max_size=5))
     def ack_many(self, name: str, chosen: list[int]) -> None:
@@ -280,7 +279,7 @@ class QueueModel(RuleBasedStateMachine):
         front, consumer = self.models[name].front, self.consumers[name]
         if front:
             offset = front[number % len(front)]
-            for call in (consumer.ack, partial(consumer.ack, single=True), consumer.nack):
+            for call in (consumer.ack, consumer.ack_up_to, consumer.nack):
                 self.raises_unless(False, call, offset)
             self.raises_unless(False, consumer.ack_many, [offset])
 
@@ -289,7 +288,7 @@ class QueueModel(RuleBasedStateMachine):
     def ack_beyond_what_was_not_given(self, name: str) -> None:
         beyond = [offset for offset in self.models[name].out if offset > min(self.models[name].front, default=0)]
         if beyond:
-            self.try_ack(name, beyond[:1], {*range(beyond[0] + 1)}, self.consumers[name].ack, beyond[0])
+            self.try_ack(name, beyond[:1], {*range(beyond[0] + 1)}, self.consumers[name].ack_up_to, beyond[0])
 
     # ---- going back
 

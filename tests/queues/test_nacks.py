@@ -22,7 +22,7 @@ def test_requeued_records_come_before_new_ones(any_queue: mmapqueue.Queue) -> No
     assert seen(any_queue.pop_many(3)) == [(1, 2), (3, 2), (5, 1)]
     any_queue.nack(3)
     assert seen([any_queue.pop()]) == [(3, 3)]
-    any_queue.ack(5)
+    any_queue.ack_up_to(5)
     assert seen(any_queue) == [(6, 1), (7, 1), (8, 1), (9, 1)]
 
 
@@ -48,15 +48,15 @@ def test_a_requeued_record_can_be_acked(any_queue: mmapqueue.Queue) -> None:
     messages = pushed(any_queue, 4).pop_many()
     for message in messages:
         any_queue.nack(message)
-    any_queue.ack(messages[1])
-    any_queue.ack(messages[3], single=True)
+    any_queue.ack_up_to(messages[1])
+    any_queue.ack(messages[3])
     assert seen(any_queue) == [(2, 2)]
 
 
 def test_nack_raises_for_records_that_were_not_popped_or_are_acked(any_queue: mmapqueue.Queue) -> None:
     pushed(any_queue, 10).pop_many(6)
-    any_queue.ack(1)
-    any_queue.ack(4, single=True)
+    any_queue.ack_up_to(1)
+    any_queue.ack(4)
     for offset in (0, 1, 4, 6, 10, -1):
         with pytest.raises(mmapqueue.OutOfRange) as caught:
             any_queue.nack(offset)

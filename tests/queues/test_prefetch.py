@@ -148,7 +148,7 @@ def test_a_record_that_was_not_delivered_cannot_be_acked(open_queue: Open) -> No
     assert following is not None
     for call in (
         lambda: queue.ack(following),
-        lambda: queue.ack(following, single=True),
+        lambda: queue.ack_up_to(following),
         lambda: queue.ack(following.offset),
         lambda: queue.nack(following),
         lambda: queue.ack_many([popped[0], following]),
@@ -165,7 +165,7 @@ def test_max_unacked_counts_delivered_records(open_queue: Open) -> None:
         popped.append(queue.pop(block=False))
     with pytest.raises(mmapqueue.UnackedLimit):
         queue.pop(block=False)
-    queue.ack(popped[9])
+    queue.ack_up_to(popped[9])
     assert [queue.pop(block=False).offset for _ in range(10)] == list(range(50, 60))
     with pytest.raises(mmapqueue.UnackedLimit):
         queue.pop(timeout=0.05)
@@ -174,14 +174,14 @@ def test_max_unacked_counts_delivered_records(open_queue: Open) -> None:
 def test_a_close_releases_prefetched_records(open_queue: Open) -> None:
     queue = open_queue()
     popped = prefetched(queue)
-    queue.ack(popped[-1])
+    queue.ack_up_to(popped[-1])
     consumer = queue.consumer("default")
     queue.close()
     for closed in (queue, consumer):
         with pytest.raises(mmapqueue.Closed):
             closed.pop()
         with pytest.raises(mmapqueue.Closed):
-            closed.ack(popped[-1])
+            closed.ack_up_to(popped[-1])
     queue = open_queue()
     assert [(m.offset, m.attempts) for m in queue] == [(offset, 1) for offset in range(len(popped), 100)]
 
@@ -251,7 +251,7 @@ def test_threads_pop_and_ack(open_queue: Open, in_thread: Callable[[Callable[[],
                     continue
                 return found
             found.append(message.offset)
-            queue.ack(message, single=True)
+            queue.ack(message)
 
     each = [in_thread(work) for _ in range(4)]
     offsets = [offset for future in each for offset in future.result(120)]
@@ -291,7 +291,7 @@ def test_a_forked_child_neither_pops_nor_acks(script: Script) -> None:
             queue.push_many([b"x"] * 1000)
             popped = [queue.pop() for _ in range(30)]
             if os.fork() == 0:
-                for call in (queue.pop, lambda: queue.ack(popped[-1]), queue.lag):
+                for call in (queue.pop, lambda: queue.ack_up_to(popped[-1]), queue.lag):
                     try:
                         call()
                     except mmapqueue.MmapQueueError as error:
@@ -333,7 +333,7 @@ def left_prefetched(queue: mmapqueue.Queue) -> None:
 
 
 def left_by_an_interrupted_call(queue: mmapqueue.Queue) -> None:
-    queue.ack(queue.pop_many(15)[-1])
+    queue.ack_up_to(queue.pop_many(15)[-1])
 
     def pop() -> None:
         popper = queue._popper
@@ -383,7 +383,7 @@ def test_a_close_releases_the_rest_where_another_handle_has_acked_some(open_queu
     iterator = queue.consume()
     next(iterator)
     iterator.close()
-    stays.ack(3)
+    stays.ack_up_to(3)
     assert stays.lag() == 6
     queue.close()
     assert data(stays.pop_many(timeout=60)) == [b"%d" % i for i in range(4, 10)]

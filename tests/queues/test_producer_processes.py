@@ -119,7 +119,7 @@ def test_ctrl_c_ends_a_push_that_waits(script: Script) -> None:
         except KeyboardInterrupt:
             print("interrupted", flush=True)
         messages = queue.pop_many()
-        queue.ack(messages[-1])
+        queue.ack_up_to(messages[-1])
         producer.push(b"works")
         producer.close()
         print(queue.pop_many()[-1].data.decode())

@@ -69,7 +69,7 @@ def test_push_many_fills_what_single_pushes_fill(open_queue: Open, tmp_path: obj
 def test_an_atomic_batch_goes_in_whole_or_not_at_all(small_queue: mmapqueue.Queue) -> None:
     room = fill(small_queue)
     small_queue.pop_many(room)
-    small_queue.ack(room // 2)
+    small_queue.ack_up_to(room // 2)
     before = small_queue.stats().end_offset
     with pytest.raises(mmapqueue.Full) as caught:
         small_queue.push_many([b"x" * 500] * (room * 3 // 4), block=False, atomic=True)

@@ -126,7 +126,7 @@ def test_only_acks_make_room(small_queue: mmapqueue.Queue) -> None:
     messages = small_queue.pop_many(taken)
     assert len(messages) == taken
     assert fill(small_queue) == 0
-    small_queue.ack(messages[-1])
+    small_queue.ack_up_to(messages[-1])
     assert fill(small_queue) >= taken // 2
 
 
@@ -253,7 +253,7 @@ def test_close_ends_everything(open_queue: Open) -> None:
         queue.end_offset,
         queue.gc,
         lambda: queue.ack(0),
-        lambda: queue.ack(0, single=True),
+        lambda: queue.ack_up_to(0),
         lambda: queue.ack_many([0]),
         lambda: queue.ack_many([]),
         lambda: queue.nack(0),

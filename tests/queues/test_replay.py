@@ -139,7 +139,7 @@ def test_find(open_queue: Open) -> None:
 def test_seek(open_queue: Open) -> None:
     queue = open_queue(**KEEP)
     queue.push_many(b"%d" % i for i in range(100))
-    queue.ack(queue.pop_many(50)[39])
+    queue.ack_up_to(queue.pop_many(50)[39])
     for target, first in ((10, 10), ("earliest", 0), ("latest", 100), (100, 100), (99, 99), ("Earliest", 0), (70, 70)):
         queue.seek(target)
         assert (queue.qsize(), queue.lag(), queue.unacked()) == (100 - first, 100 - first, 0)
@@ -151,8 +151,8 @@ def test_seek(open_queue: Open) -> None:
 def test_seek_to_committed_releases_records_in_flight(any_queue: mmapqueue.Queue) -> None:
     any_queue.push_many(b"%d" % i for i in range(10))
     any_queue.pop_many(6)
-    any_queue.ack(1)
-    any_queue.ack(4, single=True)
+    any_queue.ack_up_to(1)
+    any_queue.ack(4)
     any_queue.seek("committed")
     assert [(m.offset, m.attempts) for m in any_queue] == [(2, 2), (3, 2), (5, 2), (6, 1), (7, 1), (8, 1), (9, 1)]
 
@@ -285,7 +285,7 @@ def test_gc_gives_files_back(open_queue: Open) -> None:
     queue = open_queue(segment_size="64k", capacity="4m")
     for _ in range(3):
         queue.push_many([b"x" * 1000] * 1500)
-        queue.ack(queue.pop_many(1500)[-1])
+        queue.ack_up_to(queue.pop_many(1500)[-1])
     queue.flush()
     released = queue.gc()
     assert released > 1 << 20

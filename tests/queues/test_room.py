@@ -97,7 +97,7 @@ def test_a_push_that_waits_is_reported_with_what_holds_the_queue(
     assert warning.startswith(f"no room for 0 s: the queue in {queue.path} is full: ")
     assert warning.endswith("; it has no consumer, so no record was acked" + REMEDY)
     while messages := queue.pop_many():
-        queue.ack(messages[-1])
+        queue.ack_up_to(messages[-1])
     thread.join(60)
     assert not thread.is_alive()
     assert len(warnings(caplog)) == 1
@@ -129,7 +129,7 @@ def test_a_handler_of_the_log_may_use_the_queue(
     class MakesRoom(logging.Handler):
         def emit(self, _record: logging.LogRecord) -> None:
             while messages := queue.pop_many():
-                queue.ack(messages[-1])
+                queue.ack_up_to(messages[-1])
             queue.push(b"from the handler")
 
     handler = MakesRoom()

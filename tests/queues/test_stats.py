@@ -48,13 +48,13 @@ def test_an_empty_ring_is_empty_and_a_full_one_full(open_queue: Open) -> None:
     assert 0.99 < stats.fill <= 1
     # Acks inside of a segment make no room.
     queue.pop_many(taken)
-    queue.ack(5)
+    queue.ack_up_to(5)
     assert (queue.stats().records, queue.stats().fill) == (taken - 6, stats.fill)
-    queue.ack(taken // 2)
+    queue.ack_up_to(taken // 2)
     half = queue.stats()
     assert half.bytes_used == half.end_position - half.low_watermark // 4096 * 4096
     assert 0.4 < half.fill < 0.6
-    queue.ack(taken - 1)
+    queue.ack_up_to(taken - 1)
     stats = queue.stats()
     assert (stats.records, stats.bytes_used, stats.fill) == (0, 0, 0.0)
 
@@ -65,8 +65,8 @@ def test_the_consumer_that_holds_the_ring_is_named(open_queue: Open) -> None:
     queue.push_many([b"x" * 100] * 100)
     assert queue.stats().records == 100
     fast, slow = queue.consumer("fast"), queue.consumer("slow")
-    fast.ack(fast.pop_many(90)[-1])
-    slow.ack(slow.pop_many(30)[-1])
+    fast.ack_up_to(fast.pop_many(90)[-1])
+    slow.ack_up_to(slow.pop_many(30)[-1])
     stats = queue.stats()
     assert (stats.slowest_consumer, stats.records) == ("slow", 70)
 
@@ -123,7 +123,7 @@ def test_positions_of_a_consumer_that_another_process_owns(open_queue: Open, scr
     code = """
         import sys, mmapqueue
         with mmapqueue.Queue(sys.argv[1], consumer="other", read_only=True) as queue:
-            queue.ack(queue.pop_many(5)[2])
+            queue.ack_up_to(queue.pop_many(5)[2])
             found = queue.consumer_stats()["other"]
             print(found.read_offset, found.read_position > 0, found.committed_offset)
     """

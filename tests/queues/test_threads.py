@@ -70,7 +70,7 @@ def test_every_record_comes_once(open_queue: Open, options: dict[str, Any]) -> N
             if batch:
                 got += data(batch)
                 popped.extend(message.offset for message in batch)
-                queue.ack(batch[-1])
+                queue.ack_up_to(batch[-1])
         return got
 
     results = run(*(lambda n=n: produce(n) for n in range(producers)), *(lambda n=n: consume(n) for n in range(4)))
@@ -103,7 +103,7 @@ def test_an_atomic_batch_is_seen_whole(open_queue: Open) -> None:
     try:
         for _ in range(300):
             queue.push_many([b"x" * 900] * 7, atomic=True)
-            queue.ack(queue.pop_many(7)[-1])
+            queue.ack_up_to(queue.pop_many(7)[-1])
     finally:
         done.set()
         watcher.join()
@@ -116,7 +116,7 @@ def test_a_push_waits_for_room(small_queue: mmapqueue.Queue) -> None:
     waiting = in_thread(lambda: pushed.append(small_queue.push(b"x" * 500)))
     time.sleep(0.3)
     assert not pushed
-    small_queue.ack(small_queue.pop_many(room)[-1])
+    small_queue.ack_up_to(small_queue.pop_many(room)[-1])
     waiting.join(60)
     assert pushed == [room]
 
@@ -133,7 +133,7 @@ def test_push_many_waits_for_room(small_queue: mmapqueue.Queue) -> None:
         while len(got) < len(chunk):
             batch = small_queue.pop_many(37, timeout=60)
             got += data(batch)
-            small_queue.ack(batch[-1])
+            small_queue.ack_up_to(batch[-1])
         pushing.join()
         assert got == chunk
 

@@ -19,7 +19,7 @@ def test_what_came_back_from_an_iterator_counts_as_not_popped(any_queue: mmapque
     for offset in (5, 9):
         for call in (
             lambda offset=offset: any_queue.ack(offset),
-            lambda offset=offset: any_queue.ack(offset, single=True),
+            lambda offset=offset: any_queue.ack_up_to(offset),
             lambda offset=offset: any_queue.ack_many([3, offset]),
             lambda offset=offset: any_queue.nack(offset),
         ):
@@ -27,9 +27,9 @@ def test_what_came_back_from_an_iterator_counts_as_not_popped(any_queue: mmapque
                 call()
             assert (caught.value.requested, caught.value.first, caught.value.last) == (offset, 0, 4)
     any_queue.nack(3)
-    any_queue.ack(2)
+    any_queue.ack_up_to(2)
     assert seen(any_queue) == [(3, 2), *((i, 1) for i in range(5, 20))]
-    any_queue.ack(19)
+    any_queue.ack_up_to(19)
     assert (any_queue.lag(), any_queue.unacked(), any_queue.qsize()) == (0, 0, 0)
 
 
@@ -39,7 +39,7 @@ def test_an_ack_beyond_what_came_back_is_for_that_too(any_queue: mmapqueue.Queue
     next(iterator)
     assert any_queue.pop().offset == 10
     iterator.close()
-    any_queue.ack(10)
+    any_queue.ack_up_to(10)
     assert seen(any_queue) == [(i, 1) for i in range(11, 20)]
 
 
@@ -52,7 +52,7 @@ def test_what_an_iterator_holds_for_too_long_comes_once(open_queue: Open) -> Non
     got = [first, *(next(iterator) for _ in range(6))]
     assert seen(got) == [(0, 1), (0, 2), (1, 2), (2, 2), (3, 2), (4, 1), (5, 1)]
     iterator.close()
-    queue.ack(5)
+    queue.ack_up_to(5)
     assert queue.qsize() == 0
 
 

@@ -92,7 +92,7 @@ def test_a_host_that_began_to_ship_late(streams: Streams, hosts: Hosts, spark: S
     for _ in range(40):
         local([b"x" * 300] * 10)
         with mmapqueue.Queue(tmp_path / "w2", spark=spark) as queue:
-            queue.ack(queue.pop_many(10)[-1])
+            queue.ack_up_to(queue.pop_many(10)[-1])
     hosts["w2"]([b"new"], queue_capacity_segments=8)
     query.processAllAvailable()
     query.stop()

@@ -112,7 +112,7 @@ def test_committed(fill: Fill, load: Load, spark: SparkSession, queue_dir: Path)
     fill(100)
     with mmapqueue.Queue(queue_dir, spark=spark) as queue:
         queue.pop_many(40)
-        queue.ack(29)
+        queue.ack_up_to(29)
         queue.consumer("other").seek(70)
         assert offsets(load(startingOffsets="committed")) == list(range(30, 100))
         assert offsets(load(startingOffsets="committed", consumer="other")) == list(range(70, 100))
@@ -280,7 +280,7 @@ def trimmed(spark: SparkSession, queue_dir: Path) -> mmapqueue.Queue:
     queue = mmapqueue.Queue(queue_dir, spark=spark, **{**SMALL, "queue_capacity_segments": 8})
     for _ in range(40):
         queue.push_many([b"x" * 300] * 10)
-        queue.ack(queue.pop_many(10)[-1]) if queue.qsize() > 50 else None
+        queue.ack_up_to(queue.pop_many(10)[-1]) if queue.qsize() > 50 else None
     return queue
 
 
@@ -307,7 +307,7 @@ def test_records_that_go_while_they_are_read(trimmed: mmapqueue.Queue, load: Loa
         failing, going_on = plan(load()), plan(load(failOnDataLoss=False).select("value", "offset"))
         trimmed.delete_consumer("keep")
         while trimmed.stats().first_offset < first + 20:
-            trimmed.ack(trimmed.pop_many(10)[-1])
+            trimmed.ack_up_to(trimmed.pop_many(10)[-1])
             trimmed.push_many([b"y" * 300] * 10)
         trimmed.create_consumer("keep")
         new_first = trimmed.stats().first_offset

@@ -52,8 +52,8 @@ def times(spark: SparkSession, queue_dir: Path) -> list[datetime]:
 
 @pytest.mark.usefixtures("times")
 def test_ack_and_consumers(call: Call, session: SparkSession) -> None:
-    assert call("ack(table => 'events', consumer => 'c', offset => 3)") == [(0, "c", 4)]
-    assert call("ack('events', 'c', 1)") == [(0, "c", 4)], "what is acked stays acked"
+    assert call("ack_up_to(table => 'events', consumer => 'c', offset => 3)") == [(0, "c", 4)]
+    assert call("ack_up_to('events', 'c', 1)") == [(0, "c", 4)], "what is acked stays acked"
     second, first = call("consumers('events')")
     assert first.asDict() | {"lag_bytes": 0, "lag_micros": 0} == {
         "partition": 0, "consumer": "default", "committed_offset": 0, "read_offset": 0, "end_offset": 10,
@@ -61,7 +61,7 @@ def test_ack_and_consumers(call: Call, session: SparkSession) -> None:
     }  # fmt: skip
     assert (second.consumer, second.committed_offset, second.lag_records) == ("c", 4, 6)
     assert first.lag_bytes > second.lag_bytes > 0
-    assert call("ack(table => 'events', consumer => 'c', offset => 9)") == [(0, "c", 10)]
+    assert call("ack_up_to(table => 'events', consumer => 'c', offset => 9)") == [(0, "c", 10)]
     # The rows are a frame like any other.
     frame = session.sql("CALL q.system.consumers('events')").where("lag_records = 0")
     assert [row.consumer for row in frame.collect()] == ["c"]
@@ -118,10 +118,10 @@ def test_seek(call: Call, session: SparkSession, times: list[datetime]) -> None:
         ("seek('events', 'c', NULL)", "option to = NULL; allowed"),
         ("seek('events', 'c', 11)", "11"),
         ("seek('events', 'nobody', 1)", r"consumer nobody: .* has no consumer of this name, but \[c, default\]"),
-        ("ack('events', 'c', 10)", r"offset 10 is out of range; available: 0\.\.9"),
-        ("ack('events', 'c', 9223372036854775807)", "offset 9223372036854775807 is out of range"),
-        ("ack('events', 'c', -1)", "option offset = -1; allowed: an offset of at least 0"),
-        ("ack('events', 'c', 1, 1)", "partition 1: the queue in .* has partitions 0 to 0"),
+        ("ack_up_to('events', 'c', 10)", r"offset 10 is out of range; available: 0\.\.9"),
+        ("ack_up_to('events', 'c', 9223372036854775807)", "offset 9223372036854775807 is out of range"),
+        ("ack_up_to('events', 'c', -1)", "option offset = -1; allowed: an offset of at least 0"),
+        ("ack_up_to('events', 'c', 1, 1)", "partition 1: the queue in .* has partitions 0 to 0"),
         ("consumers('nope')", "table nope: there is no such queue in"),
         ("consumers(NULL)", "option table = NULL"),
         ("delete_consumer('events', 'nobody')", "consumer nobody: .* has no consumer of this name"),
@@ -138,16 +138,17 @@ def test_a_procedure_that_is_not_there(call: Call, session: SparkSession) -> Non
     with pytest.raises(AnalysisException, match="nope"):
         call("nope('events')")
     with pytest.raises(AnalysisException, match="other"):
-        session.sql("CALL q.other.ack('events', 'c', 1)")
+        session.sql("CALL q.other.ack_up_to('events', 'c', 1)")
     with pytest.raises(AnalysisException, match="consumer"):
-        call("ack(table => 'events')")
+        call("ack_up_to(table => 'events')")
 
 
 @pytest.mark.skipif(spark_version < "4.1", reason="SHOW PROCEDURES is new in 4.1")
 def test_procedures_are_listed(session: SparkSession) -> None:
     listed = [row.procedure_name for row in session.sql("SHOW PROCEDURES IN q.system").collect()]
     assert sorted(listed) == [
-        "ack", "consumers", "create_consumer", "delete_consumer", "drop_orphaned_consumers", "gc", "seek", "verify",
+        "ack_up_to", "consumers", "create_consumer", "delete_consumer", "drop_orphaned_consumers", "gc", "seek",
+        "verify",
     ]  # fmt: skip
 
 
@@ -158,8 +159,8 @@ def test_partitions(call: Call, fill: Fill) -> None:
     assert call("create_consumer('events', 'c')") == [(0, "c", 0), (1, "c", 0)]
     assert call("seek('events', 'c', 'latest')") == [(0, "c", 3), (1, "c", 5)]
     assert call("seek('events', 'c', 2, partition => 1)") == [(1, "c", 2)]
-    assert call("ack('events', 'c', 3, 1)") == [(1, "c", 4)]
-    for text in ("ack('events', 'c', 1)", "seek('events', 'c', 1)", "create_consumer('events', 'd', 1)"):
+    assert call("ack_up_to('events', 'c', 3, 1)") == [(1, "c", 4)]
+    for text in ("ack_up_to('events', 'c', 1)", "seek('events', 'c', 1)", "create_consumer('events', 'd', 1)"):
         with pytest.raises(IllegalArgumentException, match="a partition is required"):
             call(text)
     assert call("create_consumer('events', 'd', 'latest', partition => 1)") == [(1, "d", 5)]
@@ -174,7 +175,7 @@ def test_gc(call: Call, fill: Fill, queue_dir: Path) -> None:
     [(_, ahead)] = call("gc('events')")  # files that were made ready for more records
     assert ahead < 20 * 4096
     call("create_consumer('events', 'default')")
-    call(f"ack('events', 'default', {len(records) - 1})")
+    call(f"ack_up_to('events', 'default', {len(records) - 1})")
     [(partition, freed)] = call("gc('events')")
     assert partition == 0
     assert freed > 20 * 4096
@@ -202,14 +203,14 @@ def test_a_consumer_in_use(call: Call, spark: SparkSession, queue_dir: Path, tim
     with mmapqueue.Queue(queue_dir, spark=spark, prefetch=1, ack_linger=0, **SMALL) as queue:
         consumer = queue.consumer("c")
         popped = [consumer.pop() for _ in range(4)]
-        assert call("ack('events', 'c', 1)") == [(0, "c", 2)]
+        assert call("ack_up_to('events', 'c', 1)") == [(0, "c", 2)]
         with pytest.raises(IllegalArgumentException, match="4"):
-            call("ack('events', 'c', 4)")
+            call("ack_up_to('events', 'c', 4)")
         # The driver still owns the consumer, and popped records are in flight.
-        consumer.ack(popped[3])
+        consumer.ack_up_to(popped[3])
         assert consumer.pop().data == b"4"
         # A consumer that was not open before is released.
-        assert call("ack('events', 'default', 0)") == [(0, "default", 1)]
+        assert call("ack_up_to('events', 'default', 0)") == [(0, "default", 1)]
     assert len(times) == 10
 
 
@@ -219,11 +220,11 @@ def test_an_ack_of_what_python_has_popped_ahead(call: Call, spark: SparkSession,
         consumer = queue.consumer("c")
         records = consumer.consume(timeout=0)
         assert next(records).offset == 0
-        assert call("ack('events', 'c', 6)") == [(0, "c", 7)]
+        assert call("ack_up_to('events', 'c', 6)") == [(0, "c", 7)]
         # They are delivered once, and their acks do nothing.
         rest = list(records)
         assert [each.offset for each in rest] == list(range(1, 10))
-        consumer.ack(rest[2])
+        consumer.ack_up_to(rest[2])
         assert consumer.lag() == 3
         rest[-1].ack()
         assert (consumer.lag(), consumer.unacked()) == (3, 2)
@@ -249,7 +250,7 @@ def test_a_query_keeps_its_consumer(call: Call, session: SparkSession, fill: Fil
     query = frame.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).format("noop").start()
     try:
         query.processAllAvailable()
-        for text in ("ack('events', 'query', 0)", "seek('events', 'query', 'latest')",
+        for text in ("ack_up_to('events', 'query', 0)", "seek('events', 'query', 'latest')",
                      "delete_consumer('events', 'query')"):  # fmt: skip
             with pytest.raises(QueryFailed, match=r"consumer query .* in use by the query with checkpoint"):
                 call(text)

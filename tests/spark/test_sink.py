@@ -224,7 +224,7 @@ def test_a_full_queue_says_what_it_lacks(
     assert staged(queue_dir) == []
     for path in [queue_dir] if count == 1 else [queue_dir / "p=0", queue_dir / "p=1"]:
         with mmapqueue.Queue(path, spark=spark) as queue:
-            queue.ack(queue.pop_many(1000)[-1])
+            queue.ack_up_to(queue.pop_many(1000)[-1])
     append(thick, queue_dir, **ring)
     assert len(records(spark, first)) == 100 // count
 

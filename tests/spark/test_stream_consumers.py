@@ -191,7 +191,7 @@ def lose_the_oldest(streams: Streams, queue: mmapqueue.Queue) -> int:
         push_until_full(queue)
         for message in consumer.pop_many(10_000):
             last = message
-        consumer.ack(last)
+        consumer.ack_up_to(last)
         consumer.seek("committed")
     push_until_full(queue)
     return queue.first_offset()

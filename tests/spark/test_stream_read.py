@@ -263,7 +263,7 @@ def test_a_start_outside_of_the_log(streams: Streams, fill: Fill, tmp_path: Path
     with mmapqueue.Queue(streams.queue_dir, spark=streams.spark, **SMALL) as queue:
         for _ in range(400):
             queue.push_many([b"x" * 1000] * 10)
-            queue.ack(queue.pop_many(10)[-1])
+            queue.ack_up_to(queue.pop_many(10)[-1])
             with queue.consumer(streams.consumer()) as consumer:
                 consumer.seek("latest")
         # Otherwise segments are reclaimed in the background.

@@ -41,7 +41,7 @@ def parts(fill: Fill, root: Path, session: SparkSession) -> Path:
         with mmapqueue.Queue(root / "parts" / f"p={partition}", spark=session) as queue:
             queue.create_consumer("idle")
     with mmapqueue.Queue(root / "parts" / "p=0", spark=session) as queue:
-        queue.ack(queue.pop_many(2)[-1])
+        queue.ack_up_to(queue.pop_many(2)[-1])
     return root / "parts"
 
 

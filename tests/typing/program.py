@@ -41,7 +41,7 @@ def of_bytes(path: str) -> None:
             assert_type(message.timestamp, datetime | None)
         queue.pop().nack("30s")
         messages = queue.pop_many(10, max_bytes="1m")
-        queue.ack(messages[-1])
+        queue.ack_up_to(messages[-1])
         queue.ack_many([*messages, 7])
         assert_type([each.offset for each in queue], list[int])
         assert_type(queue.process(print, workers=4, timeout=1, retry_delay="5s"), int)

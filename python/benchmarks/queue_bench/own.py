@@ -47,7 +47,7 @@ class _Queue(Session):
 
     def _drain(self) -> None:
         while batch := self._queue.pop_many(10_000):
-            self._queue.ack(batch[-1])
+            self._queue.ack_up_to(batch[-1])
 
     def workloads(self, batches: Sequence[int]) -> Iterable[Workload]:
         for batch in batches:
@@ -70,7 +70,7 @@ class _Queue(Session):
         steps = (
             Step("push", times(partial(queue.push, self.record)), 1),
             Step("pop", popped.keep(queue.pop), 1),
-            Step("ack_single", popped.each(partial(queue.ack, single=True)), 1),
+            Step("ack_single", popped.each(queue.ack), 1),
         )
         return Workload(steps, popped.check(1, lambda message: (message.data,)))
 
@@ -155,7 +155,7 @@ class _Queue(Session):
 
         def ack(calls: int) -> None:
             for call in range(calls):
-                self._queue.ack(first + (call + 1) * batch - 1)
+                self._queue.ack_up_to(first + (call + 1) * batch - 1)
 
         acks = "ack" if operation == "consume" else ""
         return Workload(

@@ -101,7 +101,7 @@ class Bench:
             push_seconds += middle - begin
             while messages := consumer.pop_many(len(self._batch)):
                 popped += len(messages)
-                consumer.ack(messages[-1])
+                consumer.ack_up_to(messages[-1])
             pop_seconds += perf_counter() - middle
         return Rate(pushed, self._size, push_seconds), Rate(popped, self._size, pop_seconds)
 
@@ -126,7 +126,7 @@ class Bench:
         while producer.is_alive() or consumer.qsize():
             if messages := consumer.pop_many(len(self._batch), timeout=0.1):
                 popped += len(messages)
-                consumer.ack(messages[-1])
+                consumer.ack_up_to(messages[-1])
         elapsed = perf_counter() - begin
         producer.join()
         if failures:

@@ -63,7 +63,7 @@ ARCHIVE_CALLS = {
 #: Methods of QueueHandle.
 HANDLE_CALLS = {
     "ack": "iL",
-    "ackSingle": "iL",
+    "ackUpTo": "iL",
     "ackMany": "ib",
     "release": "ib",
     "nack": "iLL",
@@ -115,7 +115,7 @@ SHARED_BUFFER_CALLS = {
     "pushLoaded": "iii",
     "pushLoadedOnce": "iiisL",
     "pop": "iiiii",
-    "ackAndPop": "iiLiii",
+    "ackAndPop": "iiLLiii",
     "peek": "i",
     "fetch": "i",
     "get": "Li",

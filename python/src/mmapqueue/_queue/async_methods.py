@@ -84,7 +84,7 @@ class AsyncReading(AsyncClosing, Iteration[Value]):
 
         return await pop_async(self._handle.threads, popper, most, max_bytes, deadline)
 
-    async def aack(self, message: AnyMessage | int, *, single: bool = False) -> None:
+    async def aack(self, message: AnyMessage | int) -> None:
         """As `ack`, with its arguments and errors, under asyncio.
 
         Example:
@@ -95,7 +95,21 @@ class AsyncReading(AsyncClosing, Iteration[Value]):
             >>> queue.lag()
             0
         """
-        await self._required("ack").in_thread(partial(self.ack, message, single=single))
+        await self._required("ack").in_thread(partial(self.ack, message))
+
+    async def aack_up_to(self, message: AnyMessage | int) -> None:
+        """As `ack_up_to`, with its arguments and errors, under asyncio.
+
+        Example:
+            >>> async def main():
+            ...     await queue.apush_many([b"one", b"two"])
+            ...     messages = await queue.apop_many()
+            ...     await queue.aack_up_to(messages[-1])
+            >>> asyncio.run(main())
+            >>> queue.lag()
+            0
+        """
+        await self._required("ack_up_to").in_thread(partial(self.ack_up_to, message))
 
     async def aack_many(self, messages: Iterable[AnyMessage | int]) -> None:
         """As `ack_many`, with its arguments and errors, under asyncio.

@@ -14,11 +14,20 @@ from mmapqueue._queue.consuming.popper import Popper
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._values.annotations import RecordBatch, Value
-from mmapqueue._values.arguments import Size, byte_limit, count, flag
+from mmapqueue._values.arguments import Size, byte_limit, count
 from mmapqueue._values.durations import Duration
 from mmapqueue._values.errors import OutOfRange
 from mmapqueue._values.message import AnyMessage, Message
-from mmapqueue._values.offsets import SEEKS, SeekTarget, last_offset, offset_column, offset_of, offsets_of, target_text
+from mmapqueue._values.offsets import (
+    SEEKS,
+    SeekTarget,
+    last_offset,
+    offset_column,
+    offset_of,
+    offsets_in,
+    offsets_of,
+    target_text,
+)
 
 
 class Unopened:
@@ -130,7 +139,7 @@ class Reading(ABC, Generic[Value]):
             >>> messages = queue.pop_many(2)
             >>> [message.data for message in messages]
             [b'one', b'two']
-            >>> queue.ack(messages[-1])
+            >>> queue.ack_many(messages)
         """
         limit, deadline = bounds(max_records, max_bytes, timeout)
         own, empty, batch = self._popper.begin_batch(max_records, limit, deadline)
@@ -159,16 +168,13 @@ class Reading(ABC, Generic[Value]):
 
     # ---- acknowledgements
 
-    def ack(self, message: AnyMessage | int | RecordBatch, *, single: bool = False) -> None:
-        """Acknowledges a record and every one before it. Acked records stay acked. Creates no consumer.
+    def ack(self, message: AnyMessage | int | RecordBatch) -> None:
+        """Acknowledges one record, or those of a batch. Acked records stay acked. Creates no consumer.
 
-        `Message.ack` acknowledges its record alone.
+        The committed position stays before the first record that is not acked.
 
         Args:
-            message: The last record to acknowledge, or its offset; or a RecordBatch of `pop_arrow`, for its highest
-                offset: an empty one acknowledges nothing.
-            single: Whether to acknowledge this record alone. The committed position stays before the first record that
-                is not acked.
+            message: The record, or its offset; or a RecordBatch of `pop_arrow`, for all its records.
 
         Raises:
             OutOfRange: This consumer has not popped the record since the queue was opened, or since it was moved by
@@ -182,35 +188,62 @@ class Reading(ABC, Generic[Value]):
             3
             >>> one, two, three = queue.pop_many()
             >>> queue.ack(two)
-            >>> queue.lag()
-            1
+            >>> queue.unacked()
+            2
         """
-        if single is not False:
-            flag("single", single)
         acks = self._acks
         pending = acks.pending
         if type(message) is Message and message.origin is pending.origin and not acks.in_blocks:
             # The record was popped after the last seek; the JVM would not notice an offset from before it.
-            (pending.single if single else pending.up_to).append(message.offset)
+            pending.single.append(message.offset)
             if pending.rings:
                 acks.ring()
             return
         popper = self._required("ack")
         column = offset_column(message)
-        if column is not None and single:
-            popper.ack_many(column.to_pylist())
+        if column is None:
+            popper.ack(offset_of("ack", message, popper.origin))
+        else:
+            popper.ack_many(offsets_in(column))
+
+    def ack_up_to(self, message: AnyMessage | int | RecordBatch) -> None:
+        """Acknowledges a record and every one before it, also those that other threads have popped.
+
+        Args:
+            message: The last record, or its offset; or a RecordBatch of `pop_arrow`, for its highest offset: an empty
+                one acknowledges nothing.
+
+        Raises:
+            OutOfRange: As from `ack`.
+            Foreign: As from `ack`.
+            TypeError: As from `ack`.
+            Closed: As from `ack`.
+
+        Example:
+            >>> queue.push_many([b"one", b"two", b"three"])
+            3
+            >>> one, two, three = queue.pop_many()
+            >>> queue.ack_up_to(two)
+            >>> queue.lag()
+            1
+        """
+        acks = self._acks
+        pending = acks.pending
+        if type(message) is Message and message.origin is pending.origin and not acks.in_blocks:
+            pending.up_to.append(message.offset)
+            if pending.rings:
+                acks.ring()
             return
-        offset = offset_of("ack", message, popper.delivery.origin) if column is None else last_offset(column)
+        popper = self._required("ack_up_to")
+        column = offset_column(message)
+        offset = offset_of("ack_up_to", message, popper.origin) if column is None else last_offset(column)
         if offset is None:
             popper.check()
-            return
-        if single:
-            popper.ack_single(offset)
         else:
-            popper.ack(offset)
+            popper.ack_up_to(offset)
 
     def ack_many(self, messages: Iterable[AnyMessage | int] | RecordBatch) -> None:
-        """Acknowledges single records in one call, each as with `ack(…, single=True)`.
+        """Acknowledges several records in one call, each as with `ack`.
 
         Args:
             messages: The records, or their offsets, in any order; or a RecordBatch of `pop_arrow`, or a Table of them.
@@ -231,7 +264,7 @@ class Reading(ABC, Generic[Value]):
         """
         popper = self._required("ack_many")
         if isinstance(messages, Message):
-            raise TypeError("ack_many takes several messages or offsets: for one there is ack(…, single=True)")
+            raise TypeError("ack_many takes several messages or offsets: for one there is ack")
         column = offset_column(messages)
         popper.ack_many(
             offsets_of("ack_many", messages, popper.delivery.origin) if column is None else column.to_pylist()

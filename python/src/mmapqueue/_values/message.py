@@ -144,7 +144,7 @@ class Message(_Fields, Generic[Value]):
     # ---- acknowledgements
 
     def ack(self) -> None:
-        """Acknowledges this record and no other, as `Queue.ack(message, single=True)`. Acked records stay acked.
+        """Acknowledges this record, as `Queue.ack`. Acked records stay acked.
 
         Raises:
             OutOfRange: The consumer was moved by `seek` since the pop, or has only peeked at this record.
@@ -159,7 +159,7 @@ class Message(_Fields, Generic[Value]):
             >>> queue.unacked(), queue.lag()
             (1, 2)
         """
-        own_consumer("ack", self.offset, self.origin).ack_single(self.offset, self.origin)
+        own_consumer("ack", self.offset, self.origin).ack(self.offset, self.origin)
 
     def nack(self, delay: Duration = 0.0) -> None:
         """Negative acknowledgement: requeues this record, as `Queue.nack`. The end of a `with` block does not ack it.
@@ -194,7 +194,7 @@ class Message(_Fields, Generic[Value]):
             return  # The record was acked or nacked within the block.
         consumer.in_blocks.discard(self.offset)
         if kind is None:
-            consumer.ack_single(self.offset, self.origin)
+            consumer.ack(self.offset, self.origin)
             return
         try:
             consumer.nack(self.offset, retry_seconds(self.attempts))

@@ -1,6 +1,7 @@
 """Offsets and seek targets, in the forms of users and of the JVM."""
 
 import sys
+from array import array
 from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -123,6 +124,15 @@ def offset_column(value: object) -> Any:
         if column.type == pyarrow.int64() and not column.null_count:
             return column
     raise TypeError(f"an ack needs a column offset of int64 without nulls, and the columns are {value.schema.names}")
+
+
+def offsets_in(column: Any) -> "array[int]":
+    """The offsets of a column of offsets, read from its buffers: a list of ints is ten times slower."""
+    offsets = array("q")
+    for chunk in getattr(column, "chunks", [column]):
+        if len(chunk):
+            offsets.frombytes(memoryview(chunk.buffers()[1])[8 * chunk.offset : 8 * (chunk.offset + len(chunk))])
+    return offsets
 
 
 def last_offset(column: Any) -> int | None:

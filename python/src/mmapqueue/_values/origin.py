@@ -37,8 +37,8 @@ class OpenConsumer(Protocol):
 
     in_blocks: set[int]
 
-    def ack_single(self, offset: int, origin: Origin | None) -> None:
-        """Acks a record alone."""
+    def ack(self, offset: int, origin: Origin | None) -> None:
+        """Acks one record."""
 
     def nack(self, offset: int, delay: Duration) -> None:
         """Requeues a record."""

@@ -135,7 +135,7 @@ class FifoDiskQueue(Closing):
         last, self._last = self._last, None
         if last is not None:
             # Sent now: acks of messages linger, and a kill would redeliver more than this record.
-            self._consumer.ack(last.offset, single=True)
+            self._consumer.ack(last.offset)
 
     def __repr__(self) -> str:
         return f"<mmapqueue.compat.FifoDiskQueue {self.path!r}{' (closed)' if self._queue.closed else ''}>"

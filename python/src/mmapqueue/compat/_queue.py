@@ -230,7 +230,7 @@ class Queue(Tasks[T], Closing):
                 self.not_empty.notify()
             raise
         if self._auto_ack:
-            self._consumer.ack(message.offset, single=True)
+            self._consumer.ack(message.offset)
         return item
 
     def _next_message(self, end: float | None) -> mmapqueue.Message:

@@ -61,7 +61,7 @@ class Tasks(queue.Queue[T]):
             Closed: The queue was closed. The item is redelivered after the next open.
         """
         offset = self._mark("ack", item)
-        self._end_marking(lambda: self._consumer.ack(offset, single=True))
+        self._end_marking(lambda: self._consumer.ack(offset))
 
     def nack(self, item: T | mmapqueue.Undecodable, delay: Duration = 0.0) -> None:
         """Requeues this item, whichever thread got it: a later `get` returns it again.

@@ -31,7 +31,7 @@ class ArrowReading(Reading[Value]):
         that is not reused while an object refers to it, even after the queue was closed. Batches of less than 256 KiB
         are copied, and so is every batch while 15 others of this process are held.
 
-        Acknowledge with `ack(batch)`, which acks its records and all before them, or with `ack_many(batch)`.
+        Acknowledge with `ack(batch)`.
 
         Args:
             max_records: The most records.

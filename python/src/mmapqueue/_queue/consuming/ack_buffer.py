@@ -11,10 +11,11 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from typing import NamedTuple
 
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.consuming.delivery import Delivery
-from mmapqueue._queue.consuming.port import ConsumerPort
+from mmapqueue._queue.consuming.port import AckRange, ConsumerPort
 from mmapqueue._values.errors import Closed, Dropped, MmapQueueError, OutOfRange
 from mmapqueue._values.origin import Origin
 
@@ -31,7 +32,7 @@ class Pending:
         origin: The origin of these records, by identity: a message with this origin was delivered, so its ack cannot
             fail. By default an origin that no message has: acks are then sent at once.
         up_to: Offsets of cumulative acks.
-        single: Offsets of records acked alone.
+        single: Offsets of acks of one record each.
         rings: Whether the next ack wakes the thread.
     """
 
@@ -45,6 +46,13 @@ class Pending:
 
     def __bool__(self) -> bool:
         return bool(self.up_to or self.single)
+
+
+class Taken(NamedTuple):
+    """Acks that a pop sends, and the pending ones that they come from."""
+
+    pending: Pending
+    acks: AckRange
 
 
 class AckBuffer:
@@ -121,11 +129,41 @@ class AckBuffer:
         with Shield(), self._lock:
             return self._send(pending)
 
-    def take_cumulative(self) -> int:
-        """Takes the cumulative acks, for a pop that sends them; returns the last record's offset, -1 for none."""
+    def take(self) -> Taken | None:
+        """Takes the pending acks if one range holds them all, for a pop that sends them; otherwise sends them now.
+
+        The caller holds a Shield.
+
+        Raises:
+            MmapQueueError: The JVM does not answer. The acks stay pending.
+        """
         with self._lock:
+            pending = self.pending
+            up_to, single = pending.up_to[:], sorted(pending.single)
+            if up_to:
+                acks = AckRange(-1, max(up_to))
+                in_one = not single or single[-1] <= acks.last
+            elif single:
+                acks = AckRange(single[0], single[-1])
+                in_one = single == list(range(acks.first, acks.last + 1))
+            else:
+                return None
+            if not in_one:
+                self._send(pending)
+                return None
+            del pending.up_to[: len(up_to)], pending.single[: len(single)]
             self._sends += 1
-            return max(_drained(self.pending.up_to), default=-1)
+            return Taken(pending, acks)
+
+    def put_back(self, taken: Taken) -> None:
+        """Keeps the acks of a pop that failed: they are sent again, and have no effect twice."""
+        pending, (first, last) = taken
+        if first < 0:
+            pending.up_to.append(last)
+        else:
+            pending.single.extend(range(first, last + 1))
+        if pending.rings and pending is self.pending:
+            self.ring()
 
     def _send(self, pending: Pending) -> bool:
         up_to, single = _drained(pending.up_to), _drained(pending.single)
@@ -133,7 +171,7 @@ class AckBuffer:
         try:
             last = max(up_to, default=-1)
             if up_to:
-                self._send_one(self._port.ack, last)
+                self._send_one(self._port.ack_up_to, last)
                 self._delivery.acked_up_to(last)
             left = [offset for offset in single if offset > last]
             if left:
@@ -153,7 +191,7 @@ class AckBuffer:
             self._note(error)
             # None was acked: ack those that still exist.
             for offset in offsets:
-                self._send_one(self._port.ack_single, offset)
+                self._send_one(self._port.ack, offset)
 
     def _send_one(self, ack: Callable[[int], None], offset: int) -> None:
         # The JVM reports a loss once. After it, records may not be in flight any more: they are redelivered.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import getpid
 from typing import Any, TypeVar
 
@@ -13,7 +13,7 @@ from mmapqueue._jvm.shared_buffer import SharedBuffer
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.consuming.pace import Ahead
 from mmapqueue._queue.consuming.popper import Popper
-from mmapqueue._queue.consuming.port import ThreadBuffer
+from mmapqueue._queue.consuming.port import AckRange, ThreadBuffer
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._values.errors import Closed
 from mmapqueue._values.origin import OpenConsumer, OpenOrigin
@@ -72,12 +72,14 @@ class JvmPort:
 
     # ---- pops
 
-    def pop(self, buffer: SharedBuffer, most: int, max_bytes: int, wait_millis: int, up_to: int = -1) -> int:
+    def pop(
+        self, buffer: SharedBuffer, most: int, max_bytes: int, wait_millis: int, acks: AckRange | None = None
+    ) -> int:
         try:
-            if up_to < 0:
+            if acks is None:
                 popped: int = buffer.pop(buffer.next_call(), self.number, most, max_bytes, wait_millis)
             else:
-                popped = buffer.ack_and_pop(buffer.next_call(), self.number, up_to, most, max_bytes, wait_millis)
+                popped = buffer.ack_and_pop(buffer.next_call(), self.number, *acks, most, max_bytes, wait_millis)
         except Closed:
             raise self.closed_error() from None
         return popped
@@ -101,10 +103,10 @@ class JvmPort:
     def ack(self, offset: int) -> None:
         self._call("ack", offset)
 
-    def ack_single(self, offset: int) -> None:
-        self._call("ackSingle", offset)
+    def ack_up_to(self, offset: int) -> None:
+        self._call("ackUpTo", offset)
 
-    def ack_many(self, offsets: list[int]) -> None:
+    def ack_many(self, offsets: Sequence[int]) -> None:
         packed = array("q", offsets).tobytes()
         with Shield(), self.handle.pool.borrow(len(packed)) as buffer:
             if len(packed) > buffer.payload_limit:

@@ -101,7 +101,7 @@ class Popper:
         """
         port, delivery, acks = self.port, self.delivery, self.acks
         delivery.keep_ready()
-        if acks.pending and (delivery.undelivered or acks.pending.single):
+        if acks.pending.up_to and delivery.undelivered:
             acks.send()
         count, size = self._take_undelivered(own, most, max_bytes) if delivery.undelivered else (0, 0)
         while count < most and self._may_take_more(size, max_bytes, count):
@@ -118,11 +118,13 @@ class Popper:
             batch: Sequence[AnyMessage] = ()
             failure = None
             with Shield():
+                taken = acks.take() if acks.pending else None
                 try:
                     wait = 0 if count else deadline.call_millis()
-                    up_to = acks.take_cumulative() if acks.pending.up_to else -1
-                    answer = port.pop(buffer, asked, budget, wait, up_to)
+                    answer = port.pop(buffer, asked, budget, wait, taken and taken.acks)
                 except MmapQueueError as error:
+                    if taken is not None and not isinstance(error, Closed):
+                        acks.put_back(taken)
                     failure = delivery.note_failure(error)
                 else:
                     if answer > 0:
@@ -141,10 +143,10 @@ class Popper:
             if not isinstance(batch, list):
                 break
             if count < most:
-                taken = sum(len(message.data) for message in batch)
-                size += taken
+                popped = sum(len(message.data) for message in batch)
+                size += popped
                 # The JVM stops early when records or room run out. Here any record would have fitted.
-                if len(batch) < asked and taken + port.max_event_size <= budget:
+                if len(batch) < asked and popped + port.max_event_size <= budget:
                     break
                 self.buffers.grow(own)
         return count
@@ -258,14 +260,14 @@ class Popper:
 
     # ---- popped records
 
-    def ack(self, offset: int) -> None:
+    def ack_up_to(self, offset: int) -> None:
         """Acks a record and every one before it."""
-        self._check_delivered("ack", (offset,))
-        self._call(self.port.ack, offset)
+        self._check_delivered("ack_up_to", (offset,))
+        self._call(self.port.ack_up_to, offset)
         self.delivery.acked_up_to(offset)
 
-    def ack_single(self, offset: int, origin: Origin | None = None) -> None:
-        """Acks a record alone.
+    def ack(self, offset: int, origin: Origin | None = None) -> None:
+        """Acks one record.
 
         Args:
             offset: The record's offset.
@@ -278,10 +280,10 @@ class Popper:
                 self.acks.ring()
         else:
             self._check_delivered("ack", (offset,))
-            self._call(self.port.ack_single, offset)
+            self._call(self.port.ack, offset)
         self.in_blocks.discard(offset)
 
-    def ack_many(self, offsets: list[int]) -> None:
+    def ack_many(self, offsets: Sequence[int]) -> None:
         """Acks each of these records."""
         self.check()
         if offsets:

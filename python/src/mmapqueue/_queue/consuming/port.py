@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol, TypeVar
 
 from mmapqueue._jvm.shared_buffer import SharedBuffer
 from mmapqueue._values.errors import Closed
 from mmapqueue._values.origin import OpenConsumer, OpenOrigin
 
 _Result = TypeVar("_Result")
+
+
+class AckRange(NamedTuple):
+    """Acks of the records from `first` to `last`; of all up to `last` if `first` is below 0."""
+
+    first: int
+    last: int
 
 
 class ThreadBuffer(Protocol):
@@ -81,8 +88,10 @@ class ConsumerPort(Protocol):
 
     # ---- pops; all callers hold a Shield
 
-    def pop(self, buffer: SharedBuffer, most: int, max_bytes: int, wait_millis: int, up_to: int = -1) -> int:
-        """Acks all records up to an offset, if it is 0 or more; then pops into a buffer.
+    def pop(
+        self, buffer: SharedBuffer, most: int, max_bytes: int, wait_millis: int, acks: AckRange | None = None
+    ) -> int:
+        """Acks a range of records, if one is given; then pops into a buffer.
 
         Returns:
             The number of records; 0 or less when none was available in time.
@@ -102,12 +111,12 @@ class ConsumerPort(Protocol):
     # ---- popped records; each raises OutOfRange for a record that is not in flight, and Dropped
 
     def ack(self, offset: int) -> None:
-        """Acks all records up to an offset."""
-
-    def ack_single(self, offset: int) -> None:
         """Acks one record."""
 
-    def ack_many(self, offsets: list[int]) -> None:
+    def ack_up_to(self, offset: int) -> None:
+        """Acks all records up to an offset."""
+
+    def ack_many(self, offsets: Sequence[int]) -> None:
         """Acks several records, or none."""
 
     def nack(self, offset: int, delay_micros: int) -> None:

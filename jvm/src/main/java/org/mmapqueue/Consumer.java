@@ -397,52 +397,52 @@ public final class Consumer implements AutoCloseable {
     }
 
     /**
-     * Acknowledges every record up to and including one. Does nothing if the record is already acked.
+     * Acknowledges one record. The committed position moves up to the first record that is not acked. Does nothing if
+     * the record is already acked.
      *
-     * @param offset the last record to acknowledge
+     * @param offset the record
      */
     public void ack(long offset) {
         queue.ack(lazy.existing("ack", offset), offset);
     }
 
     /**
-     * Acknowledges every record up to and including one that this consumer has popped; see {@link #ack(long)}.
+     * Acknowledges one record that this consumer has popped; see {@link #ack(long)}.
      *
-     * @param message the last record to acknowledge
+     * @param message the record
      */
     public void ack(Message message) {
         ack(message.offset());
     }
 
     /**
-     * Acknowledges one record. The committed position moves up to the first record that is not acked. Does nothing if
-     * the record is already acked.
-     *
-     * @param offset the record
-     */
-    public void ackSingle(long offset) {
-        queue.ackSingle(lazy.existing("ack", offset), new long[] {offset});
-    }
-
-    /**
-     * Acknowledges one record that this consumer has popped; see {@link #ackSingle(long)}.
-     *
-     * @param message the record
-     */
-    public void ackSingle(Message message) {
-        ackSingle(message.offset());
-    }
-
-    /**
-     * Acknowledges some records, each alone; see {@link #ackSingle(long)}.
+     * Acknowledges each of these records, or none if one of them was not popped; see {@link #ack(long)}.
      *
      * @param offsets the records, in any order
      */
-    public void ackSingle(long[] offsets) {
+    public void ack(long[] offsets) {
         ConsumerCore core = offsets.length == 0 ? lazy.existing() : lazy.existing("ack", offsets[0]);
         if (core != null) {
-            queue.ackSingle(core, offsets.clone()); // checked before they are acked
+            queue.ack(core, offsets.clone()); // checked before they are acked
         }
+    }
+
+    /**
+     * Acknowledges every record up to and including one. Does nothing if the record is already acked.
+     *
+     * @param offset the last record to acknowledge
+     */
+    public void ackUpTo(long offset) {
+        queue.ackUpTo(lazy.existing("ackUpTo", offset), offset);
+    }
+
+    /**
+     * Acknowledges every record up to and including one that this consumer has popped; see {@link #ackUpTo(long)}.
+     *
+     * @param message the last record to acknowledge
+     */
+    public void ackUpTo(Message message) {
+        ackUpTo(message.offset());
     }
 
     /**

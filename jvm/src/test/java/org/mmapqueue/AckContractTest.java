@@ -25,11 +25,11 @@ class AckContractTest extends ContractTest {
         List<byte[]> payloads = fill();
         Payload.drain(queue);
         assertCommitted(0);
-        queue.consumer().ack(0);
+        queue.consumer().ackUpTo(0);
         assertCommitted(1);
-        queue.consumer().ack(7);
+        queue.consumer().ackUpTo(7);
         assertCommitted(8);
-        queue.consumer().ack(payloads.size() - 1);
+        queue.consumer().ackUpTo(payloads.size() - 1);
         assertCommitted(payloads.size());
         assertEquals(queue.stats().writingPosition(), queue.stats().lowWatermark());
     }
@@ -38,30 +38,30 @@ class AckContractTest extends ContractTest {
     void anEarlierAckChangesNothing() {
         fill();
         Payload.drain(queue);
-        queue.consumer().ack(9);
-        queue.consumer().ack(9);
-        queue.consumer().ack(0);
-        queue.consumer().ack(5);
+        queue.consumer().ackUpTo(9);
+        queue.consumer().ackUpTo(9);
+        queue.consumer().ackUpTo(0);
+        queue.consumer().ackUpTo(5);
         assertCommitted(10);
     }
 
     @Test
     void anAckOfARecordThatWasNotPoppedThrows() {
         OutOfRangeException nothing =
-                assertThrows(OutOfRangeException.class, () -> queue.consumer().ack(0));
+                assertThrows(OutOfRangeException.class, () -> queue.consumer().ackUpTo(0));
         assertEquals(0, nothing.requested());
         fill();
         queue.consumer().pop();
         queue.consumer().pop();
         OutOfRangeException ahead =
-                assertThrows(OutOfRangeException.class, () -> queue.consumer().ack(2));
+                assertThrows(OutOfRangeException.class, () -> queue.consumer().ackUpTo(2));
         assertEquals(2, ahead.requested());
         assertEquals(0, ahead.first());
         assertEquals(1, ahead.last());
-        assertThrows(OutOfRangeException.class, () -> queue.consumer().ack(Long.MAX_VALUE));
-        assertThrows(OutOfRangeException.class, () -> queue.consumer().ack(-1));
+        assertThrows(OutOfRangeException.class, () -> queue.consumer().ackUpTo(Long.MAX_VALUE));
+        assertThrows(OutOfRangeException.class, () -> queue.consumer().ackUpTo(-1));
         assertCommitted(0);
-        queue.consumer().ack(1);
+        queue.consumer().ackUpTo(1);
         assertCommitted(2);
     }
 
@@ -77,7 +77,7 @@ class AckContractTest extends ContractTest {
                 long offset = offsetNow(i, acked);
                 Payload.assertNextIs(offset, payloads.get(i), queue);
             }
-            queue.consumer().ack(offsetNow(acked + more - 1, acked));
+            queue.consumer().ackUpTo(offsetNow(acked + more - 1, acked));
             acked += more;
             reopen();
             assertEquals(payloads.size() - acked, queue.consumer().lag());
@@ -98,7 +98,7 @@ class AckContractTest extends ContractTest {
         long acked = -1;
         while (acked < count - 1) {
             acked = Math.min(count - 1, acked + 1 + random.nextLong(Math.max(2, count / 40)));
-            queue.consumer().ack(acked);
+            queue.consumer().ackUpTo(acked);
             assertCommitted(acked + 1);
         }
         queue.push(Payload.of(1, 10));
@@ -111,7 +111,7 @@ class AckContractTest extends ContractTest {
         long lag = payloads.size();
         Payload.assertMessages(0, payloads, Payload.drain(queue));
         long half = payloads.size() / 2;
-        queue.consumer().ack(half);
+        queue.consumer().ackUpTo(half);
         assertCommitted(half + 1);
         List<byte[]> more = fill();
         assertTrue(more.size() >= payloads.size() / 2 - 20, more.size() + " records fit after " + half + " acks");
@@ -138,7 +138,7 @@ class AckContractTest extends ContractTest {
                 window.add(message.offset());
             }
             int acked = random.nextInt(window.size());
-            queue.consumer().ack(window.get(acked));
+            queue.consumer().ackUpTo(window.get(acked));
             window.subList(0, acked + 1).clear();
             assertEquals(window.size(), queue.consumer().lag());
         }

@@ -33,13 +33,13 @@ class AckSingleContractTest extends ContractTest {
     void committedIsTheEndOfTheAcksWithoutAGap() {
         int count = fill().size();
         Payload.drain(queue);
-        consumer().ackSingle(2);
-        consumer().ackSingle(1);
+        consumer().ack(2);
+        consumer().ack(1);
         assertState(0, count - 2);
-        consumer().ackSingle(4);
-        consumer().ackSingle(0);
+        consumer().ack(4);
+        consumer().ack(0);
         assertState(3, count - 4);
-        consumer().ackSingle(3);
+        consumer().ack(3);
         assertState(5, count - 5);
     }
 
@@ -55,7 +55,7 @@ class AckSingleContractTest extends ContractTest {
         boolean[] acked = new boolean[payloads.size() + 1];
         int committed = 0;
         for (int i = 0; i < order.size(); i++) {
-            consumer().ackSingle(order.get(i));
+            consumer().ack(order.get(i));
             acked[order.get(i)] = true;
             while (acked[committed]) {
                 committed++;
@@ -71,11 +71,11 @@ class AckSingleContractTest extends ContractTest {
     void oneCallAcksSeveralRecordsInAnyOrderAndTwice() {
         int count = fill().size();
         Payload.drain(queue);
-        consumer().ackSingle(new long[] {5, 1, 1, 2, 5});
+        consumer().ack(new long[] {5, 1, 1, 2, 5});
         assertState(0, count - 3);
-        consumer().ackSingle(new long[] {3, 2, 0});
+        consumer().ack(new long[] {3, 2, 0});
         assertState(4, count - 5);
-        consumer().ackSingle(new long[0]);
+        consumer().ack(new long[0]);
         assertState(4, count - 5);
     }
 
@@ -83,12 +83,12 @@ class AckSingleContractTest extends ContractTest {
     void aSecondAckHasNoEffect() {
         int count = fill().size();
         Payload.drain(queue);
-        queue.consumer().ack(3);
-        consumer().ackSingle(6);
-        consumer().ackSingle(0);
-        consumer().ackSingle(6);
-        consumer().ackSingle(new long[] {2, 3, 6});
-        queue.consumer().ack(1);
+        queue.consumer().ackUpTo(3);
+        consumer().ack(6);
+        consumer().ack(0);
+        consumer().ack(6);
+        consumer().ack(new long[] {2, 3, 6});
+        queue.consumer().ackUpTo(1);
         assertState(4, count - 5);
     }
 
@@ -100,14 +100,14 @@ class AckSingleContractTest extends ContractTest {
         }
         for (long bad : new long[] {5, -1, count, Long.MAX_VALUE, Long.MIN_VALUE}) {
             OutOfRangeException thrown =
-                    assertThrows(OutOfRangeException.class, () -> consumer().ackSingle(new long[] {0, 1, bad, 2}));
+                    assertThrows(OutOfRangeException.class, () -> consumer().ack(new long[] {0, 1, bad, 2}));
             assertEquals(bad, thrown.requested());
             assertEquals(0, thrown.first());
             assertEquals(4, thrown.last());
-            assertThrows(OutOfRangeException.class, () -> consumer().ackSingle(bad));
+            assertThrows(OutOfRangeException.class, () -> consumer().ack(bad));
             assertState(0, 5);
         }
-        consumer().ackSingle(new long[] {0, 1, 2});
+        consumer().ack(new long[] {0, 1, 2});
         assertState(3, 2);
     }
 
@@ -115,10 +115,10 @@ class AckSingleContractTest extends ContractTest {
     void aCumulativeAckAlsoCommitsLaterSingleAcks() {
         int count = fill().size();
         Payload.drain(queue);
-        consumer().ackSingle(new long[] {6, 7, 9});
-        queue.consumer().ack(5);
+        consumer().ack(new long[] {6, 7, 9});
+        queue.consumer().ackUpTo(5);
         assertState(8, count - 9);
-        queue.consumer().ack(8);
+        queue.consumer().ackUpTo(8);
         assertState(10, count - 10);
     }
 
@@ -127,11 +127,11 @@ class AckSingleContractTest extends ContractTest {
         int count = fill().size();
         Payload.drain(queue);
         for (int i = 1; i < count; i++) {
-            consumer().ackSingle(i);
+            consumer().ack(i);
         }
         assertState(0, 1);
         assertThrows(FullException.class, () -> queue.push(setup.tenth(count)));
-        consumer().ackSingle(0);
+        consumer().ack(0);
         assertState(count, 0);
         List<byte[]> more = fill();
         assertTrue(more.size() >= count - 20, more.size() + " records fit after " + count + " acks");
@@ -143,12 +143,12 @@ class AckSingleContractTest extends ContractTest {
         int count = fill().size();
         Payload.drain(queue);
         for (int i = 1; i < count; i++) {
-            consumer().ackSingle(i);
+            consumer().ack(i);
         }
         Waiting.Running<Long> pushing = Waiting.start(() -> queue.push(setup.tenth(count), Waiting.LONG))
                 .untilItWaits();
         assertFalse(pushing.isDone());
-        consumer().ackSingle(0);
+        consumer().ack(0);
         assertEquals(count, pushing.result());
     }
 
@@ -156,7 +156,7 @@ class AckSingleContractTest extends ContractTest {
     void recordsAckedAfterAGapAreNotRedeliveredAfterAReopening() {
         List<byte[]> payloads = fill();
         Payload.drain(queue);
-        consumer().ackSingle(new long[] {0, 2, 3, 5});
+        consumer().ack(new long[] {0, 2, 3, 5});
         reopen();
         if (setup.isV1()) {
             // Version 1 stores the committed position alone.
@@ -168,9 +168,9 @@ class AckSingleContractTest extends ContractTest {
         for (long offset : expected) {
             assertEquals(offset, queue.consumer().pop().offset());
         }
-        consumer().ackSingle(1);
+        consumer().ack(1);
         assertState(4, 2);
-        consumer().ackSingle(4);
+        consumer().ack(4);
         assertState(6, 1);
     }
 
@@ -178,10 +178,10 @@ class AckSingleContractTest extends ContractTest {
     void aReopenedConsumerCommitsSavedAcksOnceTheirGapIsAcked() {
         Payload.pushAll(queue, List.of(setup.tenth(0), setup.tenth(1), setup.tenth(2)));
         Payload.drain(queue);
-        consumer().ackSingle(new long[] {1, 2});
+        consumer().ack(new long[] {1, 2});
         reopen();
         assertEquals(0, queue.consumer().pop().offset());
-        queue.consumer().ack(0);
+        queue.consumer().ackUpTo(0);
         if (setup.isV1()) {
             assertState(1, 0);
         } else {

@@ -102,7 +102,7 @@ class AllocationTest {
                 throw new AssertionError("empty after " + i + " records of " + records);
             }
             if (i % ACK_EVERY == ACK_EVERY - 1) {
-                consumer.ack(copyOut.last);
+                consumer.ackUpTo(copyOut.last);
             }
         }
     }
@@ -111,7 +111,7 @@ class AllocationTest {
         try {
             for (int taken = 0; taken < records; ) {
                 taken += consumer.popBatch(BATCH, Long.MAX_VALUE, Duration.ZERO, copyOut);
-                consumer.ack(copyOut.last);
+                consumer.ackUpTo(copyOut.last);
             }
         } catch (InterruptedException e) {
             throw new AssertionError(e);

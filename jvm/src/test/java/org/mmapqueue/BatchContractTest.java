@@ -51,7 +51,7 @@ class BatchContractTest extends ContractTest {
             assertEquals(first, queue.pushBatch(batch));
             assertEquals(first + batch.size(), queue.endOffset());
             Payload.assertMessages(first, batch, Payload.drain(queue));
-            queue.consumer().ack(queue.endOffset() - 1);
+            queue.consumer().ackUpTo(queue.endOffset() - 1);
         }
     }
 
@@ -64,7 +64,7 @@ class BatchContractTest extends ContractTest {
             }
             long first = queue.pushBatch(batch);
             Payload.assertMessages(first, batch, Payload.drain(queue));
-            queue.consumer().ack(queue.endOffset() - 1);
+            queue.consumer().ackUpTo(queue.endOffset() - 1);
         }
     }
 
@@ -131,7 +131,7 @@ class BatchContractTest extends ContractTest {
         }
         assertEquals(half.size(), queue.endOffset());
         Payload.assertMessages(0, half, Payload.drain(queue));
-        queue.consumer().ack(half.size() - 1);
+        queue.consumer().ackUpTo(half.size() - 1);
         assertEquals(half.size(), queue.pushBatch(tenths(5000, 15)));
         Payload.assertMessages(half.size(), tenths(5000, 15), Payload.drain(queue));
     }
@@ -200,7 +200,7 @@ class BatchContractTest extends ContractTest {
                 for (int i = 0; i < count; i++) {
                     Payload.assertMessages(first + i, tenths(count + i, 1), List.of(consumer.poll()));
                 }
-                core.ack(consumer, first + count - 1);
+                core.ackUpTo(consumer, first + count - 1);
             }
         } finally {
             core.close();
@@ -231,7 +231,7 @@ class BatchContractTest extends ContractTest {
                     assertEquals(expected + i, Payload.numberOf(next.data()));
                 }
                 expected += size;
-                queue.consumer().ack(expected - 1);
+                queue.consumer().ackUpTo(expected - 1);
             }
         });
         long next = 0;

@@ -96,7 +96,7 @@ class BufferPushContractTest extends ContractTest {
         Records batch = Records.packed(buffers, lengths);
         queue.pushBatch(batch, Duration.ZERO);
         Payload.assertMessages(0, payloads, Payload.drain(queue));
-        queue.consumer().ack(payloads.size() - 1);
+        queue.consumer().ackUpTo(payloads.size() - 1);
         try {
             long again = queue.pushBatch(batch, Duration.ZERO);
             Payload.assertMessages(again, payloads, Payload.drain(queue));
@@ -120,7 +120,7 @@ class BufferPushContractTest extends ContractTest {
         for (Records batch : List.of(ofBuffers, ofArray)) {
             long first = queue.pushBatch(batch, Duration.ZERO);
             Payload.assertMessages(first, payloads, Payload.drain(queue));
-            queue.consumer().ack(queue.endOffset() - 1);
+            queue.consumer().ackUpTo(queue.endOffset() - 1);
         }
     }
 }

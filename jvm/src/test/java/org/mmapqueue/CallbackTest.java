@@ -61,12 +61,12 @@ class CallbackTest extends Callbacks {
                     queue.pushBatch(List.of(new byte[9], new byte[10]));
                     queue.flush();
                     assertNotNull(other.poll());
-                    other.ack(other.readOffset() - 1);
+                    other.ackUpTo(other.readOffset() - 1);
                     other.nack(other.poll().offset());
                     other.seek(StartAt.EARLIEST);
                     assertNotNull(consumer.peek());
                     consumer.poll();
-                    consumer.ack(consumer.readOffset() - 1);
+                    consumer.ackUpTo(consumer.readOffset() - 1);
                     assertEquals(0, consumer.unacked());
                     consumer.nack(consumer.poll().offset());
                     consumer.seek(StartAt.LATEST);
@@ -241,7 +241,7 @@ class CallbackTest extends Callbacks {
                         both.countDown();
                         await(both);
                         assertEquals(RECORDS - 1, pair.get(1).size());
-                        pair.get(1).ack(0);
+                        pair.get(1).ackUpTo(0);
                     })));
         }
         for (Waiting.Running<Integer> each : running) {

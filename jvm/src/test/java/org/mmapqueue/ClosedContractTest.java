@@ -41,7 +41,7 @@ class ClosedContractTest extends ContractTest {
                 () -> queue.consumer().pop(NOW),
                 () -> queue.consumer().popBatch(1, 1, NOW),
                 () -> queue.consumer().peek(),
-                () -> queue.consumer().ack(0),
+                () -> queue.consumer().ackUpTo(0),
                 () -> queue.endOffset(),
                 () -> queue.flush(),
                 () -> queue.stats(),
@@ -57,7 +57,7 @@ class ClosedContractTest extends ContractTest {
                 () -> consumer.popBatch(1, 1, NOW),
                 () -> consumer.popBatch(1, 1, NOW, HANDLER),
                 () -> consumer.peek(),
-                () -> consumer.ack(0),
+                () -> consumer.ackUpTo(0),
                 () -> consumer.readOffset(),
                 () -> consumer.committedOffset(),
                 () -> consumer.lag());
@@ -173,7 +173,7 @@ class ClosedContractTest extends ContractTest {
                                 Payload.numberOf(
                                         queue.consumer().pop(Waiting.LONG).data()));
                         popped++;
-                        queue.consumer().ack(queue.consumer().readOffset() - 1);
+                        queue.consumer().ackUpTo(queue.consumer().readOffset() - 1);
                     }
                 } catch (ClosedException e) {
                     return popped;
@@ -192,7 +192,7 @@ class ClosedContractTest extends ContractTest {
             }
             assertEquals(pushed, first);
             if (queue.consumer().lag() > 0) {
-                queue.consumer().ack(queue.consumer().readOffset() - 1);
+                queue.consumer().ackUpTo(queue.consumer().readOffset() - 1);
             }
             reopen();
         }

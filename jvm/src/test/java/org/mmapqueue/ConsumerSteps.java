@@ -117,16 +117,16 @@ final class ConsumerSteps {
     void ack(int which) {
         int number = pick(which);
         if (isPopped(number)) {
-            handle.ack((long) number - zero);
+            handle.ackUpTo((long) number - zero);
             model.ack(number);
         } else {
-            assertThrows(OutOfRangeException.class, () -> handle.ack((long) number - zero));
+            assertThrows(OutOfRangeException.class, () -> handle.ackUpTo((long) number - zero));
         }
     }
 
     void ackAll() {
         if (model.next() > model.committed()) {
-            handle.ack(model.next() - 1L - zero);
+            handle.ackUpTo(model.next() - 1L - zero);
             model.ack(model.next() - 1);
         }
     }
@@ -140,10 +140,10 @@ final class ConsumerSteps {
         long[] offsets =
                 numbers.stream().mapToLong(number -> (long) number - zero).toArray();
         if (numbers.stream().allMatch(number -> isPopped(number))) {
-            handle.ackSingle(offsets);
+            handle.ack(offsets);
             numbers.forEach(model::ackSingle);
         } else {
-            assertThrows(OutOfRangeException.class, () -> handle.ackSingle(offsets));
+            assertThrows(OutOfRangeException.class, () -> handle.ack(offsets));
         }
     }
 

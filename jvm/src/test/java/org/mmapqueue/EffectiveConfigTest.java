@@ -203,11 +203,11 @@ class EffectiveConfigTest extends ConfigFixture {
                 .build())) {
             for (int i = 0; i < 60; i++) {
                 queue.push(Payload.of(i, i * 67 % 700));
-                queue.consumer().ack(queue.consumer().pop().offset());
+                queue.consumer().ackUpTo(queue.consumer().pop().offset());
                 byte[] largest = Payload.of(i, maxEvent);
                 long offset = queue.push(largest);
                 Payload.assertMessages(offset, List.of(largest), Payload.drain(queue));
-                queue.consumer().ack(offset);
+                queue.consumer().ackUpTo(offset);
             }
         }
     }

@@ -84,7 +84,7 @@ class FailedReadTest {
                 check(test.consumer.poll());
                 long read = test.consumer.readOffset();
                 if (read > test.consumer.committedOffset()) {
-                    test.consumer.ack(read - 1);
+                    test.consumer.ackUpTo(read - 1);
                 }
             }
         },
@@ -94,7 +94,7 @@ class FailedReadTest {
                 check(test.consumer.poll());
                 long read = test.consumer.readOffset();
                 if (read > test.consumer.committedOffset()) {
-                    test.consumer.ackSingle(read - 1);
+                    test.consumer.ack(read - 1);
                     check(test.consumer.peek());
                 }
             }
@@ -144,7 +144,7 @@ class FailedReadTest {
                 check(consumer.poll());
             }
             queue.flush();
-            consumer.ack(pushed - 1);
+            consumer.ackUpTo(pushed - 1);
             assertEquals(pushed, consumer.committedOffset());
             assertNull(consumer.poll());
         }
@@ -210,7 +210,7 @@ class FailedReadTest {
                         check(queue.get(offset));
                     }
                     push(1);
-                    consumer.ack(59);
+                    consumer.ackUpTo(59);
                     return queue.get(60);
                 })
                 .result();

@@ -67,12 +67,12 @@ class FullContractTest extends ContractTest {
                 full++;
                 assertThrows(FullException.class, () -> queue.push(largest), "round " + round);
                 Payload.drain(queue);
-                queue.consumer().ack(queue.consumer().readOffset() - 1 - random.nextInt(2));
+                queue.consumer().ackUpTo(queue.consumer().readOffset() - 1 - random.nextInt(2));
             } else if (random.nextInt(3) == 0) {
                 queue.push(largest);
             } else if (queue.offer(new byte[random.nextInt(300)]).isPresent() && random.nextInt(300) == 0) {
                 Payload.drain(queue);
-                queue.consumer().ack(queue.consumer().readOffset() - 1);
+                queue.consumer().ackUpTo(queue.consumer().readOffset() - 1);
                 assertFalse(queue.isFull(), "an empty queue is full");
             }
         }
@@ -118,7 +118,7 @@ class FullContractTest extends ContractTest {
         Waiting.Running<OptionalLong> offering =
                 Waiting.start(() -> queue.offer(setup.tenth(-1), Waiting.LONG)).untilItWaits();
         Payload.drain(queue);
-        queue.consumer().ack(end - 1);
+        queue.consumer().ackUpTo(end - 1);
         assertEquals(OptionalLong.of(end), offering.result());
         Payload.assertMessages(end, List.of(setup.tenth(-1)), Payload.drain(queue));
     }
@@ -133,7 +133,7 @@ class FullContractTest extends ContractTest {
                 .untilItWaits();
         Payload.assertMessages(0, payloads, Payload.drain(queue));
         assertFalse(pushing.isDone() || batching.isDone());
-        queue.consumer().ack(payloads.size() - 1);
+        queue.consumer().ackUpTo(payloads.size() - 1);
         long single = pushing.result();
         long batch = batching.result();
         assertEquals(payloads.size(), Math.min(single, batch));
@@ -152,7 +152,7 @@ class FullContractTest extends ContractTest {
             for (int i = 0; i < setup.capacity * 10; i++) {
                 Message message = queue.consumer().pop();
                 assertEquals(read, message.offset());
-                queue.consumer().ack(read++);
+                queue.consumer().ackUpTo(read++);
                 while (end - read < payloads.size() - 25) {
                     assertEquals(end, queue.push(setup.tenth(end)));
                     end++;
@@ -169,7 +169,7 @@ class FullContractTest extends ContractTest {
         fill();
         Payload.drain(queue);
         assertThrows(FullException.class, () -> queue.push(new byte[setup.maxEvent]));
-        queue.consumer().ack(queue.endOffset() - 1);
+        queue.consumer().ackUpTo(queue.endOffset() - 1);
         long offset = queue.push(Payload.of(9, setup.maxEvent));
         Payload.assertMessages(offset, List.of(Payload.of(9, setup.maxEvent)), Payload.drain(queue));
     }
@@ -180,7 +180,7 @@ class FullContractTest extends ContractTest {
         reopen();
         assertThrows(FullException.class, () -> queue.push(setup.tenth(1)));
         Payload.assertMessages(0, payloads, Payload.drain(queue));
-        queue.consumer().ack(payloads.size() - 1);
+        queue.consumer().ackUpTo(payloads.size() - 1);
         assertEquals(payloads.size(), queue.push(setup.tenth(1)));
     }
 }

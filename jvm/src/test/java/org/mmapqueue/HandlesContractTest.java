@@ -28,7 +28,7 @@ class HandlesContractTest extends ContractTest {
             assertEquals(2, queue.endOffset());
             assertEquals(0, second.consumer().pop().offset());
             assertEquals(1, queue.consumer().pop().offset());
-            second.consumer().ack(1);
+            second.consumer().ackUpTo(1);
             assertEquals(0, queue.consumer().lag());
         }
         queue.push(new byte[3]);

@@ -168,7 +168,7 @@ class IdempotentAppendContractTest extends ContractTest {
                     queue.pushOnce("p", sequence, Records.of(batch), Duration.ZERO, round % 2 == 0));
             assertEquals(OptionalLong.empty(), queue.pushOnce("p", sequence++, batch, Duration.ZERO));
             Payload.assertMessages(first, batch, Payload.drain(queue));
-            queue.consumer().ack(queue.endOffset() - 1);
+            queue.consumer().ackUpTo(queue.endOffset() - 1);
         }
         assertEquals(OptionalLong.of(5), queue.lastSequence("p"));
     }
@@ -227,7 +227,7 @@ class IdempotentAppendContractTest extends ContractTest {
         assertEquals(OptionalLong.empty(), queue.pushOnce("p", 1, batch(15), Duration.ZERO)); // needs no room
         Waiting.Running<OptionalLong> waiting = Waiting.start(() -> queue.pushOnce("p", 2, batch(15), Waiting.LONG));
         Payload.drain(queue);
-        queue.consumer().ack(end - 1);
+        queue.consumer().ackUpTo(end - 1);
         assertEquals(OptionalLong.of(end), waiting.result());
         assertEquals(OptionalLong.empty(), queue.pushOnce("p", 2, batch(15), Duration.ZERO));
         assertEquals(end + 15, queue.endOffset());

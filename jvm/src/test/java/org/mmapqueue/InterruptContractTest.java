@@ -18,7 +18,7 @@ class InterruptContractTest extends ContractTest {
     private void assertPushesAndPops() {
         List<byte[]> payloads = setup.payloads(99, 10);
         if (queue.consumer().readOffset() > queue.consumer().committedOffset()) {
-            queue.consumer().ack(queue.consumer().readOffset() - 1);
+            queue.consumer().ackUpTo(queue.consumer().readOffset() - 1);
         }
         long first = Payload.pushAll(queue, payloads);
         Payload.assertMessages(first, payloads, Payload.drain(queue));
@@ -53,7 +53,7 @@ class InterruptContractTest extends ContractTest {
         assertThrows(InterruptedException.class, syncing::result);
         assertEquals(payloads.size(), queue.endOffset());
         Payload.assertMessages(0, payloads, Payload.drain(queue));
-        queue.consumer().ack(payloads.size() - 1);
+        queue.consumer().ackUpTo(payloads.size() - 1);
         assertPushesAndPops();
     }
 
@@ -104,7 +104,7 @@ class InterruptContractTest extends ContractTest {
                         popped.add(message);
                         queue.flush();
                         queue.consumer().peek();
-                        queue.consumer().ack(message.offset());
+                        queue.consumer().ackUpTo(message.offset());
                     }
                     return null;
                 })
@@ -159,7 +159,7 @@ class InterruptContractTest extends ContractTest {
                 try {
                     for (Message message : queue.consumer().popBatch(100, Long.MAX_VALUE, Duration.ofMillis(5))) {
                         assertEquals(popped++, message.offset());
-                        queue.consumer().ack(message.offset());
+                        queue.consumer().ackUpTo(message.offset());
                     }
                 } catch (InterruptedException e) {
                     continue;

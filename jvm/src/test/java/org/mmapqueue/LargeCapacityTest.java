@@ -43,7 +43,7 @@ class LargeCapacityTest {
             for (int i = 0; i < 100; i++) {
                 assertEquals(i, Payload.numberOf(queue.consumer().pop().data()));
             }
-            queue.consumer().ack(99);
+            queue.consumer().ackUpTo(99);
             assertTrue(queue.gc() > 0);
             queue.push(Payload.numbered(100, 300));
             assertEquals(100, queue.consumer().pop().offset());

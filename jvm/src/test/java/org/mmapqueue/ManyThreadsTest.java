@@ -102,7 +102,7 @@ class ManyThreadsTest {
                                     // Every record before the first one not seen has been consumed.
                                     int done = seen.nextClearBit(0) - 1;
                                     if (done >= 0) {
-                                        queue.consumer().ack(done);
+                                        queue.consumer().ackUpTo(done);
                                     }
                                 }
                             }
@@ -166,7 +166,7 @@ class ManyThreadsTest {
                 Message message = queue.consumer().pop(Waiting.LONG);
                 assertEquals(popped++, message.offset());
                 check(message.data());
-                queue.consumer().ack(message.offset());
+                queue.consumer().ackUpTo(message.offset());
             }
             stop.set(true);
             for (Waiting.Running<Integer> each : all) {
@@ -203,7 +203,7 @@ class ManyThreadsTest {
             for (int popped = 0; popped < records; popped++) {
                 Message message = queue.consumer().pop(Waiting.LONG);
                 check(message.data());
-                queue.consumer().ack(message.offset());
+                queue.consumer().ackUpTo(message.offset());
             }
             stop.set(true);
             assertEquals(records, producer.result());

@@ -97,8 +97,8 @@ class NackContractTest extends ContractTest {
     @Test
     void aNackOfARecordThatIsNotInFlightThrows() {
         pushAndPop(10, 6);
-        queue.consumer().ack(1);
-        consumer().ackSingle(4);
+        queue.consumer().ackUpTo(1);
+        consumer().ack(4);
         for (long bad : new long[] {-1, 0, 1, 4, 6, 9, 10, Long.MAX_VALUE, Long.MIN_VALUE}) {
             OutOfRangeException thrown =
                     assertThrows(OutOfRangeException.class, () -> consumer().nack(bad));
@@ -118,12 +118,12 @@ class NackContractTest extends ContractTest {
         consumer().nack(2);
         consumer().nack(3, LATER);
         consumer().nack(5);
-        consumer().ackSingle(new long[] {2, 3});
-        queue.consumer().ack(0);
+        consumer().ack(new long[] {2, 3});
+        queue.consumer().ackUpTo(0);
         assertEquals(1, consumer().committedOffset());
         assertPops(5, 2);
         assertPops(6, 1);
-        queue.consumer().ack(6);
+        queue.consumer().ackUpTo(6);
         assertEquals(7, consumer().committedOffset());
         assertEquals(0, consumer().unacked());
         assertPops(7, 1);
@@ -195,10 +195,10 @@ class NackContractTest extends ContractTest {
         int count = fill().size();
         Payload.drain(queue);
         consumer().nack(0);
-        consumer().ackSingle(1);
+        consumer().ack(1);
         assertThrows(FullException.class, () -> queue.push(setup.tenth(1)));
         assertEquals(0, queue.consumer().pop().offset());
-        queue.consumer().ack(count - 1);
+        queue.consumer().ackUpTo(count - 1);
         assertEquals(count, queue.push(setup.tenth(1)));
     }
 

@@ -79,7 +79,7 @@ class PopAsyncTest {
         for (int i = 0; i < 20; i++) {
             Message message = result(futures.get(i));
             assertEquals(i, message.offset());
-            consumer.ack(message);
+            consumer.ackUpTo(message);
         }
         assertEquals(0, consumer.lag());
     }
@@ -108,7 +108,7 @@ class PopAsyncTest {
     private void popUpTo(long last, CompletableFuture<Thread> end) {
         consumer.popAsync()
                 .thenAccept(message -> {
-                    consumer.ack(message);
+                    consumer.ackUpTo(message);
                     if (message.offset() == last) {
                         end.complete(Thread.currentThread());
                     } else {
@@ -149,9 +149,9 @@ class PopAsyncTest {
                 Message message = consumer.pop(Waiting.LONG);
                 assertEquals(expected, message.offset());
                 assertEquals(1, message.attempts());
-                consumer.ack(message);
+                consumer.ackUpTo(message);
             } else {
-                consumer.ack(result(future));
+                consumer.ackUpTo(result(future));
             }
         }
     }
@@ -203,7 +203,7 @@ class PopAsyncTest {
                 MOST_UNACKED, consumer.pollBatch(MOST_UNACKED, Long.MAX_VALUE).size());
         CompletableFuture<Message> waiting = consumer.popAsync();
         assertFalse(waiting.isDone());
-        consumer.ack(0);
+        consumer.ackUpTo(0);
         assertEquals(MOST_UNACKED, result(waiting).offset());
     }
 
@@ -244,7 +244,7 @@ class PopAsyncTest {
             long expected = round * 4L;
             for (Message message : consumer.messages(Duration.ZERO)) {
                 assertEquals(expected++, message.offset());
-                consumer.ack(message);
+                consumer.ackUpTo(message);
             }
             assertEquals(queue.endOffset(), expected);
         }
@@ -279,8 +279,8 @@ class PopAsyncTest {
     void messagesAreAckedAndNackedAsTheirOffsets() {
         push(5);
         List<Message> popped = consumer.pollBatch(5, Long.MAX_VALUE);
-        consumer.ackSingle(popped.get(3));
-        consumer.ack(popped.get(1));
+        consumer.ack(popped.get(3));
+        consumer.ackUpTo(popped.get(1));
         assertEquals(2, consumer.committedOffset());
         consumer.nack(popped.get(4));
         consumer.nack(popped.get(2), Duration.ZERO);
@@ -288,7 +288,7 @@ class PopAsyncTest {
                 .map(Message::offset)
                 .toList();
         assertEquals(List.of(2L, 4L), again.stream().sorted().toList());
-        consumer.ack(popped.get(4));
+        consumer.ackUpTo(popped.get(4));
         assertEquals(5, consumer.committedOffset());
     }
 }

@@ -72,7 +72,7 @@ class PopBatchContractTest extends ContractTest {
         assertEquals(List.of(), consumer.pollBatch(100, ANY));
         assertThrows(IllegalArgumentException.class, () -> consumer.pollBatch(0, ANY));
         assertThrows(IllegalArgumentException.class, () -> consumer.pollBatch(1, 0));
-        consumer.ack(9);
+        consumer.ackUpTo(9);
         assertEquals(0, consumer.unacked());
     }
 
@@ -131,7 +131,7 @@ class PopBatchContractTest extends ContractTest {
     @Test
     void batchesSpanManySegments() throws InterruptedException {
         popBatch(100, ANY);
-        queue.consumer().ack(9);
+        queue.consumer().ackUpTo(9);
         List<byte[]> mixed = setup.payloads(77, 300);
         Payload.pushAll(queue, mixed);
         List<Message> got = new ArrayList<>();

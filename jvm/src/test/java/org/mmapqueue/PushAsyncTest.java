@@ -117,7 +117,7 @@ class PushAsyncTest {
         }
         assertFalse(futures.stream().anyMatch(CompletableFuture::isDone));
         Payload.drain(queue);
-        queue.consumer().ack(count - 1);
+        queue.consumer().ackUpTo(count - 1);
         for (int i = 0; i < futures.size(); i++) {
             assertEquals(count + i, result(futures.get(i)));
         }
@@ -136,11 +136,11 @@ class PushAsyncTest {
         for (CompletableFuture<Long> each : waiting) {
             assertFalse(each.isDone());
             Payload.drain(queue);
-            queue.consumer().ack(queue.endOffset() - 1);
+            queue.consumer().ackUpTo(queue.endOffset() - 1);
             assertEquals(count++, result(each));
         }
         Payload.drain(queue);
-        queue.consumer().ack(queue.endOffset() - 1);
+        queue.consumer().ackUpTo(queue.endOffset() - 1);
         assertEquals(count, result(queue.pushAsync(new byte[1])), "there is space again");
     }
 
@@ -155,7 +155,7 @@ class PushAsyncTest {
             return Thread.currentThread();
         });
         Payload.drain(queue);
-        queue.consumer().ack(count - 1);
+        queue.consumer().ackUpTo(count - 1);
         assertNotSame(Thread.currentThread(), result(thread));
         assertThrows(ClosedException.class, () -> queue.push(new byte[1]));
         open();
@@ -204,7 +204,7 @@ class PushAsyncTest {
             assertInstanceOf(OutOfMemoryError.class, e.getCause());
         }
         Payload.drain(queue);
-        queue.consumer().ack(count - 1);
+        queue.consumer().ackUpTo(count - 1);
         assertEquals(count, result(queue.pushAsync(new byte[1], true)));
     }
 

@@ -42,7 +42,7 @@ class PushPopContractTest extends ContractTest {
             assertEquals(next, Payload.pushAll(queue, payloads));
             Payload.assertMessages(next, payloads, Payload.drain(queue));
             next += payloads.size();
-            queue.consumer().ack(next - 1);
+            queue.consumer().ackUpTo(next - 1);
         }
         assertEquals(0, queue.consumer().lag());
     }
@@ -59,7 +59,7 @@ class PushPopContractTest extends ContractTest {
             assertArrayEquals(payload, message.data(), "length " + length);
             assertEquals(offset, message.offset());
             assertEquals(0, queue.consumer().pop().data().length);
-            queue.consumer().ack(offset + 1);
+            queue.consumer().ackUpTo(offset + 1);
             offset += 2;
         }
     }
@@ -121,7 +121,7 @@ class PushPopContractTest extends ContractTest {
         assertArrayEquals(before, queue.consumer().peek().data());
         Message message = queue.consumer().pop();
         Arrays.fill(message.data(), (byte) 1);
-        queue.consumer().ack(0);
+        queue.consumer().ackUpTo(0);
         queue.push(before);
         assertArrayEquals(before, queue.consumer().pop().data());
     }
@@ -241,7 +241,7 @@ class PushPopContractTest extends ContractTest {
         List<Message> inner = new ArrayList<>();
         assertTrue(queue.consumer().poll((offset, timestamp, buffer, start, length, attempts) -> {
             inner.add(queue.consumer().poll());
-            queue.consumer().ack(2);
+            queue.consumer().ackUpTo(2);
             inner.add(new Message(offset, timestamp, Arrays.copyOfRange(buffer, start, start + length), attempts));
         }));
         Payload.assertMessages(2, List.of(new byte[3]), inner.subList(0, 1));
@@ -283,7 +283,7 @@ class PushPopContractTest extends ContractTest {
         assertTrue(pushed.mappedSegments() >= 1 && pushed.mappedSegments() <= setup.maxInMem);
         Payload.drain(queue);
         assertEquals(queue.endOffset(), queue.consumer().lag());
-        queue.consumer().ack(queue.endOffset() - 1);
+        queue.consumer().ackUpTo(queue.endOffset() - 1);
         QueueStats acked = queue.stats();
         assertEquals(acked.writingPosition(), acked.lowWatermark());
         assertEquals(0, acked.segmentsInUse());

@@ -183,7 +183,7 @@ class RecordReaderTest {
             while (queue.consumer().poll() != null) {
                 // all of them
             }
-            queue.consumer().ack(299);
+            queue.consumer().ackUpTo(299);
             push(300, 800);
             OutOfRangeException lost = assertThrows(OutOfRangeException.class, () -> readAll(reader, 10, 1 << 20));
             assertEquals(3, lost.requested());

@@ -41,7 +41,7 @@ class ReopenContractTest extends ContractTest {
     void unackedRecordsAreRedeliveredAfterAReopening() throws InterruptedException {
         List<byte[]> payloads = fill();
         Payload.drain(queue);
-        queue.consumer().ack(4);
+        queue.consumer().ackUpTo(4);
         reopen();
         assertEquals(offsetNow(5, 5), queue.consumer().committedOffset());
         assertEquals(offsetNow(5, 5), queue.consumer().readOffset());
@@ -62,7 +62,7 @@ class ReopenContractTest extends ContractTest {
             for (int i = 0; i < 4; i++) {
                 Payload.assertNextIs(offset + i, kept.get(i), queue);
             }
-            queue.consumer().ack(offset + 3);
+            queue.consumer().ackUpTo(offset + 3);
             kept.subList(0, 4).clear();
             acked += 4;
             reopen();
@@ -79,7 +79,7 @@ class ReopenContractTest extends ContractTest {
         for (int i = 0; i < 12; i++) {
             long offset = offsetNow(i, i);
             Payload.assertNextIs(offset, setup.tenth(i), queue);
-            queue.consumer().ack(offset);
+            queue.consumer().ackUpTo(offset);
             reopen();
         }
         assertNull(queue.consumer().poll());
@@ -113,7 +113,7 @@ class ReopenContractTest extends ContractTest {
             assertEquals(expected.size(), current.consumer().lag());
             long first = offsetNow(acked, acked);
             Payload.assertMessages(first, expected, Payload.drain(current));
-            current.consumer().ack(first + 1);
+            current.consumer().ackUpTo(first + 1);
             expected.subList(0, 2).clear();
             acked += 2;
             // The copy that follows must see the acks of this round.
@@ -128,12 +128,12 @@ class ReopenContractTest extends ContractTest {
     void ackedRecordsAreNotRedeliveredAfterAKill() {
         List<byte[]> payloads = fill();
         Payload.drain(queue);
-        queue.consumer().ack(4);
+        queue.consumer().ackUpTo(4);
         Path left = Directories.copy(directory, temp.resolve("left"));
         try (MmapQueue taken = setup.openAfterKill(left)) {
             Payload.assertMessages(offsetNow(5, 5), payloads.subList(5, payloads.size()), Payload.drain(taken));
         }
-        queue.consumer().ack(queue.endOffset() - 1);
+        queue.consumer().ackUpTo(queue.endOffset() - 1);
         Path empty = Directories.copy(directory, temp.resolve("empty"));
         try (MmapQueue taken = setup.openAfterKill(empty)) {
             assertNull(taken.consumer().poll());
@@ -149,7 +149,7 @@ class ReopenContractTest extends ContractTest {
         queue.close();
         try (MmapQueue taken = setup.openAfterKill(left)) {
             Payload.assertMessages(0, payloads, Payload.drain(taken));
-            taken.consumer().ack(payloads.size() - 1);
+            taken.consumer().ackUpTo(payloads.size() - 1);
             assertEquals(payloads.size(), taken.push(setup.tenth(1)));
         }
     }

@@ -75,7 +75,7 @@ class SatelliteBehaviourTest {
                 for (int j = 0; j < 100; j++) {
                     Message message = queue.consumer().pop();
                     assertArrayEquals(events.get(i * 100 + j), message.data());
-                    queue.consumer().ack(message.offset());
+                    queue.consumer().ackUpTo(message.offset());
                 }
             }
         }
@@ -174,7 +174,7 @@ class SatelliteBehaviourTest {
                 queue.push(event);
                 Message message = queue.consumer().pop();
                 assertArrayEquals(event, message.data());
-                queue.consumer().ack(message.offset());
+                queue.consumer().ackUpTo(message.offset());
             }
             assertTrue(queue.stats().writingPosition() / 4096 > 5);
             assertTrue(queue.stats().lowWatermark() / 4096 > 5);

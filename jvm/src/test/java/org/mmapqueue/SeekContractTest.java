@@ -64,8 +64,8 @@ class SeekContractTest extends ContractTest {
         for (int i = 0; i < 8; i++) {
             queue.consumer().pop();
         }
-        queue.consumer().ack(1);
-        consumer().ackSingle(4);
+        queue.consumer().ackUpTo(1);
+        consumer().ack(4);
         consumer().nack(6);
         assertEquals(6, queue.consumer().pop().offset());
         queue.consumer().seek(StartAt.COMMITTED);
@@ -80,7 +80,7 @@ class SeekContractTest extends ContractTest {
         assertEquals(5, consumer().unacked());
         assertEquals(8, queue.consumer().pop().offset());
         queue.consumer().seek(StartAt.COMMITTED);
-        queue.consumer().ack(8); // a record popped before the seek can still be acked
+        queue.consumer().ackUpTo(8); // a record popped before the seek can still be acked
         assertEquals(9, consumer().committedOffset());
         assertEquals(9, queue.consumer().pop().offset());
     }
@@ -112,7 +112,7 @@ class SeekContractTest extends ContractTest {
         push();
         queue.createConsumer("slow", StartAt.offset(3));
         Payload.drain(queue);
-        queue.consumer().ack(payloads.size() - 1);
+        queue.consumer().ackUpTo(payloads.size() - 1);
         queue.consumer().seek(StartAt.EARLIEST);
         assertReadsFrom(3);
         OutOfRangeException gone =
@@ -141,17 +141,17 @@ class SeekContractTest extends ContractTest {
             queue.consumer().pop();
         }
         consumer().nack(2);
-        consumer().ackSingle(4);
+        consumer().ack(4);
         queue.consumer().seek(StartAt.offset(1));
-        assertThrows(OutOfRangeException.class, () -> queue.consumer().ack(1));
-        assertThrows(OutOfRangeException.class, () -> consumer().ackSingle(4));
+        assertThrows(OutOfRangeException.class, () -> queue.consumer().ackUpTo(1));
+        assertThrows(OutOfRangeException.class, () -> consumer().ack(4));
         assertThrows(OutOfRangeException.class, () -> consumer().nack(2));
         for (int offset = 1; offset < 7; offset++) {
             Message message = queue.consumer().pop();
             assertEquals(offset, message.offset());
             assertEquals(1, message.attempts());
         }
-        queue.consumer().ack(0); // before the seek: it counts as acked
+        queue.consumer().ackUpTo(0); // before the seek: it counts as acked
         assertEquals(1, consumer().committedOffset());
     }
 

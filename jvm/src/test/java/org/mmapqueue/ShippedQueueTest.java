@@ -80,7 +80,7 @@ class ShippedQueueTest {
             Consumer consumer = queue.consumer();
             for (int i = 0; i < 200; i++) {
                 queue.push(payload(i), Duration.ofMinutes(1));
-                consumer.ack(consumer.pop().offset());
+                consumer.ackUpTo(consumer.pop().offset());
                 long durable = queue.durableOffset();
                 assertTrue(durable >= queue.firstOffset() && durable <= i + 1, durable + " at " + i);
             }
@@ -123,7 +123,7 @@ class ShippedQueueTest {
             Consumer consumer = queue.consumer();
             for (int i = 0; i < 100; i++) {
                 queue.push(payload(i), Duration.ofMinutes(1));
-                consumer.ack(consumer.pop().offset());
+                consumer.ackUpTo(consumer.pop().offset());
             }
             assertThrows(OutOfRangeException.class, () -> reader.read(0, 5, 1000, record -> {}));
         }
@@ -188,7 +188,7 @@ class ShippedQueueTest {
             Waiting.Running<Boolean> waiting =
                     Waiting.start(() -> queue.awaitShipped(0, LONG)).untilItWaits();
             Consumer ship = queue.consumer("ship", StartAt.EARLIEST);
-            ship.ack(ship.pop().offset());
+            ship.ackUpTo(ship.pop().offset());
             assertTrue(waiting.result());
         }
     }

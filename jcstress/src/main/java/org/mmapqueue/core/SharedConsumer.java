@@ -58,7 +58,7 @@ public final class SharedConsumer {
 
         private int popAndAck() {
             int popped = queue.poll(SmallQueue.SPANNING);
-            queue.consumer.ackSingle(popped);
+            queue.consumer.ack(popped);
             return popped;
         }
 

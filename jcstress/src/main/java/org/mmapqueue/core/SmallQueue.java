@@ -224,7 +224,7 @@ final class SmallQueue {
     /** Acks; false when the consumer is closed. */
     boolean ack(long offset) {
         try {
-            consumer.ack(offset);
+            consumer.ackUpTo(offset);
             return true;
         } catch (ClosedException e) {
             return false;

@@ -64,7 +64,7 @@ public class DirectPushBenchmark {
     @Setup(Level.Invocation)
     public void ack() {
         while (queue.consumer().poll((offset, micros, buffer, start, length, attempts) -> {})) {
-            queue.consumer().ack(queue.consumer().readOffset() - 1);
+            queue.consumer().ackUpTo(queue.consumer().readOffset() - 1);
         }
     }
 

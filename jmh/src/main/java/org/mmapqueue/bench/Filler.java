@@ -54,7 +54,7 @@ final class Filler {
             consumer.poll((offset, timestamp, buffer, start, length, attempts) -> {});
         }
         if (tooMany > 0) {
-            consumer.ack(consumer.readOffset() - 1);
+            consumer.ackUpTo(consumer.readOffset() - 1);
         }
     }
 }

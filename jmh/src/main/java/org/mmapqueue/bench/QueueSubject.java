@@ -149,7 +149,7 @@ final class QueueSubject implements Subject {
         @Override
         public void ack() {
             if (last >= 0) {
-                consumer.ack(last);
+                consumer.ackUpTo(last);
             }
         }
     }

@@ -78,7 +78,7 @@ public class BigQueueImpl implements IBigQueue {
             if (message == null) {
                 return null;
             }
-            front.ackSingle(message.offset());
+            front.ack(message.offset());
             return message.data();
         });
     }
@@ -157,7 +157,7 @@ public class BigQueueImpl implements IBigQueue {
         if (delivery != null) {
             boolean isTaken = delivery.complete();
             if (delivery.item != null && isTaken) {
-                front.ackSingle(delivery.item.offset());
+                front.ack(delivery.item.offset());
             } else if (delivery.item != null) {
                 front.release(new long[] {delivery.item.offset()});
                 complete(); // a future that was made since has found the queue without this item

@@ -77,7 +77,7 @@ public class FanOutQueueImpl implements IFanOutQueue {
             if (message == null) {
                 return null;
             }
-            consumer.ackSingle(message.offset());
+            consumer.ack(message.offset());
             return message.data();
         });
     }

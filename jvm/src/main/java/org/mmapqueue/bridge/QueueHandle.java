@@ -126,10 +126,10 @@ public final class QueueHandle {
      *
      * @param consumer the consumer's number
      * @param offset the record's offset
-     * @throws MmapQueueException as {@link Consumer#ack} does
+     * @throws MmapQueueException as {@link Consumer#ackUpTo(long)} does
      */
-    public void ack(int consumer, long offset) {
-        consumer(consumer).ack(offset);
+    public void ackUpTo(int consumer, long offset) {
+        consumer(consumer).ackUpTo(offset);
     }
 
     /**
@@ -137,10 +137,10 @@ public final class QueueHandle {
      *
      * @param consumer the consumer's number
      * @param offset the record's offset
-     * @throws MmapQueueException as {@link Consumer#ackSingle(long)} does
+     * @throws MmapQueueException as {@link Consumer#ack(long)} does
      */
-    public void ackSingle(int consumer, long offset) {
-        consumer(consumer).ackSingle(offset);
+    public void ack(int consumer, long offset) {
+        consumer(consumer).ack(offset);
     }
 
     /**
@@ -148,10 +148,10 @@ public final class QueueHandle {
      *
      * @param consumer the consumer's number
      * @param packed the offsets, 64 bits each, in native byte order
-     * @throws MmapQueueException as {@link Consumer#ackSingle(long[])} does; none is acked
+     * @throws MmapQueueException as {@link Consumer#ack(long[])} does; none is acked
      */
     public void ackMany(int consumer, byte[] packed) {
-        consumer(consumer).ackSingle(unpacked(packed));
+        consumer(consumer).ack(unpacked(packed));
     }
 
     /**

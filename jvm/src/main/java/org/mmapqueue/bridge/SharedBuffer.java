@@ -4,6 +4,8 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.function.LongSupplier;
+import java.util.stream.LongStream;
+import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.Records;
 import org.mmapqueue.errors.ClosedException;
@@ -177,7 +179,7 @@ public final class SharedBuffer {
      * @param maxBytes the most bytes of payload; the first record is popped whatever its size
      * @param waitMillis how long to wait for the first record, in ms
      * @return the number of records, or {@link Status#EMPTY} or {@link Status#CLOSED}
-     * @throws MmapQueueException as {@link org.mmapqueue.Consumer#popBatch} does, and when the
+     * @throws MmapQueueException as {@link Consumer#popBatch} does, and when the
      *     thread is interrupted
      */
     public synchronized long pop(int call, int consumer, int maxRecords, int maxBytes, int waitMillis) {
@@ -207,12 +209,13 @@ public final class SharedBuffer {
     }
 
     /**
-     * Acks a record and all before it, then pops as {@link #pop}. A record that is not in flight any more, because it
-     * was dropped, is not acked.
+     * Acks consecutive records, then pops as {@link #pop}. Acks none if one of them is not in flight any more, because
+     * the consumer was moved.
      *
      * @param call the number of this call
      * @param consumer the consumer's number
-     * @param upTo the offset of the record
+     * @param first the offset of the first record to ack; below 0 for all records up to the last one
+     * @param last the offset of the last record to ack
      * @param maxRecords the most records
      * @param maxBytes the most bytes of payload; the first record is popped whatever its size
      * @param waitMillis how long to wait for the first record, in ms
@@ -220,17 +223,27 @@ public final class SharedBuffer {
      * @throws MmapQueueException as {@link #pop}
      */
     public synchronized long ackAndPop(
-            int call, int consumer, long upTo, int maxRecords, int maxBytes, int waitMillis) {
+            int call, int consumer, long first, long last, int maxRecords, int maxBytes, int waitMillis) {
         return once(call, () -> {
             try {
-                handle.consumer(consumer).ack(upTo);
+                ack(handle.consumer(consumer), first, last);
             } catch (ClosedException e) {
                 return Status.CLOSED;
             } catch (OutOfRangeException e) {
-                // The record is redelivered.
+                // The records are redelivered.
             }
             return pop(consumer, maxRecords, maxBytes, waitMillis);
         });
+    }
+
+    private static void ack(Consumer consumer, long first, long last) {
+        if (first < 0) {
+            consumer.ackUpTo(last);
+        } else if (first == last) {
+            consumer.ack(last);
+        } else {
+            consumer.ack(LongStream.rangeClosed(first, last).toArray());
+        }
     }
 
     /**
@@ -238,7 +251,7 @@ public final class SharedBuffer {
      *
      * @param consumer the consumer's number
      * @return 1, or {@link Status#EMPTY} or {@link Status#CLOSED}
-     * @throws MmapQueueException as {@link org.mmapqueue.Consumer#peek} does
+     * @throws MmapQueueException as {@link Consumer#peek} does
      */
     public synchronized long peek(int consumer) {
         try {
@@ -283,7 +296,7 @@ public final class SharedBuffer {
      * @param consumer the consumer's number
      * @param count the number of offsets
      * @throws IllegalArgumentException if the buffer has no room for that many; none is acked
-     * @throws MmapQueueException as {@link org.mmapqueue.Consumer#ackSingle(long[])} does; none is acked
+     * @throws MmapQueueException as {@link Consumer#ack(long[])} does; none is acked
      */
     public synchronized void ackMany(int consumer, int count) {
         int most = (memory.capacity() - SharedBufferLayout.PAYLOAD) / Long.BYTES;
@@ -295,7 +308,7 @@ public final class SharedBuffer {
                 .order(memory.order())
                 .asLongBuffer()
                 .get(offsets);
-        handle.consumer(consumer).ackSingle(offsets);
+        handle.consumer(consumer).ack(offsets);
     }
 
     /**

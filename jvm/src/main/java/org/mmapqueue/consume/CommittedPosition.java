@@ -85,7 +85,7 @@ final class CommittedPosition {
             return;
         }
         if (target.offset() < inFlight.next()) {
-            ack(target.offset() - 1);
+            ackUpTo(target.offset() - 1);
         } else {
             seek(target, registry);
         }
@@ -134,28 +134,43 @@ final class CommittedPosition {
      *
      * @return whether a segment was released, or room in the table
      */
-    boolean ack(long offset) throws IOException {
+    boolean ackUpTo(long offset) throws IOException {
         checkPopped(offset, "ack");
         return commitIfBehind(offset >= inFlight.first() ? inFlight.advance(offset + 1) : inFlight.first());
     }
 
     /**
-     * Acks single records; acks none if one of them was not popped.
+     * Acks one record.
      *
-     * @return as {@link #ack}
+     * @return as {@link #ackUpTo}
      */
-    boolean ackSingle(long[] offsets) throws IOException {
+    boolean ack(long offset) throws IOException {
+        checkPopped(offset, "ack");
+        ackAlone(offset);
+        return commitIfBehind(inFlight.first());
+    }
+
+    /**
+     * Acks each of these records; acks none if one of them was not popped.
+     *
+     * @return as {@link #ackUpTo}
+     */
+    boolean ack(long[] offsets) throws IOException {
         for (long offset : offsets) {
             checkPopped(offset, "ack");
         }
         for (long offset : offsets) {
-            if (offset == inFlight.first()) {
-                inFlight.advance(offset + 1);
-            } else {
-                inFlight.ack(offset);
-            }
+            ackAlone(offset);
         }
         return commitIfBehind(inFlight.first());
+    }
+
+    private void ackAlone(long offset) {
+        if (offset == inFlight.first()) {
+            inFlight.advance(offset + 1);
+        } else {
+            inFlight.ack(offset);
+        }
     }
 
     // Stores the committed position; also for an earlier ack that failed before storing it.

@@ -317,20 +317,28 @@ public final class ConsumerCore implements Closeable {
     }
 
     /** Acks all records up to and including {@code offset}; returns whether a segment or room for another record was freed. */
+    public boolean ackUpTo(long offset) {
+        return ack(offset, true, null);
+    }
+
+    /** Acks one record; returns as {@link #ackUpTo}. */
     public boolean ack(long offset) {
-        return ack(offset, null);
+        return ack(offset, false, null);
     }
 
-    /** Acks only these records; returns whether a segment or room for another record was freed. */
-    public boolean ackSingle(long... offsets) {
-        return ack(-1, offsets);
+    /** Acks each of these records, or none; returns as {@link #ackUpTo}. */
+    public boolean ack(long[] offsets) {
+        return ack(-1, false, offsets);
     }
 
-    private boolean ack(long upTo, long[] single) {
+    private boolean ack(long offset, boolean upTo, long[] offsets) {
         lock.lock();
         try {
             checkUsable();
-            return single == null ? committed.ack(upTo) : committed.ackSingle(single);
+            if (offsets != null) {
+                return committed.ack(offsets);
+            }
+            return upTo ? committed.ackUpTo(offset) : committed.ack(offset);
         } catch (CorruptException | IOException | InternalError e) {
             throw explained(e);
         } finally {
@@ -385,7 +393,7 @@ public final class ConsumerCore implements Closeable {
 
     /** Acks a record that the dead-letter queue has, unless the consumer was moved, closed or dropped since. */
     void deadLettered(long offset) {
-        locked(() -> isUsable() && inFlight.isDead(offset) && committed.ackSingle(new long[] {offset}));
+        locked(() -> isUsable() && inFlight.isDead(offset) && committed.ack(offset));
     }
 
     /** Requeues, after a delay, a record that the dead-letter queue did not take. */

@@ -353,13 +353,13 @@ public final class Consumers implements Closeable {
         do {
             long popped = core.readOffset();
             if (popped > core.committedOffset()) {
-                core.ack(Math.min(popped, end) - 1);
+                core.ackUpTo(Math.min(popped, end) - 1);
             }
         } while (core.readOffset() < end
                 && core.poll(1024, Long.MAX_VALUE, false, (offset, timestamp, data, start, length, attempts) -> {})
                         > 0);
         if (core.committedOffset() < end && core.readOffset() >= end) {
-            core.ack(end - 1);
+            core.ackUpTo(end - 1);
         }
     }
 

@@ -251,14 +251,20 @@ public final class QueueCore {
         }
     }
 
+    public void ackUpTo(ConsumerCore consumer, long offset) {
+        if (consumer.ackUpTo(offset)) {
+            signalRoom();
+        }
+    }
+
     public void ack(ConsumerCore consumer, long offset) {
         if (consumer.ack(offset)) {
             signalRoom();
         }
     }
 
-    public void ackSingle(ConsumerCore consumer, long[] offsets) {
-        if (consumer.ackSingle(offsets)) {
+    public void ack(ConsumerCore consumer, long[] offsets) {
+        if (consumer.ack(offsets)) {
             signalRoom();
         }
     }

@@ -61,7 +61,7 @@ final class QueueAdmin {
      * @throws IllegalStateException if a streaming query uses the consumer
      * @throws org.mmapqueue.errors.OutOfRangeException if the log ends before this offset
      */
-    List<Object[]> ack(String consumer, long offset, Integer partition) {
+    List<Object[]> ackUpTo(String consumer, long offset, Integer partition) {
         return rows(onlyOne(partition, "offset " + offset), each -> {
             onConsumer(each, consumer, (own, shared) -> {
                 long end = each.queue().endOffset();
@@ -70,7 +70,7 @@ final class QueueAdmin {
                             "no record to ack", offset, each.queue().firstOffset(), end - 1);
                 }
                 if (shared) {
-                    own.ack(offset); // records after the offset stay in flight if they were popped
+                    own.ackUpTo(offset); // records after the offset stay in flight if they were popped
                 } else if (offset >= own.committedOffset()) {
                     own.seek(StartAt.offset(offset + 1));
                 }

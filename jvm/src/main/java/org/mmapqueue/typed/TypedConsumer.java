@@ -116,21 +116,21 @@ public final class TypedConsumer<T> {
     }
 
     /**
-     * Acknowledges every record up to and including one.
+     * Acknowledges one record.
      *
-     * @param message the last record to acknowledge
+     * @param message the record
      */
     public void ack(TypedMessage<T> message) {
         consumer.ack(message.offset());
     }
 
     /**
-     * Acknowledges one record.
+     * Acknowledges every record up to and including one.
      *
-     * @param message the record
+     * @param message the last record to acknowledge
      */
-    public void ackSingle(TypedMessage<T> message) {
-        consumer.ackSingle(message.offset());
+    public void ackUpTo(TypedMessage<T> message) {
+        consumer.ackUpTo(message.offset());
     }
 
     /**

@@ -9,7 +9,7 @@ import org.apache.spark.sql.types.StructType;
 /** The procedures, with parameters and result columns. */
 enum Procedures {
     /** Acks all records up to and including one. */
-    ACK(
+    ACK_UP_TO(
             "acks all records up to and including one",
             List.of(
                     Parameter.TABLE,

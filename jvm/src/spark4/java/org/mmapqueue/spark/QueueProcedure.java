@@ -110,7 +110,7 @@ final class QueueProcedure implements UnboundProcedure {
         private List<Object[]> run(InternalRow row) {
             QueueAdmin admin = catalog.admin(text(row, 0));
             return switch (procedure) {
-                case ACK -> admin.ack(text(row, 1), offset(row, 2), partition(row, 3));
+                case ACK_UP_TO -> admin.ackUpTo(text(row, 1), offset(row, 2), partition(row, 3));
                 case SEEK -> admin.seek(text(row, 1), StartArgument.of("to", row, 2, types[2]), partition(row, 3));
                 case GC -> admin.gc();
                 case VERIFY -> admin.verify();

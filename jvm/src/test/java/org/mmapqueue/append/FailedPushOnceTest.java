@@ -426,7 +426,7 @@ class FailedPushOnceTest {
             for (Message next = consumer.poll(); next != null; next = consumer.poll()) {
                 Payload.assertMessages(next.offset(), List.of(expected.get((int) next.offset())), List.of(next));
             }
-            core.ack(consumer, expected.size() - 1);
+            core.ackUpTo(consumer, expected.size() - 1);
             core.writer().flush();
         }
         core.close();

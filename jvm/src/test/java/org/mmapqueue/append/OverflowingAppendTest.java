@@ -172,7 +172,7 @@ class OverflowingAppendTest extends FailingAppends {
                     storage);
             ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);
             Payload.assertMessages(0, expected, drain(consumer));
-            core.ack(consumer, expected.size() - 1);
+            core.ackUpTo(consumer, expected.size() - 1);
             core.close();
             Directories.delete(temp.resolve("queue"));
             expected.clear();

@@ -185,7 +185,7 @@ class SharedBufferReadTest {
         queue.ackMany(consumer, packed.clear().putLong(0).putLong(2).array());
         assertEquals(2, queue.unacked(consumer));
         assertEquals(2, queue.lag(consumer));
-        queue.ackSingle(consumer, 5);
+        queue.ack(consumer, 5);
         byte[] bad = packed.clear().putLong(4).putLong(6).array();
         assertThrows(OutOfRangeException.class, () -> queue.ackMany(consumer, bad));
         assertEquals(1, queue.unacked(consumer));

@@ -209,7 +209,7 @@ class SharedBufferTest {
         SharedBuffer pushing = buffer;
         buffer = queue.heapBuffer(SIZE);
         assertRecords(all.subList(0, (int) first), pop(50));
-        queue.ack(consumer, first - 1);
+        queue.ackUpTo(consumer, first - 1);
         assertEquals(50 - first, pushing.pushMany(++call, 50 * 900, 50, (int) first, 0));
         assertRecords(all.subList((int) first, 50), pop(50));
     }
@@ -305,7 +305,7 @@ class SharedBufferTest {
                 for (Message next = java.consumer().poll();
                         next != null;
                         next = java.consumer().poll()) {
-                    java.consumer().ack(next.offset());
+                    java.consumer().ackUpTo(next.offset());
                 }
                 return null;
             });

@@ -78,7 +78,7 @@ class AttemptsSurviveCloseTest {
         consumer.pop();
         consumer.pop();
         consumer.nack(1);
-        consumer.ackSingle(new long[] {3, 6});
+        consumer.ack(new long[] {3, 6});
     }
 
     private static void assertPops(Consumer consumer, long[] offsets, int... attempts) {
@@ -105,7 +105,7 @@ class AttemptsSurviveCloseTest {
         assertTrue(Files.exists(inFlight("default")));
         open();
         assertRestored(queue.consumer());
-        queue.consumer().ack(2);
+        queue.consumer().ackUpTo(2);
         assertEquals(4, queue.consumer().committedOffset());
     }
 
@@ -136,7 +136,7 @@ class AttemptsSurviveCloseTest {
         queue.close();
         open();
         assertPops(queue.consumer(), new long[] {0, 1, 2, 4, 5, 7, 8, 9}, 5, 3, 2, 2, 2, 2, 2, 2);
-        queue.consumer().ack(9);
+        queue.consumer().ackUpTo(9);
         queue.close();
         assertFalse(Files.exists(inFlight("default")), "nothing is in flight");
     }
@@ -163,7 +163,7 @@ class AttemptsSurviveCloseTest {
     @Test
     void aCrashBeforeTheFirstFlushForgetsAttemptsAndAcks() {
         work(queue.consumer());
-        queue.consumer().ackSingle(0);
+        queue.consumer().ack(0);
         Path copy = Directories.copy(directory, temp.resolve("copy"));
         queue.close();
         directory = copy;

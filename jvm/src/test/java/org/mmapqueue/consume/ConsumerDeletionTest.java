@@ -25,7 +25,7 @@ class ConsumerDeletionTest extends DefaultConsumerQueue {
         Consumer slow = queue.consumer("slow", StartAt.EARLIEST);
         int count = fill();
         Payload.drain(queue);
-        queue.consumer().ack(count - 1);
+        queue.consumer().ackUpTo(count - 1);
         assertEquals(0, fill());
         assertEquals(0, queue.firstOffset());
         queue.deleteConsumer("slow");
@@ -41,7 +41,7 @@ class ConsumerDeletionTest extends DefaultConsumerQueue {
         queue.createConsumer("slow", StartAt.EARLIEST);
         int count = fill();
         Payload.drain(queue);
-        queue.consumer().ack(count - 1);
+        queue.consumer().ackUpTo(count - 1);
         Waiting.Running<Long> pushing =
                 Waiting.start(() -> queue.push(new byte[300], Waiting.LONG)).untilItWaits();
         queue.deleteConsumer("slow");
@@ -68,7 +68,7 @@ class ConsumerDeletionTest extends DefaultConsumerQueue {
         push(10);
         Consumer other = queue.consumer("other", StartAt.EARLIEST);
         Payload.drain(other);
-        other.ack(5);
+        other.ackUpTo(5);
         queue.deleteConsumer("default");
         assertEquals(List.of("other"), queue.consumers());
         assertEquals(6, queue.firstOffset());
@@ -76,7 +76,7 @@ class ConsumerDeletionTest extends DefaultConsumerQueue {
         assertEquals(List.of("other"), queue.consumers());
         int count = fill() + 10;
         Payload.drain(queue.consumer("other", StartAt.LATEST));
-        queue.consumer("other", StartAt.LATEST).ack(count - 1);
+        queue.consumer("other", StartAt.LATEST).ackUpTo(count - 1);
         assertTrue(fill() > 0, "the default consumer holds no space");
         assertEquals(count, queue.consumer().readOffset());
         assertEquals(List.of("other"), queue.consumers());

@@ -113,7 +113,7 @@ class ConsumerLagTest {
         long next = assertDropped(0, slow);
         assertTrue(next < 400, "every record was dropped");
         assertReads(slow, next, 400);
-        core.ack(slow, 399);
+        core.ackUpTo(slow, 399);
         push(5);
         assertReads(slow, 400, 405);
     }
@@ -126,7 +126,7 @@ class ConsumerLagTest {
         for (int i = 0; i < 600; i++) {
             push(1);
             assertEquals(i, core.poll(quick).offset());
-            core.ack(quick, i);
+            core.ackUpTo(quick, i);
         }
         ConsumerCore gone = consumer("gone");
         assertReads(gone, assertDropped(0, gone), 600);
@@ -153,7 +153,7 @@ class ConsumerLagTest {
         ConsumerCore slow = consumer("default");
         push(9);
         read(slow, 0, 9);
-        core.ack(slow, 3);
+        core.ackUpTo(slow, 3);
         Path file = directory.resolve("0_segment.dat");
         Directories.overwrite(file, 64 + 272, new byte[8]); // the header of record 1, after one of 16 + 256 bytes
         Directories.overwrite(file, 64 + 6 * 272, new byte[8]);
@@ -171,7 +171,7 @@ class ConsumerLagTest {
             push(20);
             assertTrue(core.consumerStats().get(0).lagBytes() < 3 * LAG);
             read(slow, i, i + 20);
-            core.ack(slow, i + 19);
+            core.ackUpTo(slow, i + 19);
         }
         assertReads(slow, 600, 620);
     }
@@ -182,12 +182,12 @@ class ConsumerLagTest {
         ConsumerCore slow = consumer("default");
         push(9);
         read(slow, 0, 9);
-        core.ack(slow, 3);
-        core.ackSingle(slow, new long[] {6});
+        core.ackUpTo(slow, 3);
+        core.ack(slow, new long[] {6});
         push(400);
-        DroppedException dropped = assertThrows(DroppedException.class, () -> core.ack(slow, 8));
+        DroppedException dropped = assertThrows(DroppedException.class, () -> core.ackUpTo(slow, 8));
         assertEquals(4, dropped.first());
-        core.ack(slow, 8); // before the end of the gap: has no effect
+        core.ackUpTo(slow, 8); // before the end of the gap: has no effect
         assertThrows(OutOfRangeException.class, () -> core.nack(slow, 8, 0));
         assertEquals(dropped.last() + 1, slow.committedOffset());
         assertReads(slow, dropped.last() + 1, 409);
@@ -200,7 +200,7 @@ class ConsumerLagTest {
         push(400);
         long next = assertDropped(0, slow);
         core.poll(slow);
-        core.ack(slow, next);
+        core.ackUpTo(slow, next);
         push(200);
         push(200);
         assertReads(slow, assertDropped(next + 1, slow), 800);
@@ -214,7 +214,7 @@ class ConsumerLagTest {
         push(5);
         ConsumerCore first = consumer("default");
         assertEquals(0, core.poll(first).offset());
-        core.ack(first, 0);
+        core.ackUpTo(first, 0);
         push(400);
         Path copy = Directories.copy(directory, temp.resolve("copy"));
         core.close();
@@ -234,8 +234,8 @@ class ConsumerLagTest {
         push(8);
         read(one, 0, 8);
         read(two, 0, 8);
-        core.ack(one, 1);
-        core.ack(two, 5);
+        core.ackUpTo(one, 1);
+        core.ackUpTo(two, 5);
         push(400);
         assertReads(one, assertDropped(2, one), 408);
         assertReads(two, assertDropped(6, two), 408);
@@ -272,7 +272,7 @@ class ConsumerLagTest {
                 assertEquals(offset, other.poll(away).offset());
             }
             assertNull(other.poll(away));
-            other.ack(away, 404 + more);
+            other.ackUpTo(away, 404 + more);
             assertEquals(405 + more, core.consumerStats().get(0).committedOffset());
         } finally {
             other.close();
@@ -285,7 +285,7 @@ class ConsumerLagTest {
         long most = 28_500; // the ring refuses 28 752 bytes
         open(most);
         push(1);
-        core.ack(consumer("default"), core.poll(consumer("default")).offset());
+        core.ackUpTo(consumer("default"), core.poll(consumer("default")).offset());
         Directories.copyOpen(directory, temp.resolve("killed"), 4096);
         close();
         directory = temp.resolve("killed");
@@ -301,8 +301,8 @@ class ConsumerLagTest {
         assertTrue(committedPosition() > before, "the unused end was dropped");
         assertEquals(1, slow.committedOffset());
         assertEquals(5, slow.unacked());
-        slow.ackSingle(3);
-        slow.ack(5);
+        slow.ack(3);
+        slow.ackUpTo(5);
         assertEquals(6, slow.committedOffset());
     }
 

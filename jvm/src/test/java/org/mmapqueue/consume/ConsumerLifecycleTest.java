@@ -87,11 +87,11 @@ class ConsumerLifecycleTest extends DefaultConsumerQueue {
         for (int popped = 0; popped < 60; popped++) {
             for (int i = 0; i < 30; i++) {
                 assertEquals(popped, all.get(i).poll().offset(), "consumer " + i);
-                all.get(i).ack(popped);
+                all.get(i).ackUpTo(popped);
             }
         }
         for (int i = 0; i < 60; i++) {
-            queue.consumer().ack(queue.consumer().poll().offset());
+            queue.consumer().ackUpTo(queue.consumer().poll().offset());
         }
         assertTrue(fill() > 40, "the ring has free space");
     }
@@ -157,7 +157,7 @@ class ConsumerLifecycleTest extends DefaultConsumerQueue {
     void aNewConsumerStartsAtItsStart() {
         push(40);
         Payload.drain(queue);
-        queue.consumer().ack(9);
+        queue.consumer().ackUpTo(9);
         assertEquals(10, queue.consumer("earliest", StartAt.EARLIEST).readOffset());
         assertEquals(40, queue.consumer("latest", StartAt.LATEST).readOffset());
         assertEquals(25, queue.consumer("offset", StartAt.offset(25)).readOffset());
@@ -192,14 +192,14 @@ class ConsumerLifecycleTest extends DefaultConsumerQueue {
         push(20);
         Consumer consumer = queue.consumer(name, StartAt.EARLIEST);
         Payload.drain(consumer);
-        consumer.ack(4);
+        consumer.ackUpTo(4);
         consumer.close();
         consumer.close();
         assertThrows(ClosedException.class, consumer::poll);
         assertThrows(ClosedException.class, consumer::peek);
         assertThrows(ClosedException.class, () -> consumer.pop(Duration.ofMillis(1)));
+        assertThrows(ClosedException.class, () -> consumer.ackUpTo(4));
         assertThrows(ClosedException.class, () -> consumer.ack(4));
-        assertThrows(ClosedException.class, () -> consumer.ackSingle(4));
         assertThrows(ClosedException.class, () -> consumer.nack(5));
         assertThrows(ClosedException.class, () -> consumer.seek(StartAt.EARLIEST));
         assertTrue(queue.consumers().contains(name));
@@ -213,11 +213,11 @@ class ConsumerLifecycleTest extends DefaultConsumerQueue {
     void consumerReturnsTheReopenedDefaultConsumer() {
         push(3);
         assertEquals(0, queue.consumer().pop().offset());
-        queue.consumer().ack(0);
+        queue.consumer().ackUpTo(0);
         queue.consumer().close();
         queue.consumer("default", StartAt.EARLIEST);
         assertEquals(1, queue.consumer().pop().offset());
-        queue.consumer().ack(1);
+        queue.consumer().ackUpTo(1);
         queue.createConsumer("other", StartAt.EARLIEST);
         queue.deleteConsumer("default");
         queue.consumer("default", StartAt.LATEST);
@@ -255,8 +255,8 @@ class ConsumerLifecycleTest extends DefaultConsumerQueue {
         for (int i = 0; i < 8; i++) {
             one.pop();
         }
-        one.ack(2);
-        one.ackSingle(5);
+        one.ackUpTo(2);
+        one.ack(5);
         List<ConsumerStats> stats = queue.consumerStats();
         assertEquals(
                 List.of("default", "one", "two", "zero"),
@@ -293,7 +293,7 @@ class ConsumerLifecycleTest extends DefaultConsumerQueue {
         Waiting.until("record 0 is 3 ms old", isOld);
         queue.consumer().pop();
         Waiting.until("record 0, which is not acked, is 3 ms old", isOld); // the clock may have been set
-        queue.consumer().ack(0);
+        queue.consumer().ackUpTo(0);
         assertEquals(Optional.empty(), queue.consumerStats().get(0).lagTime());
     }
 
@@ -306,7 +306,7 @@ class ConsumerLifecycleTest extends DefaultConsumerQueue {
         assertThrows(ConfigException.class, () -> queue.deleteConsumer("default"));
         push(5);
         assertEquals(0, queue.consumer().pop().offset());
-        queue.consumer().ack(0);
+        queue.consumer().ackUpTo(0);
         assertEquals(4, queue.consumerStats().get(0).lagRecords());
         assertThrows(ConfigException.class, () -> queue.firstOffset());
         assertThrows(ConfigException.class, () -> queue.get(1));
@@ -319,7 +319,7 @@ class ConsumerLifecycleTest extends DefaultConsumerQueue {
         openVersion1();
         push(5);
         Payload.drain(queue);
-        queue.consumer().ack(1);
+        queue.consumer().ackUpTo(1);
         queue.consumer().close();
         Consumer again = queue.consumer("default", StartAt.EARLIEST);
         assertEquals(2, again.committedOffset());

@@ -79,7 +79,7 @@ class DamagedDeadLetterTest {
             flip();
             consumer.nack(0);
             assertEquals(0, consumer.damagedRanges().get(0).firstOffset());
-            consumer.ackSingle(consumer.pop().offset());
+            consumer.ack(consumer.pop().offset());
             assertEquals(2, consumer.committedOffset());
             assertFalse(Files.exists(temp.resolve("dead")));
         }

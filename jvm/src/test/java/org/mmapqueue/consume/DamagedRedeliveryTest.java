@@ -38,7 +38,7 @@ class DamagedRedeliveryTest {
             }
             Consumer consumer = queue.consumer();
             Payload.drain(consumer);
-            consumer.ackSingle(5);
+            consumer.ack(5);
             consumer.nack(0);
             Path segment = temp.resolve("queue/0_segment.dat");
             Directories.flip(segment, RecordPositions.of(segment).get(0) + 20, 1);

@@ -113,7 +113,7 @@ class DeadLetterTest {
         assertLetters(0);
         assertEquals(1, consumer.pop().offset());
         assertThrows(OutOfRangeException.class, () -> consumer.nack(0));
-        consumer.ack(0);
+        consumer.ackUpTo(0);
         assertEquals(1, consumer.committedOffset());
     }
 
@@ -143,9 +143,9 @@ class DeadLetterTest {
         consumer.nack(3);
         assertEquals(0, consumer.committedOffset());
         assertEquals(3, consumer.unacked());
-        consumer.ack(1);
+        consumer.ackUpTo(1);
         assertEquals(4, consumer.committedOffset());
-        consumer.ackSingle(4);
+        consumer.ack(4);
         assertEquals(6, consumer.committedOffset());
         assertLetters(5, 2, 3);
         assertNull(consumer.poll());
@@ -277,7 +277,7 @@ class DeadLetterTest {
         assertEquals(0, consumer.committedOffset());
         try (MmapQueue letters = MmapQueue.open(QueueConfig.builder(dead).build())) {
             Payload.drain(letters);
-            letters.consumer().ack(held - 1);
+            letters.consumer().ackUpTo(held - 1);
         }
         // Record 0 is due a second after the move, which may be before the other pops.
         Set<Long> popped = new TreeSet<>();

@@ -53,10 +53,10 @@ class DefaultConsumerTest {
 
     static Stream<Call> calls() {
         return Stream.of(
+                consumer -> assertThrows(OutOfRangeException.class, () -> consumer.ackUpTo(0)),
                 consumer -> assertThrows(OutOfRangeException.class, () -> consumer.ack(0)),
-                consumer -> assertThrows(OutOfRangeException.class, () -> consumer.ackSingle(0)),
-                consumer -> assertThrows(OutOfRangeException.class, () -> consumer.ackSingle(new long[] {0, 1})),
-                consumer -> consumer.ackSingle(new long[0]),
+                consumer -> assertThrows(OutOfRangeException.class, () -> consumer.ack(new long[] {0, 1})),
+                consumer -> consumer.ack(new long[0]),
                 consumer -> assertThrows(OutOfRangeException.class, () -> consumer.nack(0)),
                 consumer -> assertThrows(OutOfRangeException.class, () -> consumer.nack(0, Duration.ofMillis(1))),
                 consumer -> assertThrows(OutOfRangeException.class, () -> consumer.release(new long[] {2})),
@@ -108,7 +108,7 @@ class DefaultConsumerTest {
         try (MmapQueue other = MmapQueue.openToRead(directory)) {
             long popped = other.consumer().pop().offset();
             assertEquals(1, early.readOffset());
-            early.ack(popped);
+            early.ackUpTo(popped);
             assertEquals(1, other.consumer().committedOffset());
         }
     }
@@ -117,7 +117,7 @@ class DefaultConsumerTest {
     void anAckAfterTheDeletionCreatesNothing() {
         queue.consumer().pop();
         queue.deleteConsumer("default");
-        assertThrows(OutOfRangeException.class, () -> queue.consumer().ack(0));
+        assertThrows(OutOfRangeException.class, () -> queue.consumer().ackUpTo(0));
         assertEquals(List.of(), queue.consumers());
     }
 
@@ -128,7 +128,7 @@ class DefaultConsumerTest {
         consumer.close();
         assertThrows(ClosedException.class, consumer::poll);
         assertThrows(ClosedException.class, consumer::lag);
-        assertThrows(ClosedException.class, () -> consumer.ack(0));
+        assertThrows(ClosedException.class, () -> consumer.ackUpTo(0));
         assertEquals(List.of(), queue.consumers());
     }
 

@@ -108,10 +108,10 @@ class FanOutTest {
         List<byte[]> payloads = push(0, 40);
         Consumer one = queue.consumer("one", StartAt.EARLIEST);
         Payload.drain(one);
-        one.ack(19);
+        one.ackUpTo(19);
         queue.consumer().pop();
-        assertThrows(OutOfRangeException.class, () -> queue.consumer().ack(1));
-        queue.consumer().ack(0);
+        assertThrows(OutOfRangeException.class, () -> queue.consumer().ackUpTo(1));
+        queue.consumer().ackUpTo(0);
         assertEquals(20, one.committedOffset());
         assertEquals(1, queue.consumer().committedOffset());
         assertEquals(20, one.lag());
@@ -149,7 +149,7 @@ class FanOutTest {
     void earliestBeginsWithTheOldestRecordThatAConsumerHasNotAcked() {
         List<byte[]> payloads = push(0, 40);
         Payload.drain(queue);
-        queue.consumer().ack(14);
+        queue.consumer().ackUpTo(14);
         Consumer early = queue.consumer("early", StartAt.EARLIEST);
         assertEquals(15, early.readOffset());
         Payload.assertMessages(15, payloads.subList(15, 40), Payload.drain(early));
@@ -161,10 +161,10 @@ class FanOutTest {
         int pushed = pushUntilFull();
         assertTrue(pushed > 80, "pushed " + pushed);
         Payload.drain(queue);
-        queue.consumer().ack(pushed - 1);
+        queue.consumer().ackUpTo(pushed - 1);
         assertEquals(0, pushUntilFull());
         Payload.drain(slow);
-        slow.ack(pushed / 2);
+        slow.ackUpTo(pushed / 2);
         int more = pushUntilFull();
         assertTrue(more > pushed / 2 - 30 && more <= pushed / 2 + 15, more + " of " + pushed);
         assertEquals(0, pushUntilFull());
@@ -177,11 +177,11 @@ class FanOutTest {
         reopen();
         int pushed = pushUntilFull();
         Payload.drain(queue);
-        queue.consumer().ack(pushed - 1);
+        queue.consumer().ackUpTo(pushed - 1);
         assertEquals(0, pushUntilFull());
         Consumer away = queue.consumer("away", StartAt.EARLIEST);
         assertEquals(pushed, Payload.drain(away).size());
-        away.ack(pushed - 1);
+        away.ackUpTo(pushed - 1);
         assertTrue(pushUntilFull() > 80);
     }
 
@@ -191,7 +191,7 @@ class FanOutTest {
         queue.createConsumer("later", StartAt.LATEST); // exists already
         int pushed = pushUntilFull();
         Payload.drain(queue);
-        queue.consumer().ack(pushed - 1);
+        queue.consumer().ackUpTo(pushed - 1);
         assertEquals(0, pushUntilFull());
         assertEquals(
                 pushed, Payload.drain(queue.consumer("later", StartAt.LATEST)).size());
@@ -203,11 +203,11 @@ class FanOutTest {
         int pushed = pushUntilFull();
         Payload.drain(queue);
         Payload.drain(slow);
-        queue.consumer().ack(pushed - 1);
+        queue.consumer().ackUpTo(pushed - 1);
         Waiting.Running<Long> pushing =
                 Waiting.start(() -> queue.push(new byte[300], Waiting.LONG)).untilItWaits();
         assertFalse(pushing.isDone());
-        slow.ack(pushed - 1);
+        slow.ackUpTo(pushed - 1);
         assertEquals(pushed, pushing.result());
     }
 
@@ -219,7 +219,7 @@ class FanOutTest {
             Consumer there = second.consumer("shared", StartAt.LATEST);
             assertEquals(0, here.pop().offset());
             assertEquals(1, there.pop().offset());
-            there.ack(1);
+            there.ackUpTo(1);
             assertEquals(2, here.committedOffset());
         }
     }
@@ -261,7 +261,7 @@ class FanOutTest {
                         assertEquals(next++, Payload.numberOf(message.data()));
                     }
                     if (!batch.isEmpty()) {
-                        consumer.ack(next - 1);
+                        consumer.ackUpTo(next - 1);
                     }
                 }
                 return true;
@@ -292,7 +292,7 @@ class FanOutTest {
                     busy[0] = true;
                     for (int i = 20; i < 1000; i++) {
                         core.writer().push(Payload.numbered(i, 300), 0, 300);
-                        core.ack(first, first.poll().offset());
+                        core.ackUpTo(first, first.poll().offset());
                     }
                 }
                 return false;
@@ -320,7 +320,7 @@ class FanOutTest {
         Waiting.Running<Boolean> working = Waiting.start(() -> {
             for (int i = 0; i < total; i++) {
                 queue.push(Payload.numbered(i, 200), Waiting.LONG);
-                queue.consumer().ack(queue.consumer().pop().offset());
+                queue.consumer().ackUpTo(queue.consumer().pop().offset());
             }
             return true;
         });
@@ -332,7 +332,7 @@ class FanOutTest {
                 for (Message message : fresh.popBatch(50, Long.MAX_VALUE, Duration.ofMillis(2))) {
                     assertEquals(next, message.offset());
                     assertEquals(next++, Payload.numberOf(message.data()));
-                    fresh.ack(message.offset());
+                    fresh.ackUpTo(message.offset());
                 }
                 if (next > (i + 1) * total / 5) {
                     break;
@@ -342,7 +342,7 @@ class FanOutTest {
                     () -> { // continues to read, or it would fill the ring
                         while (fresh.committedOffset() < total) {
                             for (Message message : fresh.popBatch(50, Long.MAX_VALUE, Duration.ofMillis(2))) {
-                                fresh.ack(message.offset());
+                                fresh.ackUpTo(message.offset());
                             }
                         }
                         return true;

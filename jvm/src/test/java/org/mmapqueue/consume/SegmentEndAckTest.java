@@ -24,10 +24,10 @@ class SegmentEndAckTest extends SmallRing {
         }
         consumer.pop();
         assertEquals(1, consumer.peek().offset());
-        consumer.ack(0);
+        consumer.ackUpTo(0);
         consumer.pop();
         consumer.pop();
-        consumer.ackSingle(1);
+        consumer.ack(1);
         queue.close();
         assertIsWhole();
     }

@@ -50,7 +50,7 @@ class SnapshotTest extends SmallRing {
         Payload.drain(consumer);
         consumer.nack(0);
         consumer.pop();
-        consumer.ackSingle(new long[] {3, 6});
+        consumer.ack(new long[] {3, 6});
         consumer.nack(7, Duration.ofHours(1));
         return consumer;
     }
@@ -68,7 +68,7 @@ class SnapshotTest extends SmallRing {
         reopenAfterKill();
         assertEquals(0, consumer().committedOffset());
         assertPops(consumer(), new long[] {0, 1, 2, 4, 5, 8, 9}, 3, 2, 2, 2, 2, 2, 2);
-        consumer().ack(5);
+        consumer().ackUpTo(5);
         assertEquals(7, consumer().committedOffset());
         reopenAfterKill(); // before a flush
         assertEquals(7, consumer().committedOffset());
@@ -79,7 +79,7 @@ class SnapshotTest extends SmallRing {
     void whatComesAfterTheFlushIsLost() {
         Consumer consumer = work();
         queue.flush();
-        consumer.ackSingle(8);
+        consumer.ack(8);
         consumer.nack(9);
         reopenAfterKill();
         assertPops(consumer(), new long[] {0, 1, 2, 4, 5, 8, 9}, 3, 2, 2, 2, 2, 2, 2);
@@ -102,9 +102,9 @@ class SnapshotTest extends SmallRing {
         Consumer consumer = consumer();
         Payload.drain(consumer);
         queue.flush();
-        consumer.ack(4);
+        consumer.ackUpTo(4);
         queue.flush();
-        consumer.ackSingle(5);
+        consumer.ack(5);
         queue.flush();
         assertFalse(Files.exists(file()));
         reopenAfterKill();
@@ -120,7 +120,7 @@ class SnapshotTest extends SmallRing {
         queue.push(new byte[10]);
         queue.flush();
         assertFalse(Files.exists(file()));
-        consumer().ackSingle(8);
+        consumer().ack(8);
         queue.flush();
         assertTrue(Files.exists(file()));
     }
@@ -130,7 +130,7 @@ class SnapshotTest extends SmallRing {
     void laterAcksInOrderOutliveTheSnapshot() {
         Consumer consumer = work();
         queue.flush();
-        consumer.ack(8);
+        consumer.ackUpTo(8);
         reopenAfterKill();
         assertEquals(9, consumer().committedOffset());
         assertPops(consumer(), new long[] {9}, 2);
@@ -194,7 +194,7 @@ class SnapshotTest extends SmallRing {
         queue = MmapQueue.open(
                 config().readOnly(true).flushPeriod(Duration.ofMillis(1)).build());
         Payload.drain(consumer());
-        consumer().ackSingle(4);
+        consumer().ack(4);
         Waiting.until("the acks are saved", () -> Files.exists(file()));
         reopenAfterKill();
         assertPops(consumer(), new long[] {0, 1, 2, 3, 5, 6, 7, 8, 9}, 2, 2, 2, 2, 2, 2, 2, 2, 2);
@@ -205,7 +205,7 @@ class SnapshotTest extends SmallRing {
         queue.close();
         queue = MmapQueue.open(config().flushPeriod(Duration.ofMillis(1)).build());
         Payload.drain(consumer());
-        consumer().ackSingle(4);
+        consumer().ack(4);
         Waiting.until("the acks are saved", () -> Files.exists(file()));
     }
 
@@ -223,7 +223,7 @@ class SnapshotTest extends SmallRing {
                 faulty.push(new byte[10]);
                 faulty.poll("default");
             }
-            faulty.ackSingle("default", 1);
+            faulty.ack("default", 1);
             storage.failWhen((call, path) ->
                     call == FaultyStorage.Call.WRITE && path.toString().endsWith(".inflight.new"));
             assertThrows(MmapQueueException.class, faulty::flush);

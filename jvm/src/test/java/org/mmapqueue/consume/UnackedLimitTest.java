@@ -94,7 +94,7 @@ class UnackedLimitTest {
     void aBatchEndsAtTheLimit() throws InterruptedException {
         push(20);
         assertEquals(LIMIT, consumer.popBatch(20, Long.MAX_VALUE, Duration.ZERO).size());
-        consumer.ack(2);
+        consumer.ackUpTo(2);
         assertEquals(3, consumer.popBatch(20, Long.MAX_VALUE, Duration.ZERO).size());
         assertThrows(UnackedLimitException.class, () -> consumer.popBatch(20, Long.MAX_VALUE, Duration.ZERO));
     }
@@ -103,9 +103,9 @@ class UnackedLimitTest {
     void theLimitCountsFromTheFirstUnackedRecord() {
         push(20);
         popToTheLimit();
-        consumer.ackSingle(new long[] {1, 2, 3, 4});
+        consumer.ack(new long[] {1, 2, 3, 4});
         assertThrows(UnackedLimitException.class, () -> consumer.poll());
-        consumer.ackSingle(0);
+        consumer.ack(0);
         for (int i = 0; i < LIMIT; i++) {
             assertEquals(LIMIT + i, consumer.pop().offset());
         }
@@ -129,7 +129,7 @@ class UnackedLimitTest {
         Waiting.Running<Message> fetcher =
                 Waiting.start(() -> consumer.pop(Waiting.LONG)).untilItWaits();
         assertFalse(fetcher.isDone());
-        consumer.ackSingle(0);
+        consumer.ack(0);
         assertEquals(LIMIT, fetcher.result().offset());
     }
 
@@ -160,7 +160,7 @@ class UnackedLimitTest {
         push(20);
         popToTheLimit();
         assertEquals(0, other.pop().offset());
-        other.ack(0);
+        other.ackUpTo(0);
         assertThrows(UnackedLimitException.class, () -> consumer.poll());
     }
 }

@@ -66,7 +66,7 @@ class UnopenedSegmentTest {
             });
             assertTrue(failure.getMessage().contains("_segment.dat"), failure.getMessage());
             assertTrue(popped.size() < RECORDS, "popped " + popped.size());
-            queue.ack("default", popped.size() - 1);
+            queue.ackUpTo("default", popped.size() - 1);
             assertThrows(MmapQueueException.class, () -> queue.poll("default"));
             storage.heal();
         }
@@ -107,12 +107,12 @@ class UnopenedSegmentTest {
                             Payload.of(next, length(version)),
                             queue.poll("default").data(),
                             "record " + next);
-                    queue.ack("default", next);
+                    queue.ackUpTo("default", next);
                     next++;
                 } catch (MmapQueueException e) {
                     failures++;
                     if (next > 0) {
-                        queue.ack("default", next - 1);
+                        queue.ackUpTo("default", next - 1);
                     }
                 }
             }

@@ -60,7 +60,7 @@ class VisibilityTest {
             assertEquals(attempts, message.attempts());
             assertEquals(1, consumer.unacked());
         }
-        consumer.ack(0);
+        consumer.ackUpTo(0);
         assertEquals(1, consumer.committedOffset());
     }
 
@@ -80,7 +80,7 @@ class VisibilityTest {
                 assertFalse(acked[offset], "record " + offset + " came after its ack");
                 assertEquals(++attempts[offset], message.attempts());
                 if (attempts[offset] == 1 + offset % 4) {
-                    consumer.ackSingle(offset);
+                    consumer.ack(offset);
                     acked[offset] = true;
                     left--;
                 } else if (offset % 3 == 0) {
@@ -133,7 +133,7 @@ class VisibilityTest {
         Consumer other = queue.consumer("other", StartAt.EARLIEST);
         push(1);
         assertEquals(0, other.pop().offset());
-        other.ack(0);
+        other.ackUpTo(0);
         assertEquals(0, consumer.pop().offset());
         assertEquals(0, consumer.pop(Waiting.LONG).offset());
         assertNull(other.poll());

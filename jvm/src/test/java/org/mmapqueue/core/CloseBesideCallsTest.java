@@ -56,7 +56,7 @@ class CloseBesideCallsTest {
         core.consumer("default", StartAt.EARLIEST);
         for (int i = 0; i < 12; i++) {
             core.writer().push(new byte[1000], 0, 1000);
-            core.ack(
+            core.ackUpTo(
                     core.consumer("default", StartAt.EARLIEST),
                     core.poll(core.consumer("default", StartAt.EARLIEST)).offset());
         }

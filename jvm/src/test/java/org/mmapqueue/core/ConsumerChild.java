@@ -57,7 +57,7 @@ final class ConsumerChild {
                 }
                 case "pop" -> Long.toString(pop(Integer.parseInt(words[1])));
                 case "ack" -> {
-                    consumer.ack(Long.parseLong(words[1]));
+                    consumer.ackUpTo(Long.parseLong(words[1]));
                     yield "ok";
                 }
                 case "seek" -> {

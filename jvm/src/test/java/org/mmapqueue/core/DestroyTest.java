@@ -44,7 +44,7 @@ class DestroyTest {
             queue.push(new byte[1000]);
         }
         queue.consumer("named", StartAt.EARLIEST).poll();
-        queue.consumer().ack(queue.consumer().poll().offset());
+        queue.consumer().ackUpTo(queue.consumer().poll().offset());
         queue.pushOnce("producer", 1, List.of(new byte[3]), Duration.ZERO);
         return queue;
     }

@@ -286,7 +286,7 @@ class DiskFaultTest {
                 while (consumer.poll() != null) {
                     // makes room
                 }
-                core.ack(consumer, expected.size() - 1);
+                core.ackUpTo(consumer, expected.size() - 1);
             }
             core.close();
             assertWhole(directory);
@@ -372,7 +372,7 @@ class DiskFaultTest {
         // Stored records can still be read.
         ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);
         assertEquals(0, consumer.poll().offset());
-        core.ack(consumer, 0);
+        core.ackUpTo(consumer, 0);
         core.close();
         assertThrows(ClosedException.class, () -> push(1, 1));
         try (MmapQueue queue = MmapQueue.open(config(2))) {

@@ -147,12 +147,12 @@ class EachCallFailsTest {
                 }
             });
         }
-        attempt("ack", () -> queue.ack("default", queue.committedOffset("default")));
-        attempt("single", () -> queue.ackSingle("default", queue.committedOffset("default") + 1));
+        attempt("ack", () -> queue.ackUpTo("default", queue.committedOffset("default")));
+        attempt("single", () -> queue.ack("default", queue.committedOffset("default") + 1));
         attempt("nack", () -> queue.nack("default", queue.committedOffset("default") + 2));
         attempt("seek", () -> queue.seek("default", StartAt.EARLIEST));
         attempt("pop", () -> queue.poll("default"));
-        attempt("ack", () -> queue.ack("default", 0));
+        attempt("ack", () -> queue.ackUpTo("default", 0));
         attemptSync("flush", () -> queue.flush());
         attempt("create", () -> queue.createConsumer("other", StartAt.LATEST));
         attempt("open", () -> queue.poll("other"));

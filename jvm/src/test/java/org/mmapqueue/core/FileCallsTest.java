@@ -33,7 +33,7 @@ class FileCallsTest {
     private static void pushPopAndAck(StorageQueue queue) {
         for (int i = 0; i < RECORDS_A_SEGMENT; i++) {
             queue.push(RECORD);
-            queue.ack("default", queue.poll("default").offset());
+            queue.ackUpTo("default", queue.poll("default").offset());
         }
         queue.housekeeperStep();
     }

@@ -55,7 +55,7 @@ class FileRightsTest {
             }
             one.poll();
             one.poll();
-            one.ackSingle(1); // makes the close write the file of records in flight
+            one.ack(1); // makes the close write the file of records in flight
         }
     }
 

@@ -45,7 +45,7 @@ class InterruptedFsyncTest {
         for (int i = 1; i < 10; i++) {
             push(i); // into new files
         }
-        core.ack(
+        core.ackUpTo(
                 core.consumer("named", StartAt.EARLIEST),
                 core.poll(core.consumer("named", StartAt.EARLIEST)).offset());
     }

@@ -55,7 +55,7 @@ class LinkedFileTest {
         try (open) {
             Consumer consumer = open.consumer("a", StartAt.EARLIEST);
             while (consumer.poll() != null) {
-                consumer.ack(consumer.readOffset() - 1);
+                consumer.ackUpTo(consumer.readOffset() - 1);
             }
             open.consumerStats();
             open.producerStats();
@@ -63,7 +63,7 @@ class LinkedFileTest {
                 open.lastSequence("p");
                 for (int i = 0; i < 40; i++) {
                     open.push(new byte[1000], Duration.ofSeconds(60));
-                    consumer.ack(consumer.poll().offset());
+                    consumer.ackUpTo(consumer.poll().offset());
                 }
             }
         }

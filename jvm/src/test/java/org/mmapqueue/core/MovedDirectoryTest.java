@@ -123,7 +123,7 @@ class MovedDirectoryTest {
         Consumer consumer = queue.consumer("a", StartAt.EARLIEST);
         push(queue, FIRST);
         for (int i = 0; i < FIRST / 2; i++) {
-            consumer.ack(consumer.poll().offset());
+            consumer.ackUpTo(consumer.poll().offset());
         }
         exchange();
         // What has room in segments that are mapped is stored in the moved directory. Then a file is needed.
@@ -152,7 +152,7 @@ class MovedDirectoryTest {
         push(queue, FIRST);
         Consumer consumer = queue.consumer("mine", StartAt.EARLIEST);
         consumer.poll();
-        consumer.ackSingle(consumer.poll().offset());
+        consumer.ack(consumer.poll().offset());
         exchange();
         assertNamesBoth(own, assertThrows(MmapQueueException.class, queue::close));
         assertBothWhole(FIRST);

@@ -36,7 +36,7 @@ final class PlainRun {
                     queue.flush();
                     List<Message> popped = queue.consumer().pollBatch(100, Long.MAX_VALUE);
                     popped.forEach(each -> Payload.numberOf(each.data()));
-                    queue.consumer().ack(popped.get(popped.size() - 1).offset());
+                    queue.consumer().ackUpTo(popped.get(popped.size() - 1).offset());
                     most = Math.max(most, mappedSegments(directory));
                 }
             }

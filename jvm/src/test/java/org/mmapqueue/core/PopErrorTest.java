@@ -84,7 +84,7 @@ class PopErrorTest {
         storage.heal();
         assertEquals(RECORDS - popped, popAll());
         assertEquals(LongStream.range(0, RECORDS).boxed().toList(), seen);
-        core.ack(consumer, RECORDS - 1);
+        core.ackUpTo(consumer, RECORDS - 1);
         assertEquals(RECORDS, consumer.committedOffset());
     }
 

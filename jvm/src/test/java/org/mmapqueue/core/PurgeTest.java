@@ -49,7 +49,7 @@ class PurgeTest {
             for (int i = 0; i < 20; i++) {
                 consumer.poll();
             }
-            consumer.ack(9);
+            consumer.ackUpTo(9);
             consumer.nack(12);
             assertEquals(50, queue.purge());
             assertEquals(0, queue.purge());
@@ -58,8 +58,8 @@ class PurgeTest {
             queue.consumerStats().forEach(each -> assertEquals(0, each.lagRecords(), each.name()));
             assertEquals(50, queue.firstOffset());
             // Late acks of records that were in flight do nothing.
-            consumer.ack(19);
-            consumer.ackSingle(15);
+            consumer.ackUpTo(19);
+            consumer.ack(15);
             assertThrows(OutOfRangeException.class, () -> consumer.nack(15));
             push(queue, 1);
             assertEquals(50, consumer.poll().offset());

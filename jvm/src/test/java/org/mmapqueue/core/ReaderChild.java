@@ -28,7 +28,7 @@ final class ReaderChild {
                         throw new IllegalStateException("offset " + message.offset());
                     }
                 }
-                consumer.ack(consumer.readOffset() - 1);
+                consumer.ackUpTo(consumer.readOffset() - 1);
             }
             if (queue.stats().peakMappedSegments() > queue.stats().capacitySegments()) {
                 throw new IllegalStateException("mapped " + queue.stats());

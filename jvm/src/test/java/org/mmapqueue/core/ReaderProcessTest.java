@@ -66,7 +66,7 @@ class ReaderProcessTest {
                 assertEquals("0", child.expect("from"));
                 for (int i = 30; i < total; i++) {
                     assertEquals(i, queue.push(record(i), Waiting.LONG)); // only acks of the other process free space
-                    queue.consumer().ack(queue.consumer().pop().offset());
+                    queue.consumer().ackUpTo(queue.consumer().pop().offset());
                 }
                 assertEquals(total + " end true", child.expect("to"));
                 assertEquals(0, child.exitCode());
@@ -103,7 +103,7 @@ class ReaderProcessTest {
             Waiting.Running<Boolean> pushing = Waiting.start(() -> {
                 for (int i = 0; i < total; i++) {
                     queue.push(record(i), Waiting.LONG);
-                    queue.consumer().ack(queue.consumer().pop().offset());
+                    queue.consumer().ackUpTo(queue.consumer().pop().offset());
                 }
                 return true;
             });
@@ -143,12 +143,12 @@ class ReaderProcessTest {
                 for (Message own = writer.consumer().poll();
                         own != null;
                         own = writer.consumer().poll()) {
-                    writer.consumer().ack(own.offset());
+                    writer.consumer().ackUpTo(own.offset());
                 }
                 Message message = consumer.poll();
                 assertEquals(i, message.offset());
                 assertEquals(i, Payload.numberOf(message.data()));
-                reader.ack(consumer, i);
+                reader.ackUpTo(consumer, i);
             }
             assertEquals(15, reader.endOffset());
             assertEquals(15, reader.stats().endOffset());
@@ -179,7 +179,7 @@ class ReaderProcessTest {
                         assertEquals(i, Payload.numberOf(message.data()));
                     }
                     assertNull(consumer.poll());
-                    reader.ack(consumer, round * 20 + 19);
+                    reader.ackUpTo(consumer, round * 20 + 19);
                     child.kill();
                 }
             }
@@ -202,7 +202,7 @@ class ReaderProcessTest {
                 if (queue.push(record(i)) != i) {
                     throw new IllegalStateException("offset of " + i);
                 }
-                queue.consumer().ack(queue.consumer().pop().offset());
+                queue.consumer().ackUpTo(queue.consumer().pop().offset());
             }
             System.out.println("pushed");
             Thread.sleep(600_000);
@@ -229,7 +229,7 @@ class ReaderProcessTest {
             assertEquals(20, reader.endOffset());
             Consumer consumer = reader.consumer("reader", StartAt.EARLIEST);
             assertEquals(20, Payload.drain(consumer).size());
-            consumer.ack(9);
+            consumer.ackUpTo(9);
         }
         Map<String, String> after = Directories.fingerprint(directory());
         assertFalse(before.get("consumers/reader.dat").equals(after.get("consumers/reader.dat")));
@@ -271,7 +271,7 @@ class ReaderProcessTest {
             for (Message message = queue.consumer().poll();
                     message != null;
                     message = queue.consumer().poll()) {
-                queue.consumer().ack(message.offset());
+                queue.consumer().ackUpTo(message.offset());
             }
             long number = pushed;
             Waiting.Running<Long> pushing = Waiting.start(() -> queue.push(record(number), Waiting.LONG))

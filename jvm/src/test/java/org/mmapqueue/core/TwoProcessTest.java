@@ -63,7 +63,7 @@ class TwoProcessTest {
     private static void pushAndAck(MmapQueue queue, int count) throws InterruptedException {
         for (int i = 0; i < count; i++) {
             push(queue, 1);
-            queue.consumer().ack(queue.consumer().pop().offset());
+            queue.consumer().ackUpTo(queue.consumer().pop().offset());
         }
     }
 
@@ -205,7 +205,7 @@ class TwoProcessTest {
         while (next < end) {
             try {
                 assertEquals(next, Payload.numberOf(consumer.pop().data()));
-                consumer.ack(next);
+                consumer.ackUpTo(next);
                 next++;
             } catch (DroppedException e) {
                 assertEquals(next, e.first());
@@ -235,7 +235,7 @@ class TwoProcessTest {
             push(queue, 10);
             assertEquals(Long.toString(first), ask(child, "own orphan"));
             assertWhole(queue.consumer(), first, first + 10);
-            queue.consumer().ack(first + 9);
+            queue.consumer().ackUpTo(first + 9);
             Waiting.Running<Boolean> pushing = Waiting.start(() -> {
                         pushAndAck(queue, GENERATION);
                         return true;
@@ -285,7 +285,7 @@ class TwoProcessTest {
                 half.delete();
             }
             assertWhole(queue.consumer(), 0, 5);
-            queue.consumer().ack(4);
+            queue.consumer().ackUpTo(4);
             pushAndAck(queue, 2 * GENERATION);
             long first = queue.firstOffset();
             assertTrue(first > GENERATION);

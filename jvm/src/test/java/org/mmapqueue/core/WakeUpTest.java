@@ -139,7 +139,7 @@ class WakeUpTest {
                 default -> queue.pushOnce("producer", round, List.of(new byte[8]), HOUR);
             }
             assertEquals(round, pop.result().offset());
-            queue.consumer().ack(round);
+            queue.consumer().ackUpTo(round);
         }
     }
 
@@ -169,23 +169,23 @@ class WakeUpTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"ack", "ackSingle"})
+    @ValueSource(strings = {"ackUpTo", "ack"})
     void roomBelowMaxUnackedWakesAPop(String way) throws Exception {
         for (int i = 0; i < 5; i++) {
             queue.push(new byte[8]);
         }
         popSome();
         Waiting.Running<Message> pop = startPop();
-        if (way.equals("ack")) {
-            queue.consumer().ack(0);
+        if (way.equals("ackUpTo")) {
+            queue.consumer().ackUpTo(0);
         } else {
-            queue.consumer().ackSingle(0);
+            queue.consumer().ack(0);
         }
         assertEquals(3, pop.result().offset());
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"ack", "ackSingle", "seek", "delete"})
+    @ValueSource(strings = {"ackUpTo", "ack", "seek", "delete"})
     void roomInTheRingWakesAPush(String way) throws Exception {
         if (way.equals("delete")) {
             queue.createConsumer("gone", StartAt.EARLIEST);
@@ -201,8 +201,8 @@ class WakeUpTest {
         // One call wakes the push. An earlier one could do so too, and the last would find it on its way back to sleep.
         Waiting.Running<Long> push = startPush();
         switch (way) {
+            case "ackUpTo" -> queue.consumer().ackUpTo(3);
             case "ack" -> queue.consumer().ack(3);
-            case "ackSingle" -> queue.consumer().ackSingle(3);
             case "seek" -> queue.consumer().seek(StartAt.LATEST);
             default -> queue.deleteConsumer("gone");
         }
@@ -213,7 +213,7 @@ class WakeUpTest {
     private void ackUpTo(long last) {
         for (long offset = 0; offset <= last; offset++) {
             assertEquals(offset, queue.consumer().pop().offset());
-            queue.consumer().ack(offset);
+            queue.consumer().ackUpTo(offset);
         }
         assertEquals(last + 1, queue.consumer().pop().offset());
     }

@@ -46,7 +46,7 @@ public final class Work implements Function<Path, Map<String, Runnable>> {
                 "popBatch",
                 () -> repeat(COUNT / BATCH, this::popBatch),
                 "ack",
-                () -> consumer.ack(last),
+                () -> consumer.ackUpTo(last),
                 "get",
                 () -> repeat(COUNT, () -> queue.get(last)),
                 "close",

@@ -72,7 +72,7 @@ final class Popper extends Actor {
 
     private void ack(long offset) {
         journal.begin(Event.Kind.ACK, number, index, offset);
-        consumer.ack(offset);
+        consumer.ackUpTo(offset);
         journal.done(Event.Kind.ACK, number, index, offset);
         inFlight.headSet(offset, true).clear();
     }
@@ -90,9 +90,9 @@ final class Popper extends Actor {
         long[] offsets = some.stream().mapToLong(each -> each).toArray();
         journal.begin(Event.Kind.ACK_SINGLE, number, values);
         if (offsets.length == 1) {
-            consumer.ackSingle(offsets[0]);
+            consumer.ack(offsets[0]);
         } else {
-            consumer.ackSingle(offsets);
+            consumer.ack(offsets);
         }
         journal.done(Event.Kind.ACK_SINGLE, number, values);
         inFlight.removeAll(some);

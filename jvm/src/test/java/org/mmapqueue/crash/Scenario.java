@@ -282,7 +282,7 @@ final class Scenario {
 
     private void ack(int consumer, long offset) {
         journal.begin(Event.Kind.ACK, 0, consumer, offset);
-        queue.ack(name(consumer), offset);
+        queue.ackUpTo(name(consumer), offset);
         journal.done(Event.Kind.ACK, 0, consumer, offset);
     }
 
@@ -291,7 +291,7 @@ final class Scenario {
         values[0] = consumer;
         System.arraycopy(offsets, 0, values, 1, offsets.length);
         journal.begin(Event.Kind.ACK_SINGLE, 0, values);
-        queue.ackSingle(name(consumer), offsets);
+        queue.ack(name(consumer), offsets);
         journal.done(Event.Kind.ACK_SINGLE, 0, values);
     }
 

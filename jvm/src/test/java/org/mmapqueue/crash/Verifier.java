@@ -183,7 +183,7 @@ final class Verifier {
             return 0;
         }
         long last = offsets.get(random.nextInt(offsets.size()));
-        consumer.ack(last);
+        consumer.ackUpTo(last);
         return last + 1;
     }
 
@@ -203,7 +203,7 @@ final class Verifier {
         model.consumer(0).checkDrained(offsets, model.end());
         if (random != null && !records.isEmpty()) {
             int last = random.nextInt(records.size());
-            consumer.ack(last);
+            consumer.ackUpTo(last);
             model.consumer(0).checkedDirectly(offsets, base + last + 1);
         }
     }

@@ -94,7 +94,7 @@ class DamageTest extends DamagedQueues {
                 assertThrows(CorruptException.class, queue.consumer()::peek);
                 assertEquals(5, queue.consumer().readOffset());
             }
-            queue.consumer().ack(4);
+            queue.consumer().ackUpTo(4);
         }
     }
 

@@ -243,8 +243,8 @@ class DamagedLengthTest {
             assertEquals(
                     60,
                     queue.consumer().popBatch(60, Long.MAX_VALUE, Duration.ZERO).size());
-            queue.consumer().ack(19);
-            queue.consumer().ackSingle(new long[] {target, target + 1, target + 2});
+            queue.consumer().ackUpTo(19);
+            queue.consumer().ack(new long[] {target, target + 1, target + 2});
         }
         Path directory = damaged(clean, target, 0, 32);
         try (MmapQueue queue = MmapQueue.open(config(directory))) {

@@ -57,7 +57,7 @@ abstract class DamagedQueues {
         for (int i = 0; i < RECORDS; i++) {
             if (i == RECORDS - 8) {
                 Payload.drain(queue);
-                queue.consumer().ack(2);
+                queue.consumer().ackUpTo(2);
                 queue.flush();
             }
             queue.push(record(i));

@@ -71,8 +71,8 @@ class FlippedCursorTest {
             for (int i = 0; i < RECORDS; i++) {
                 open.push(new byte[900]);
                 if (i < RECORDS - 12) {
-                    named.ack(named.poll().offset());
-                    open.consumer().ack(open.consumer().poll().offset());
+                    named.ackUpTo(named.poll().offset());
+                    open.consumer().ackUpTo(open.consumer().poll().offset());
                 }
             }
             named.poll();
@@ -165,7 +165,7 @@ class FlippedCursorTest {
                 counted.call(what + " pop " + name, () -> {
                     ConsumerCore consumer = core[0].consumer(name, StartAt.EARLIEST);
                     for (int i = 0; i < RECORDS && core[0].poll(consumer) != null; i++) {
-                        core[0].ack(consumer, consumer.readOffset() - 1);
+                        core[0].ackUpTo(consumer, consumer.readOffset() - 1);
                     }
                 });
             }

@@ -95,7 +95,7 @@ public enum Shape {
             while (consumer.readOffset() <= last) {
                 consumer.poll();
             }
-            consumer.ack(last);
+            consumer.ackUpTo(last);
         }
     }
 
@@ -183,10 +183,10 @@ public enum Shape {
             b.poll();
             making.queue.consumer().pop();
         }
-        a.ack(4);
-        a.ackSingle(new long[] {7, 9, 15});
-        b.ackSingle(new long[] {1, 2, 3});
-        making.queue.consumer().ack(9);
+        a.ackUpTo(4);
+        a.ack(new long[] {7, 9, 15});
+        b.ack(new long[] {1, 2, 3});
+        making.queue.consumer().ackUpTo(9);
     }
 
     private static void recovered(Making making, Path aside) {

@@ -123,7 +123,7 @@ class SkipDamageTest {
             long again = popped.get(random.nextInt(popped.size()));
             consumer.nack(again);
             assertEquals(again, consumer.poll().offset(), what);
-            consumer.ack(popped.get(random.nextInt(popped.size())));
+            consumer.ackUpTo(popped.get(random.nextInt(popped.size())));
             committed = consumer.committedOffset();
             ranges.addAll(consumer.damagedRanges());
             assertEquals(records(ranges), queue.consumerStats().get(0).damagedRecords(), what);
@@ -223,7 +223,7 @@ class SkipDamageTest {
         try (MmapQueue queue = MmapQueue.open(config(made, "error"))) {
             if (acked > 0) {
                 pop(queue.consumer(), new ArrayList<>(), acked);
-                queue.consumer().ack(acked - 1);
+                queue.consumer().ackUpTo(acked - 1);
             }
             long position = queue.consumerStats().get(0).readPosition();
             damaged = made.resolve(position / SEGMENT + "_segment.dat");
@@ -245,7 +245,7 @@ class SkipDamageTest {
             List<Long> second = new ArrayList<>();
             pop(queue.consumer("second", StartAt.EARLIEST), second, RECORDS);
             assertEquals(popped, second);
-            queue.consumer().ack(RECORDS - 1);
+            queue.consumer().ackUpTo(RECORDS - 1);
         }
         try (MmapQueue queue = MmapQueue.open(config(made, "skip"))) {
             assertEquals(RECORDS, queue.consumer().committedOffset());
@@ -258,7 +258,7 @@ class SkipDamageTest {
     void aRepairGivesAConsumerTheRecordsThatItHasSkipped() {
         try (MmapQueue queue = MmapQueue.open(config(made, "error"))) {
             pop(queue.consumer(), new ArrayList<>(), 5);
-            queue.consumer().ack(4);
+            queue.consumer().ackUpTo(4);
         }
         Path damaged = made.resolve("0_segment.dat");
         Directories.flip(damaged, 8, 1);
@@ -266,7 +266,7 @@ class SkipDamageTest {
             List<Long> popped = new ArrayList<>();
             pop(queue.consumer(), popped, 3);
             assertTrue(popped.get(0) > 5, popped.toString());
-            queue.consumer().ackSingle(popped.get(1));
+            queue.consumer().ack(popped.get(1));
         }
         Directories.flip(damaged, 8, 1);
         try (MmapQueue queue = MmapQueue.open(config(made, "error"))) {
@@ -313,7 +313,7 @@ class SkipDamageTest {
                     queue.consumer().damagedRanges().stream()
                             .map(DamagedRange::firstOffset)
                             .toList());
-            queue.consumer().ack(40);
+            queue.consumer().ackUpTo(40);
             assertEquals(41, queue.consumer().committedOffset());
         }
     }
@@ -336,7 +336,7 @@ class SkipDamageTest {
             Path file = path.resolve("0_segment.dat");
             Directories.flip(file, RecordPositions.of(file).get(3), 64); // 48 bytes become 112: two records
             long[] acked = {5, 4, 3, 2, 1, 0};
-            consumer.ackSingle(acked);
+            consumer.ack(acked);
             assertEquals(6, consumer.committedOffset());
         }
         try (MmapQueue queue = MmapQueue.open(config(path, onDamage))) {

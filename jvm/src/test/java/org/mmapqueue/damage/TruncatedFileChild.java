@@ -85,7 +85,7 @@ final class TruncatedFileChild {
         all.put("peek", consumer::peek);
         all.put("poll", consumer::poll);
         all.put("popBatch", () -> consumer.popBatch(100, 1 << 20, SHORT));
-        all.put("ack", () -> consumer.ack(consumer.readOffset() - 1));
+        all.put("ack", () -> consumer.ackUpTo(consumer.readOffset() - 1));
         all.put("nack", () -> consumer.nack(consumer.readOffset() - 1));
         all.put("seek", () -> consumer.seek(StartAt.EARLIEST));
         all.put("push", () -> queue.push(new byte[LENGTH]));

@@ -105,7 +105,7 @@ enum KeptCase {
 
     private static void popAndAck(Consumer consumer, int count) {
         List<Message> popped = consumer.pollBatch(count, Long.MAX_VALUE);
-        consumer.ack(popped.get(popped.size() - 1).offset());
+        consumer.ackUpTo(popped.get(popped.size() - 1).offset());
     }
 
     private static void retained(Path root, Path aside) {
@@ -138,7 +138,7 @@ enum KeptCase {
             }
             consumer.nack(6);
             consumer.poll();
-            consumer.ackSingle(new long[] {7, 8, 20});
+            consumer.ack(new long[] {7, 8, 20});
             consumer.nack(12, Duration.ofDays(1));
         }
     }
@@ -231,7 +231,7 @@ enum KeptCase {
                 consumer.nack(1);
                 consumer.pollBatch(2, Long.MAX_VALUE);
             }
-            consumer.ack(4);
+            consumer.ackUpTo(4);
         }
     }
 

@@ -136,7 +136,7 @@ class KeptDirectoriesTest {
                     assertEquals(
                             first + i,
                             queue.consumer(name, StartAt.EARLIEST).pop().offset());
-                    queue.consumer(name, StartAt.EARLIEST).ack(first + i);
+                    queue.consumer(name, StartAt.EARLIEST).ackUpTo(first + i);
                 }
             }
         }

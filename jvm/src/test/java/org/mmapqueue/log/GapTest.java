@@ -161,7 +161,7 @@ class GapTest {
             checkRandomAccess(queue, random);
             assertEquals(intact(0, RECORDS), pop(queue.consumer()));
             assertEquals(RECORDS, queue.consumer().readOffset());
-            queue.consumer().ack(RECORDS - 1);
+            queue.consumer().ackUpTo(RECORDS - 1);
             assertEquals(RECORDS, queue.consumer().committedOffset());
             for (int i = 0; i < 20; i++) {
                 long from = random.nextInt(RECORDS + 1);
@@ -234,7 +234,7 @@ class GapTest {
             assertEquals(RECORDS, queue.endOffset());
             assertEquals(intact(0, RECORDS), pop(queue.consumer()));
             assertEquals(RECORDS, queue.consumer().readOffset());
-            queue.consumer().ack(RECORDS - 1);
+            queue.consumer().ackUpTo(RECORDS - 1);
             queue.consumer().seek(StartAt.offset(RECORDS - 1));
             assertEquals(RECORDS, queue.consumer().committedOffset());
             assertThrows(OutOfRangeException.class, () -> queue.get(RECORDS - 1));

@@ -50,7 +50,7 @@ class LogStartTest {
                 Thread.onSpinWait(); // timestamps are whole milliseconds; each record gets a different one
             }
             core.writer().push(payload, 0, payload.length);
-            core.ack(consumer, consumer.poll().offset());
+            core.ackUpTo(consumer, consumer.poll().offset());
         }
         Geometry geometry = core.settings().geometry();
         core.close();

@@ -179,7 +179,7 @@ final class RandomReadQueue implements RandomAccessReader.Source, AutoCloseable 
 
     /** Acks all records before this one. */
     void ackBefore(int number) {
-        core.ack(consumer, number - 1L);
+        core.ackUpTo(consumer, number - 1L);
     }
 
     void reopen() {

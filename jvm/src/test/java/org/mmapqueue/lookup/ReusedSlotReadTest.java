@@ -37,7 +37,7 @@ class ReusedSlotReadTest extends WrappingRing {
         while (randomAccess.locate(kept).position() <= 3 * SEGMENT) {
             kept++;
         }
-        writer.ack(consumer, kept - 1);
+        writer.ackUpTo(consumer, kept - 1);
         Path zeroed = temp.resolve("queue/0_segment.dat");
         Directories.overwrite(zeroed, 0, new byte[SEGMENT]);
         Files.delete(temp.resolve("queue/1_segment.dat"));
@@ -87,7 +87,7 @@ class ReusedSlotReadTest extends WrappingRing {
                 assertEquals(0, writer.log().end() % SEGMENT);
             }
             popAll();
-            writer.ack(consumer, pushed - 1);
+            writer.ackUpTo(consumer, pushed - 1);
             assertEquals(pushed, randomAccess.endOffset());
             assertEquals(pushed, randomAccess.firstOffset());
             assertEquals(

@@ -109,7 +109,7 @@ abstract class WrappingRing {
         while (writer.log().end() < target) {
             push();
             popAll();
-            writer.ack(consumer, Math.max(consumer.committedOffset() - 1, pushed - 41));
+            writer.ackUpTo(consumer, Math.max(consumer.committedOffset() - 1, pushed - 41));
         }
     }
 

@@ -98,7 +98,7 @@ class MetricsTest {
         long before = queue.stats().writingPosition();
         push(10);
         List<Message> popped = queue.consumer().popBatch(6, 1 << 20, Duration.ZERO);
-        queue.consumer().ack(popped.get(3).offset());
+        queue.consumer().ackUpTo(popped.get(3).offset());
         assertEquals(10, of(Metric.PUSHED_RECORDS));
         assertEquals(queue.stats().writingPosition() - before, of(Metric.PUSHED_BYTES));
         assertEquals(10, of(Metric.RETAINED_RECORDS) + queue.firstOffset());
@@ -125,11 +125,14 @@ class MetricsTest {
         open(config("queue"));
         push(10);
         queue.consumer()
-                .ack(queue.consumer().popBatch(5, 1 << 20, Duration.ZERO).get(4).offset());
+                .ackUpTo(queue.consumer()
+                        .popBatch(5, 1 << 20, Duration.ZERO)
+                        .get(4)
+                        .offset());
         queue.close();
         open(config("queue"));
         push(2);
-        queue.consumer().ack(queue.consumer().pop(Duration.ZERO).offset());
+        queue.consumer().ackUpTo(queue.consumer().pop(Duration.ZERO).offset());
         assertEquals(2, of(Metric.PUSHED_RECORDS));
         assertEquals(1, of(Metric.POPPED_RECORDS, DEFAULT));
         assertEquals(1, of(Metric.ACKED_RECORDS, DEFAULT));
@@ -142,11 +145,11 @@ class MetricsTest {
         queue.createConsumer("audit", StartAt.EARLIEST); // retains what the other one has acked
         push(10);
         Consumer consumer = queue.consumer();
-        consumer.ack(consumer.popBatch(10, 1 << 20, Duration.ZERO).get(9).offset());
+        consumer.ackUpTo(consumer.popBatch(10, 1 << 20, Duration.ZERO).get(9).offset());
         assertEquals(10, of(Metric.ACKED_RECORDS, DEFAULT));
         consumer.seek(StartAt.offset(4));
         assertEquals(10, of(Metric.ACKED_RECORDS, DEFAULT));
-        consumer.ack(consumer.popBatch(3, 1 << 20, Duration.ZERO).get(2).offset());
+        consumer.ackUpTo(consumer.popBatch(3, 1 << 20, Duration.ZERO).get(2).offset());
         assertEquals(13, of(Metric.ACKED_RECORDS, DEFAULT));
         assertEquals(13, of(Metric.POPPED_RECORDS, DEFAULT));
     }
@@ -276,7 +279,7 @@ class MetricsTest {
                 assertEquals(1, of(reader, Metric.PUSHED_RECORDS, "", ""));
                 assertEquals(5, of(reader, Metric.LAG_RECORDS, "", "audit"));
                 Consumer audit = writer.consumer("audit", StartAt.EARLIEST);
-                audit.ack(audit.poll().offset());
+                audit.ackUpTo(audit.poll().offset());
                 audit.poll();
                 assertEquals(1, of(reader, Metric.ACKED_RECORDS, "", "audit"));
                 assertEquals(2, of(reader, Metric.POPPED_RECORDS, "", "audit"));

@@ -161,7 +161,7 @@ class IdempotentPowerLossTest {
             if (message == null) {
                 return;
             }
-            core.ack(consumer, message.offset());
+            core.ackUpTo(consumer, message.offset());
         }
     }
 

@@ -127,7 +127,7 @@ class PowerLossTest {
         for (int i = 0; i < records && reader.acked < pushed; i++) {
             Message message = reader.consumer.poll();
             assertEquals(reader.acked, message.offset());
-            core.ack(reader.consumer, reader.acked++);
+            core.ackUpTo(reader.consumer, reader.acked++);
         }
     }
 
@@ -197,7 +197,7 @@ class PowerLossTest {
         }
         assertNull(consumer.poll());
         if (end > first) {
-            consumer.ack(end - 1); // makes room: acks that were not fsynced are lost
+            consumer.ackUpTo(end - 1); // makes room: acks that were not fsynced are lost
         }
     }
 

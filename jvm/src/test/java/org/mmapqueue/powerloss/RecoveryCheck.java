@@ -274,7 +274,7 @@ final class RecoveryCheck {
         }
         for (String name : queue.consumers()) {
             if (queue.readOffset(name) > 0) {
-                queue.ack(name, queue.readOffset(name) - 1); // makes room
+                queue.ackUpTo(name, queue.readOffset(name) - 1); // makes room
             }
         }
         List<byte[]> records = new ArrayList<>();

@@ -73,7 +73,7 @@ class RetentionPowerLossTest {
     private void popAndAck(long first, int count) {
         for (long offset = first; offset < first + count; offset++) {
             assertEquals(offset, queue.poll("default").offset());
-            queue.ack("default", offset);
+            queue.ackUpTo("default", offset);
         }
     }
 
@@ -212,8 +212,8 @@ class RetentionPowerLossTest {
         for (int i = 0; i < 5; i++) {
             queue.poll("default");
         }
-        queue.ackSingle("default", 2);
-        queue.ackSingle("default", 3);
+        queue.ack("default", 2);
+        queue.ack("default", 3);
         queue.closeConsumer("default");
         lose(0, 0);
         assertTrue(Files.exists(directory.resolve("consumers/default.inflight")));
@@ -237,13 +237,13 @@ class RetentionPowerLossTest {
         }
         queue.nack("default", 1);
         assertEquals(2, queue.poll("default").attempts());
-        queue.ackSingle("default", 3);
+        queue.ack("default", 3);
         queue.nack("default", 4, Duration.ofHours(1).toNanos());
         queue.flush();
         push(1);
         queue.poll("default");
-        queue.ackSingle("default", 5);
-        queue.ackSingle("default", 6);
+        queue.ack("default", 5);
+        queue.ack("default", 6);
         lose(0, 0);
         open(0);
         assertEquals(6, queue.endOffset());

@@ -260,7 +260,7 @@ final class Simulator implements Closeable {
         begin("ack");
         Expected.ConsumerState consumer = consumer(name);
         withRecord(consumer, offset -> {
-            queue.ack(name, offset);
+            queue.ackUpTo(name, offset);
             consumer.inFlight.removeIf(each -> each <= offset);
             consumer.committed.add(queue.committedOffset(name));
         });
@@ -270,7 +270,7 @@ final class Simulator implements Closeable {
         begin("single ack");
         Expected.ConsumerState consumer = consumer(name);
         withRecord(consumer, offset -> {
-            queue.ackSingle(name, offset);
+            queue.ack(name, offset);
             consumer.inFlight.remove(offset);
             consumer.acked.add(offset);
             consumer.current.add(offset);

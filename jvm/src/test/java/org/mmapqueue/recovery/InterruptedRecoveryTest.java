@@ -55,7 +55,7 @@ class InterruptedRecoveryTest {
             }
         }
         Payload.drain(queue);
-        queue.consumer().ack(3);
+        queue.consumer().ackUpTo(3);
         Path left = Directories.losePower(Directories.copy(directory, temp.resolve("left")));
         queue.close();
         return left;
@@ -206,7 +206,7 @@ class InterruptedRecoveryTest {
             queue.consumer("named", StartAt.EARLIEST);
             Payload.pushAll(queue, payloads(0, 30));
             Payload.drain(queue);
-            queue.consumer().ack(3);
+            queue.consumer().ackUpTo(3);
         }
         stopAtEachStep(directory, at -> assertNothingLost(at, 30));
     }

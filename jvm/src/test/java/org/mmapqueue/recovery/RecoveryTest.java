@@ -72,7 +72,7 @@ class RecoveryTest extends KilledQueues {
                 queue.push(Payload.of(i, 200));
             }
             Payload.drain(queue);
-            queue.consumer().ack(8);
+            queue.consumer().ackUpTo(8);
             Path left = kill(queue, directory);
             Directories.flip(left.resolve("0_segment.dat"), 64 + survivors * 216 + 50, 1);
             try (MmapQueue again = open(left)) {
@@ -217,9 +217,9 @@ class RecoveryTest extends KilledQueues {
         Consumer named = queue.consumer("named", StartAt.EARLIEST);
         Payload.pushAll(queue, payloads(0, lengths(30, 200)));
         Payload.drain(named);
-        named.ack(19);
+        named.ackUpTo(19);
         Payload.drain(queue);
-        queue.consumer().ack(4);
+        queue.consumer().ackUpTo(4);
         Path left = kill(queue, directory);
         try (MmapQueue again = open(left)) {
             assertEquals(20, again.consumer("named", StartAt.LATEST).readOffset());

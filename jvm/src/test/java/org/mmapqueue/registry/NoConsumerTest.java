@@ -70,7 +70,7 @@ class NoConsumerTest {
             for (int i = 0; i < 6; i++) {
                 push(queue, 20);
                 Payload.drain(only);
-                only.ack(Math.min(99, queue.endOffset() - 1));
+                only.ackUpTo(Math.min(99, queue.endOffset() - 1));
             }
             queue.deleteConsumer("only");
         }
@@ -112,7 +112,7 @@ class NoConsumerTest {
                 while (true) {
                     push(queue, 1);
                     Payload.drain(fast);
-                    fast.ack(queue.endOffset() - 1);
+                    fast.ackUpTo(queue.endOffset() - 1);
                 }
             });
             assertEquals(Optional.of("slow"), queue.stats().slowestConsumer());
@@ -184,7 +184,7 @@ class NoConsumerTest {
         Path with = Directories.copy(directory, temp.resolve("with"));
         try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(with).build())) {
             queue.consumer("default", StartAt.EARLIEST).pollBatch(10, Long.MAX_VALUE);
-            queue.consumer().ack(9);
+            queue.consumer().ackUpTo(9);
         }
         for (Path each : List.of(directory, with)) {
             Files.delete(each.resolve("meta.dat"));
@@ -224,7 +224,7 @@ class NoConsumerTest {
             Consumer other = queue.consumer("other", StartAt.EARLIEST);
             push(queue, 20);
             Payload.drain(other);
-            other.ack(19);
+            other.ackUpTo(19);
             assertEquals(0, queue.firstOffset());
             queue.deleteConsumer("default");
             assertEquals(20, queue.firstOffset());

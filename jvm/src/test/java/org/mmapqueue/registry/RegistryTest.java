@@ -78,7 +78,7 @@ class RegistryTest {
         byte[] record = Payload.numbered(next, RECORD);
         assertEquals(next, queue.writer().push(record, 0, record.length));
         assertEquals(next, consumer.poll().offset());
-        queue.ack(consumer, next++);
+        queue.ackUpTo(consumer, next++);
     }
 
     private void pushAndAck(int count) {
@@ -132,7 +132,7 @@ class RegistryTest {
                 Message message = late.poll();
                 assertEquals(offset, message.offset());
                 assertEquals(offset, Payload.numberOf(message.data()));
-                reader.ack(late, offset);
+                reader.ackUpTo(late, offset);
             }
         } finally {
             reader.close();

@@ -91,19 +91,19 @@ final class AckedRecords {
             }
             case 1 -> {
                 List<Long> some = new ArrayList<>(held.subList(at, held.size()));
-                consumer.ackSingle(some.stream().mapToLong(Long::longValue).toArray());
+                consumer.ack(some.stream().mapToLong(Long::longValue).toArray());
                 some.forEach(this::done);
                 tally.count("acks of several");
             }
             case 2 -> {
                 // Acks requeued records as well, unless they are later.
-                consumer.ack(offset);
+                consumer.ackUpTo(offset);
                 done.set(0, (int) offset + 1);
                 held.removeIf(each -> each <= offset);
                 tally.count("acks of all up to one");
             }
             default -> {
-                consumer.ackSingle(offset);
+                consumer.ack(offset);
                 done(offset);
                 tally.count("acks of one");
             }

@@ -161,11 +161,11 @@ final class ConsumerChurn {
         for (int round = random.nextInt(6); round > 0; round--) {
             // A thread that waits for records must not retain a full ring.
             if (consumer.unacked() > 0) {
-                consumer.ack(consumer.readOffset() - 1);
+                consumer.ackUpTo(consumer.readOffset() - 1);
             }
             pop(consumer, 1 + random.nextInt(60));
             if (random.nextBoolean()) {
-                consumer.ack(consumer.readOffset() - 1);
+                consumer.ackUpTo(consumer.readOffset() - 1);
             }
             if (random.nextInt(3) == 0) {
                 seek(consumer);

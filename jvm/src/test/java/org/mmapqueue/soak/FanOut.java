@@ -153,7 +153,7 @@ public final class FanOut {
             if (count == 0) {
                 throw new IllegalStateException("the records end at " + next[0] + ", expected " + records);
             }
-            consumer.ack(next[0] - 1);
+            consumer.ackUpTo(next[0] - 1);
         }
     }
 

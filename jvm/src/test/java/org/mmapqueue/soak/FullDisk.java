@@ -92,7 +92,7 @@ public final class FullDisk {
             popped++;
         }
         check(popped == pushed, "popped " + popped + " of " + pushed);
-        queue.consumer().ack(popped - 1);
+        queue.consumer().ackUpTo(popped - 1);
     }
 
     private static void check(boolean isTrue, String what) {

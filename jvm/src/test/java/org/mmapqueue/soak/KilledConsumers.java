@@ -140,7 +140,7 @@ final class KilledConsumers {
                 while (next < end) {
                     Message message = consumer.pop(RaceWriter.LIMIT);
                     RaceRecords.check(message, next++);
-                    consumer.ack(message.offset());
+                    consumer.ackUpTo(message.offset());
                 }
                 tally.count("opened by the writer's process");
             } else {

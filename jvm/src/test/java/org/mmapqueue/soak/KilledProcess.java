@@ -72,7 +72,7 @@ final class KilledProcess {
                 RaceRecords.check(message, next++);
             }
             RaceRecords.require(!batch.isEmpty(), "record " + next + " has not come");
-            consumer.ack(next - 1);
+            consumer.ackUpTo(next - 1);
             print("acked " + consumer.committedOffset());
             if (random.nextInt(3) == 0) {
                 print("moves");

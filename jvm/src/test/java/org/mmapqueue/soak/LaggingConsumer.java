@@ -61,7 +61,7 @@ final class LaggingConsumer {
             tally.add("records read", batch.size());
             if (random.nextBoolean()) {
                 acked = next - random.nextInt(batch.size());
-                consumer.ack(acked - 1);
+                consumer.ackUpTo(acked - 1);
                 committed = consumer.committedOffset();
             }
         } catch (DroppedException e) {

@@ -156,7 +156,7 @@ public final class ManyThreads {
             if (count > 0) {
                 batches.add(new Batch(lastOffset[0], numbers.clone()));
                 left.addAndGet(-count);
-                consumer.ack(lastOffset[0]);
+                consumer.ackUpTo(lastOffset[0]);
             }
         }
     }

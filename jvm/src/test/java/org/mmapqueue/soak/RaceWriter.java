@@ -95,7 +95,7 @@ final class RaceWriter implements AutoCloseable {
                     RaceRecords.check(message, next++);
                 }
                 if (next > 0) {
-                    consumer.ack(next - 1);
+                    consumer.ackUpTo(next - 1);
                 }
             }
         });

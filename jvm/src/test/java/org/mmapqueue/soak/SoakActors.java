@@ -120,11 +120,11 @@ final class SoakActors {
             if (random.nextInt(3) == 0) {
                 long[] own = new long[count];
                 Arrays.setAll(own, i -> first + i);
-                consumer.ackSingle(own);
+                consumer.ack(own);
             }
             // Always: no later pop would ack what another thread has counted ahead of this one.
             if (counted > 0) {
-                consumer.ack(counted - 1);
+                consumer.ackUpTo(counted - 1);
             }
         }
     }

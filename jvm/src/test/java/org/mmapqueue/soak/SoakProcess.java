@@ -181,7 +181,7 @@ final class SoakProcess {
             counter.require(pushed);
             RaceRecords.require(consumer.poll() == null, "a record follows the last one");
             if (end > 0) {
-                consumer.ack(end - 1);
+                consumer.ackUpTo(end - 1);
             }
             RaceRecords.require(
                     consumer.committedOffset() == end && consumer.unacked() == 0 && consumer.lag() == 0,

@@ -213,7 +213,7 @@ public final class WakeUps {
                         }
                         nanos[count] = now - stamp.getLong(at);
                     });
-                    consumer.ack(consumer.readOffset() - 1);
+                    consumer.ackUpTo(consumer.readOffset() - 1);
                     count = count + 1;
                 }
                 consumer.popBatch(1, Long.MAX_VALUE, LIMIT);

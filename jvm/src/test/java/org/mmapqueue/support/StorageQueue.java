@@ -127,12 +127,12 @@ public final class StorageQueue implements AutoCloseable {
         return popped;
     }
 
-    public void ack(String consumer, long offset) {
-        core.ack(core(consumer), offset);
+    public void ackUpTo(String consumer, long offset) {
+        core.ackUpTo(core(consumer), offset);
     }
 
-    public void ackSingle(String consumer, long... offsets) {
-        core.ackSingle(core(consumer), offsets);
+    public void ack(String consumer, long... offsets) {
+        core.ack(core(consumer), offsets);
     }
 
     public void nack(String consumer, long offset) {

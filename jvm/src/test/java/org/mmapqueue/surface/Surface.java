@@ -510,16 +510,16 @@ final class Surface implements AutoCloseable {
             switch (answer) {
                 case ACK -> {
                     if (byMessage) {
-                        handle.ack(message);
+                        handle.ackUpTo(message);
                     } else {
-                        handle.ack(offset);
+                        handle.ackUpTo(offset);
                     }
                 }
                 case ACK_SINGLE -> {
                     if (byMessage) {
-                        handle.ackSingle(message);
+                        handle.ack(message);
                     } else {
-                        handle.ackSingle(offset);
+                        handle.ack(offset);
                     }
                 }
                 case NACK -> {

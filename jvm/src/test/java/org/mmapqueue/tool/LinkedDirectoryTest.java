@@ -52,7 +52,7 @@ class LinkedDirectoryTest {
             for (int i = 0; i < 60; i++) {
                 queue.push(Payload.of(i, 900));
             }
-            consumer.ack(consumer.poll().offset());
+            consumer.ackUpTo(consumer.poll().offset());
         }
         before = QueueContent.of(real, temp.resolve("read"));
         link = Files.createSymbolicLink(temp.resolve("link"), real);

@@ -147,9 +147,9 @@ final class RandomQueue {
         if (!popped.isEmpty() && random.nextInt(5) > 0) {
             long last = popped.get(random.nextInt(popped.size()));
             if (random.nextInt(4) == 0) {
-                consumer.ackSingle(last);
-            } else {
                 consumer.ack(last);
+            } else {
+                consumer.ackUpTo(last);
             }
         }
     }

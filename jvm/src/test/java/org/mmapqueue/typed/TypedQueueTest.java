@@ -121,8 +121,8 @@ class TypedQueueTest {
         }
         List<TypedMessage<Reading>> popped = new ArrayList<>();
         consumer.messages(Duration.ZERO).forEach(popped::add);
-        consumer.ack(popped.get(1));
-        consumer.ackSingle(popped.get(3));
+        consumer.ackUpTo(popped.get(1));
+        consumer.ack(popped.get(3));
         consumer.nack(popped.get(2));
         consumer.nack(popped.get(4), Duration.ZERO);
         assertEquals(2, consumer.consumer().committedOffset());
@@ -146,7 +146,7 @@ class TypedQueueTest {
             } catch (UncheckedIOException e) {
                 seen.add(e.getMessage());
             }
-            consumer.ack(message);
+            consumer.ackUpTo(message);
         }
         assertEquals(List.of(0, "the record at offset 1 could not be decoded: java.io.IOException: no value", 2), seen);
     }

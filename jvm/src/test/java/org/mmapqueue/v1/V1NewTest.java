@@ -60,7 +60,7 @@ class V1NewTest {
                     queue.push(Payload.of(j, 3000 + i));
                     assertArrayEquals(
                             Payload.of(j, 3000 + i), queue.consumer().peek().data());
-                    queue.consumer().ack(queue.consumer().pop().offset());
+                    queue.consumer().ackUpTo(queue.consumer().pop().offset());
                 }
             }
         }
@@ -117,7 +117,7 @@ class V1NewTest {
         Files.write(at().resolve("1_segment.dat"), new byte[4 * SEGMENT]);
         try (MmapQueue queue = MmapQueue.open(config())) {
             queue.push(new byte[10]);
-            queue.consumer().ack(queue.consumer().pop().offset());
+            queue.consumer().ackUpTo(queue.consumer().pop().offset());
         }
         assertWorks();
     }

@@ -103,7 +103,7 @@ class V1WriteTest {
             queue.consumer().pop();
             assertEquals(position(1, 20), reader().reading());
             assertEquals(position(0, 0), reader().committed());
-            queue.consumer().ack(0);
+            queue.consumer().ackUpTo(0);
             assertEquals(position(0, 4008), reader().committed());
             queue.flush();
             assertEquals(reader().writing(), reader().watermark());
@@ -120,7 +120,7 @@ class V1WriteTest {
             queue.push(expected.get(0));
             assertEquals(left == 0 ? position(1, 0) : position(0, SEGMENT - left), reader().writing());
             queue.consumer().pop();
-            queue.consumer().ack(0);
+            queue.consumer().ackUpTo(0);
             assertEquals(reader().writing(), reader().committed());
         }
         assertSame(List.of(), reader().pop());
@@ -145,7 +145,7 @@ class V1WriteTest {
             try (MmapQueue queue = MmapQueue.open(config().build())) {
                 Payload.assertMessages(0, expected, Payload.drain(queue));
                 if (!expected.isEmpty()) {
-                    queue.consumer().ack(expected.size() - 1);
+                    queue.consumer().ackUpTo(expected.size() - 1);
                     expected.clear();
                 }
                 for (int i = 0; i < 1 + round % 3; i++) {
@@ -199,7 +199,7 @@ class V1WriteTest {
                 for (Message message : Payload.drain(queue)) {
                     last = message.offset();
                 }
-                queue.consumer().ack(last);
+                queue.consumer().ackUpTo(last);
             }
         }
     }
@@ -228,7 +228,7 @@ class V1WriteTest {
                 byte[] largest = Payload.of(i, maxEvent);
                 queue.push(largest);
                 assertArrayEquals(largest, queue.consumer().peek().data());
-                queue.consumer().ack(queue.consumer().pop().offset());
+                queue.consumer().ackUpTo(queue.consumer().pop().offset());
             }
         }
     }

@@ -56,7 +56,7 @@ class AgeLimitTest {
             while (quick.readOffset() < 35) {
                 quick.poll();
             }
-            quick.ack(34);
+            quick.ackUpTo(34);
         }
     }
 
@@ -97,7 +97,7 @@ class AgeLimitTest {
         try {
             ConsumerCore consumer = before.consumer("a", StartAt.EARLIEST);
             before.writer().push(new byte[10], 0, 10);
-            before.ack(consumer, before.poll(consumer).offset());
+            before.ackUpTo(consumer, before.poll(consumer).offset());
             Directories.copy(temp.resolve("queue"), killed);
         } finally {
             before.close();
@@ -109,7 +109,7 @@ class AgeLimitTest {
             core.writer().push(new byte[10], 0, 10);
             assertEquals(1, core.poll(consumer).offset());
             core.writer().dropAged();
-            core.ack(consumer, 1);
+            core.ackUpTo(consumer, 1);
             assertNull(core.poll(consumer));
             assertEquals(0, dropped(core.consumerStats(), "a"));
         } finally {

@@ -79,7 +79,7 @@ class GcTest {
             Message message = core.poll(consumer);
             assertEquals(offset, message.offset());
             assertEquals(offset, Payload.numberOf(message.data()));
-            core.ack(consumer, offset);
+            core.ackUpTo(consumer, offset);
         }
     }
 
@@ -151,7 +151,7 @@ class GcTest {
         for (int i = 0; i < 80; i++) {
             assertEquals(i, Payload.numberOf(core.poll(slow).data()));
         }
-        core.ack(slow, 79);
+        core.ackUpTo(slow, 79);
         assertTrue(gc() > 5);
     }
 
@@ -230,7 +230,7 @@ class GcTest {
                 }
                 List<Message> all = Payload.drain(queue);
                 assertEquals(120, all.size());
-                queue.consumer().ack(first + 119);
+                queue.consumer().ackUpTo(first + 119);
                 // The last segment and the preallocated ones.
                 Waiting.until("the files are deleted", () -> files() <= 4);
             }

@@ -63,7 +63,7 @@ class RetentionTest {
         for (int i = 0; i < count; i++) {
             long offset = queue.push(Payload.numbered(queue.endOffset(), LENGTH));
             assertEquals(offset, queue.consumer().pop().offset());
-            queue.consumer().ack(offset);
+            queue.consumer().ackUpTo(offset);
         }
     }
 
@@ -105,9 +105,9 @@ class RetentionTest {
         assertEquals(0, queue.firstOffset());
         Consumer slow = queue.consumer("slow", StartAt.EARLIEST);
         Payload.drain(slow);
-        slow.ack(16);
+        slow.ackUpTo(16);
         assertEquals(17, queue.firstOffset());
-        slow.ack(39);
+        slow.ackUpTo(39);
         assertEquals(40, queue.firstOffset());
         assertThrows(OutOfRangeException.class, () -> queue.get(39));
     }
@@ -144,7 +144,7 @@ class RetentionTest {
         assertEquals(0, queue.firstOffset());
         Consumer late = queue.consumer("late", StartAt.EARLIEST);
         assertEquals(60, Payload.drain(late).size());
-        late.ack(59);
+        late.ackUpTo(59);
         queue.consumer().seek(StartAt.offset(20));
         assertEquals(20, queue.consumer().pop().offset());
         queue.consumer().seek(StartAt.EARLIEST);

@@ -103,7 +103,7 @@ class RoomWaitTest {
                 assertTrue(each.contains("; the slowest consumer is slow, "), each);
             }
             while (slow.poll() != null) {}
-            slow.ack(queue.endOffset() - 1);
+            slow.ackUpTo(queue.endOffset() - 1);
             assertTrue(waiting.get() > 0);
             assertTrue(async.get() > 0);
             assertEquals(2, logged.size());

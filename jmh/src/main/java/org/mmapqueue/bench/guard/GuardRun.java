@@ -84,10 +84,10 @@ public final class GuardRun implements MessageHandler {
         for (int i = 0; i < records; i++) {
             consumer.poll(this);
             if (i % ACK_EVERY == ACK_EVERY - 1) {
-                consumer.ack(last);
+                consumer.ackUpTo(last);
             }
         }
-        consumer.ack(last);
+        consumer.ackUpTo(last);
         double rate = rate(start);
         if (bytes != (long) records * record.length) {
             throw new IllegalStateException(bytes + " bytes popped in " + records + " records");
@@ -104,10 +104,10 @@ public final class GuardRun implements MessageHandler {
             if (!consumer.poll(this)) {
                 Thread.onSpinWait();
             } else if (++i % ACK_EVERY == 0) {
-                consumer.ack(last);
+                consumer.ackUpTo(last);
             }
         }
-        consumer.ack(last);
+        consumer.ackUpTo(last);
         double rate = rate(start);
         if (bytes != (long) records * record.length) {
             throw new IllegalStateException(bytes + " bytes popped in " + records + " records");

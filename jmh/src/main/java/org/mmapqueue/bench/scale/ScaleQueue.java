@@ -77,7 +77,7 @@ final class ScaleQueue implements MessageHandler, AutoCloseable {
         for (long i = 1; i <= count; i++) {
             consumer.poll(this);
             if (i % ACK_EVERY == 0 || i == count) {
-                consumer.ack(last);
+                consumer.ackUpTo(last);
             }
         }
         if (popped != count * PAYLOAD) {

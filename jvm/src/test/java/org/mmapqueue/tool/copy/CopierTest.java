@@ -70,7 +70,7 @@ class CopierTest {
             for (int i = 0; i < records; i++) {
                 queue.push(Payload.of(i, 500));
                 if (i < acked) {
-                    consumer.ack(consumer.poll().offset());
+                    consumer.ackUpTo(consumer.poll().offset());
                 }
             }
         }
@@ -173,7 +173,7 @@ class CopierTest {
             Consumer consumer = queue.consumer();
             for (int i = 0; i < 100; i++) {
                 queue.push(Payload.of(i, 500));
-                consumer.ack(consumer.poll().offset());
+                consumer.ackUpTo(consumer.poll().offset());
             }
         }
         CopyReport large = copy(0, 0);

@@ -47,8 +47,8 @@ class ResizeKillTest {
             for (int i = 0; i < 40; i++) {
                 consumer.poll();
             }
-            consumer.ack(20);
-            consumer.ackSingle(30);
+            consumer.ackUpTo(20);
+            consumer.ack(30);
             consumer.nack(35);
             queue.pushOnce("p", 9, List.of(new byte[50]), Duration.ZERO);
         }

@@ -52,13 +52,13 @@ class ResizeStepsTest {
             for (int i = 0; i < 60; i++) {
                 queue.push(Payload.of(i, i % 20 == 7 ? 9000 : 150));
                 if (i < 40) {
-                    consumer.ack(consumer.poll().offset());
-                    queue.consumer().ack(queue.consumer().poll().offset());
+                    consumer.ackUpTo(consumer.poll().offset());
+                    queue.consumer().ackUpTo(queue.consumer().poll().offset());
                 }
             }
             queue.pushOnce("p", 4, List.of("once".getBytes(StandardCharsets.UTF_8)), Duration.ZERO);
             consumer.poll();
-            consumer.ackSingle(consumer.poll().offset());
+            consumer.ack(consumer.poll().offset());
             consumer.nack(consumer.poll().offset());
         }
         before = QueueContent.of(made, temp.resolve("read"));

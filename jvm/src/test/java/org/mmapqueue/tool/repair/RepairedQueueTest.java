@@ -255,7 +255,7 @@ class RepairedQueueTest {
             if (each.offset() < damagedEnd) {
                 assertArrayEquals(made.payloads().get((int) each.offset()), each.data());
             }
-            consumer.ack(each.offset());
+            consumer.ackUpTo(each.offset());
             expected = each.offset() + 1;
         }
         assertEquals(queue.endOffset(), consumer.readOffset());

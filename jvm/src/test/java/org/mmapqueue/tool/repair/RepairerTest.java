@@ -74,7 +74,7 @@ class RepairerTest {
                     committed,
                     made.payloads().subList((int) committed, made.payloads().size()),
                     Payload.drain(queue));
-            queue.consumer().ack(made.payloads().size() - 1L);
+            queue.consumer().ackUpTo(made.payloads().size() - 1L);
             assertEquals(made.payloads().size(), queue.push(new byte[] {1, 2, 3}));
             Payload.assertMessages(made.payloads().size(), List.of(new byte[] {1, 2, 3}), Payload.drain(queue));
         }

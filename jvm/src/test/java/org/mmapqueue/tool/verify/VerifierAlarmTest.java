@@ -111,7 +111,7 @@ class VerifierAlarmTest {
         for (int i = 0; i < 25; i++) {
             try (MmapQueue queue = disk.open(retaining())) {
                 queue.push(Payload.of(i, length - i * 8));
-                queue.consumer().ack(queue.consumer().pop().offset());
+                queue.consumer().ackUpTo(queue.consumer().pop().offset());
             }
             long reclaimed = Directories.word(at().resolve("meta.dat"), 832) / SEGMENT;
             Path first = at().resolve(reclaimed % 12 + "_segment.dat");
@@ -188,7 +188,7 @@ class VerifierAlarmTest {
                 storage.heal();
                 for (int i = 1; i < 40 && !queue.consumers().contains("half"); i++) {
                     queue.push(Payload.of(i, 3000));
-                    queue.ack("default", queue.poll("default").offset());
+                    queue.ackUpTo("default", queue.poll("default").offset());
                     queue.housekeeperStep();
                 }
             }

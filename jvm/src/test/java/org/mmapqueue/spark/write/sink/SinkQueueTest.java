@@ -201,7 +201,7 @@ class SinkQueueTest extends StagedRows {
         try (MmapQueue second =
                 MmapQueue.open(QueueConfig.builder(root.resolve("p=1")).build())) {
             second.consumer().popBatch(100, 1 << 20, Duration.ZERO);
-            second.consumer().ack(19);
+            second.consumer().ackUpTo(19);
         }
         assertTrue(sink.commitEpoch("q", 1, List.of(staged("q", 1, 0, "a"), staged("q", 1, 1, many(20))), PUSH));
         assertEquals(List.of("a"), rows(0));
@@ -231,7 +231,7 @@ class SinkQueueTest extends StagedRows {
             try (MmapQueue second =
                     MmapQueue.open(QueueConfig.builder(root.resolve("p=1")).build())) {
                 second.consumer().popBatch(100, 1 << 20, Duration.ZERO);
-                second.consumer().ack(19);
+                second.consumer().ackUpTo(19);
             }
             assertTrue(commit.get());
             assertEquals(1, warnings.size());
