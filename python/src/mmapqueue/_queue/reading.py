@@ -202,7 +202,7 @@ class Reading(ABC, Generic[Value]):
         popper = self._required("ack")
         column = offset_column(message)
         if column is None:
-            popper.ack(offset_of("ack", message, popper.origin))
+            popper.ack(offset_of("ack", message, popper.delivery.origin))
         else:
             popper.ack_many(offsets_in(column))
 
@@ -236,7 +236,7 @@ class Reading(ABC, Generic[Value]):
             return
         popper = self._required("ack_up_to")
         column = offset_column(message)
-        offset = offset_of("ack_up_to", message, popper.origin) if column is None else last_offset(column)
+        offset = offset_of("ack_up_to", message, popper.delivery.origin) if column is None else last_offset(column)
         if offset is None:
             popper.check()
         else:
