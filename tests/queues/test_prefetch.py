@@ -12,7 +12,7 @@ from prefetching import in_jvm, prefetched, ready
 
 import mmapqueue
 from conftest import SMALL, Open, Script, data, eventually
-from mmapqueue._queue.consuming import pace
+from mmapqueue._queue.consuming import delivery
 
 
 def test_prefetched_records_count_as_not_popped(open_queue: Open) -> None:
@@ -77,8 +77,8 @@ def test_threads_that_wait_get_a_record_each(
 
 def test_a_slow_consumer_prefetches_little(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr(pace, "monotonic", lambda: now[0])
-    consumer = pace.Pace(4096)
+    monkeypatch.setattr(delivery, "monotonic", lambda: now[0])
+    consumer = delivery.Pace(4096)
 
     def wants(seconds: float) -> int:
         now[0] += seconds
@@ -93,7 +93,7 @@ def test_a_slow_consumer_prefetches_little(monkeypatch: pytest.MonkeyPatch) -> N
     consumer.popped(4096)
     consumer.restart()
     assert wants(0.0001) == 1
-    assert [pace.Pace(most).next() for most in (0, 1)] == [1, 1]
+    assert [delivery.Pace(most).next() for most in (0, 1)] == [1, 1]
 
 
 def test_requeued_records_come_before_prefetched_ones(open_queue: Open) -> None:
@@ -361,7 +361,7 @@ def left_by_an_iterator_in_a_cycle(queue: mmapqueue.Queue) -> None:
 def test_a_collected_queue_releases_records_that_no_caller_got(
     open_queue: Open, monkeypatch: pytest.MonkeyPatch, leave: Callable[[mmapqueue.Queue], None]
 ) -> None:
-    monkeypatch.setattr(pace.Pace, "next", lambda self: self.most)
+    monkeypatch.setattr(delivery.Pace, "next", lambda self: self.most)
     stays = open_queue()
     records = [b"%d" % i for i in range(35)]
     stays.push_many(records)

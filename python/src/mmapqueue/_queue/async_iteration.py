@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import partial
 
 from mmapqueue._jvm.signals import Shield
-from mmapqueue._queue.consuming.pop_buffer import Batch
+from mmapqueue._queue.consuming.delivery import Batch
 from mmapqueue._queue.consuming.popper import Popper
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.threads import SLICE_SECONDS, Threads

@@ -5,8 +5,8 @@ from __future__ import annotations
 from mmapqueue._queue.arrow.reading import ArrowReading
 from mmapqueue._queue.async_closing import AsyncClosing
 from mmapqueue._queue.async_methods import AsyncReading
+from mmapqueue._queue.consuming.ahead import Ahead
 from mmapqueue._queue.consuming.jvm_port import open_consumer
-from mmapqueue._queue.consuming.pace import Ahead
 from mmapqueue._queue.consuming.popper import Popper
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.iteration import Iteration

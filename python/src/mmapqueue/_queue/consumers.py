@@ -7,7 +7,7 @@ import threading
 from mmapqueue._queue.arrow.reading import ArrowReading
 from mmapqueue._queue.async_methods import AsyncReading
 from mmapqueue._queue.consumer import Consumer
-from mmapqueue._queue.consuming.pace import Ahead
+from mmapqueue._queue.consuming.ahead import Ahead
 from mmapqueue._queue.consuming.popper import Popper
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.stats import ConsumerStats, parsed_consumers

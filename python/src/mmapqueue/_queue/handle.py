@@ -15,7 +15,7 @@ from mmapqueue._jvm import finalizers, names
 from mmapqueue._jvm.calls import Call, Lifetime
 from mmapqueue._jvm.shared_buffer import BufferPool
 from mmapqueue._jvm.signals import Shield
-from mmapqueue._queue.consuming.leftovers import Leftovers, release
+from mmapqueue._queue.consuming.delivery import Leftovers, release
 from mmapqueue._queue.consuming.port import ThreadBuffer
 from mmapqueue._queue.deadline import SLICE_MILLIS
 from mmapqueue._queue.options import effective

@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from time import monotonic
 
 from mmapqueue._jvm.signals import Shield
+from mmapqueue._queue.consuming.delivery import NEVER
 from mmapqueue._queue.consuming.popper import Popper
-from mmapqueue._queue.consuming.undelivered import NEVER
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.reading import Reading, bounds
 from mmapqueue._queue.workers import ASYNC_HANDLER, Workers

@@ -16,7 +16,7 @@ from mmapqueue._queue.arrow.reading import ArrowReading
 from mmapqueue._queue.async_closing import AsyncClosing
 from mmapqueue._queue.async_methods import AsyncReading, AsyncWriting
 from mmapqueue._queue.consumers import Consumers
-from mmapqueue._queue.consuming.pace import Ahead
+from mmapqueue._queue.consuming.ahead import Ahead
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.idempotent import IdempotentProducers
 from mmapqueue._queue.iteration import Iteration

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable
 
 from mmapqueue._jvm.signals import Shield
-from mmapqueue._queue.consuming.pop_buffer import Batch
+from mmapqueue._queue.consuming.delivery import Batch
 from mmapqueue._queue.consuming.popper import Popper
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._values.durations import Duration, delay_micros, retry_seconds

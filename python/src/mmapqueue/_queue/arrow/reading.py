@@ -8,7 +8,7 @@ from mmapqueue._jvm.lending import HeldRecords, UnreadRecords, unread
 from mmapqueue._jvm.shared_buffer import LENT_BYTES, BufferPool
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.arrow.batches import pyarrow, record_batch
-from mmapqueue._queue.consuming.pop_buffer import PopBuffer
+from mmapqueue._queue.consuming.thread_buffers import PopBuffer
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.reading import Reading, bounds
 from mmapqueue._values.annotations import RecordBatch, Value

@@ -4,22 +4,196 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
 from heapq import heappop, heappush
+from itertools import chain
+from math import inf
 from operator import length_hint
 from time import monotonic
+from typing import NamedTuple
 
+from mmapqueue._jvm.shared_buffer import SharedBuffer
 from mmapqueue._jvm.signals import Shield
-from mmapqueue._queue.consuming.leftovers import Leftovers, release
-from mmapqueue._queue.consuming.pace import Pace
-from mmapqueue._queue.consuming.pop_buffer import Batch
 from mmapqueue._queue.consuming.port import ConsumerPort
-from mmapqueue._queue.consuming.undelivered import NEVER, Undelivered
-from mmapqueue._values.errors import Closed, Dropped, MmapQueueError
+from mmapqueue._values.errors import Closed, Dropped, MmapQueueError, OutOfRange
 from mmapqueue._values.message import AnyMessage
 from mmapqueue._values.origin import Origin
+
+#: The lease end where visibility_timeout is 0.
+NEVER = inf
+
+#: The records of several calls, call by call.
+Chunks = tuple[Sequence[AnyMessage], ...]
+#: A shared buffer; the number of its last call that was answered; records read and not delivered.
+State = tuple[SharedBuffer, int, Chunks]
+
+#: Prefetched records are those that the consumer takes in this time, in seconds, at its present pace.
+_AHEAD_SECONDS = 0.1
+#: The growth from one prefetch to the next.
+_GROWTH = 8
+
+_NO_ORIGIN = Origin("", None)
+
+
+class Undelivered:
+    """The undelivered records of one consumer since its last seek: rests of batches, records of interrupted calls.
+
+    Safe for any number of threads, and in finalizers: each step is one call of a deque, and none takes a lock.
+    """
+
+    __slots__ = ("_entries",)
+
+    def __init__(self) -> None:
+        # Each record with the end of its lease, from which on the JVM redelivers it.
+        self._entries: deque[tuple[float, AnyMessage]] = deque()
+
+    def put_first(self, messages: Iterable[AnyMessage], lease_end: float) -> None:
+        """Puts records before the others, in the given order."""
+        self._entries.extendleft([(lease_end, message) for message in reversed(list(messages))])
+
+    def take(self, most: int, max_bytes: int) -> tuple[list[AnyMessage], int, float]:
+        """Takes records; the first one whatever its size.
+
+        Returns:
+            The records; the bytes of their data; the end of their first lease.
+        """
+        taken: list[AnyMessage] = []
+        size, lease_end = 0, NEVER
+        now = monotonic()
+        try:
+            while len(taken) < most:
+                entry = self._entries.popleft()
+                ends, message = entry
+                if ends <= now:
+                    continue
+                if taken and size + len(message.data) > max_bytes:
+                    self._entries.appendleft(entry)
+                    break
+                taken.append(message)
+                size += len(message.data)
+                lease_end = min(lease_end, ends)
+        except IndexError:
+            pass  # No record is left.
+        return taken, size, lease_end
+
+    def first(self) -> AnyMessage | None:
+        """The record that `take` returns next; None if empty."""
+        return next(iter(self._valid()), None)
+
+    def offsets(self) -> set[int]:
+        """The offsets of all undelivered records."""
+        return {message.offset for message in self._valid()}
+
+    def drop(self, first: int, last: int) -> None:
+        """Drops the records from one offset to another: they were acked, or are lost."""
+        kept = []
+        try:
+            while True:
+                entry = self._entries.popleft()
+                if not first <= entry[1].offset <= last:
+                    kept.append(entry)
+        except IndexError:
+            pass  # No record is left.
+        self._entries.extendleft(reversed(kept))
+
+    def __len__(self) -> int:
+        return len(self._valid()) if self._entries else 0
+
+    def __bool__(self) -> bool:
+        return bool(self._entries)
+
+    def _valid(self) -> list[AnyMessage]:
+        now = monotonic()
+        return [message for ends, message in list(self._entries) if ends > now]
+
+
+class Batch(NamedTuple):
+    """Records that were popped together.
+
+    Attributes:
+        messages: The records.
+        lease_end: The end of the first lease, by `time.monotonic`. From then on the JVM redelivers records.
+        undelivered: Takes the rest of the batch. After a seek the consumer has another one, and the batch is stale.
+    """
+
+    messages: list[AnyMessage]
+    lease_end: float
+    undelivered: Undelivered
+
+
+class Leftovers:
+    """The records of one consumer that no caller has received, apart from the consumer's objects.
+
+    A queue that is collected without a close has none of these objects any more, and its records must be released
+    nevertheless: other handles of the process may have the queue open. The finalizer of the queue refers to leftovers;
+    they refer to neither queue nor consumer.
+
+    Attributes:
+        ready: The iterator over prefetched records.
+        undelivered: The rests of batches.
+        orphans: Unfinished calls of threads that have ended.
+    """
+
+    __slots__ = ("orphans", "ready", "undelivered")
+
+    def __init__(self, undelivered: Undelivered) -> None:
+        self.ready: Iterator[AnyMessage] = iter(())
+        self.undelivered = undelivered
+        self.orphans: list[State] = []
+
+    def take(self, consumer: int) -> list[int]:
+        """Takes the records; returns their offsets.
+
+        Args:
+            consumer: The consumer's number in the JVM.
+        """
+        offsets = [message.offset for message in self.ready]
+        offsets += self.undelivered.offsets()
+        while self.orphans:
+            buffer, answered, chunks = self.orphans.pop()
+            offsets += [message.offset for chunk in chunks for message in chunk]
+            if buffer.last_call != answered:
+                # The JVM repeats the answer to a number that it knows. If the call never arrived, this pops one record.
+                with suppress(MmapQueueError):
+                    if buffer.pop(buffer.last_call, consumer, 1, 1, 0) > 0:
+                        offsets += [message.offset for message in buffer.read(_NO_ORIGIN)]
+        return sorted(set(offsets))
+
+
+class Pace:
+    """The number of records to prefetch: those that the consumer lately took in 0.1 s, so that a slow one holds few.
+
+    Its steps are plain stores: a race of threads costs one estimate.
+
+    Attributes:
+        most: The most records.
+    """
+
+    __slots__ = ("_last", "_since", "most")
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._last = 0
+        self._since = monotonic()
+
+    def next(self) -> int:
+        """Returns the number of records to pop now, at least 1."""
+        if self.most <= 1:
+            return 1
+        now = monotonic()
+        seconds, self._since = now - self._since, now
+        last, self._last = self._last, 0
+        return max(1, min(self.most, last * _GROWTH, int(last * _AHEAD_SECONDS / max(seconds, 1e-9))))
+
+    def popped(self, count: int) -> None:
+        """Notes the number of records that the pop has found."""
+        self._last = count
+
+    def restart(self) -> None:
+        """Starts with one record again."""
+        self._last = 0
 
 
 class Delivery:
@@ -187,3 +361,29 @@ class Delivery:
         """Whether the rest of a batch must not be delivered: the consumer was moved, or the leases have ended."""
         ended = batch.lease_end is not NEVER and batch.lease_end <= monotonic()
         return ended or self.undelivered is not batch.undelivered
+
+
+def flat(chunks: Chunks) -> list[AnyMessage]:
+    """The records of all chunks."""
+    if len(chunks) == 1 and isinstance(chunks[0], list):
+        return chunks[0]
+    return list(chain.from_iterable(chunks))
+
+
+def release(call: Callable[[list[int]], object], offsets: list[int]) -> None:
+    """Releases records to the JVM, as if they had not been popped; raises nothing.
+
+    Args:
+        call: Releases all of some records, or raises OutOfRange and releases none.
+        offsets: The offsets of the records.
+    """
+    if not offsets:
+        return
+    with suppress(MmapQueueError):
+        try:
+            call(offsets)
+        except OutOfRange:
+            # Some are not in flight any more, such as those that another handle has acked.
+            for offset in offsets:
+                with suppress(OutOfRange):
+                    call([offset])

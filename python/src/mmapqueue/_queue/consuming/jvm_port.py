@@ -11,7 +11,7 @@ from mmapqueue._jvm import names
 from mmapqueue._jvm.lock_holders import retry_while_ending
 from mmapqueue._jvm.shared_buffer import SharedBuffer
 from mmapqueue._jvm.signals import Shield
-from mmapqueue._queue.consuming.pace import Ahead
+from mmapqueue._queue.consuming.ahead import Ahead
 from mmapqueue._queue.consuming.popper import Popper
 from mmapqueue._queue.consuming.port import AckRange, ThreadBuffer
 from mmapqueue._queue.handle import QueueHandle

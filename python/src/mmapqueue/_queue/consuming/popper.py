@@ -21,11 +21,10 @@ from mmapqueue._jvm.lending import UnreadRecords
 from mmapqueue._jvm.shared_buffer import SharedBuffer
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.consuming.ack_buffer import AckBuffer
-from mmapqueue._queue.consuming.delivery import Delivery
-from mmapqueue._queue.consuming.pace import Ahead
-from mmapqueue._queue.consuming.pop_buffer import Batch, PopBuffer, State, flat
+from mmapqueue._queue.consuming.ahead import Ahead
+from mmapqueue._queue.consuming.delivery import Batch, Delivery, State, flat
 from mmapqueue._queue.consuming.port import ConsumerPort
-from mmapqueue._queue.consuming.thread_buffers import ThreadBuffers
+from mmapqueue._queue.consuming.thread_buffers import PopBuffer, ThreadBuffers
 from mmapqueue._queue.consuming.upkeep import UPKEEP, Next, Upkeep
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._values.durations import Duration, delay_micros

@@ -9,17 +9,46 @@ from contextlib import contextmanager
 from time import monotonic, sleep
 from weakref import WeakValueDictionary
 
-from mmapqueue._jvm.shared_buffer import SMALL_BYTES
+from mmapqueue._jvm.shared_buffer import SMALL_BYTES, SharedBuffer
 from mmapqueue._jvm.signals import Shield
-from mmapqueue._queue.consuming.delivery import Delivery
-from mmapqueue._queue.consuming.pop_buffer import PopBuffer, State, flat
+from mmapqueue._queue.consuming.delivery import NEVER, Delivery, State, flat
 from mmapqueue._queue.consuming.port import ConsumerPort
-from mmapqueue._queue.consuming.undelivered import NEVER
 from mmapqueue._values.errors import MmapQueueError
 from mmapqueue._values.weak import living
 
 #: The longest wait for a running call in seconds, after which the JVM counts as stopped.
 _MAX_CALL_SECONDS = 30.0
+
+
+class PopBuffer:
+    """The shared buffer with which one thread pops.
+
+    Attributes:
+        state: The shared buffer; the number of its last call that was answered; records read and not delivered.
+        busy: Whether a call runs.
+        lease_end: The end of the first lease of these records, by `time.monotonic`.
+    """
+
+    __slots__ = ("__weakref__", "_orphans", "_port", "busy", "lease_end", "state")
+
+    def __init__(self, port: ConsumerPort, buffer: SharedBuffer, orphans: list[State]) -> None:
+        self.state: State = (buffer, buffer.last_call, ())
+        self.busy = False
+        self.lease_end = NEVER
+        self._port = port
+        self._orphans = orphans
+        port.track(self)
+
+    def free(self) -> None:
+        self.state[0].memory.close()
+
+    def __del__(self) -> None:
+        """Releases the buffer when the thread has ended, perhaps within a call. Finalizers take no lock."""
+        buffer, answered, chunks = self.state
+        if chunks or buffer.last_call != answered:
+            self._orphans.append(self.state)
+        else:
+            self._port.put(buffer)
 
 
 class ThreadBuffers:

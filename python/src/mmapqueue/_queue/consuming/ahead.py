@@ -1,8 +1,7 @@
-"""The limits of prefetching, and the time that acks linger."""
+"""The work that a consumer does ahead of calls into the JVM, or after them."""
 
 from __future__ import annotations
 
-from time import monotonic
 from typing import NamedTuple
 
 from mmapqueue._values.arguments import whole
@@ -13,45 +12,6 @@ from mmapqueue._values.errors import ConfigError
 #: The defaults of prefetch and ack_linger.
 _PREFETCH = 4096
 _ACK_LINGER = 0.005
-
-#: Prefetched records are those that the consumer takes in this time, in seconds, at its present pace.
-_AHEAD_SECONDS = 0.1
-#: The growth from one prefetch to the next.
-_GROWTH = 8
-
-
-class Pace:
-    """The number of records to prefetch: those that the consumer lately took in 0.1 s, so that a slow one holds few.
-
-    Its steps are plain stores: a race of threads costs one estimate.
-
-    Attributes:
-        most: The most records.
-    """
-
-    __slots__ = ("_last", "_since", "most")
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self._last = 0
-        self._since = monotonic()
-
-    def next(self) -> int:
-        """Returns the number of records to pop now, at least 1."""
-        if self.most <= 1:
-            return 1
-        now = monotonic()
-        seconds, self._since = now - self._since, now
-        last, self._last = self._last, 0
-        return max(1, min(self.most, last * _GROWTH, int(last * _AHEAD_SECONDS / max(seconds, 1e-9))))
-
-    def popped(self, count: int) -> None:
-        """Notes the number of records that the pop has found."""
-        self._last = count
-
-    def restart(self) -> None:
-        """Starts with one record again."""
-        self._last = 0
 
 
 class Ahead(NamedTuple):
