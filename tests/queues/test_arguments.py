@@ -267,12 +267,21 @@ def test_what_is_no_name_is_refused(small_queue: mmapqueue.Queue, tmp_path: Path
 def test_messages_name_what_users_know(small_queue: mmapqueue.Queue) -> None:
     calls: list[Any] = [small_queue.ack, small_queue.push_once, small_queue.seek, small_queue.consumer("x").ack]
     for call in calls:
-        with pytest.raises(TypeError, match=r"^(Queue|Consumer)\.\w+\(\) missing"):
+        with pytest.raises(TypeError, match=r"^(Queue|Reading)\.\w+\(\) missing"):
             call()
-    for kind in (mmapqueue.Queue, mmapqueue.Consumer):
-        for name in dir(kind):
-            if not name.startswith("_") and callable(getattr(kind, name)):
-                assert getattr(kind, name).__qualname__ == f"{kind.__name__}.{name}"
+
+
+@pytest.mark.parametrize("kind", [mmapqueue.Queue, mmapqueue.Consumer])
+def test_the_source_of_a_method_is_in_its_class_or_in_the_one_base(kind: type) -> None:
+    """Help, `inspect.getsource` and tracebacks lead to the code."""
+    assert len(kind.__mro__) <= 4
+    for name in dir(kind):
+        found = getattr(kind, name)
+        if not name.startswith("_") and inspect.isfunction(found):
+            assert found.__qualname__ in (f"{kind.__name__}.{name}", f"Reading.{name}")
+            assert inspect.getsource(found).lstrip().startswith((f"def {name}(", f"async def {name}("))
+            assert found.__code__.co_name == name
+
 
 
 def public_callables() -> Iterator[Any]:

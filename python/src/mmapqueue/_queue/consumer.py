@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from mmapqueue._queue.arrow.reading import ArrowReading
-from mmapqueue._queue.async_closing import AsyncClosing
-from mmapqueue._queue.async_methods import AsyncReading
 from mmapqueue._queue.consuming.ahead import Ahead
 from mmapqueue._queue.consuming.jvm_port import open_consumer
-from mmapqueue._queue.consuming.popper import Popper
 from mmapqueue._queue.handle import QueueHandle
-from mmapqueue._queue.iteration import Iteration
-from mmapqueue._queue.reading import Reading, adopt
-from mmapqueue._values.annotations import Self, Value
-from mmapqueue._values.closing import Closing
+from mmapqueue._queue.reading import Reading
+from mmapqueue._queue.source import OneConsumer
+from mmapqueue._values.annotations import Value
 from mmapqueue._values.offsets import STARTS, SeekTarget, target_text
 
 
-class Consumer(AsyncReading[Value], ArrowReading[Value]):
+class Consumer(Reading[Value]):
     """Reads a queue independently of its other consumers.
 
     `pop` moves its reading position, `ack` its committed position. The queue reuses space that every consumer has
@@ -36,12 +31,9 @@ class Consumer(AsyncReading[Value], ArrowReading[Value]):
 
     def __init__(self, handle: QueueHandle, name: str, start: SeekTarget, ahead: Ahead) -> None:
         self.name = name
-        self._handle = handle
-        self._own = self._use(open_consumer(handle, name, target_text(start, STARTS), ahead))
-
-    @property
-    def _popper(self) -> Popper:
-        return self._own
+        self._one = open_consumer(handle, name, target_text(start, STARTS), ahead)
+        super().__init__(handle, OneConsumer(self._one))
+        self._use(self._one)
 
     @property
     def closed(self) -> bool:
@@ -53,7 +45,7 @@ class Consumer(AsyncReading[Value], ArrowReading[Value]):
             >>> consumer.closed
             True
         """
-        return self._own.closed
+        return self._one.closed
 
     def close(self) -> None:
         """Closes the consumer, so that another process can open it. The committed position stays.
@@ -67,14 +59,7 @@ class Consumer(AsyncReading[Value], ArrowReading[Value]):
             >>> queue.consumer("billing").lag()
             0
         """
-        self._popper.close()
-
-    def __enter__(self) -> Self:
-        self._popper.check()
-        return self
+        super().close()
 
     def __repr__(self) -> str:
         return f"<mmapqueue.Consumer {self.name!r} of {self._handle.path!r}{' (closed)' if self.closed else ''}>"
-
-
-adopt(Consumer, AsyncReading, ArrowReading, AsyncClosing, Closing, Iteration, Reading)

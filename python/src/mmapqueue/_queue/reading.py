@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
-from types import FunctionType
-from typing import Generic
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from functools import partial
+from types import TracebackType
+from typing import Generic, NoReturn
 
 from mmapqueue._jvm import names
+from mmapqueue._jvm.shared_buffer import LENT_BYTES
+from mmapqueue._queue.arrow.batches import pyarrow
+from mmapqueue._queue.arrow.reading import pop_batch
 from mmapqueue._queue.consuming.ack_buffer import AckBuffer, Pending
 from mmapqueue._queue.consuming.delivery import Delivery
 from mmapqueue._queue.consuming.popper import Popper
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.handle import QueueHandle
-from mmapqueue._values.annotations import RecordBatch, Value
+from mmapqueue._queue.iteration import iterate
+from mmapqueue._queue.source import Source
+from mmapqueue._queue.workers import ASYNC_HANDLER, Workers
+from mmapqueue._values.annotations import RecordBatch, Self, Value
 from mmapqueue._values.arguments import Size, byte_limit, count
-from mmapqueue._values.durations import Duration
-from mmapqueue._values.errors import OutOfRange
+from mmapqueue._values.closing import refuse_pickling
+from mmapqueue._values.durations import Duration, delay_micros
+from mmapqueue._values.errors import Empty, OutOfRange
+from mmapqueue._values.functions import eager
 from mmapqueue._values.message import AnyMessage, Message
 from mmapqueue._values.offsets import (
     SEEKS,
@@ -41,35 +49,38 @@ class Unopened:
         """Does nothing: no ack lingers."""
 
 
-class Reading(ABC, Generic[Value]):
-    """The methods of a consumer, and of a queue for the consumer that it reads as."""
+class Reading(Generic[Value]):
+    """The methods of a consumer, and of a queue for the consumer that it reads as.
 
-    _handle: QueueHandle
+    Each has a source, which opens the consumer; what it calls then is the consumer's popper.
+    """
 
-    # The parts of the last result of `_popper`. Once it is closed, nothing is ready, and no ack is coalesced.
+    # The parts of the consumer in use. Once it is closed, nothing is ready, and no ack is coalesced.
     _delivery: Delivery | Unopened = Unopened()
     _acks: AckBuffer | Unopened = Unopened()
+    _opened: Popper | None = None
+
+    def __init__(self, handle: QueueHandle, source: Source) -> None:
+        self._handle = handle
+        self._source = source
 
     @property
-    @abstractmethod
     def _popper(self) -> Popper:
-        """Returns the consumer; a queue creates it when it does not exist."""
+        """The consumer, which a queue creates when it does not exist."""
+        popper = self._opened
+        return self._use(self._source.open()) if popper is None or popper.closed else popper
 
     def _use(self, popper: Popper) -> Popper:
-        self._delivery, self._acks = popper.delivery, popper.acks
+        self._delivery, self._acks, self._opened = popper.delivery, popper.acks, popper
         return popper
 
     def _existing(self) -> Popper | None:
-        """Returns the consumer; None when it does not exist, which is possible only for a queue."""
-        return self._popper
-
-    def _oldest(self) -> Message[Value] | None:
-        """Without a consumer: the record that a new one would pop first; None when no record is retained."""
-        return None
-
-    def _retained(self) -> int:
-        """Without a consumer: the number of retained records."""
-        return 0
+        """The consumer; None when it does not exist, which is possible only for a queue."""
+        popper = self._opened
+        if popper is None or popper.closed:
+            found = self._source.existing()
+            return None if found is None else self._use(found)
+        return popper
 
     def _required(self, what: str) -> Popper:
         """Returns the consumer; raises OutOfRange, naming the call, when it does not exist."""
@@ -147,6 +158,48 @@ class Reading(ABC, Generic[Value]):
         own.busy = False
         return batch.messages
 
+    def pop_arrow(
+        self, max_records: int = 65_536, *, max_bytes: Size | None = None, timeout: Duration | None = 0.0
+    ) -> RecordBatch:
+        """Pops several records as one pyarrow RecordBatch; waits for the first one only.
+
+        Its columns are offset (int64), timestamp (timestamp[us, UTC]; null when the queue stores none) and value
+        (binary, as stored: no serializer decodes it). The values stay where the JVM has written them, in shared memory
+        that is not reused while an object refers to it, even after the queue was closed. Batches of less than 256 KiB
+        are copied, and so is every batch while 15 others of this process are held.
+
+        Acknowledge with `ack(batch)`.
+
+        Args:
+            max_records: The most records.
+            max_bytes: The most bytes of data, or a text such as "1m", up to 4 MiB, which is also the default; the first
+                record is returned whatever its size.
+            timeout: The longest to wait for the first one: seconds, a timedelta, or a text such as "500ms"; None for as
+                long as it takes.
+
+        Returns:
+            The records, in order; empty when none was available in time. A batch may end before both limits: only an
+            empty batch means that no record was left.
+
+        Raises:
+            UnackedLimit: As from `pop`.
+            Dropped: As from `pop`.
+            Closed: The queue or this consumer is closed, or was closed during the wait.
+            Corrupt: The first record is damaged; the position has not moved.
+            ImportError: pyarrow is not installed; nothing was popped.
+
+        Example:
+            >>> queue.push_many([b"one", b"two"])
+            2
+            >>> batch = queue.pop_arrow()
+            >>> batch["value"].to_pylist()
+            [b'one', b'two']
+            >>> queue.ack(batch)
+        """
+        limit, deadline = bounds(max_records, max_bytes, timeout, LENT_BYTES)
+        pyarrow()  # Before a record is popped, and the consumer made.
+        return pop_batch(self._popper, self._handle.pool, max_records, limit, deadline)
+
     def peek(self) -> Message[Value] | None:
         """The next record, without popping it. Creates no consumer: without one, the oldest retained record.
 
@@ -164,7 +217,112 @@ class Reading(ABC, Generic[Value]):
             (b'one', 1)
         """
         popper = self._existing()
-        return self._oldest() if popper is None else popper.peek()
+        return self._source.oldest() if popper is None else popper.peek()
+
+    # ---- iteration
+
+    def consume(
+        self, timeout: Duration | None = None, *, max_records: int = 1000, max_bytes: Size | None = None
+    ) -> Iterator[Message[Value]]:
+        """Iterates over the records, popping them in batches. After a `break`, the next pop delivers the rest.
+
+        With visibility_timeout set, a whole batch must be handled within it: keep max_records small.
+
+        Args:
+            timeout: Ends when no record became available for this time: seconds, a timedelta, or a text such as "30s";
+                None to wait without end.
+            max_records: The most records of a batch.
+            max_bytes: The most bytes of data of a batch, or a text such as "1m".
+
+        Returns:
+            An iterator over the records, in order, for one thread.
+
+        Raises:
+            Closed: While iterating: the queue or this consumer was closed.
+            Corrupt: While iterating: the next record is damaged.
+            Dropped: While iterating, as from `pop`; the next call continues.
+            UnackedLimit: While iterating, as from `pop`.
+
+        Example:
+            >>> queue.push_many([b"one", b"two"])
+            2
+            >>> for message in queue.consume(timeout=0):
+            ...     print(message.data)
+            ...     queue.ack(message)
+            b'one'
+            b'two'
+        """
+        limit, _ = bounds(max_records, max_bytes, timeout)
+        return iterate(self._popper, timeout, max_records, limit)
+
+    def process(
+        self,
+        handler: Callable[[Message[Value]], object],
+        *,
+        workers: int = 1,
+        timeout: Duration | None = None,
+        retry_delay: Duration | None = None,
+        max_records: int = 100,
+        max_bytes: Size | None = None,
+    ) -> int:
+        """Calls a handler with each record, in threads, and acks each record for which the handler returns.
+
+        A record is acked by itself when the handler returns, unless the handler has acked, nacked or released it. When
+        the handler raises an Exception, the record is requeued with `nack`, and the logger "mmapqueue" logs the
+        exception. The record is redelivered after retry_delay, at most max_attempts times if the queue was opened with
+        that, otherwise without limit; other records are handled between the attempts. On Ctrl-C, and on any error of
+        this call, records that no handler was called with are released, running handlers are waited for, and the error
+        is raised. A second Ctrl-C does not wait: each handler then acks or nacks its own record at its end.
+
+        With visibility_timeout set, a whole batch must be handled within it: keep max_records small.
+
+        Args:
+            handler: Called with each record, in threads of its own. It need not ack the record.
+            workers: The number of threads. A single thread keeps the order of records.
+            timeout: Ends when no record became available for this time, or when only records came that the handler had
+                failed for in this call, it failed for each of them again, and no handler runs. Seconds, a timedelta, or
+                a text such as "30s"; None to wait without end.
+            retry_delay: The delay of redelivery after the handler has raised: seconds, a timedelta, or a text. By
+                default 0.1 s after the first attempt, doubled with each further one, 60 s at most.
+            max_records: The most records of a batch.
+            max_bytes: The most bytes of data of a batch, or a text such as "1m".
+
+        Returns:
+            The number of times that the handler has returned.
+
+        Raises:
+            Closed: The queue or this consumer was closed.
+            Corrupt: The next record is damaged.
+            Dropped: As from `pop`; the next call continues.
+            UnackedLimit: As from `pop`.
+            TypeError: The handler cannot be called; or it is an async function or a generator function, or returns what
+                such a function returns: under asyncio, use `aconsume`. No record of such a handler is acked.
+
+        Example:
+            >>> queue.push_many([b"one", b"two"])
+            2
+            >>> queue.process(lambda message: print(message.text), timeout=0)
+            one
+            two
+            2
+        """
+        limit, _ = bounds(max_records, max_bytes, timeout)
+        eager("handler", handler, ASYNC_HANDLER)
+        count("workers", workers)
+        most = self._handle.config["max_attempts"]
+        delay = None if retry_delay is None else delay_micros("retry_delay", retry_delay)
+        return Workers(self._popper, handler, workers, delay, max_records, limit, most).run(timeout)
+
+    def __iter__(self) -> Iterator[Message[Value]]:
+        """Iterates over the records that exist at present: ends without waiting when nothing is left to pop."""
+        return self.consume(timeout=0.0)
+
+    def __contains__(self, item: object) -> bool:
+        """Raises TypeError: Python would search by `__iter__`, and so pop all records before the item."""
+        raise TypeError(
+            f"{item!r:.100} in a {type(self).__name__}: a search would pop records; `find` and `read_at` of the queue "
+            "read without popping"
+        )
 
     # ---- acknowledgements
 
@@ -367,7 +525,7 @@ class Reading(ABC, Generic[Value]):
             (2, 2)
         """
         popper = self._existing()
-        return self._retained() if popper is None else popper.qsize()
+        return self._source.retained() if popper is None else popper.qsize()
 
     def lag(self) -> int:
         """The number of records that are not acked. Creates no consumer.
@@ -380,7 +538,7 @@ class Reading(ABC, Generic[Value]):
             3
         """
         popper = self._existing()
-        return self._retained() if popper is None else popper.lag()
+        return self._source.retained() if popper is None else popper.lag()
 
     def unacked(self) -> int:
         """The number of records that were popped, and neither acked nor requeued. Creates no consumer.
@@ -412,6 +570,210 @@ class Reading(ABC, Generic[Value]):
         """True, also without records: a queue is no container, and `if queue:` asks whether there is one."""
         return True
 
+    # ---- under asyncio
+
+    async def apop(self, timeout: Duration | None = None) -> Message[Value]:
+        """Pops the next record, under asyncio. A cancellation loses no record: the next pop delivers it.
+
+        Tasks that pop at the same time get different records.
+
+        Args:
+            timeout: The longest wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
+
+        Returns:
+            The record.
+
+        Raises:
+            Empty: No record was available in time.
+            UnackedLimit: As from `pop`.
+            Dropped: As from `pop`.
+            Closed: The queue or this consumer is closed, or was closed during the wait.
+            Corrupt: The record is damaged; the position has not moved.
+
+        Example:
+            >>> async def main():
+            ...     await queue.apush(b"one")
+            ...     async with await queue.apop() as message:
+            ...         return message.data
+            >>> asyncio.run(main())
+            b'one'
+        """
+        deadline = Deadline(True, timeout)
+        popper = self._popper
+        messages = await self._pop_async(popper, 1, names.INT_MAX, deadline)
+        if not messages:
+            raise Empty(f"there is nothing to pop for consumer {popper.name}")
+        return messages[0]
+
+    async def apop_many(
+        self, max_records: int = 1000, *, max_bytes: Size | None = None, timeout: Duration | None = 0.0
+    ) -> list[Message[Value]]:
+        """As `pop_many`, with its arguments and errors, under asyncio. A cancellation loses no record.
+
+        Returns:
+            The records, in order; empty when none was available in time.
+
+        Example:
+            >>> queue.push_many([b"one", b"two"])
+            2
+            >>> len(asyncio.run(queue.apop_many(10)))
+            2
+        """
+        limit, deadline = bounds(max_records, max_bytes, timeout)
+        popper = self._popper
+        return await self._pop_async(popper, max_records, limit, deadline)
+
+    def aconsume(
+        self, timeout: Duration | None = None, *, max_records: int = 1000, max_bytes: Size | None = None
+    ) -> AsyncGenerator[Message[Value], None]:
+        """Iterates over the records under asyncio. A thread pops them in batches.
+
+        A cancellation loses no record: the next pop delivers the rest of the batch. A loop that is left by `break`
+        keeps the rest of its batch until the generator is closed: use `contextlib.aclosing`, or call `aclose`.
+
+        Args:
+            timeout: Ends when no record became available for this time: seconds, a timedelta, or a text such as "30s";
+                None to wait without end.
+            max_records: The most records of a batch.
+            max_bytes: The most bytes of data of a batch, or a text such as "1m".
+
+        Returns:
+            An asynchronous generator of the records, in order, for one task.
+
+        Raises:
+            Closed: While iterating: the queue or this consumer was closed.
+            Corrupt: While iterating: the next record is damaged.
+            Dropped: While iterating, as from `pop`; another iterator continues.
+            UnackedLimit: While iterating, as from `pop`.
+
+        Example:
+            >>> async def main():
+            ...     async for message in queue.aconsume(timeout=0.1):
+            ...         print(message.data)
+            ...         await queue.aack(message)
+            >>> queue.push_many([b"one", b"two"])
+            2
+            >>> asyncio.run(main())
+            b'one'
+            b'two'
+        """
+        # Imported on first use: asyncio is slow to import.
+        from mmapqueue._queue.async_iteration import consume_async
+
+        limit, _ = bounds(max_records, max_bytes, timeout)
+        return consume_async(self._popper, timeout, max_records, limit)
+
+    async def aack(self, message: AnyMessage | int) -> None:
+        """As `ack`, with its arguments and errors, under asyncio.
+
+        Example:
+            >>> async def main():
+            ...     await queue.apush(b"one")
+            ...     await queue.aack(await queue.apop())
+            >>> asyncio.run(main())
+            >>> queue.lag()
+            0
+        """
+        await self._required("ack").in_thread(partial(self.ack, message))
+
+    async def aack_up_to(self, message: AnyMessage | int) -> None:
+        """As `ack_up_to`, with its arguments and errors, under asyncio.
+
+        Example:
+            >>> async def main():
+            ...     await queue.apush_many([b"one", b"two"])
+            ...     messages = await queue.apop_many()
+            ...     await queue.aack_up_to(messages[-1])
+            >>> asyncio.run(main())
+            >>> queue.lag()
+            0
+        """
+        await self._required("ack_up_to").in_thread(partial(self.ack_up_to, message))
+
+    async def aack_many(self, messages: Iterable[AnyMessage | int]) -> None:
+        """As `ack_many`, with its arguments and errors, under asyncio.
+
+        Example:
+            >>> async def main():
+            ...     await queue.apush_many([b"one", b"two"])
+            ...     await queue.aack_many(await queue.apop_many())
+            >>> asyncio.run(main())
+            >>> queue.lag()
+            0
+        """
+        await self._required("ack_many").in_thread(partial(self.ack_many, messages))
+
+    async def anack(self, message: AnyMessage | int, delay: Duration = 0.0) -> None:
+        """As `nack`, with its arguments and errors, under asyncio.
+
+        Example:
+            >>> async def main():
+            ...     await queue.apush(b"one")
+            ...     await queue.anack(await queue.apop())
+            ...     return await queue.apop()
+            >>> asyncio.run(main()).attempts
+            2
+        """
+        await self._required("nack").in_thread(partial(self.nack, message, delay))
+
+    async def arelease(self, messages: Iterable[AnyMessage | int]) -> None:
+        """As `release`, with its arguments and errors, under asyncio.
+
+        Example:
+            >>> async def main():
+            ...     await queue.apush(b"one")
+            ...     await queue.arelease([await queue.apop()])
+            ...     return await queue.apop()
+            >>> asyncio.run(main()).attempts
+            1
+        """
+        await self._required("release").in_thread(partial(self.release, messages))
+
+    async def _pop_async(self, popper: Popper, most: int, max_bytes: int, deadline: Deadline) -> list[AnyMessage]:
+        # Imported on first use: asyncio is slow to import.
+        from mmapqueue._queue.async_iteration import pop_async
+
+        return await pop_async(self._handle.threads, popper, most, max_bytes, deadline)
+
+    # ---- the end
+
+    def close(self) -> None:
+        """Closes it."""
+        self._source.close()
+
+    async def aclose(self) -> None:
+        """As `close`, under asyncio.
+
+        Example:
+            >>> asyncio.run(queue.aclose())
+            >>> queue.closed
+            True
+        """
+        # Imported on first use: asyncio is slow to import.
+        import asyncio
+
+        await asyncio.to_thread(self.close)
+
+    def __enter__(self) -> Self:
+        self._source.check()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def __reduce__(self) -> NoReturn:
+        refuse_pickling(self)
+
 
 def bounds(
     max_records: int, max_bytes: Size | None, timeout: Duration | None, most_bytes: int = names.INT_MAX
@@ -419,19 +781,3 @@ def bounds(
     """Checks the limits of a pop of several records; returns the most bytes, and the deadline."""
     count("max_records", max_records)
     return byte_limit(max_bytes, most_bytes), Deadline(True, timeout)
-
-
-def adopt(kind: type, *parts: type) -> None:
-    """Gives a class copies of the methods that it inherits from parts, named by the public class.
-
-    Python names a method, in errors and in help, by the class that defines it.
-    """
-    for part in parts:
-        for name, method in vars(part).items():
-            if isinstance(method, FunctionType) and getattr(kind, name) is method:
-                copy = FunctionType(method.__code__, method.__globals__, name, method.__defaults__, method.__closure__)
-                copy.__kwdefaults__ = method.__kwdefaults__
-                copy.__annotations__ = method.__annotations__
-                copy.__doc__ = method.__doc__
-                copy.__qualname__ = f"{kind.__name__}.{name}"
-                setattr(kind, name, copy)

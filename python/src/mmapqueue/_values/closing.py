@@ -25,7 +25,12 @@ class Closing(ABC):
         self.close()
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            f"a {type(self).__name__} cannot be pickled or copied: it is a connection to a JVM; open the queue where "
-            "it is used, and in the tasks of a Spark job use spark.read.format('mmapqueue')"
-        )
+        refuse_pickling(self)
+
+
+def refuse_pickling(owner: object) -> NoReturn:
+    """Raises the error of pickling or copying an object that holds a connection to a JVM."""
+    raise TypeError(
+        f"a {type(owner).__name__} cannot be pickled or copied: it is a connection to a JVM; open the queue where "
+        "it is used, and in the tasks of a Spark job use spark.read.format('mmapqueue')"
+    )

@@ -7,72 +7,29 @@ from collections.abc import Iterator, Sequence
 from mmapqueue._jvm.lending import HeldRecords, UnreadRecords, unread
 from mmapqueue._jvm.shared_buffer import LENT_BYTES, BufferPool
 from mmapqueue._jvm.signals import Shield
-from mmapqueue._queue.arrow.batches import pyarrow, record_batch
+from mmapqueue._queue.arrow.batches import record_batch
+from mmapqueue._queue.consuming.popper import Popper
 from mmapqueue._queue.consuming.thread_buffers import PopBuffer
+from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.handle import QueueHandle
-from mmapqueue._queue.reading import Reading, bounds
-from mmapqueue._values.annotations import RecordBatch, Value
-from mmapqueue._values.arguments import Size
-from mmapqueue._values.durations import Duration
+from mmapqueue._values.annotations import RecordBatch
 from mmapqueue._values.errors import OutOfRange
 from mmapqueue._values.message import AnyMessage
 
 
-class ArrowReading(Reading[Value]):
-    """The methods of a consumer that pop Arrow batches. They need pyarrow: `pip install 'mmapqueue[arrow]'`."""
+def pop_batch(popper: Popper, pool: BufferPool, most: int, max_bytes: int, deadline: Deadline) -> RecordBatch:
+    """Pops records as one batch; empty when none was available in time."""
 
-    def pop_arrow(
-        self, max_records: int = 65_536, *, max_bytes: Size | None = None, timeout: Duration | None = 0.0
-    ) -> RecordBatch:
-        """Pops several records as one pyarrow RecordBatch; waits for the first one only.
+    def pop(own: PopBuffer) -> RecordBatch:
+        _take_lendable(pool, own)
+        popper.pop_into(own, most, max_bytes, deadline, unread)
+        _hold(pool, own)
+        return record_batch(own.state[2])
 
-        Its columns are offset (int64), timestamp (timestamp[us, UTC]; null when the queue stores none) and value
-        (binary, as stored: no serializer decodes it). The values stay where the JVM has written them, in shared memory
-        that is not reused while an object refers to it, even after the queue was closed. Batches of less than 256 KiB
-        are copied, and so is every batch while 15 others of this process are held.
-
-        Acknowledge with `ack(batch)`.
-
-        Args:
-            max_records: The most records.
-            max_bytes: The most bytes of data, or a text such as "1m", up to 4 MiB, which is also the default; the first
-                record is returned whatever its size.
-            timeout: The longest to wait for the first one: seconds, a timedelta, or a text such as "500ms"; None for as
-                long as it takes.
-
-        Returns:
-            The records, in order; empty when none was available in time. A batch may end before both limits: only an
-            empty batch means that no record was left.
-
-        Raises:
-            UnackedLimit: As from `pop`.
-            Dropped: As from `pop`.
-            Closed: The queue or this consumer is closed, or was closed during the wait.
-            Corrupt: The first record is damaged; the position has not moved.
-            ImportError: pyarrow is not installed; nothing was popped.
-
-        Example:
-            >>> queue.push_many([b"one", b"two"])
-            2
-            >>> batch = queue.pop_arrow()
-            >>> batch["value"].to_pylist()
-            [b'one', b'two']
-            >>> queue.ack(batch)
-        """
-        limit, deadline = bounds(max_records, max_bytes, timeout, LENT_BYTES)
-        pyarrow()  # Before a record is popped.
-        popper = self._popper
-
-        def pop(own: PopBuffer) -> RecordBatch:
-            _take_lendable(self._handle.pool, own)
-            popper.pop_into(own, max_records, limit, deadline, unread)
-            _hold(self._handle.pool, own)
-            return record_batch(own.state[2])
-
-        own, empty, batch = popper.pop_with(pop)
-        own.state = empty
-        own.busy = False
-        return batch
+    own, empty, batch = popper.pop_with(pop)
+    own.state = empty
+    own.busy = False
+    return batch
 
 
 def _take_lendable(pool: BufferPool, own: PopBuffer) -> None:

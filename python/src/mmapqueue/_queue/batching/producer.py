@@ -12,10 +12,8 @@ from mmapqueue._queue.batching.sender import RECORD_BYTES, Sender
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.producer import Producer, Record
-from mmapqueue._queue.reading import adopt
 from mmapqueue._values.annotations import Self, Value
 from mmapqueue._values.arguments import Size, flag, size_in_bytes
-from mmapqueue._values.closing import Closing
 from mmapqueue._values.durations import Duration, seconds
 from mmapqueue._values.errors import TooLarge
 
@@ -187,6 +185,3 @@ class BatchingProducer(AsyncClosing, Generic[Value]):
 
     def __repr__(self) -> str:
         return f"<mmapqueue.BatchingProducer of {self._handle.path!r}{' (closed)' if self.closed else ''}>"
-
-
-adopt(BatchingProducer, AsyncClosing, Closing)
