@@ -10,8 +10,8 @@ import grpc
 import pytest
 
 from mmapqueue.pipeline.gather.grpc_server import Call
-from mmapqueue.pipeline.gather.http_server import HttpReply, HttpRequest
 from mmapqueue.pipeline.gather.inbox import Full
+from mmapqueue.pipeline.plugins import HttpReply, HttpRequest
 
 from .serving import Serving
 

@@ -16,11 +16,11 @@ import grpc
 import pytest
 
 from mmapqueue.pipeline.gather import refusals
-from mmapqueue.pipeline.gather.http_server import HttpReply, HttpRequest
 from mmapqueue.pipeline.gather.receivers.http import HttpReceiver
 from mmapqueue.pipeline.gather.receivers.otlp import OtlpReceiver
 from mmapqueue.pipeline.gather.receivers.syslog import SyslogReceiver
 from mmapqueue.pipeline.gather.refusals import Refusals, authorized
+from mmapqueue.pipeline.plugins import HttpReply, HttpRequest
 
 from .echoing import ECHO, Echoing, refused
 from .serving import Serving, certificates, wait_for

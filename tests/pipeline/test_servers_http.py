@@ -15,8 +15,9 @@ from aiohttp.http_exceptions import TransferEncodingError
 
 import mmapqueue
 from mmapqueue.pipeline.config import Server
-from mmapqueue.pipeline.gather.http_server import HttpError, HttpReply, HttpRequest, HttpServer
+from mmapqueue.pipeline.gather.http_server import HttpServer
 from mmapqueue.pipeline.gather.wire import Malformed
+from mmapqueue.pipeline.plugins import HttpError, HttpReply, HttpRequest
 
 from .echoing import Echoing, full
 from .serving import Serving, certificates

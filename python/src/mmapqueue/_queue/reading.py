@@ -68,7 +68,7 @@ class Reading(Generic[Value]):
     def _popper(self) -> Popper:
         """The consumer, which a queue creates when it does not exist."""
         popper = self._opened
-        return self._use(self._source.open()) if popper is None or popper.closed else popper
+        return self._use(self._source.open()) if popper is None or popper.port.ended else popper
 
     def _use(self, popper: Popper) -> Popper:
         self._delivery, self._acks, self._opened = popper.delivery, popper.acks, popper
@@ -77,7 +77,7 @@ class Reading(Generic[Value]):
     def _existing(self) -> Popper | None:
         """The consumer; None when it does not exist, which is possible only for a queue."""
         popper = self._opened
-        if popper is None or popper.closed:
+        if popper is None or popper.port.ended:
             found = self._source.existing()
             return None if found is None else self._use(found)
         return popper

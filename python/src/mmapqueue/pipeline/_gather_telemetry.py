@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
 
 from aiohttp import web
 from prometheus_client import Metric
@@ -16,12 +16,41 @@ from mmapqueue.pipeline._http import Connection, sign
 from mmapqueue.pipeline._metrics import Counts, Pages
 from mmapqueue.pipeline.config import Pipeline
 
-if TYPE_CHECKING:
-    from mmapqueue.pipeline.gather.agent import Agent
-    from mmapqueue.pipeline.gather.inbox import Counted
-
 _LOG = logging.getLogger("mmapqueue.pipeline.telemetry")
 _QUIET: dict[str, Any] = {"access_log": None}
+#: Called with a status and a number of events.
+_Count = Callable[[str, int], None]
+
+
+class _Inbox(Protocol):
+    @property
+    def failure(self) -> str | None:
+        """The error of the last push; None after a success."""
+
+
+class _Pipe(Protocol):
+    @property
+    def pipe(self) -> str: ...
+    @property
+    def queue(self) -> mmapqueue.Queue: ...
+    @property
+    def inbox(self) -> _Inbox: ...
+
+
+class _Server(Protocol):
+    @property
+    def protocol(self) -> str: ...
+    @property
+    def connections(self) -> int: ...
+
+
+class Measured(Protocol):
+    """A running agent: what is measured of it. The agent knows its telemetry, and not the other way round."""
+
+    @property
+    def pipes(self) -> Mapping[str, _Pipe]: ...
+    @property
+    def servers(self) -> Mapping[str, _Server]: ...
 
 
 class GatherTelemetry:
@@ -47,7 +76,7 @@ class GatherTelemetry:
     def __init__(self, pipeline: Pipeline, partition: int = 0) -> None:
         self._pipeline = pipeline
         self._partition = partition
-        self._agent: Agent | None = None
+        self._agent: Measured | None = None
         self._runner: web.AppRunner | None = None
         self._listener: asyncio.Server | None = None
         self._pages = Pages(self._health, self._ready)
@@ -59,11 +88,11 @@ class GatherTelemetry:
         for each in (self._received, self._fetched, self._refused, _Gauges(self)):
             self._pages.registry.register(each)
 
-    def receive_count(self, pipe: str) -> "Counted":
+    def receive_count(self, pipe: str) -> _Count:
         """Returns the counter of a pipe's receivers: called with a status and a number of events."""
         return lambda status, number: self._received.add((pipe, status), number)
 
-    def fetch_count(self, pipe: str) -> "Counted":
+    def fetch_count(self, pipe: str) -> _Count:
         """Returns the counter of a pipe's fetchers: called with a status and a number of events."""
         return lambda status, number: self._fetched.add((pipe, status), number)
 
@@ -71,12 +100,12 @@ class GatherTelemetry:
         """Returns the counter of what a server refuses before a receiver sees it: called with a reason."""
         return lambda reason: self._refused.add((server, reason), 1)
 
-    def watch(self, agent: "Agent | None") -> None:
+    def watch(self, agent: Measured | None) -> None:
         """Measures the queues and servers of a running agent; None, before the agent closes them, to stop."""
         self._agent = agent
 
     @property
-    def agent(self) -> "Agent | None":
+    def agent(self) -> Measured | None:
         """The agent that is watched."""
         return self._agent
 

@@ -18,23 +18,21 @@ from __future__ import annotations
 import logging
 import re
 from abc import abstractmethod
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
-
-    from mmapqueue.pipeline.gather.grpc_server import GrpcServer
-    from mmapqueue.pipeline.gather.http_server import HttpServer
 
 _DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)\s*(ms|s|m|h|d))")
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -139,6 +137,150 @@ class Inbox(Protocol):
         """Deletes a producer's sequences, which may start again; its records stay. Ignores an unknown producer."""
 
 
+@dataclass(frozen=True)
+class HttpRequest:
+    """One request.
+
+    Attributes:
+        path: The path, without query.
+        headers: The headers; keys are case-insensitive.
+        body: The body, decompressed.
+        peer: Address of the client, as `192.0.2.1:50312` or `[2001:db8::1]:50312`.
+    """
+
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+    peer: str
+
+    @property
+    def content_type(self) -> str:
+        """The Content-Type, empty when there is none."""
+        return self.headers.get("Content-Type", "")
+
+    @property
+    def media_type(self) -> str:
+        """The Content-Type without parameters, in lower case."""
+        return self.content_type.partition(";")[0].strip().lower()
+
+
+@dataclass(frozen=True)
+class HttpReply:
+    """An answer.
+
+    Attributes:
+        status: The status.
+        body: The body.
+        content_type: Media type of the body.
+        headers: Further headers.
+    """
+
+    status: int = 200
+    body: bytes = b""
+    content_type: str = "text/plain; charset=utf-8"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class HttpError(Exception):
+    """Answers a request with an error.
+
+    Attributes:
+        status: Status of the answer.
+        headers: Further headers of the answer.
+    """
+
+    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.headers = dict(headers or {})
+
+
+class GrpcCall(Protocol):
+    """Properties of one request of gRPC.
+
+    Attributes:
+        path: The method, as `/package.Service/Method`.
+    """
+
+    path: str
+
+    @property
+    def peer(self) -> str:
+        """Address of the client, as `192.0.2.1:50312` or `[2001:db8::1]:50312`."""
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """Text metadata of the request. The last of equal keys counts; binary entries are left out."""
+
+
+#: Takes the bytes of a request, and returns those of the reply.
+Unary: TypeAlias = "Callable[[bytes, GrpcCall], Awaitable[bytes]]"
+#: Takes the messages of a stream and returns the bytes of the reply.
+Stream: TypeAlias = "Callable[[AsyncIterator[bytes], GrpcCall], Awaitable[bytes]]"
+
+
+class GrpcMethods(Protocol):
+    """The methods of a gRPC server, which receivers share."""
+
+    def unary(self, path: str, handler: Unary, *, owner: str = "a receiver") -> None:
+        """Registers a method with one request message.
+
+        Args:
+            path: The method, as `/package.Service/Method`.
+            handler: Called for each request. Its client is answered when it returns.
+            owner: The pipe and the receiver, for errors.
+
+        Raises:
+            ValueError: The method is registered already.
+        """
+
+    def stream(self, path: str, handler: Stream, *, owner: str = "a receiver") -> None:
+        """Registers a method with a stream of request messages and one reply. Otherwise as `unary`."""
+
+    def answer(self, path: str, reply: bytes = b"") -> None:
+        """Answers requests to a method with these bytes, unless a handler is registered for it.
+
+        Several receivers may do that for one method. The messages of such requests are discarded.
+        """
+
+
+#: Takes a request and returns its answer.
+Handler: TypeAlias = "Callable[[HttpRequest], Awaitable[HttpReply]]"
+#: Makes the answer for an error, from its status, its message and the request's media type.
+ErrorReply: TypeAlias = "Callable[[int, str, str], HttpReply]"
+
+
+def text_error(status: int, message: str, _media_type: str) -> HttpReply:
+    """An error as one line of text."""
+    return HttpReply(status, f"{message}\n".encode())
+
+
+class HttpRoutes(Protocol):
+    """The paths of an HTTP server, which receivers share."""
+
+    def post(
+        self,
+        path: str,
+        handler: Handler,
+        *,
+        owner: str = "a receiver",
+        pipe: str = "",
+        error_reply: ErrorReply = text_error,
+    ) -> None:
+        """Registers a path.
+
+        Args:
+            path: The path, as `/v1/logs`.
+            handler: Called for each POST request. Its client is answered when it returns.
+            owner: The pipe and the receiver, for errors.
+            pipe: The pipe, whose requests share a part of the connections.
+            error_reply: Makes the bodies of errors.
+
+        Raises:
+            ValueError: The path is already registered, or not a path.
+        """
+
+
 class Host(Protocol):
     """The environment in which a receiver or fetcher runs.
 
@@ -166,10 +308,10 @@ class Host(Protocol):
     def protocol(self, server: str) -> Literal["grpc", "http"]:
         """The protocol of a server."""
 
-    def grpc(self, name: str) -> GrpcServer:
+    def grpc(self, name: str) -> GrpcMethods:
         """The gRPC server of that name; pipes share it."""
 
-    def http(self, name: str) -> HttpServer:
+    def http(self, name: str) -> HttpRoutes:
         """The HTTP server of that name; pipes share it."""
 
 

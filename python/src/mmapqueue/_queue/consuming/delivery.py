@@ -319,8 +319,9 @@ class Delivery:
 
     def raise_loss(self) -> None:
         """Raises the first loss that was not raised yet."""
-        with suppress(IndexError):  # Another thread has raised it.
-            raise self._losses.popleft()
+        if self._losses:
+            with suppress(IndexError):  # Another thread has raised it.
+                raise self._losses.popleft()
 
     # ---- requeued records
 

@@ -1,7 +1,7 @@
 """The gRPC server that receivers share: raw bytes in, raw bytes out, without decoding."""
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Any, Literal, NoReturn
 from urllib.parse import unquote
 
@@ -17,6 +17,7 @@ from mmapqueue.pipeline.config import Server, Tls
 from mmapqueue.pipeline.gather.refusals import Refusals, Refused, authorized
 from mmapqueue.pipeline.gather.sockets import bind_address, established
 from mmapqueue.pipeline.gather.wire import Malformed
+from mmapqueue.pipeline.plugins import Stream, Unary
 
 _LOG = logging.getLogger("mmapqueue.pipeline.grpc")
 #: The most streams of one connection at a time. Further streams wait in the client.
@@ -53,12 +54,6 @@ class Call:
     def metadata(self) -> dict[str, str]:
         """Text metadata of the request. The last of equal keys counts; binary entries are left out."""
         return {key: value for key, value in self._context.invocation_metadata() if isinstance(value, str)}
-
-
-#: Takes the bytes of a request, and returns those of the reply.
-Unary = Callable[[bytes, Call], Awaitable[bytes]]
-#: Takes the messages of a stream and returns the bytes of the reply.
-Stream = Callable[[AsyncIterator[bytes], Call], Awaitable[bytes]]
 
 
 class GrpcServer:
@@ -100,16 +95,7 @@ class GrpcServer:
         self._server: Any = None
 
     def unary(self, path: str, handler: Unary, *, owner: str = "a receiver") -> None:
-        """Registers a method with one request message.
-
-        Args:
-            path: The method, as `/package.Service/Method`.
-            handler: Called for each request. Its client is answered when it returns.
-            owner: The pipe and the receiver, for errors.
-
-        Raises:
-            ValueError: The method is registered already.
-        """
+        """As `GrpcMethods.unary`."""
 
         async def take(request: bytes, context: Any) -> bytes:
             try:
@@ -120,7 +106,7 @@ class GrpcServer:
         self._register(path, grpc.unary_unary_rpc_method_handler(take), owner)
 
     def stream(self, path: str, handler: Stream, *, owner: str = "a receiver") -> None:
-        """Registers a method with a stream of request messages and one reply. Otherwise as `unary`."""
+        """As `GrpcMethods.stream`."""
 
         async def take(requests: AsyncIterator[bytes], context: Any) -> bytes:
             try:
@@ -131,10 +117,7 @@ class GrpcServer:
         self._register(path, grpc.stream_unary_rpc_method_handler(take), owner)
 
     def answer(self, path: str, reply: bytes = b"") -> None:
-        """Answers requests to a method with these bytes, unless a handler is registered for it.
-
-        Several receivers may do that for one method. The messages of such requests are discarded.
-        """
+        """As `GrpcMethods.answer`."""
 
         async def take(requests: AsyncIterator[bytes], _: Any) -> bytes:
             async for _message in requests:

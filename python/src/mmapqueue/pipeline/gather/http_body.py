@@ -3,7 +3,7 @@
 from aiohttp import web
 
 from mmapqueue.pipeline.gather.bodies import WINDOW_BITS, Damaged, TooLong, read
-from mmapqueue.pipeline.gather.http_messages import HttpError
+from mmapqueue.pipeline.plugins import HttpError
 
 __all__ = ["WINDOW_BITS", "encoding_of", "read_body", "too_large"]
 

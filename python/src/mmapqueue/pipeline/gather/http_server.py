@@ -4,7 +4,6 @@ import asyncio
 import logging
 import math
 import re
-from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,12 +14,10 @@ import mmapqueue
 from mmapqueue.pipeline._http import Connection, sign
 from mmapqueue.pipeline.config import Server
 from mmapqueue.pipeline.gather.http_body import WINDOW_BITS, encoding_of, read_body, too_large
-from mmapqueue.pipeline.gather.http_messages import HttpError, HttpReply, HttpRequest
 from mmapqueue.pipeline.gather.refusals import Refusals, Refused, authorized
 from mmapqueue.pipeline.gather.sockets import bind_address, peer_name, server_context
 from mmapqueue.pipeline.gather.wire import Malformed
-
-__all__ = ["HttpError", "HttpReply", "HttpRequest", "HttpServer", "text_error"]
+from mmapqueue.pipeline.plugins import ErrorReply, Handler, HttpError, HttpReply, HttpRequest, text_error
 
 if TYPE_CHECKING:
     _Adapter = logging.LoggerAdapter[logging.Logger]
@@ -40,17 +37,6 @@ _REFUSAL = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
     b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 21\r\n\r\ntoo many connections\n"
 )
-
-
-#: Takes a request and returns its answer.
-Handler = Callable[[HttpRequest], Awaitable[HttpReply]]
-#: Makes the answer for an error, from its status, its message and the request's media type.
-ErrorReply = Callable[[int, str, str], HttpReply]
-
-
-def text_error(status: int, message: str, _media_type: str) -> HttpReply:
-    """An error as one line of text."""
-    return HttpReply(status, f"{message}\n".encode())
 
 
 class HttpServer:
@@ -111,18 +97,7 @@ class HttpServer:
         pipe: str = "",
         error_reply: ErrorReply = text_error,
     ) -> None:
-        """Registers a path.
-
-        Args:
-            path: The path, as `/v1/logs`.
-            handler: Called for each POST request. Its client is answered when it returns.
-            owner: The pipe and the receiver, for errors.
-            pipe: The pipe, whose requests share a part of the connections.
-            error_reply: Makes the bodies of errors.
-
-        Raises:
-            ValueError: The path is already registered, or not a path.
-        """
+        """As `HttpRoutes.post`."""
         if _PATH.fullmatch(path) is None:
             raise ValueError(f"server {self._settings.name}: {owner}: {path!r} is no path; one is /v1/logs")
         if path in self._owners:

@@ -1,21 +1,21 @@
 """Follows the files of a fetcher: finds them, reads and stores new lines, and closes files that were removed."""
 
 import asyncio
+import re
 import time
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import mmapqueue
 from mmapqueue.pipeline.gather.fetchers._discovery import directories, matches, renamed
 from mmapqueue.pipeline.gather.fetchers._notice import Notice
 from mmapqueue.pipeline.gather.fetchers._tail import Batch, Key, Tail, generations, producer
+from mmapqueue.pipeline.gather.fetchers._text import Encoding
 from mmapqueue.pipeline.plugins import Host
-
-if TYPE_CHECKING:
-    from mmapqueue.pipeline.gather.fetchers.files import FileFetcher
 
 #: Approximate bytes of lines, and of events besides their lines, in one batch.
 BATCH_BYTES = 1 << 20
@@ -29,6 +29,32 @@ class _Refused(Exception):
     """One file cannot be followed. The message has the reason."""
 
 
+class Following(Protocol):
+    """What to follow: the options of `FileFetcher`, whose docstring describes them."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def exclude(self) -> tuple[str, ...]: ...
+    @property
+    def start(self) -> Literal["beginning", "end"]: ...
+    @property
+    def poll(self) -> timedelta: ...
+    @property
+    def idle(self) -> timedelta: ...
+    @property
+    def close_after(self) -> timedelta: ...
+    @property
+    def forget_after(self) -> timedelta: ...
+    @property
+    def encoding(self) -> Encoding: ...
+    @property
+    def start_pattern(self) -> re.Pattern[bytes] | None: ...
+
+    def absolute(self) -> list[str]:
+        """The paths, absolute."""
+
+
 class Follower:
     """The state of a running fetcher. Belongs to one event loop; files are read in one thread of its own.
 
@@ -36,7 +62,7 @@ class Follower:
         tails: The files that are followed.
     """
 
-    def __init__(self, options: "FileFetcher", host: Host) -> None:
+    def __init__(self, options: Following, host: Host) -> None:
         self.tails: dict[Key, Tail] = {}
         self._options = options
         self._host = host

@@ -2,9 +2,8 @@
 
 from typing import Literal
 
-from mmapqueue.pipeline.gather.grpc_server import Call
 from mmapqueue.pipeline.gather.wire import repeated
-from mmapqueue.pipeline.plugins import Host, Receiver
+from mmapqueue.pipeline.plugins import GrpcCall, Host, Receiver
 
 #: Events/Push of event.proto.
 PUSH = "/mmapqueue.pipeline.v1.Events/Push"
@@ -24,7 +23,7 @@ class EventsReceiver(Receiver):
     async def start(self, host: Host) -> None:
         """Registers with the server."""
 
-        async def push(request: bytes, _: Call) -> bytes:
+        async def push(request: bytes, _: GrpcCall) -> bytes:
             await host.inbox.put(*repeated(request, _EVENTS))
             return b""  # An empty Pushed.
 

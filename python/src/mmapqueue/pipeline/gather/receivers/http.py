@@ -9,9 +9,8 @@ from pydantic import Field
 
 from mmapqueue.pipeline._event import encode
 from mmapqueue.pipeline.event_pb2 import EventType
-from mmapqueue.pipeline.gather.http_server import HttpError, HttpReply, HttpRequest
 from mmapqueue.pipeline.gather.wire import Malformed
-from mmapqueue.pipeline.plugins import Host, Receiver
+from mmapqueue.pipeline.plugins import Host, HttpError, HttpReply, HttpRequest, Receiver
 
 _CLOUD_EVENT = "application/cloudevents+json"
 _ATTRIBUTE = "ce-"

@@ -9,11 +9,9 @@ from pydantic import Field
 
 from mmapqueue.pipeline._event import OTLP_LOGS, OTLP_METRICS, OTLP_TRACES, encode
 from mmapqueue.pipeline.event_pb2 import EventType
-from mmapqueue.pipeline.gather.grpc_server import Call
-from mmapqueue.pipeline.gather.http_server import HttpError, HttpReply, HttpRequest
 from mmapqueue.pipeline.gather.otlp import Checked, check_json, check_protobuf
 from mmapqueue.pipeline.gather.wire import Malformed
-from mmapqueue.pipeline.plugins import Host, Receiver
+from mmapqueue.pipeline.plugins import GrpcCall, Host, HttpError, HttpReply, HttpRequest, Receiver
 
 SignalName = Literal["logs", "traces", "metrics"]
 #: Checks a request of a signal.
@@ -91,7 +89,7 @@ class _Requests:
         self._parameters = signal.content_type.partition(";")[2]
         self._warned = False
 
-    async def export(self, request: bytes, call: Call) -> bytes:
+    async def export(self, request: bytes, call: GrpcCall) -> bytes:
         """Takes a request of gRPC."""
         signal = self._signal
         await self._put(check_protobuf, request, signal.content_type, signal.method, f"otlp://{call.peer}")

@@ -9,10 +9,9 @@ from pydantic import Field
 from mmapqueue.pipeline._event import SKYWALKING_METERS, encode
 from mmapqueue.pipeline._event import repeated as join
 from mmapqueue.pipeline.event_pb2 import EventType
-from mmapqueue.pipeline.gather.grpc_server import Call, Stream, Unary
 from mmapqueue.pipeline.gather.streams import GROUP_BYTES, groups
 from mmapqueue.pipeline.gather.wire import Malformed, fields, repeated
-from mmapqueue.pipeline.plugins import Host, Receiver
+from mmapqueue.pipeline.plugins import GrpcCall, Host, Receiver, Stream, Unary
 
 SignalName = Literal["logs", "traces", "meters", "jvm", "clr", "events", "management", "profile", "browser", "mesh"]
 #: Seconds for which a message of an open stream waits for others before they are pushed.
@@ -24,7 +23,7 @@ _SHARED_BY_LOGS = {2: "service", 3: "service_instance", 4: "endpoint", 8: "layer
 _SHARED_BY_METERS = {3: "service", 4: "service_instance", 5: "timestamp"}
 
 #: Makes the events of some messages of one stream or request.
-_Events = Callable[[Sequence[bytes], Call, Mapping[str, str]], list[bytes]]
+_Events = Callable[[Sequence[bytes], GrpcCall, Mapping[str, str]], list[bytes]]
 
 
 class _Method(NamedTuple):
@@ -40,24 +39,24 @@ class _Method(NamedTuple):
     compatible: bool = True
 
 
-def _source(call: Call) -> str:
+def _source(call: GrpcCall) -> str:
     return f"skywalking://{call.peer}"
 
 
-def _logs(messages: Sequence[bytes], call: Call, meta: Mapping[str, str]) -> list[bytes]:
+def _logs(messages: Sequence[bytes], call: GrpcCall, meta: Mapping[str, str]) -> list[bytes]:
     return [encode(type=EventType.LOGGING, logs=messages, name=call.path, meta=meta, source=_source(call))]
 
 
-def _segments(messages: Sequence[bytes], call: Call, _: Mapping[str, str]) -> list[bytes]:
+def _segments(messages: Sequence[bytes], call: GrpcCall, _: Mapping[str, str]) -> list[bytes]:
     source = _source(call)
     return [encode(type=EventType.TRACING, segment=each, name=call.path, source=source) for each in messages]
 
 
-def _segment_collections(messages: Sequence[bytes], call: Call, meta: Mapping[str, str]) -> list[bytes]:
+def _segment_collections(messages: Sequence[bytes], call: GrpcCall, meta: Mapping[str, str]) -> list[bytes]:
     return _segments([each for message in messages for each in repeated(message, _SEGMENTS)], call, meta)
 
 
-def _meter_collections(messages: Sequence[bytes], call: Call, meta: Mapping[str, str]) -> list[bytes]:
+def _meter_collections(messages: Sequence[bytes], call: GrpcCall, meta: Mapping[str, str]) -> list[bytes]:
     # Concatenated protobuf messages are one message with the fields of all.
     return [
         encode(
@@ -71,7 +70,7 @@ def _meter_collections(messages: Sequence[bytes], call: Call, meta: Mapping[str,
     ]
 
 
-def _meters(messages: Sequence[bytes], call: Call, meta: Mapping[str, str]) -> list[bytes]:
+def _meters(messages: Sequence[bytes], call: GrpcCall, meta: Mapping[str, str]) -> list[bytes]:
     return _meter_collections([join(_METER_DATA, messages)], call, meta)
 
 
@@ -79,7 +78,7 @@ def _each(type_: EventType, proto: str) -> _Events:
     """Makes one event of each message."""
     content_type = f"application/x-protobuf; proto=skywalking.{proto}"
 
-    def make(messages: Sequence[bytes], call: Call, _: Mapping[str, str]) -> list[bytes]:
+    def make(messages: Sequence[bytes], call: GrpcCall, _: Mapping[str, str]) -> list[bytes]:
         source = _source(call)
         return [
             encode(type=type_, data=each, content_type=content_type, name=call.path, source=source) for each in messages
@@ -184,7 +183,7 @@ class SkyWalkingReceiver(Receiver):
 
 
 def _unary(host: Host, method: _Method) -> Unary:
-    async def take(request: bytes, call: Call) -> bytes:
+    async def take(request: bytes, call: GrpcCall) -> bytes:
         await host.inbox.put(*method.events([request], call, {}))
         return b""  # An empty Commands.
 
@@ -195,7 +194,7 @@ def _stream(host: Host, method: _Method) -> Stream:
     # Half of the limit, because the event's header must fit, too.
     most_bytes = min(GROUP_BYTES, host.inbox.max_event_size // 2)
 
-    async def take(messages: AsyncIterator[bytes], call: Call) -> bytes:
+    async def take(messages: AsyncIterator[bytes], call: GrpcCall) -> bytes:
         meta: dict[str, str] = {}
         last: Sequence[bytes] = ()
         async with aclosing(groups(messages, most_bytes=most_bytes, within=_WITHIN)) as parts:

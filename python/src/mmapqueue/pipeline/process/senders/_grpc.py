@@ -13,8 +13,9 @@ from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
 from mmapqueue.pipeline.config import Address
+from mmapqueue.pipeline.process.senders._client import Client
 from mmapqueue.pipeline.process.senders._delivery import Undelivered
-from mmapqueue.pipeline.process.senders._network import Client, ClientTls, NetworkSender
+from mmapqueue.pipeline.process.senders._network import ClientTls, NetworkSender
 from mmapqueue.pipeline.process.senders._requests import Row
 
 #: Status codes of requests that can never succeed. All others are outages, also of credentials.

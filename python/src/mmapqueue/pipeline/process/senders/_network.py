@@ -6,7 +6,7 @@ import logging
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Protocol
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
@@ -15,6 +15,7 @@ from mmapqueue.pipeline.plugins import Options, Sender, SenderContext
 from mmapqueue.pipeline.process.columns import TYPES
 from mmapqueue.pipeline.process.dead_letters import as_events, serialized
 from mmapqueue.pipeline.process.events import record
+from mmapqueue.pipeline.process.senders._client import Client
 from mmapqueue.pipeline.process.senders._delivery import Retry
 from mmapqueue.pipeline.process.senders._requests import RequestLimits, Row
 
@@ -30,25 +31,6 @@ _INDEX = "index"
 _JSON, _RECORD = "json", "record"
 #: Column with the event's time in milliseconds since 1970: workers get no timestamps.
 _TIME = "time_ms"
-
-
-class Client(Protocol):
-    """A connection, kept by a worker process. Its methods are awaited on one event loop."""
-
-    async def send(self, route: str, rows: Sequence[Row], key: str) -> None:
-        """Sends a request once.
-
-        Args:
-            route: The route, from `NetworkSender.route`.
-            rows: The rows, at least one.
-            key: Idempotency key; equal when the request is sent again.
-
-        Raises:
-            Undelivered: The request was not delivered, or that is unknown.
-        """
-
-    async def close(self) -> None:
-        """Closes the connection."""
 
 
 class ClientTls(Options):

@@ -12,13 +12,12 @@ from collections.abc import Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+from mmapqueue.pipeline.process.senders._client import Client, RequestSender
 from mmapqueue.pipeline.process.senders._delivery import GivenUp, Outcome, Waiting, deliver
 from mmapqueue.pipeline.process.senders._requests import Request, Row, requests
 
 if TYPE_CHECKING:
     from pyspark.sql import Row as SparkRow
-
-    from mmapqueue.pipeline.process.senders._network import Client, NetworkSender
 
 _LOG = logging.getLogger("mmapqueue.pipeline.senders")
 _T = TypeVar("_T")
@@ -57,7 +56,7 @@ class Task(NamedTuple):
         attempts: Attempts that earlier runs made for the first request that is not finished, by partition.
     """
 
-    sender: NetworkSender
+    sender: RequestSender
     queues: Mapping[int, str]
     done: Mapping[int, int]
     attempts: Mapping[int, int]
@@ -132,7 +131,7 @@ class Task(NamedTuple):
         counts["rejected" if error.partial else "dropped"] += records
 
 
-async def _send(sender: NetworkSender, request: Request, earlier: int) -> list[Part]:
+async def _send(sender: RequestSender, request: Request, earlier: int) -> list[Part]:
     """Sends a request. One that is refused for its content is sent in halves, so that only the records that the
     receiver refuses become dead letters. Nothing is sent after a part that waits: it is the last one of the result.
     """  # noqa: D205
@@ -171,7 +170,7 @@ def _submit(coroutine: Coroutine[Any, Any, _T]) -> Future[_T]:
     return asyncio.run_coroutine_threadsafe(coroutine, _loop)
 
 
-async def _client(sender: NetworkSender) -> Client:
+async def _client(sender: RequestSender) -> Client:
     name = json.dumps([type(sender).__qualname__, sender.model_dump_json()])
     found = _clients.get(name)
     if found is None:

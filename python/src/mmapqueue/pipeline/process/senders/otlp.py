@@ -15,10 +15,11 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from pydantic import model_validator
 
 from mmapqueue.pipeline.config._model import check_address
+from mmapqueue.pipeline.process.senders._client import Client
 from mmapqueue.pipeline.process.senders._delivery import Undelivered
 from mmapqueue.pipeline.process.senders._grpc import GrpcClient, GrpcConnection
 from mmapqueue.pipeline.process.senders._http import HttpConnection
-from mmapqueue.pipeline.process.senders._network import Client, ClientTls, NetworkSender
+from mmapqueue.pipeline.process.senders._network import ClientTls, NetworkSender
 from mmapqueue.pipeline.process.senders._requests import RequestLimits, Row
 
 _PROTOBUF = "application/x-protobuf; proto=otlp."
