@@ -45,7 +45,7 @@ class Unopened:
     pending = Pending()
     in_blocks: frozenset[int] = frozenset()
 
-    def ring(self) -> None:
+    def ring(self, pending: Pending) -> None:
         """Does nothing: no ack lingers."""
 
 
@@ -355,7 +355,7 @@ class Reading(Generic[Value]):
             # The record was popped after the last seek; the JVM would not notice an offset from before it.
             pending.single.append(message.offset)
             if pending.rings:
-                acks.ring()
+                acks.ring(pending)
             return
         popper = self._required("ack")
         column = offset_column(message)
@@ -390,7 +390,7 @@ class Reading(Generic[Value]):
         if type(message) is Message and message.origin is pending.origin and not acks.in_blocks:
             pending.up_to.append(message.offset)
             if pending.rings:
-                acks.ring()
+                acks.ring(pending)
             return
         popper = self._required("ack_up_to")
         column = offset_column(message)

@@ -75,7 +75,9 @@ class AckBuffer:
         self.in_blocks: set[int] = set()
         # Number of times that acks were sent, and the number that the thread has seen.
         self._sends = self._sends_seen = 0
-        # Held during the calls that send acks.
+        # Acks that pops have taken, and the JVM has not answered yet.
+        self._carried: list[Taken] = []
+        # Held during the calls that send acks, but not during pops.
         self._lock = threading.Lock()
         self.pending = Pending()
         self.renew(delivery.origin)
@@ -89,11 +91,23 @@ class AckBuffer:
     def stop(self) -> Pending:
         """Ends coalescing; returns what was pending. Later acks are sent at once."""
         pending, self.pending = self.pending, Pending()
+        # An ack that comes after the acks of this call were sent rings, and finds that they were.
+        pending.rings = True
         return pending
 
-    def ring(self) -> None:
-        """Wakes the thread, which sends pending acks after ack_linger."""
-        pending = self.pending
+    def ring(self, pending: Pending) -> None:
+        """Wakes the thread, which sends pending acks after ack_linger.
+
+        Args:
+            pending: Where the caller has appended its ack.
+
+        Raises:
+            Closed: The consumer was closed before the ack.
+        """
+        if pending is not self.pending:
+            with Shield(), self._lock:
+                self._send(pending, late=True)
+            return
         pending.rings = False
         try:
             self._wake()
@@ -114,13 +128,13 @@ class AckBuffer:
         return sent
 
     def send(self) -> bool:
-        """Sends pending acks; returns whether any was sent.
+        """Sends pending acks; returns whether any was sent. At the return the JVM has all acks from before the call.
 
         Raises:
             MmapQueueError: The JVM does not answer. The acks stay pending.
         """
         # A thread empties `pending` with the lock held, so what it has taken was sent when the lock is free.
-        if not self.pending and not self._lock.locked():
+        if not self.pending and not self._carried and not self._lock.locked():
             return False
         return self.send_taken(self.pending)
 
@@ -153,20 +167,35 @@ class AckBuffer:
                 return None
             del pending.up_to[: len(up_to)], pending.single[: len(single)]
             self._sends += 1
-            return Taken(pending, acks)
+            taken = Taken(pending, acks)
+            self._carried.append(taken)
+            return taken
 
-    def put_back(self, taken: Taken) -> None:
-        """Keeps the acks of a pop that failed: they are sent again, and have no effect twice."""
+    def arrived(self, taken: Taken) -> None:
+        """Notes that the JVM has the acks that a pop has taken."""
+        self._carried.remove(taken)
+
+    def put_back(self, taken: Taken, is_closed: bool) -> None:
+        """Keeps the acks of a pop that failed, but for a close: they are sent again, and have no effect twice."""
+        self._carried.remove(taken)
+        if is_closed:
+            return
         pending, (first, last) = taken
         if first < 0:
             pending.up_to.append(last)
         else:
             pending.single.extend(range(first, last + 1))
         if pending.rings and pending is self.pending:
-            self.ring()
+            self.ring(pending)
 
-    def _send(self, pending: Pending) -> bool:
+    def _send(self, pending: Pending, late: bool = False) -> bool:
         up_to, single = _drained(pending.up_to), _drained(pending.single)
+        # Those of pops, too: these may wait in the JVM. An ack has no effect twice.
+        for _, (first, last) in self._carried[:]:
+            if first < 0:
+                up_to.append(last)
+            else:
+                single.extend(range(first, last + 1))
         self._sends += 1
         try:
             last = max(up_to, default=-1)
@@ -177,7 +206,9 @@ class AckBuffer:
             if left:
                 self._send_single(left)
         except Closed:
-            pass  # The records are redelivered.
+            # The records are redelivered.
+            if late:
+                raise
         except MmapQueueError:
             pending.up_to.extend(up_to)
             pending.single.extend(single)

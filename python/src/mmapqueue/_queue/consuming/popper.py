@@ -85,9 +85,7 @@ class Popper:
 
     # ---- pops
 
-    def pop_into(
-        self, own: PopBuffer, most: int, max_bytes: int, deadline: Deadline, read: Read = SharedBuffer.read
-    ) -> int:
+    def pop_into(self, own: PopBuffer, most: int, max_bytes: int, deadline: Deadline, read: Read | None = None) -> int:
         """Pops into the thread's buffer; returns the number of records that the buffer then holds.
 
         Args:
@@ -95,8 +93,8 @@ class Popper:
             most: The most records.
             max_bytes: The most bytes of data; a first record is popped whatever its size.
             deadline: The end of the wait for a first record.
-            read: Reads the records of one call of the JVM. If it returns anything but a list, the records are still in
-                the shared buffer, and no other call follows.
+            read: Reads the records of one call of the JVM; None for messages. If it returns anything but a list, the
+                records are still in the shared buffer, and no other call follows.
         """
         port, delivery, acks = self.port, self.delivery, self.acks
         delivery.keep_ready()
@@ -122,12 +120,14 @@ class Popper:
                     wait = 0 if count else deadline.call_millis()
                     answer = port.pop(buffer, asked, budget, wait, taken and taken.acks)
                 except MmapQueueError as error:
-                    if taken is not None and not isinstance(error, Closed):
-                        acks.put_back(taken)
+                    if taken is not None:
+                        acks.put_back(taken, isinstance(error, Closed))
                     failure = delivery.note_failure(error)
                 else:
+                    if taken is not None:
+                        acks.arrived(taken)
                     if answer > 0:
-                        batch = read(buffer, delivery.origin)
+                        batch = buffer.read(delivery.origin) if read is None else read(buffer, delivery.origin)
                         last = batch.last_offset() if isinstance(batch, UnreadRecords) else batch[-1].offset
                         delivery.highest = max(delivery.highest, last)
                 own.state = (buffer, buffer.last_call, (*chunks, batch) if batch else chunks)
@@ -276,7 +276,7 @@ class Popper:
         if origin is pending.origin:
             pending.single.append(offset)
             if pending.rings:
-                self.acks.ring()
+                self.acks.ring(pending)
         else:
             self._check_delivered("ack", (offset,))
             self._call(self.port.ack, offset)
@@ -337,7 +337,7 @@ class Popper:
                     self.release_undelivered()
         elif self.delivery.pace.most > 1:
             self.delivery.requeue_at(delay)
-            self.acks.ring()
+            self.acks.ring(self.acks.pending)
 
     # ---- position
 
