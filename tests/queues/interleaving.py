@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from memory_port import MemoryPort
 
-from mmapqueue._queue.consuming import thread_buffers
+from mmapqueue._queue.consuming import delivery, thread_buffers
 from mmapqueue._queue.consuming.ahead import Ahead
 from mmapqueue._queue.consuming.popper import Popper
 
@@ -34,6 +34,8 @@ class Scheduler:
     def __init__(self, seed: int, lines: bool = False) -> None:
         self._lines = lines
         self.random = Random(seed)
+        # Short turns find races of neighbours, long ones those of a thread that is left for long.
+        self._stays = self.random.choice((0.0, 0.5, 0.9, 0.97))
         self.trace: list[tuple[int, str]] = []
         self.errors: list[BaseException] = []
         self._turns: list[threading.Semaphore] = []
@@ -74,6 +76,9 @@ class Scheduler:
             return
         self.trace.append((number, what))
         assert len(self.trace) < _MAX_STEPS, self.trace[-20:]
+        blocked = what in ("locked", "idle", "sleep")
+        if not blocked and self.random.random() < self._stays:
+            return
         chosen = self.random.choice(self._left)
         if chosen != number:
             self._turns[chosen].release()
@@ -154,6 +159,7 @@ def consumer(scheduler: Scheduler, ahead: Ahead, **options: Any) -> Iterator[tup
     port.step = scheduler.step
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(thread_buffers, "sleep", lambda _: scheduler.step("sleep"))
+        patch.setattr(delivery, "monotonic", lambda: port.now)
         with pytest.MonkeyPatch.context() as locks:
             # The locks of the parts, and no others.
             locks.setattr(threading, "Lock", lambda: StepLock(scheduler))

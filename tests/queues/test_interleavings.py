@@ -10,6 +10,7 @@ from operator import length_hint
 import pytest
 from interleaving import Scheduler, consumer
 
+from conftest import LONG
 from mmapqueue._queue.consuming.ahead import Ahead
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._values.errors import Closed, Empty
@@ -17,7 +18,7 @@ from mmapqueue._values.message import AnyMessage
 
 #: Acks wait until something sends them, or the thread in the background does.
 AHEAD = Ahead(prefetch=4096, ack_linger=1000.0)
-SEEDS = [int(os.environ["SEED"])] if "SEED" in os.environ else range(300)
+SEEDS = [int(os.environ["SEED"])] if "SEED" in os.environ else range(5000 if LONG else 100)
 
 
 def pop(popper: object) -> AnyMessage | None:
@@ -34,6 +35,8 @@ def one_run(seed: int, lines: bool) -> None:
     """Two threads pop and ack beside the thread in the background, and one that seeks or closes."""
     scheduler = Scheduler(seed, lines)
     closes = scheduler.random.random() < 0.5
+    # Few records: the ends of threads meet.
+    pops = scheduler.random.choice((1, 2, 8))
     with consumer(scheduler, AHEAD) as (popper, port, upkeep):
         port.push(*[b"x"] * 20)
         delivered: Counter[int] = Counter()
@@ -42,7 +45,7 @@ def one_run(seed: int, lines: bool) -> None:
 
         def work() -> None:
             with suppress(Closed):
-                for _ in range(8):
+                for _ in range(pops):
                     message = pop(popper)
                     if message is None:
                         break
@@ -69,13 +72,13 @@ def one_run(seed: int, lines: bool) -> None:
         if closes:
             assert acked <= port.acked, "an ack that met the close is lost"
             assert not length_hint(popper.delivery.ready)
-            assert popper.delivery.ahead() == 0
         else:
             popper.send_acks()
             assert acked <= port.acked, "an ack is lost"
             assert port.unacked() == popper.delivery.ahead(), "a record is neither delivered nor requeued"
 
 
+@pytest.mark.long_form
 @pytest.mark.parametrize("lines", [False, True])
 def test_threads_that_pop_and_ack_beside_a_close(lines: bool) -> None:
     for seed in SEEDS:
