@@ -283,7 +283,6 @@ def test_the_source_of_a_method_is_in_its_class_or_in_the_one_base(kind: type) -
             assert found.__code__.co_name == name
 
 
-
 def public_callables() -> Iterator[Any]:
     for name in mmapqueue.__all__:
         found = getattr(mmapqueue, name)
