@@ -262,10 +262,11 @@ def test_reading_only(open_queue: Open, script: Script) -> None:
 def test_another_version_of_the_jar(script: Script) -> None:
     code = """
     import sys, zipfile
+    from pathlib import Path
     import mmapqueue
     from mmapqueue._jvm import jars
     if sys.argv[2] == "other":
-        other = sys.argv[1] + ".jar"
+        other = Path(sys.argv[1] + ".jar")
         with zipfile.ZipFile(mmapqueue.jar_path()) as ours, zipfile.ZipFile(other, "w") as changed:
             for name in ours.namelist():
                 version = name == "org/mmapqueue/version.properties"
