@@ -62,9 +62,19 @@ public final class TestDisk {
         storage.failOnce(-1, FaultyStorage.Fault.INPUT_OUTPUT);
     }
 
+    /** Sets the boot of the machine, which is unknown otherwise. */
+    public void machine(long boot) {
+        storage.machine(boot);
+    }
+
     /** Takes a directory as fsynced. */
     public void adopt(Path directory) {
         platter.adopt(directory);
+    }
+
+    /** Pushes payloads that change during the push: no public call takes records without fetching their places first. */
+    public static void push(MmapQueue queue, Records changing) {
+        queue.core().writer().push(changing);
     }
 
     /** Drops records beyond max_age, as the thread of an open queue does. */

@@ -15,10 +15,10 @@ import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
-import org.mmapqueue.Records;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.core.QueueCore;
 import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.support.ChangingRecords;
 import org.mmapqueue.support.Cores;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
@@ -32,36 +32,6 @@ import org.mmapqueue.tool.verify.Verifier;
 class ChangedSourceTest {
     @TempDir(factory = QuickDirectory.class)
     Path temp;
-
-    /** The appender asks for a payload's place before it computes the checksum and before it copies: each changes it. */
-    private static final class Changing implements Records {
-        private final byte[][] payloads;
-
-        Changing(byte[]... payloads) {
-            this.payloads = payloads;
-        }
-
-        @Override
-        public int count() {
-            return payloads.length;
-        }
-
-        @Override
-        public byte[] array(int i) {
-            return payloads[i];
-        }
-
-        @Override
-        public int from(int i) {
-            payloads[i][payloads[i].length / 2]++;
-            return 0;
-        }
-
-        @Override
-        public int length(int i) {
-            return payloads[i].length;
-        }
-    }
 
     private static QueueConfig config(Path at) {
         return QueueConfig.builder(at)
@@ -80,12 +50,12 @@ class ChangedSourceTest {
         core.consumer("default", StartAt.EARLIEST);
         push(core, 0, 3);
         core.writer().flush();
-        core.writer().push(new Changing(Payload.of(3, 100), Payload.of(4, 333)));
+        core.writer().push(new ChangingRecords(Payload.of(3, 100), Payload.of(4, 333)));
         push(core, 5, 8);
-        core.writer().push(new Changing(Payload.of(8, 9000)));
+        core.writer().push(new ChangingRecords(Payload.of(8, 9000)));
         push(core, 9, 12);
         if (last) {
-            core.writer().push(new Changing(Payload.of(12, 100)));
+            core.writer().push(new ChangingRecords(Payload.of(12, 100)));
         }
         Path left = Directories.copy(directory, temp.resolve("left"));
         core.close();

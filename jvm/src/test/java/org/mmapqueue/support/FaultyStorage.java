@@ -17,6 +17,8 @@ import org.mmapqueue.io.Storage;
 
 /** The disk, with calls that fail as a test requests. */
 public final class FaultyStorage implements Storage {
+    private volatile long boot = UNKNOWN_BOOT;
+
     /** What is done to a file. */
     public enum Call {
         OPEN,
@@ -112,6 +114,16 @@ public final class FaultyStorage implements Storage {
         if (fails.test(call, path)) {
             throw new IOException("injected: " + call + " of " + path.getFileName());
         }
+    }
+
+    /** Sets the boot of the machine, which is unknown otherwise. */
+    public void machine(long id) {
+        boot = id;
+    }
+
+    @Override
+    public long boot() {
+        return boot;
     }
 
     @Override

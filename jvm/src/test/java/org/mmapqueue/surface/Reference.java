@@ -14,6 +14,8 @@ import java.util.TreeSet;
 final class Reference {
     /** The payloads of all records, by offset. */
     final List<byte[]> log = new ArrayList<>();
+    /** Records that were damaged, and that a repair has given up. */
+    final TreeSet<Integer> lost = new TreeSet<>();
     /** The records of a push that failed: the queue has all of them, or none. */
     final List<byte[]> uncertain = new ArrayList<>();
     /** The records before this offset survive a loss of power. */
@@ -39,12 +41,25 @@ final class Reference {
     Reference copy() {
         Reference copy = new Reference();
         copy.log.addAll(log);
+        copy.lost.addAll(lost);
         copy.durable = durable;
         copy.shipped = shipped;
         copy.missed.addAll(missed);
         copy.sequences.putAll(sequences);
-        consumers.forEach((name, reading) -> copy.consumers.put(name, reading.copy()));
+        consumers.forEach((name, reading) -> copy.consumers.put(name, reading.copy(copy.lost)));
         return copy;
+    }
+
+    Reading reading(int start) {
+        return new Reading(start, lost);
+    }
+
+    /** A record is given up. */
+    void lose(int offset) {
+        lost.add(offset);
+        if (offset >= shipped) {
+            missed.add(offset);
+        }
     }
 
     /** All that was written and acked is durable now. */
@@ -72,6 +87,7 @@ final class Reference {
         }
         uncertain.clear();
         log.subList(end, end()).clear();
+        lost.tailSet(end).clear();
         sequences.values().removeIf(last -> last > end);
         durable = Math.min(durable, end);
     }
@@ -89,13 +105,20 @@ final class Reference {
         private final TreeSet<Integer> open = new TreeSet<>();
 
         final TreeSet<Integer> inFlight = new TreeSet<>();
+        /** Those of the reference. */
+        private final TreeSet<Integer> lost;
 
-        Reading(int start) {
+        private Reading(int start, TreeSet<Integer> lost) {
+            this.lost = lost;
             moved(start);
         }
 
         Reading copy() {
-            Reading copy = new Reading(committed);
+            return copy(lost);
+        }
+
+        private Reading copy(TreeSet<Integer> lostThen) {
+            Reading copy = new Reading(committed, lostThen);
             copy.possible.addAll(possible);
             copy.acked.addAll(acked);
             copy.saved.addAll(saved);
@@ -120,15 +143,20 @@ final class Reference {
         void popped(int offset) {
             assertTrue(offset >= committed, offset + " was popped, but all before " + committed + " is acked");
             assertTrue(!acked.contains(offset), offset + " was popped, but is acked");
+            assertTrue(!lost.contains(offset), offset + " was popped, but is lost");
             assertTrue(inFlight.add(offset), offset + " was popped twice");
         }
 
         void foundNone(int end) {
             for (int offset = committed; offset < end; offset++) {
                 assertTrue(
-                        acked.contains(offset) || open.contains(offset) || inFlight.contains(offset),
-                        offset + " was not popped, and nothing is left");
+                        mayPass(offset) || inFlight.contains(offset), offset + " was not popped, and nothing is left");
             }
+        }
+
+        // Whether the consumer need not pop a record.
+        private boolean mayPass(int offset) {
+            return acked.contains(offset) || open.contains(offset) || lost.contains(offset);
         }
 
         void ack(int through) {
@@ -200,7 +228,7 @@ final class Reference {
         /** The queue was found with this committed offset; {@code any}: one that was possible since the last flush. */
         void commitsAt(int found, int end, boolean any) {
             int most = committed;
-            while (acked.contains(most) || open.contains(most)) {
+            while (mayPass(most)) {
                 most++;
             }
             boolean allowed = found >= committed && found <= most

@@ -2,6 +2,8 @@ package org.mmapqueue.surface;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -22,6 +24,7 @@ import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ThreadPoolExecutor;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.Consumer;
 import org.mmapqueue.ConsumerStats;
@@ -39,7 +42,9 @@ import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.errors.PoisonedException;
+import org.mmapqueue.support.ChangingRecords;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.FaultyStorage;
 import org.mmapqueue.support.Micros;
@@ -109,6 +114,8 @@ final class Surface implements AutoCloseable {
     private int segmentSize = 4096;
     private int capacity = 12;
     private int directories;
+    /** The boot of the machine. */
+    private long boot = 1;
     /** Recoveries, each of which may leave the rest of a segment unused. */
     private int recoveries;
     /** Records before this offset have a time before max_age. */
@@ -126,6 +133,7 @@ final class Surface implements AutoCloseable {
         this.random = new SplittableRandom(seed);
         this.archive = temp.resolve("archive").toUri();
         this.directory = next();
+        disk.machine(boot);
         open();
         create("a", StartAt.EARLIEST);
     }
@@ -147,6 +155,13 @@ final class Surface implements AutoCloseable {
             case LAG -> config.maxConsumerLag((capacity - 3L) * segmentSize);
             case AGE -> config.maxAge(AGE);
         };
+    }
+
+    // The files are as they are, on a disk that works.
+    private void changeDisk() {
+        disk = new TestDisk();
+        disk.machine(boot);
+        disk.adopt(directory);
     }
 
     private void open() {
@@ -572,7 +587,7 @@ final class Surface implements AutoCloseable {
     void create(String name, StartAt start) {
         if (!reference.consumers.containsKey(name)) {
             int at = start.equals(StartAt.LATEST) ? reference.end() : (int) queue().firstOffset();
-            reference.consumers.put(name, new Reference.Reading(at));
+            reference.consumers.put(name, reference.reading(at));
         }
         reference.unsure.add(name);
         queue().createConsumer(name, start);
@@ -646,8 +661,12 @@ final class Surface implements AutoCloseable {
             return;
         }
         int from = first + which % (reference.end() - first);
+        if (reference.lost.contains(from)) {
+            assertThrows(OutOfRangeException.class, () -> queue().getMany(from, count));
+            return;
+        }
         List<Message> messages = queue().getMany(from, count);
-        int most = Math.min(count, reference.end() - from);
+        int most = Math.min(count, upTo(from) - from);
         assertTrue(messages.size() == most || mayFail && messages.size() < most, messages.size() + " of " + most);
         messages.forEach(this::assertIs);
         long micros = messages.get(0).timestampMicros();
@@ -655,6 +674,12 @@ final class Surface implements AutoCloseable {
         assertTrue(
                 found >= first && found <= from && queue().get(found).timestampMicros() == micros,
                 "found " + found + " for the time of " + from);
+    }
+
+    // The end of the records from one on, before a lost one.
+    private int upTo(int from) {
+        Integer lost = reference.lost.ceiling(from);
+        return lost == null ? reference.end() : lost;
     }
 
     void reopen() {
@@ -685,8 +710,7 @@ final class Surface implements AutoCloseable {
         Directories.copy(directory, copy);
         abandon();
         directory = copy;
-        disk = new TestDisk();
-        disk.adopt(directory);
+        changeDisk();
         recover(false, afterFault);
     }
 
@@ -696,8 +720,8 @@ final class Surface implements AutoCloseable {
         disk.lose(directory, copy, random, percent);
         abandon();
         directory = copy;
-        disk = new TestDisk();
-        disk.adopt(directory);
+        boot++;
+        changeDisk();
         recover(true, true);
     }
 
@@ -776,6 +800,67 @@ final class Surface implements AutoCloseable {
         changedOutside();
     }
 
+    /** Inverts bits of a record, or of the header of its segment: that record alone is lost, or none. */
+    void damage(int which, boolean header, int at) throws IOException {
+        int first = (int) queue().firstOffset();
+        if (first == reference.end()) {
+            return;
+        }
+        int offset = first + which % (reference.end() - first);
+        close();
+        StoredRecords.Stored stored = StoredRecords.find(directory, offset);
+        if (stored == null) {
+            open();
+            return;
+        }
+        int bits = 1 << at % 8;
+        if (header) {
+            Directories.flip(stored.segment(), at % StoredRecords.HEADER, bits);
+            giveUp();
+        } else {
+            Directories.flip(stored.segment(), stored.at() + at % stored.bytes(), bits);
+            giveUp(offset);
+        }
+    }
+
+    /** A caller changes its payloads while it pushes them, and the queue ends: they alone are lost. */
+    void changed(List<Integer> lengths, boolean isKilled) throws InterruptedException {
+        List<byte[]> batch = new ArrayList<>();
+        for (int length : lengths) {
+            batch.add(Payload.of(reference.end() + batch.size(), Math.max(1, length)));
+        }
+        if (needed(batch) >= 0) {
+            return; // perhaps full
+        }
+        TestDisk.push(queue(), new ChangingRecords(batch.toArray(new byte[0][])));
+        List<Integer> changed = new ArrayList<>();
+        for (byte[] each : batch) {
+            changed.add(reference.end());
+            reference.log.add(each);
+        }
+        push(Push.BATCH, lengths);
+        if (isKilled) {
+            kill();
+        }
+        close();
+        giveUp(changed.stream().mapToInt(Integer::intValue).toArray());
+    }
+
+    // Repairs the closed directory, in which these records are damaged.
+    private void giveUp(int... offsets) {
+        assertFalse(Verifier.verify(directory, Progress.NONE).isWhole());
+        TreeSet<Integer> lost = new TreeSet<>();
+        Repairer.repairInPlace(directory, false, Progress.NONE)
+                .lost()
+                .forEach(each -> IntStream.rangeClosed((int) each.firstLost(), (int) each.lastLost())
+                        .forEach(lost::add));
+        TreeSet<Integer> expected = new TreeSet<>();
+        IntStream.of(offsets).forEach(expected::add);
+        assertEquals(expected, lost);
+        expected.forEach(reference::lose);
+        changedOutside();
+    }
+
     void resize(int segments, int size) {
         close();
         try {
@@ -803,8 +888,7 @@ final class Surface implements AutoCloseable {
 
     private void changedOutside() {
         assertIsWhole();
-        disk = new TestDisk();
-        disk.adopt(directory);
+        changeDisk();
         open();
     }
 
@@ -830,6 +914,9 @@ final class Surface implements AutoCloseable {
             return 0;
         }
         int offset = first + which % (reference.end() - first);
+        if (reference.lost.contains(offset) || reference.lost.contains(first - 1)) {
+            return 0; // it has no time
+        }
         long middle = queue().get(offset).timestampMicros();
         if (queue().firstOffset() < first && queue().get(first - 1).timestampMicros() == middle) {
             return 0; // a record that was shipped has the same time
@@ -888,8 +975,7 @@ final class Surface implements AutoCloseable {
         } finally {
             close();
         }
-        disk = new TestDisk();
-        disk.adopt(directory);
+        changeDisk();
         open();
     }
 
@@ -953,8 +1039,7 @@ final class Surface implements AutoCloseable {
             directory = before;
             recoveries++;
         }
-        disk = new TestDisk();
-        disk.adopt(directory);
+        changeDisk();
         open();
         checkArchive();
     }

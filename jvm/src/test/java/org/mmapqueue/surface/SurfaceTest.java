@@ -198,6 +198,14 @@ class SurfaceTest {
                         named("restore", Surface::restore)),
                 Arbitraries.of(true, false)
                         .map(reset -> named("repair, reset clock " + reset, surface -> surface.repair(reset))),
+                Combinators.combine(choice(), Arbitraries.of(true, false, false), choice())
+                        .as((which, header, at) -> named(
+                                "damage " + which + (header ? ", header, " : ", ") + at,
+                                surface -> surface.damage(which, header, at))),
+                Combinators.combine(lengths(), Arbitraries.of(true, false))
+                        .as((lengths, isKilled) -> named(
+                                "push changing payloads " + lengths + (isKilled ? ", kill" : ""),
+                                surface -> surface.changed(lengths, isKilled))),
                 Combinators.combine(segments, sizes)
                         .as((count, size) ->
                                 named("resize " + count + " x " + size, surface -> surface.resize(count, size))),

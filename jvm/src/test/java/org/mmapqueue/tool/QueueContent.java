@@ -2,6 +2,7 @@ package org.mmapqueue.tool;
 
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
@@ -9,8 +10,10 @@ import java.util.TreeMap;
 import org.mmapqueue.Consumer;
 import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.Message;
+import org.mmapqueue.MessageHandler;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
+import org.mmapqueue.RecordReader;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.support.Directories;
@@ -35,8 +38,10 @@ public record QueueContent(String id, long end, Map<Long, String> records, Map<S
                     .mapToLong(ConsumerStats::committedOffset)
                     .min()
                     .orElse(queue.firstOffset());
-            for (long offset = low; offset < queue.endOffset(); offset++) {
-                records.put(offset, text(queue.get(offset)));
+            try (RecordReader reader = queue.reader(low, queue.endOffset())) { // which passes lost records
+                MessageHandler put = (offset, micros, data, start, length, attempts) ->
+                        records.put(offset, text(micros, Arrays.copyOfRange(data, start, start + length)));
+                while (reader.read(1000, 1 << 20, put) > 0) {}
             }
             Map<String, List<String>> consumers = new TreeMap<>();
             for (String name : queue.consumers()) {
@@ -63,9 +68,8 @@ public record QueueContent(String id, long end, Map<Long, String> records, Map<S
         }
     }
 
-    private static String text(Message message) {
-        return message.timestampMicros() + " "
-                + HexFormat.of().formatHex(message.data(), 0, Math.min(16, message.data().length)) + " "
-                + Directories.sha256(message.data());
+    private static String text(long micros, byte[] data) {
+        return micros + " " + HexFormat.of().formatHex(data, 0, Math.min(16, data.length)) + " "
+                + Directories.sha256(data);
     }
 }
