@@ -492,9 +492,14 @@ final class Surface implements AutoCloseable {
 
     private void dropped(Reference.Reading reading, DroppedException e) {
         assertTrue(
-                limit == Limit.LAG || limit == Limit.AGE && e.last() < aged,
+                limit == Limit.LAG || limit == Limit.AGE && areAged((int) e.first(), (int) e.last() + 1),
                 "dropped without a limit, or a record that is younger than " + AGE + ": " + e.getMessage());
         reading.dropped((int) e.last());
+    }
+
+    // Whether max_age may drop these records. A lost one has no time.
+    private boolean areAged(int from, int to) {
+        return IntStream.range(from, to).allMatch(each -> each < aged || reference.lost.contains(each));
     }
 
     /** What a consumer does with one of the records that it has in flight. */
@@ -816,10 +821,10 @@ final class Surface implements AutoCloseable {
         int bits = 1 << at % 8;
         if (header) {
             Directories.flip(stored.segment(), at % StoredRecords.HEADER, bits);
-            giveUp();
+            giveUp(first);
         } else {
             Directories.flip(stored.segment(), stored.at() + at % stored.bytes(), bits);
-            giveUp(offset);
+            giveUp(first, offset);
         }
     }
 
@@ -842,12 +847,15 @@ final class Surface implements AutoCloseable {
         if (isKilled) {
             kill();
         }
+        int first = (int) queue().firstOffset();
         close();
-        giveUp(changed.stream().mapToInt(Integer::intValue).toArray());
+        giveUp(first, changed.stream().mapToInt(Integer::intValue).toArray());
     }
 
-    // Repairs the closed directory, in which these records are damaged.
-    private void giveUp(int... offsets) {
+    // Repairs the closed directory, in which these records are damaged, and those before the first retained one may be:
+    // a
+    // loss of power may leave anything of acked records.
+    private void giveUp(int first, int... offsets) {
         assertFalse(Verifier.verify(directory, Progress.NONE).isWhole());
         TreeSet<Integer> lost = new TreeSet<>();
         Repairer.repairInPlace(directory, false, Progress.NONE)
@@ -856,8 +864,8 @@ final class Surface implements AutoCloseable {
                         .forEach(lost::add));
         TreeSet<Integer> expected = new TreeSet<>();
         IntStream.of(offsets).forEach(expected::add);
-        assertEquals(expected, lost);
-        expected.forEach(reference::lose);
+        assertEquals(expected, lost.tailSet(first));
+        lost.forEach(reference::lose);
         changedOutside();
     }
 
@@ -1103,12 +1111,12 @@ final class Surface implements AutoCloseable {
 
     // A limit drops records of a consumer, which learns of that with its next call.
     private void commits(Reference.Reading reading, int found, boolean mayBeBack) {
-        int dropped = switch (limit) {
-            case NONE, RETAIN -> 0;
-            case LAG -> reference.end();
-            case AGE -> aged;
+        boolean mayDrop = switch (limit) {
+            case NONE, RETAIN -> false;
+            case LAG -> found <= reference.end();
+            case AGE -> areAged(reading.committed(), found);
         };
-        if (found > reading.committed() && found <= dropped) {
+        if (found > reading.committed() && mayDrop) {
             reading.dropped(found - 1);
         }
         reading.commitsAt(found, reference.end(), mayBeBack);
