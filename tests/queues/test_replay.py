@@ -164,7 +164,7 @@ def test_a_bad_target_moves_nothing(any_queue: mmapqueue.Queue) -> None:
     for word in ("middle", "", "offset:3", "0\0x"):
         with pytest.raises(mmapqueue.ConfigError, match="latest or committed") as caught:
             any_queue.seek(word)
-        assert (caught.value.key, caught.value.value) == ("start", word)
+        assert (caught.value.key, caught.value.value) == ("target", word)
     for offset in (-1, 21, 2**63, -(2**70)):
         with pytest.raises(mmapqueue.OutOfRange):
             any_queue.seek(offset)
@@ -293,3 +293,13 @@ def test_gc_gives_files_back(open_queue: Open) -> None:
     assert queue.gc() == 0
     queue.push_many([b"y" * 1000] * 1500)
     assert data(queue) == [b"y" * 1000] * 1500
+
+
+def test_a_wrong_seek_target_names_its_parameter(small_queue: mmapqueue.Queue) -> None:
+    with pytest.raises(
+        mmapqueue.ConfigError, match=r"^target = 'start' is invalid; allowed: earliest, latest or"
+    ) as caught:
+        small_queue.seek("start")
+    assert caught.value.key == "target"
+    with pytest.raises(mmapqueue.ConfigError, match=r"^start = 'begin' is invalid"):
+        small_queue.create_consumer("c", "begin")

@@ -31,7 +31,7 @@ class Consumer(Reading[Value]):
 
     def __init__(self, handle: QueueHandle, name: str, start: SeekTarget, ahead: Ahead) -> None:
         self.name = name
-        self._one = open_consumer(handle, name, target_text(start, STARTS), ahead)
+        self._one = open_consumer(handle, name, target_text("start", start, STARTS), ahead)
         super().__init__(handle, OneConsumer(self._one))
         self._use(self._one)
 

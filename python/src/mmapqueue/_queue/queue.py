@@ -851,7 +851,7 @@ class Queue(Reading[Value]):
             >>> queue.consumers()
             ['audit']
         """
-        self._handle.call("createConsumer", name_of("consumer", name), target_text(start, STARTS))
+        self._handle.call("createConsumer", name_of("consumer", name), target_text("start", start, STARTS))
 
     def delete_consumer(self, name: str) -> None:
         """Deletes a consumer; the ring may reuse space that it alone retained. Closes it if this process owns it.

@@ -511,7 +511,7 @@ class Reading(Generic[Value]):
             >>> queue.pop().data
             b'three'
         """
-        text = target_text(target, SEEKS)
+        text = target_text("target", target, SEEKS)
         self._popper.seek(text, releases=target == "committed")
 
     def qsize(self) -> int:

@@ -24,10 +24,11 @@ _MICROSECOND = timedelta(microseconds=1)
 _LONG_MAX = 2**63 - 1
 
 
-def target_text(value: SeekTarget, words: tuple[str, ...]) -> str:
+def target_text(name: str, value: SeekTarget, words: tuple[str, ...]) -> str:
     """A seek target in the form that the JVM takes.
 
     Args:
+        name: The name of the parameter, for errors.
         value: One of the words, an offset, or an aware datetime.
         words: The allowed words.
 
@@ -39,7 +40,7 @@ def target_text(value: SeekTarget, words: tuple[str, ...]) -> str:
     if isinstance(value, str):
         if value.lower() not in words:
             allowed = f"{', '.join(words[:-1])} or {words[-1]}, an offset, or an aware datetime"
-            raise ConfigError(f"start = {value!r} is invalid; allowed: {allowed}", "start", value, allowed)
+            raise ConfigError(f"{name} = {value!r} is invalid; allowed: {allowed}", name, value, allowed)
         return value.lower()
     if isinstance(value, datetime):
         return f"time:{micros(value)}"
