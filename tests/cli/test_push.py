@@ -92,7 +92,10 @@ def test_wrong_usage_pushes_nothing(command_line: CommandLine, path: Path, tmp_p
     missing = command_line.call("push", path, tmp_path / "none")
     assert (missing.status, "none" in missing.err) == (1, True)
     nowhere = command_line.call("push", tmp_path / "nowhere", stdin="one\n")
-    assert (nowhere.status, nowhere.err) == (1, f"mmapqueue: there is no queue in {tmp_path / 'nowhere'}\n")
+    assert (nowhere.status, nowhere.err) == (
+        1,
+        f"mmapqueue: there is no queue in {tmp_path / 'nowhere'}; `mmapqueue create` makes one\n",
+    )
     assert not (tmp_path / "nowhere").exists()
     assert records(path) == []
 

@@ -292,7 +292,7 @@ class MemoryPort:
 
     def lag(self) -> int:
         self._begin("lag")
-        return len(self.log) - self._committed
+        return len(self.log) - self._committed - len(self._acked)
 
     def unacked(self) -> int:
         self._begin("unacked")

@@ -17,11 +17,11 @@ def test_single_acks_commit_what_has_no_gap(any_queue: mmapqueue.Queue) -> None:
     messages = pushed(any_queue, 10).pop_many(8)
     any_queue.ack(messages[2])
     any_queue.ack(4)
-    assert (any_queue.lag(), any_queue.unacked()) == (10, 6)
+    assert (any_queue.lag(), any_queue.unacked()) == (8, 6)
     any_queue.ack(0)
-    assert (any_queue.lag(), any_queue.unacked()) == (9, 5)
+    assert (any_queue.lag(), any_queue.unacked()) == (7, 5)
     any_queue.ack(1)
-    assert (any_queue.lag(), any_queue.unacked()) == (7, 4)
+    assert (any_queue.lag(), any_queue.unacked()) == (6, 4)
     any_queue.ack(1)
     any_queue.ack_up_to(3)
     assert (any_queue.lag(), any_queue.unacked()) == (5, 3)
@@ -33,7 +33,7 @@ def test_a_record_that_was_acked_alone_is_not_redelivered(open_queue: Open) -> N
     queue.ack_many(queue.pop_many(8)[1:8:2])
     queue.close()
     queue = open_queue(**SMALL)
-    assert queue.lag() == 10
+    assert queue.lag() == 6
     assert sorted(m.offset for m in queue) == [0, 2, 4, 6, 8, 9]
 
 
@@ -45,7 +45,7 @@ def test_ack_many(open_queue: Open, count: int) -> None:
     messages = queue.pop_many(count)
     assert len(messages) == count
     queue.ack_many(messages[1:][::-1])
-    assert (queue.lag(), queue.unacked()) == (count + 1, 1)
+    assert (queue.lag(), queue.unacked()) == (2, 1)
     queue.ack_many(iter([0]))
     assert (queue.lag(), queue.unacked()) == (1, 0)
     queue.ack_many([])
@@ -237,7 +237,7 @@ def test_sizes_after_a_reopen_leave_out_what_was_acked_alone(open_queue: Open) -
     queue.ack_many([1, 2])
     queue.close()
     queue = open_queue(**SMALL)
-    assert (queue.qsize(), queue.lag(), queue.empty()) == (3, 5, False)
+    assert (queue.qsize(), queue.lag(), queue.empty()) == (3, 3, False)
     assert queue.pop().offset == 0
     assert queue.qsize() == 2
     queue.ack(0)

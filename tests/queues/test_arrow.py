@@ -137,7 +137,7 @@ def test_an_ack_of_a_batch(any_queue: mmapqueue.Queue) -> None:
     any_queue.push_many([b"x"] * 10)
     first, second, third = any_queue.pop_arrow(3), any_queue.pop_arrow(3), any_queue.pop_arrow()
     any_queue.ack_many(second)
-    assert (any_queue.lag(), any_queue.unacked()) == (10, 7)
+    assert (any_queue.lag(), any_queue.unacked()) == (7, 7)
     any_queue.ack(first)
     assert (any_queue.lag(), any_queue.unacked()) == (4, 4)
     any_queue.ack(third.slice(1, 2))

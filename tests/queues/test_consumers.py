@@ -84,7 +84,7 @@ def test_names_and_figures(open_queue: Open) -> None:
     beta.ack_up_to(beta.pop_many()[-1])
     first, second, default, other = queue.consumer_stats().values()
     at, acked, end = first.read_position, first.committed_position, second.read_position
-    assert first == mmapqueue.ConsumerStats("alpha", 2, acked, 8, first.lag_bytes, first.lag_seconds, 6, at, 3, 0, 0)
+    assert first == mmapqueue.ConsumerStats("alpha", 2, acked, 7, first.lag_bytes, first.lag_seconds, 6, at, 3, 0, 0)
     assert second == mmapqueue.ConsumerStats("beta", 10, end, 0, 0, 0.0, 10, end, 0, 0, 0)
     assert other == mmapqueue.ConsumerStats("elsewhere", 10, end, 0, 0, 0.0, 10, end, 0, 0, 0)
     assert (default.name, default.lag_records, default.unacked) == ("default", 10, 0)

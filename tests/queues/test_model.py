@@ -353,9 +353,12 @@ class QueueModel(RuleBasedStateMachine):
     @invariant()
     def figures(self) -> None:
         if hasattr(self, "queue"):
+            stats = self.queue.consumer_stats()
             for name, consumer in self.consumers.items():
                 model = self.models[name]
-                model.check_committed(len(self.log) - consumer.lag())
+                exists = name in stats
+                model.check_committed(stats[name].committed_offset if exists else len(self.log) - consumer.lag())
+                assert consumer.lag() == len(self.log) - model.committed - len(model.acked)
                 assert consumer.qsize() == len(model.to_come(len(self.log)))
                 assert consumer.unacked() == len(model.out)
             assert self.queue.end_offset() == self.queue.stats().end_offset == len(self.log)

@@ -45,14 +45,18 @@ def open_to_write(directory: str, *, quickly: bool = True, **options: Any) -> mm
         Locked: Another process writes it.
         MmapQueueError: As from `mmapqueue.Queue`.
     """
-    path = existing(directory)
+    path = existing(directory, "; `mmapqueue create` makes one")
     if quickly:
         standalone.start_quickly()
     return mmapqueue.Queue(path, **options)
 
 
-def existing(directory: str) -> str:
+def existing(directory: str, advice: str = "") -> str:
     """The absolute path of a directory that has a queue.
+
+    Args:
+        directory: The directory.
+        advice: The end of the error when it has none.
 
     Raises:
         NotFound: The directory has no queue.
@@ -62,7 +66,7 @@ def existing(directory: str) -> str:
     if not any(True for pattern in _FILES for _ in Path(path).glob(pattern)):
         with suppress(FileNotFoundError, NotADirectoryError):
             os.scandir(path).close()  # `glob` finds nothing where it may not read.
-        raise NotFound(f"there is no queue in {path}")
+        raise NotFound(f"there is no queue in {path}{advice}")
     return path
 
 

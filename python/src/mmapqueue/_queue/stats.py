@@ -83,7 +83,8 @@ class ConsumerStats(NamedTuple):
         name: The consumer's name.
         committed_offset: The offset of the first record that is not acked.
         committed_position: The position of that record in the log, in bytes.
-        lag_records: Number of records that the consumer has not acked.
+        lag_records: Number of records that are not acked. Unless this process owns the consumer, it is all records from
+            committed_offset to the log end, including those acked out of order.
         lag_bytes: Bytes of the log from the first record that is not acked to the log end, headers and padding
             included.
         lag_seconds: The age of the first record that is not acked, in seconds; 0.0 without such a record, or when the

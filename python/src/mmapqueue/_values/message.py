@@ -16,6 +16,8 @@ from mmapqueue._values.errors import MmapQueueError, Undecodable
 from mmapqueue._values.origin import OpenOrigin, Origin, own_consumer, unknown_queue
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+#: The most bytes of data that `repr` shows.
+_SHOWN = 64
 
 
 class _Fields(NamedTuple):
@@ -41,7 +43,7 @@ class Message(_Fields, Generic[Value]):
         offset: The record's offset in the queue: 0, 1, 2, …; `ack` takes it.
         timestamp_micros: Time of the push, in microseconds since 1970; 0 when the queue stores no timestamps.
         attempts: The number of deliveries, this one included; 0 from `read_at`, which delivers nothing. The count
-            survives a `close`, but not a crash.
+            survives a `close`; a crash takes it back to that of the last flush.
         origin: The record's queue and consumer, since no others can ack it. None in a message that no queue has made.
 
     Example:
@@ -55,6 +57,14 @@ class Message(_Fields, Generic[Value]):
     """
 
     __slots__ = ()
+
+    def __repr__(self) -> str:
+        size = len(self.data)
+        data = repr(self.data) if size <= _SHOWN else f"{self.data[:_SHOWN]!r}… of {size} bytes"
+        return (
+            f"Message(data={data}, offset={self.offset}, timestamp_micros={self.timestamp_micros}, "
+            f"attempts={self.attempts}, origin={self.origin!r})"
+        )
 
     # ---- content
 
@@ -157,7 +167,7 @@ class Message(_Fields, Generic[Value]):
             >>> first, second = queue.pop_many()
             >>> second.ack()
             >>> queue.unacked(), queue.lag()
-            (1, 2)
+            (1, 1)
         """
         own_consumer("ack", self.offset, self.origin).ack(self.offset, self.origin)
 

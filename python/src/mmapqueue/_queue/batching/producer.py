@@ -181,7 +181,7 @@ class BatchingProducer(AsyncClosing, Generic[Value]):
             self._sender.stop()
             if not ended:
                 # Last: a filter may make it an error.
-                warnings.warn(f"{self!r} was not closed", ResourceWarning, stacklevel=2)
+                warnings.warn(f"{self!r} was not closed", ResourceWarning, stacklevel=2, source=self)
 
     def __repr__(self) -> str:
         return f"<mmapqueue.BatchingProducer of {self._handle.path!r}{' (closed)' if self.closed else ''}>"

@@ -62,7 +62,7 @@ def _slower(one: Lag, other: Lag) -> Lag:
 
 def _lag(queue: mmapqueue.Queue, consumer: mmapqueue.ConsumerStats, completed: int) -> Lag:
     # Spark acks a micro-batch when the next one is logged.
-    records = min(consumer.lag_records, max(0, consumer.committed_offset + consumer.lag_records - completed))
+    records = min(consumer.lag_records, max(0, queue.end_offset() - completed))
     if not records:
         return Lag(0, 0, 0.0)
     if records == consumer.lag_records:

@@ -552,9 +552,10 @@ public final class Consumer implements AutoCloseable {
         return core != null ? core.committedOffset() : handle.firstOffset();
     }
 
-    /** {@return the number of records from the committed offset to the log end; some may be acked out of order} */
+    /** {@return the number of records that are not acked} */
     public long lag() {
-        return Math.max(0, queue.endOffset() - committedOffset());
+        ConsumerCore core = lazy.existing();
+        return core != null ? core.lag(queue.endOffset()) : Math.max(0, queue.endOffset() - handle.firstOffset());
     }
 
     /** {@return the number of records in flight} */

@@ -9,7 +9,8 @@ import java.util.Optional;
  * @param name the consumer's name
  * @param committedOffset the offset of the first record that is not acked
  * @param committedPosition the committed position: that of the first record that is not acked
- * @param lagRecords records from the committed offset to the log end; some may be acked out of order
+ * @param lagRecords records that are not acked. Unless this process owns the consumer, it is all records from
+ *     committedOffset to the log end, including those acked out of order
  * @param lagBytes bytes from the committed position to the log end, headers and padding included
  * @param lagTime the age of the first record that is not acked; empty without such a record, or without timestamps
  * @param readOffset the offset of the next record that is popped for the first time, also by an owner in another process

@@ -72,6 +72,15 @@ final class ConsumerModel {
                 .count();
     }
 
+    /** Number of records of a log of {@code end} records that are not acked. */
+    int lag(int end) {
+        long done = window.values().stream()
+                        .filter(each -> each.state == State.ACKED)
+                        .count()
+                + saved.values().stream().filter(times -> times == SAVED_ACK).count();
+        return (int) (end - committed - done);
+    }
+
     /** Number of records that can be popped from a log of {@code end} records. */
     int size(int end) {
         long returned = window.values().stream()

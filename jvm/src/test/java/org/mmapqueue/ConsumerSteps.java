@@ -170,7 +170,7 @@ final class ConsumerSteps {
     void check() {
         assertEquals(model.next() - zero, handle.readOffset());
         assertEquals(model.committed() - zero, handle.committedOffset());
-        assertEquals(log.size() - model.committed(), handle.lag());
+        assertEquals(model.lag(log.size()), handle.lag());
         assertEquals(model.unacked(), handle.unacked());
         assertEquals(model.size(log.size()), handle.size());
     }

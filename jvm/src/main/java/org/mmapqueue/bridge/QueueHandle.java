@@ -196,7 +196,7 @@ public final class QueueHandle {
     }
 
     /**
-     * {@return the number of records from a consumer's committed offset to the log end}
+     * {@return the number of records that a consumer has not acked}
      *
      * @param consumer the consumer's number
      */

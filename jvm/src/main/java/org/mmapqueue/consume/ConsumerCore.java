@@ -202,6 +202,11 @@ public final class ConsumerCore implements Closeable {
         return locked(inFlight::unacked);
     }
 
+    /** The number of records that are not acked, if the log ends at offset {@code end}. */
+    public long lag(long end) {
+        return locked(() -> Math.max(0, end - committed.offset() - inFlight.acked()));
+    }
+
     /** The number of records to pop, requeued ones included, if the log ends at offset {@code end}. */
     public long size(long end) {
         return locked(() -> Math.max(0, end - inFlight.next() - inFlight.ackedAhead()) + inFlight.requeued());

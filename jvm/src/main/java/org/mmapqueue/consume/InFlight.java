@@ -167,6 +167,11 @@ final class InFlight {
         return requeued.size;
     }
 
+    /** Number of acked records after the first one that is not acked, popped and restored. */
+    long acked() {
+        return acked;
+    }
+
     /** Number of restored records that are acked. */
     long ackedAhead() {
         return ackedAhead;

@@ -75,7 +75,7 @@ record Statistics(Log log, long endOffset, Registry registry, Consumers consumer
         long position = needed(consumer.cursors());
         long committed = core != null ? core.committedOffset() : offsetAt(consumer.cursors());
         long read = core != null ? core.readOffset() : readOffset(consumer.cursors(), committed);
-        long lag = Math.max(0, endOffset - committed);
+        long lag = core != null ? core.lag(endOffset) : Math.max(0, endOffset - committed);
         return new ConsumerStats(
                 consumer.name(),
                 committed,

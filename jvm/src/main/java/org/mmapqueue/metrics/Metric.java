@@ -123,7 +123,13 @@ public enum Metric {
     DAMAGED_RECORDS(
             COUNTER, RECORDS, OWNER, "damaged_records_total", "Damaged records skipped by the consumer (on_damage)."),
     /** Lag in records. */
-    LAG_RECORDS(GAUGE, RECORDS, ALL_OF_CONSUMER, "lag_records", "Records from the committed offset to the log end."),
+    LAG_RECORDS(
+            GAUGE,
+            RECORDS,
+            ALL_OF_CONSUMER,
+            "lag_records",
+            "Records that are not acked; for a consumer that another process owns, those from its committed offset"
+                    + " on."),
     /** Lag in bytes. */
     LAG_BYTES(
             GAUGE, BYTES, ALL_OF_CONSUMER, "lag_bytes", "Bytes of the log from the committed position to the log end."),

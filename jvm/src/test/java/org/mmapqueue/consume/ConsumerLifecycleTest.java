@@ -265,7 +265,7 @@ class ConsumerLifecycleTest extends DefaultConsumerQueue {
                 List.of(0L, 3L, 15L, 20L),
                 stats.stream().map(ConsumerStats::committedOffset).toList());
         assertEquals(
-                List.of(20L, 17L, 5L, 0L),
+                List.of(20L, 16L, 5L, 0L), // one of those of "one" is acked out of order
                 stats.stream().map(ConsumerStats::lagRecords).toList());
         assertEquals(
                 List.of(0L, 8L, 15L, 20L),

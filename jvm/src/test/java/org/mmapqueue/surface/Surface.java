@@ -1136,7 +1136,8 @@ final class Surface implements AutoCloseable {
                 Reference.Reading reading = reference.consumers.get(each.name());
                 assertTrue(reading != null, "consumer " + each.name() + " exists");
                 commits(reading, (int) each.committedOffset(), false);
-                assertEquals(end - each.committedOffset(), each.lagRecords());
+                // Records may be acked out of order, or lost.
+                assertTrue(each.lagRecords() <= end - each.committedOffset(), each.toString());
             }
         }
         assertEquals(
