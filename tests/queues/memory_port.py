@@ -299,9 +299,9 @@ class MemoryPort:
         self._end_leases()
         return len(self._leases)
 
-    def end_offset(self) -> int:
-        self._begin("end_offset")
-        return len(self.log)
+    def committed_offset(self) -> int:
+        self._begin("committed_offset")
+        return self._committed
 
     def close(self) -> None:
         self.step("close")

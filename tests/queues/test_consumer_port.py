@@ -38,7 +38,8 @@ def drawn(random: Random, end: int) -> tuple[str, tuple[Any, ...]]:
 
     call = random.choice(
         ["pop"] * 6
-        + ["ack", "ack_up_to", "ack_many", "nack", "release", "peek", "repeat", "size", "lag", "unacked", "end_offset"]
+        + ["ack", "ack_up_to", "ack_many", "nack", "release", "peek", "repeat"]
+        + ["size", "lag", "unacked", "committed_offset"]
         + ["seek"] * (random.random() < 0.3)
     )
     arguments: dict[str, Any] = {
@@ -97,7 +98,7 @@ def _shifted(call: str, arguments: tuple[Any, ...], base: int) -> tuple[Any, ...
 def _unshifted(call: str, result: Any, base: int) -> Any:
     if isinstance(result, list):
         return [(offset - base, data, attempts) for offset, data, attempts in result]
-    return result - base if call == "end_offset" else result
+    return result - base if call == "committed_offset" else result
 
 
 def test_both_ports_ack_with_a_pop(open_queue: Open) -> None:

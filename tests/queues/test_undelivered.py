@@ -33,6 +33,17 @@ def test_what_came_back_from_an_iterator_counts_as_not_popped(any_queue: mmapque
     assert (any_queue.lag(), any_queue.unacked(), any_queue.qsize()) == (0, 0, 0)
 
 
+def test_the_available_records_begin_with_the_first_that_is_not_acked(any_queue: mmapqueue.Queue) -> None:
+    pushed(any_queue, 20)
+    for message in any_queue.consume(max_records=10):
+        if message.offset == 4:
+            break
+    any_queue.ack_many([0, 2, 3])
+    with pytest.raises(mmapqueue.OutOfRange, match=r"not popped.*available: 1\.\.4") as caught:
+        any_queue.nack(5)
+    assert (caught.value.first, caught.value.last) == (1, 4)
+
+
 def test_an_ack_beyond_what_came_back_is_for_that_too(any_queue: mmapqueue.Queue) -> None:
     pushed(any_queue, 20)
     iterator = any_queue.consume(max_records=10)

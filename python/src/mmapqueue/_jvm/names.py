@@ -68,6 +68,7 @@ HANDLE_CALLS = {
     "release": "ib",
     "nack": "iLL",
     "seek": "is",
+    "committedOffset": "i",
     "lag": "i",
     "size": "i",
     "unacked": "i",

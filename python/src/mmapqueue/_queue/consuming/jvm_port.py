@@ -140,8 +140,8 @@ class JvmPort:
     def unacked(self) -> int:
         return int(self._call("unacked"))
 
-    def end_offset(self) -> int:
-        return int(self.handle.call_only("endOffset"))
+    def committed_offset(self) -> int:
+        return int(self._call("committedOffset"))
 
     def close(self) -> None:
         # Without a check: the consumer counts as closed already.

@@ -320,7 +320,7 @@ class Popper:
         if found is None:
             return
         wrong, last = found[0], found[1] - 1
-        first = self.port.end_offset() - self._call(self.port.lag)
+        first = self._call(self.port.committed_offset)
         error = OutOfRange(
             f"{what} by consumer {self.name} of a record that it has not popped: offset {wrong} is out of range; "
             f"available: {f'{first}..{last}' if first <= last else 'none'}"

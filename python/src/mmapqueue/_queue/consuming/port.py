@@ -139,8 +139,8 @@ class ConsumerPort(Protocol):
     def unacked(self) -> int:
         """The number of records in flight."""
 
-    def end_offset(self) -> int:
-        """The offset of the next record of the queue."""
+    def committed_offset(self) -> int:
+        """The offset of the first record that is not acked."""
 
     def close(self) -> None:
         """Closes the consumer in the JVM."""

@@ -196,6 +196,15 @@ public final class QueueHandle {
     }
 
     /**
+     * {@return the offset of the first record that a consumer has not acked}
+     *
+     * @param consumer the consumer's number
+     */
+    public long committedOffset(int consumer) {
+        return consumer(consumer).committedOffset();
+    }
+
+    /**
      * {@return the number of records that a consumer has not acked}
      *
      * @param consumer the consumer's number

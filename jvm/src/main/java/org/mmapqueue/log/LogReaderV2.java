@@ -137,9 +137,8 @@ public final class LogReaderV2 extends LogReader {
         }
     }
 
-    // Loads length, flags and checksum from the header at the position, in the pinned segment. Returns the header; 0 if
-    // no
-    // record is published there.
+    // Loads length, flags and checksum from the header at the position, in the pinned segment. Returns the header,
+    // which is 0 if no record is published there.
     private long load() {
         long word = segment.headerAcquire(atByte);
         header = RecordDescriptor.lengthAndFlags(word);

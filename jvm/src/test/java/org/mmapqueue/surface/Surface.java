@@ -852,9 +852,8 @@ final class Surface implements AutoCloseable {
         giveUp(first, changed.stream().mapToInt(Integer::intValue).toArray());
     }
 
-    // Repairs the closed directory, in which these records are damaged, and those before the first retained one may be:
-    // a
-    // loss of power may leave anything of acked records.
+    // Repairs the closed directory, in which these records are damaged. Those before the first retained one may be,
+    // too: a loss of power may leave anything of acked records.
     private void giveUp(int first, int... offsets) {
         assertFalse(Verifier.verify(directory, Progress.NONE).isWhole());
         TreeSet<Integer> lost = new TreeSet<>();
