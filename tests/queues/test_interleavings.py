@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from operator import length_hint
 
@@ -12,8 +13,9 @@ from interleaving import Scheduler, consumer
 
 from conftest import LONG
 from mmapqueue._queue.consuming.ahead import Ahead
+from mmapqueue._queue.consuming.popper import Popper
 from mmapqueue._queue.deadline import Deadline
-from mmapqueue._values.errors import Closed, Empty
+from mmapqueue._values.errors import Closed, Empty, OutOfRange
 from mmapqueue._values.message import AnyMessage
 
 #: Acks wait until something sends them, or the thread in the background does.
@@ -21,14 +23,33 @@ AHEAD = Ahead(prefetch=4096, ack_linger=1000.0)
 SEEDS = [int(os.environ["SEED"])] if "SEED" in os.environ else range(5000 if LONG else 100)
 
 
-def pop(popper: object) -> AnyMessage | None:
+NOW = Deadline(False, None)
+
+
+def pop(popper: Popper) -> AnyMessage | None:
     """As `Queue.pop(block=False)`; None when nothing is left."""
-    for message in popper.delivery.ready:  # type: ignore[attr-defined]
-        return message  # type: ignore[no-any-return]
+    for message in popper.delivery.ready:
+        return message
     try:
-        return popper.pop_one(Deadline(False, None))  # type: ignore[attr-defined, no-any-return]
+        return popper.pop_one(NOW)
     except Empty:
         return None
+
+
+def pop_many(popper: Popper, count: int) -> list[AnyMessage]:
+    """As `Queue.pop_many(count, block=False)`."""
+    return popper.pop_batch(count, 1 << 30, NOW).messages
+
+
+def ack_up_to(popper: Popper, message: AnyMessage) -> None:
+    """As `Queue.ack_up_to(message)`."""
+    pending = popper.acks.pending
+    if message.origin is pending.origin:
+        pending.up_to.append(message.offset)
+        if pending.rings:
+            popper.acks.ring(pending)
+    else:
+        popper.ack_up_to(message.offset)
 
 
 def one_run(seed: int, lines: bool) -> None:
@@ -78,11 +99,52 @@ def one_run(seed: int, lines: bool) -> None:
             assert port.unacked() == popper.delivery.ahead(), "a record is neither delivered nor requeued"
 
 
+def one_run_of_cumulative_acks(seed: int, lines: bool) -> None:
+    """Two threads pop single records and batches, and ack up to the last one; in some runs they nack, too, or seek."""
+    scheduler = Scheduler(seed, lines)
+    random = scheduler.random
+    redelivers = random.choice(("never", "nack", "nack later", "seek"))
+    with consumer(scheduler, AHEAD) as (popper, port, upkeep):
+        port.push(*[b"x"] * 40)
+        delivered: Counter[int] = Counter()
+        left = [2]
+
+        def work() -> None:
+            while True:
+                if random.random() < 0.6:
+                    messages = [message] if (message := pop(popper)) else []
+                else:
+                    messages = list(pop_many(popper, random.choice((1, 3, 9))))
+                if not messages:
+                    break
+                delivered.update(message.offset for message in messages)
+                scheduler.step("handle")
+                # The record may have been acked by the other thread, or popped before its seek.
+                with suppress(OutOfRange):
+                    if redelivers == "seek" and random.random() < 0.1:
+                        popper.seek("committed", releases=True)
+                    elif redelivers.startswith("nack") and random.random() < 0.3:
+                        popper.nack(messages[0].offset, 0.1 if redelivers == "nack later" else 0)
+                    else:
+                        ack_up_to(popper, messages[-1])
+            left[0] -= 1
+            if not left[0]:
+                upkeep.stopped = True
+
+        scheduler.run(work, work, upkeep.work)
+        port.now += 1
+        delivered.update(message.offset for message in pop_many(popper, 100))
+        assert sorted(delivered) == list(range(40)), "a record that no caller has received is acked"
+        if redelivers == "never":
+            assert set(delivered.values()) == {1}, "a record was delivered twice"
+
+
 @pytest.mark.long_form
 @pytest.mark.parametrize("lines", [False, True])
-def test_threads_that_pop_and_ack_beside_a_close(lines: bool) -> None:
+@pytest.mark.parametrize("run", [one_run, one_run_of_cumulative_acks])
+def test_threads_that_pop_and_ack(run: Callable[[int, bool], None], lines: bool) -> None:
     for seed in SEEDS:
         try:
-            one_run(seed, lines)
+            run(seed, lines)
         except BaseException as error:
             raise AssertionError(f"SEED={seed}: {error}") from error

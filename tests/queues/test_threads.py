@@ -39,7 +39,7 @@ def run(*tasks: Callable[[], Any]) -> list[Any]:
         thread.join(60)
     if errors:
         raise errors[0]
-    assert not any(thread.is_alive() for thread in threads)
+    assert not [number for number, thread in enumerate(threads) if thread.is_alive()], "tasks that have not ended"
     return results
 
 

@@ -37,21 +37,31 @@ _GROWTH = 8
 _NO_ORIGIN = Origin("", None)
 
 
+class _Entry:
+    """An undelivered record, with the end of its lease: from then on the JVM redelivers it. Equal to itself alone."""
+
+    __slots__ = ("lease_end", "message")
+
+    def __init__(self, message: AnyMessage, lease_end: float) -> None:
+        self.message = message
+        self.lease_end = lease_end
+
+
 class Undelivered:
     """The undelivered records of one consumer since its last seek: rests of batches, records of interrupted calls.
 
-    Safe for any number of threads, and in finalizers: each step is one call of a deque, and none takes a lock.
+    Safe for any number of threads, and in finalizers: each step is one call of a deque, and none takes a lock. A record
+    that stays never leaves the deque: a thread that found none would pop later records, and perhaps ack up to them.
     """
 
     __slots__ = ("_entries",)
 
     def __init__(self) -> None:
-        # Each record with the end of its lease, from which on the JVM redelivers it.
-        self._entries: deque[tuple[float, AnyMessage]] = deque()
+        self._entries: deque[_Entry] = deque()
 
     def put_first(self, messages: Iterable[AnyMessage], lease_end: float) -> None:
         """Puts records before the others, in the given order."""
-        self._entries.extendleft([(lease_end, message) for message in reversed(list(messages))])
+        self._entries.extendleft([_Entry(message, lease_end) for message in reversed(list(messages))])
 
     def take(self, most: int, max_bytes: int) -> tuple[list[AnyMessage], int, float]:
         """Takes records; the first one whatever its size.
@@ -62,20 +72,14 @@ class Undelivered:
         taken: list[AnyMessage] = []
         size, lease_end = 0, NEVER
         now = monotonic()
-        try:
-            while len(taken) < most:
-                entry = self._entries.popleft()
-                ends, message = entry
-                if ends <= now:
-                    continue
-                if taken and size + len(message.data) > max_bytes:
-                    self._entries.appendleft(entry)
-                    break
-                taken.append(message)
-                size += len(message.data)
-                lease_end = min(lease_end, ends)
-        except IndexError:
-            pass  # No record is left.
+        while len(taken) < most and (entry := self._first()) is not None:
+            valid = entry.lease_end > now
+            if valid and taken and size + len(entry.message.data) > max_bytes:
+                break
+            if self._remove(entry) and valid:
+                taken.append(entry.message)
+                size += len(entry.message.data)
+                lease_end = min(lease_end, entry.lease_end)
         return taken, size, lease_end
 
     def first(self) -> AnyMessage | None:
@@ -88,15 +92,9 @@ class Undelivered:
 
     def drop(self, first: int, last: int) -> None:
         """Drops the records from one offset to another: they were acked, or are lost."""
-        kept = []
-        try:
-            while True:
-                entry = self._entries.popleft()
-                if not first <= entry[1].offset <= last:
-                    kept.append(entry)
-        except IndexError:
-            pass  # No record is left.
-        self._entries.extendleft(reversed(kept))
+        for entry in list(self._entries):
+            if first <= entry.message.offset <= last:
+                self._remove(entry)
 
     def __len__(self) -> int:
         return len(self._valid()) if self._entries else 0
@@ -106,7 +104,21 @@ class Undelivered:
 
     def _valid(self) -> list[AnyMessage]:
         now = monotonic()
-        return [message for ends, message in list(self._entries) if ends > now]
+        return [entry.message for entry in list(self._entries) if entry.lease_end > now]
+
+    def _first(self) -> _Entry | None:
+        try:
+            return self._entries[0]
+        except IndexError:
+            return None
+
+    def _remove(self, entry: _Entry) -> bool:
+        """Removes an entry; returns False if another thread has."""
+        try:
+            self._entries.remove(entry)
+        except ValueError:
+            return False
+        return True
 
 
 class Batch(NamedTuple):
@@ -243,8 +255,8 @@ class Delivery:
             self.forget_ready()
 
     def keep_ready(self) -> None:
-        """Moves prefetched records to the front of `undelivered`."""
-        if length_hint(self.ready):
+        """Moves prefetched records to the front of `undelivered`; at the return they are there, whoever moves them."""
+        if length_hint(self.ready) or self._ready_lock.locked():
             with Shield(), self._ready_lock:
                 rest = list(self.ready)
                 self._set_ready(iter(()))

@@ -102,10 +102,15 @@ class Popper:
             acks.send()
         count, size = self._take_undelivered(own, most, max_bytes) if delivery.undelivered else (0, 0)
         while count < most and self._may_take_more(size, max_bytes, count):
-            # Otherwise another thread may have prefetched since.
-            if self.buffers.gave_way(own) or (not count and delivery.waiting()):
+            if self.buffers.must_pause(own):
+                if count:
+                    # Records that were put back would come after those that other threads have popped since.
+                    break
+                self.buffers.begin_again(own)
                 return self.pop_into(own, most, max_bytes, deadline, read)
             if not count:
+                if delivery.waiting():  # Another thread has put them back.
+                    return self.pop_into(own, most, max_bytes, deadline, read)
                 delivery.raise_loss()
                 if port.visibility:
                     own.lease_end = monotonic() + port.visibility
@@ -224,23 +229,27 @@ class Popper:
         delivery, pace = self.delivery, self.delivery.pace
         most = pace.next()
         pace.popped(1)
-        if most <= 1 or delivery.undelivered or self.buffers.others_pop(own):
+        if most <= 1 or delivery.undelivered:
             return False
-        if most > _MANY:
-            self.buffers.grow(own)
-        highest = delivery.highest
         try:
+            if not self.buffers.begin_ahead(own):
+                return False
+            if most > _MANY:
+                self.buffers.grow(own)
+            highest = delivery.highest
             count = self.pop_into(own, most, own.state[0].payload_limit, Deadline(False, None))
+            pace.popped(count)
+            if count > 1:
+                with Shield():
+                    buffer, answered, chunks = own.state
+                    first, *rest = flat(chunks)
+                    own.state = (buffer, answered, ([first],))
+                    delivery.publish(rest, first.offset > highest and rest[-1].offset - first.offset == len(rest))
+            return count > 0
         except UnackedLimit:
             return False
-        pace.popped(count)
-        if count > 1:
-            with Shield():
-                buffer, answered, chunks = own.state
-                first, *rest = flat(chunks)
-                own.state = (buffer, answered, ([first],))
-                delivery.publish(rest, first.offset > highest and rest[-1].offset - first.offset == len(rest))
-        return count > 0
+        finally:
+            self.buffers.end_ahead()
 
     def peek(self) -> AnyMessage | None:
         """As `Consumer.peek`."""
@@ -333,7 +342,7 @@ class Popper:
         self.delivery.pace.restart()
         if not delay:
             if self.delivery.ahead():
-                with Shield():
+                with Shield(), self.buffers.paused():
                     self.release_undelivered()
         elif self.delivery.pace.most > 1:
             self.delivery.requeue_at(delay)

@@ -18,6 +18,8 @@ from mmapqueue._values.weak import living
 
 #: The longest wait for a running call in seconds, after which the JVM counts as stopped.
 _MAX_CALL_SECONDS = 30.0
+#: The time between two looks at a prefetch of another thread, in seconds: about that of one call of the JVM.
+_PREFETCH_SECONDS = 0.0001
 
 
 class PopBuffer:
@@ -68,6 +70,8 @@ class ThreadBuffers:
         # The lock is held while the consumer moves. Pops read `_paused` without the lock.
         self._pause_lock = threading.Lock()
         self._paused = False
+        # The buffer of a thread that prefetches; other pops wait for it.
+        self._ahead: PopBuffer | None = None
 
     # ---- one call
 
@@ -83,8 +87,8 @@ class ThreadBuffers:
                 self._buffers[id(own)] = own
         try:
             own.busy = True
-            if self._paused or not self._port.usable():
-                self._begin_after_pause(own)
+            if self._paused or self._ahead is not None or not self._port.usable():
+                self._begin_later(own)
             buffer, answered, chunks = own.state
             if chunks or buffer.last_call != answered:
                 with Shield():
@@ -98,25 +102,49 @@ class ThreadBuffers:
         own.lease_end = NEVER
         return own
 
-    def gave_way(self, own: PopBuffer) -> bool:
-        """Within a pop: if the consumer is about to move, keeps the records, waits for the move, and returns True."""
-        if not self._paused:
-            return False
-        with Shield():
-            self._keep(own)
-        self._begin_after_pause(own)
-        return True
+    def must_pause(self, own: PopBuffer) -> bool:
+        """Within a pop: whether the consumer is about to move, and waits for this pop. A prefetch waits for nothing."""
+        return self._paused and self._ahead is not own
 
-    def _begin_after_pause(self, own: PopBuffer) -> None:
-        """Waits until the consumer has moved; raises as `check`."""
+    def begin_again(self, own: PopBuffer) -> None:
+        """Within a pop that holds no record: waits until the consumer has moved; raises as `check`."""
+        self._begin_later(own)
+
+    def _begin_later(self, own: PopBuffer) -> None:
+        """Waits until the consumer has moved, and no other thread prefetches; raises as `check`."""
         while True:
             own.busy = False
+            if self._ahead is own:
+                self._ahead = None  # An interrupted prefetch has left it.
             self._port.check()
             with self._pause_lock:
                 pass
+            if self._another_is_ahead(own):
+                sleep(_PREFETCH_SECONDS)
             own.busy = True
-            if self._port.usable() and not self._paused:
+            if self._port.usable() and not self._paused and not self._another_is_ahead(own):
                 return
+
+    def begin_ahead(self, own: PopBuffer) -> bool:
+        """Within a pop: lets the pops of other threads wait until `end_ahead`; returns False if one of them runs.
+
+        Otherwise they could deliver later records before the prefetched ones, and a cumulative ack of these would ack
+        records that no caller has received.
+        """
+        # `busy` was set before. So of two threads at most one finds the other one idle, and this one sees `_ahead`.
+        self._ahead = own
+        if any(each.busy for each in self._live() if each is not own):
+            self._ahead = None
+            return False
+        return True
+
+    def end_ahead(self) -> None:
+        """Lets the pops of other threads continue."""
+        self._ahead = None
+
+    def _another_is_ahead(self, own: PopBuffer) -> bool:
+        ahead = self._ahead
+        return ahead is not None and ahead is not own and ahead.busy
 
     def abort(self, own: PopBuffer) -> None:
         """After an error: keeps the records that this call has popped for the next pop of any thread."""
@@ -136,10 +164,6 @@ class ThreadBuffers:
             if large is not None:
                 own.state = (large, large.last_call, chunks)
                 self._port.put(buffer)
-
-    def others_pop(self, own: PopBuffer) -> bool:
-        """Whether another thread pops."""
-        return any(each.busy for each in self._live() if each is not own)
 
     # ---- interrupted calls; all callers hold a Shield
 
