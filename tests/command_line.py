@@ -67,8 +67,8 @@ class CommandLine:
             patch.setattr(sys, "stdout", out)
             patch.setattr(sys, "stderr", err)
             status = main([str(word) for word in words])
-        texts = [stream.buffer.getvalue().decode(errors="backslashreplace") for stream in (out, err)]  # type: ignore[attr-defined]
-        return Ended(status, *map(masked, texts), texts[0])
+        texts = [stream.buffer.getvalue().decode(errors="backslashreplace") for stream in (out, err)]
+        return Ended(status, masked(texts[0]), masked(texts[1]), texts[0])
 
     def start(self, *words: object, **options: Any) -> "subprocess.Popen[Any]":
         """Starts a command; it is killed when the test ends."""

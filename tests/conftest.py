@@ -11,9 +11,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypedDict, overload
 
 import pytest
 
@@ -22,8 +22,18 @@ import spark_archive
 from command_line import CommandLine
 from mmapqueue._jvm import standalone
 
+
+class Ring(TypedDict, total=False):
+    """The keys of a ring, for `mmapqueue.Queue` and for the options of Spark's readers and writers."""
+
+    segment_size: str
+    queue_capacity_segments: int
+    max_in_mem_segments: int
+    max_event_size: int
+
+
 #: A segment is a page here: records span segments, and the ring goes round all the time.
-SMALL = {"segment_size": "4k", "queue_capacity_segments": 16, "max_in_mem_segments": 6, "max_event_size": 8000}
+SMALL = Ring(segment_size="4k", queue_capacity_segments=16, max_in_mem_segments=6, max_event_size=8000)
 
 #: Whether tests with random inputs, kills or many rounds run their long form: `make test-long`.
 LONG = os.environ.get("MMAPQUEUE_TESTS") == "long"
@@ -35,13 +45,23 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", spark_archive.options())
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
-CONFIGURATIONS = {
+CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "default": {},
-    "small": SMALL,
+    "small": {**SMALL},
     "small, no timestamps": {**SMALL, "timestamps": False},
 }
 
-Open = Callable[..., mmapqueue.Queue]
+
+class Open(Protocol):
+    """Opens a queue, also with wrong options."""
+
+    @overload
+    def __call__(
+        self, path: str | Path = ..., /, *, serializer: None = ..., **options: Any
+    ) -> mmapqueue.Queue[bytes]: ...
+
+    @overload
+    def __call__(self, path: str | Path = ..., /, *, serializer: object, **options: Any) -> mmapqueue.Queue[Any]: ...
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -74,9 +94,9 @@ def _scope(file: Path) -> str:
 @pytest.fixture
 def open_queue(tmp_path: Path) -> Iterator[Open]:
     """Opens queues without Spark, in one directory if not told otherwise; they are closed in the end."""
-    opened: list[mmapqueue.Queue] = []
+    opened: list[mmapqueue.Queue[Any]] = []
 
-    def open_one(path: str | Path = tmp_path / "queue", **options: Any) -> mmapqueue.Queue:
+    def open_one(path: str | Path = tmp_path / "queue", /, **options: Any) -> mmapqueue.Queue[Any]:
         queue = mmapqueue.Queue(path, **options)
         opened.append(queue)
         return queue
@@ -86,7 +106,7 @@ def open_queue(tmp_path: Path) -> Iterator[Open]:
         queue.close()
 
 
-@pytest.fixture(params=CONFIGURATIONS.values(), ids=CONFIGURATIONS.keys())
+@pytest.fixture(params=list(CONFIGURATIONS.values()), ids=list(CONFIGURATIONS))
 def any_queue(request: pytest.FixtureRequest, open_queue: Open) -> mmapqueue.Queue:
     """A queue, once for each configuration."""
     return open_queue(**request.param)
@@ -189,6 +209,11 @@ def is_running(pid: int) -> bool:
     return bool(thread_states(pid) - {"Z", "X"})
 
 
+def has_ended(pid: int) -> bool:
+    """Whether a process is dead, or does not exist."""
+    return not is_running(pid)
+
+
 def children(pid: int) -> list[int]:
     """The processes that a process has started and that are running."""
     found = []
@@ -210,7 +235,7 @@ def kill_with_children(process: "subprocess.Popen[str]") -> None:
         os.kill(pid, signal.SIGKILL)
     process.communicate()
     for pid in started:
-        assert eventually(lambda pid=pid: not is_running(pid), 60)
+        assert eventually(partial(has_ended, pid), 60)
 
 
 def interrupt_twice(process: "subprocess.Popen[str]", ready: str) -> None:
@@ -226,7 +251,7 @@ def interrupt_twice(process: "subprocess.Popen[str]", ready: str) -> None:
     assert (process.returncode, err, out) == (0, "", "interrupted\n")
 
 
-def eventually(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
+def eventually(condition: Callable[[], object], seconds: float = 60.0) -> bool:
     """Whether something comes true in time."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 #: Options of a JVM that lives for a minute: compiling with C1 alone is quicker.
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -53,7 +54,7 @@ def write(archive: Path) -> None:
             query = writer.option("checkpointLocation", str(directory / "checkpoint")).trigger(availableNow=True)
             query.start().awaitTermination()
             assert spark.read.parquet(str(directory / "out")).count() == 10
-            gateway = spark.sparkContext._gateway
+            gateway: Any = spark.sparkContext._gateway
     gateway.shutdown()
     gateway.proc.stdin.close()
     try:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -22,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 READER = ROOT / "docs" / "reference" / "reader.py"
 KEPT = sorted((ROOT / "jvm" / "src" / "test" / "resources" / "format-2").glob("*/*.zip"))
 #: All records stay readable.
-KEEP = {**SMALL, "queue_capacity_segments": 64, "retain_bytes": "256k"}
+KEEP: dict[str, Any] = {**SMALL, "queue_capacity_segments": 64, "retain_bytes": "256k"}
 #: Some span three segments, some are empty; with 4-KiB segments they end at every multiple of 8.
 PAYLOADS = [bytes([i]) * (i * 997 % 8001) for i in range(40)]
 
@@ -99,10 +100,10 @@ STEPS = st.lists(
 @settings(max_examples=200 if LONG else 15, deadline=None)
 @given(steps=STEPS, timestamps=st.booleans(), retain=st.booleans())
 def test_queues_of_any_shape(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, object]], timestamps: bool, retain: bool
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]], timestamps: bool, retain: bool
 ) -> None:
     directory = tmp_path_factory.mktemp("shapes")
-    options = {**(KEEP if retain else SMALL), "timestamps": timestamps}
+    options: dict[str, Any] = {**(KEEP if retain else SMALL), "timestamps": timestamps}
     queue = mmapqueue.Queue(directory / "0", **options)
     lives = 0
     try:

@@ -23,7 +23,7 @@ def test_targets_run_side_by_side(tmp_path: Path, outcome: str) -> None:
     cases = f'<testcase classname="A" name="b()">{failure}</testcase><testcase classname="A" name="d()"/>'
     (tmp_path / "first.xml").write_text(f"<testsuite>{cases}</testsuite>")
     (tmp_path / "second.xml").write_text(SECOND)
-    command = [sys.executable, SCRIPT, "out", "first", "second"]
+    command = [sys.executable, str(SCRIPT), "out", "first", "second"]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     lines = [line for line in run.stdout.splitlines() if line]
     assert run.returncode == (outcome != "passes")
@@ -57,7 +57,7 @@ def test_skipped_and_aborted_tests_are_counted_by_reason_on_one_line_each(tmp_pa
     (tmp_path / "first.xml").write_text(f"<testsuite>{ABORTED}{DISABLED}{ABORTED}{SILENT}</testsuite>")
     cases = "".join(PYTEST.format(module=f"test_{module}") for module in "dcbac")
     (tmp_path / "second.xml").write_text(f"<testsuite>{cases}</testsuite>")
-    command = [sys.executable, SCRIPT, "out", "first", "second"]
+    command = [sys.executable, str(SCRIPT), "out", "first", "second"]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert run.returncode == 0, run.stdout
     said = run.stdout[run.stdout.index("first: ") :].splitlines()

@@ -17,8 +17,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from matplotlib import pyplot as plt
+
 from bench_report import machine
-from bench_report.charts import BLUE, GREEN, ORANGE, WIDTH, plain_ticks, plt, save, tidy
+from bench_report.charts import BLUE, GREEN, ORANGE, WIDTH, plain_ticks, save, tidy
 from bench_report.publish import dump
 from bench_report.words import number, table
 

@@ -19,13 +19,14 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import mmapqueue
 from archive_runs import payloads, runs
-from conftest import children, eventually, is_running
+from conftest import children, eventually, has_ended
 
 TARGETS = ("writer", "shipper")
 SECONDS = 120.0
@@ -122,7 +123,7 @@ def _kill_soon(directory: Path, words: list[str], chance: random.Random, await_s
                 os.kill(pid, signal.SIGKILL)
         process.wait()
     for pid in started:
-        assert eventually(lambda pid=pid: not is_running(pid), SECONDS)
+        assert eventually(partial(has_ended, pid), SECONDS)
 
 
 def _compare(directory: Path, location: str, fetch: Callable[[], Path] | None) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import sys
 import time
 from collections.abc import Iterator
@@ -324,7 +325,7 @@ def test_a_killed_server_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         return [str(binary), "-accepted", _accepted(tmp_path), "-port", str(server.port)]
 
     monkeypatch.setattr(loads, "load_command", command)
-    left = kills.kill(Fake(), tools.Tools(tmp_path), tmp_path, 100, kills.random.Random(1))
+    left = kills.kill(Fake(), tools.Tools(tmp_path), tmp_path, 100, random.Random(1))
     assert left == kills.Left(accepted=700, lost=100, repeated=100, unanswered=100)
     assert list(tmp_path.glob("killed-*")) == []
 

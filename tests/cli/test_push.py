@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -180,9 +181,9 @@ def test_a_kill_and_a_repetition_push_each_record_once(
     for quarter in (1, 2, 3):
         process = command_line.start("push", path, "--once", "import:1", stdin=subprocess.PIPE)
         # The pipe stays open, so that each kill comes before the end of the input.
-        feeding = in_thread(lambda pipe=process.stdin, end=quarter: feed(pipe, text[: len(text) * end // 4]))
+        feeding = in_thread(feed, process.stdin, text[: len(text) * quarter // 4])
         with mmapqueue.Queue(path, read_only=True) as reader:
-            assert eventually(lambda before=pushed, end=reader.end_offset: end() > before, 60)
+            assert eventually(partial(has_pushed, reader, pushed), 60)
         kill_with_children(process)
         feeding.result()
         with mmapqueue.Queue(path, read_only=True) as reader:
@@ -193,6 +194,10 @@ def test_a_kill_and_a_repetition_push_each_record_once(
     assert rest.out.startswith(f"pushed {len(lines) - pushed} records")
     assert rest.out.endswith(f"; {pushed} records of the input were in the queue before\n")
     assert records(path) == lines
+
+
+def has_pushed(reader: mmapqueue.Queue, before: int) -> bool:
+    return reader.end_offset() > before
 
 
 def feed(pipe: IO[bytes], data: bytes) -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import os
 import signal
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -81,4 +80,4 @@ class Pushed:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

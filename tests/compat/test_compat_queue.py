@@ -5,9 +5,10 @@ import json
 import queue
 import sys
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from compat_queues import InThread, Make, drained, is_waiting, queues_in, reopened
@@ -51,7 +52,7 @@ def test_all_names_are_documented_and_their_annotations_resolve() -> None:
 
 def test_arguments(make: Make, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="maxsize"):
-        make("jobs")  # type: ignore[arg-type]
+        make("jobs")
     with pytest.raises(TypeError, match="path"):
         compat.Queue(3)  # type: ignore[call-overload]
     with pytest.raises(mmapqueue.ConfigError, match="serializer"):
@@ -71,7 +72,8 @@ def test_arguments(make: Make, tmp_path: Path) -> None:
 def test_a_flag_is_a_bool_or_0_or_1_as_in_the_standard_library(make: Make) -> None:
     jobs = make()
     for value in (5, -1, 0.5, "1s", None):
-        for call in (jobs.get, lambda block: jobs.put("x", block)):
+        calls: tuple[Callable[[Any], object], ...] = (jobs.get, lambda block: jobs.put("x", block))
+        for call in calls:
             with pytest.raises(TypeError, match=rf"block = {value!r} is invalid; allowed: True or False; a time is"):
                 call(value)
     assert jobs.qsize() == 0

@@ -94,7 +94,7 @@ def test_a_kill_redelivers_the_last_one_alone(script: Script, tmp_path: Path) ->
 
 
 def test_a_full_queue_raises_at_once(tmp_path: Path) -> None:
-    with FifoDiskQueue(tmp_path / "requests", **SMALL) as requests:  # type: ignore[arg-type]
+    with FifoDiskQueue(tmp_path / "requests", **SMALL) as requests:
         assert fill(requests._queue) > 0
         with pytest.raises(mmapqueue.Full):
             requests.push(b"x" * 500)

@@ -28,7 +28,12 @@ DASHBOARD = MONITORING / "grafana-dashboard.json"
 #: Where prometheus and promtool are: `make test-monitoring` sets it.
 PROGRAMS = os.environ.get("PROMETHEUS")
 
-_RING = {"segment_size": "64k", "queue_capacity_segments": 16, "max_event_size": 8000, "flush_period": 200}
+_RING: mmapqueue.Configuration = {
+    "segment_size": "64k",
+    "queue_capacity_segments": 16,
+    "max_event_size": 8000,
+    "flush_period": 200,
+}
 
 
 class Load:
@@ -39,8 +44,10 @@ class Load:
     """
 
     def __init__(self, directory: Path) -> None:
-        self.events = mmapqueue.Queue(directory / "events", max_consumer_lag=512 << 10, **_RING)
-        self.orders = mmapqueue.Queue(directory / "orders", max_attempts=2, dead_letter_dir=directory / "dead", **_RING)
+        events: mmapqueue.Configuration = {**_RING, "max_consumer_lag": 512 << 10}
+        orders: mmapqueue.Configuration = {**_RING, "max_attempts": 2, "dead_letter_dir": directory / "dead"}
+        self.events = mmapqueue.Queue(directory / "events", **events)
+        self.orders = mmapqueue.Queue(directory / "orders", **orders)
         self.events.create_consumer("slow")
         self.orders.create_consumer("default")
         self._stopped = threading.Event()

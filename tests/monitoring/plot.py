@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench_report.charts import BLUE, OTHERS, WIDTH, plt, save, tidy
+from matplotlib import pyplot as plt
+
+from bench_report.charts import BLUE, OTHERS, WIDTH, save, tidy
 
 from .live import Prometheus, at_work, filled_in, panels
 

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -112,9 +113,13 @@ def test_what_happens_shows_in_the_figures(prometheus: Prometheus) -> None:
         *("dropped_records", "dropped_bytes", "room_waits", "room_wait_seconds"),
     ):
         expression = f'max(rate(mmapqueue_{metric}_total{{job="app"}}[30s])) > 0'
-        assert eventually(lambda query=expression: bool(prometheus.query(query)), 60), expression
+        assert eventually(partial(prometheus.query, expression), 60), expression
     assert prometheus.query('mmapqueue_fill_ratio{queue=~".*/orders"} > 0.8')
     assert prometheus.query("max(mmapqueue_fsync_seconds_count) > 0")
+
+
+def has_both(prometheus: Prometheus, query: str) -> bool:
+    return len(prometheus.query(query)) == 2
 
 
 @needs_prometheus
@@ -122,7 +127,7 @@ def test_the_exporter_gives_what_the_process_gives(prometheus: Prometheus) -> No
     for metric in ("capacity_bytes", "consumers", "recoveries"):
         name = f"mmapqueue_{metric}"
         same = f'{name}{{job="app"}} == on (queue) {name}{{job="exporter"}}'
-        assert eventually(lambda query=same: len(prometheus.query(query)) == 2, 60), name
+        assert eventually(partial(has_both, prometheus, same), 60), name
     pushed = prometheus.query('rate(mmapqueue_pushed_records_total{job="exporter"}[30s]) > 0')
     assert {each["metric"]["queue"].rpartition("/")[2] for each in pushed} == {"events", "orders"}
     assert prometheus.query('mmapqueue_fsync_seconds_count{job="exporter"}') == []

@@ -5,6 +5,7 @@ import gzip
 import sys
 import zlib
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from aiohttp import web
 
 import mmapqueue
-from conftest import eventually, is_running
+from conftest import eventually, has_ended
 from mmapqueue.pipeline import Event, EventType
 from mmapqueue.pipeline.gather.fetchers import prometheus
 from mmapqueue.pipeline.gather.fetchers._exposition import check
@@ -389,7 +390,7 @@ def test_a_timeout_kills_the_group(tmp_path: Path, caplog: pytest.LogCaptureFixt
     run(python(code, str(pids), timeout="2s"), lambda host: host.failures > 0 and pids.exists())
     for pid in map(int, pids.read_text().split()):
         # A signal takes effect a moment later.
-        assert eventually(lambda pid=pid: not is_running(pid))
+        assert eventually(partial(has_ended, pid))
     assert "killed after 2 s" in caplog.text
 
 

@@ -18,13 +18,14 @@ import tempfile
 import time
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import mmapqueue
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from conftest import children, eventually, is_running
+from conftest import children, eventually, has_ended
 
 TARGETS = ("python", "jvm", "both")
 SECONDS = 120.0
@@ -73,7 +74,7 @@ def _round(directory: Path, number: int, target: str, chance: random.Random, las
             _kill([process.pid])
         process.wait()
     for pid in started:
-        assert eventually(lambda pid=pid: not is_running(pid), SECONDS)
+        assert eventually(partial(has_ended, pid), SECONDS)
     return running
 
 
