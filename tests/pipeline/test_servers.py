@@ -85,8 +85,8 @@ def test_grpc_errors(error: Exception, code: grpc.StatusCode, path: str) -> None
 def test_grpc_unknown_methods_and_answers() -> None:
     with Echoing() as serving:
         assert refused(serving, path="/test.Service/Nothing").code() == grpc.StatusCode.UNIMPLEMENTED
-        serving.grpc.answer("/test.Service/Known", b"!")
-        serving.grpc.answer(ECHO, b"not this")
+        serving.grpc.answer("/test.Service/Known", reply=b"!")
+        serving.grpc.answer(ECHO, reply=b"not this")
         assert serving.call(path="/test.Service/Known") == b"!"
         assert serving.call() == b"x"
 

@@ -113,7 +113,7 @@ def test_http_needs_a_length() -> None:
         (mmapqueue.Closed("stopping"), 503, {"retry-after": "1"}),
         (mmapqueue.MmapQueueError("no space left"), 503, {"retry-after": "1"}),
         (TransferEncodingError("no size"), 400, {"connection": "close"}),
-        (HttpError(418, "tea", {"Pot": "yes"}), 418, {"pot": "yes"}),
+        (HttpError(418, "tea", headers={"Pot": "yes"}), 418, {"pot": "yes"}),
         (KeyError("a bug"), 500, {}),
     ],
 )

@@ -13,6 +13,9 @@ import pytest
 
 import mmapqueue
 import mmapqueue.compat
+import mmapqueue.pipeline
+import mmapqueue.pipeline.plugins
+import mmapqueue.testing
 from conftest import SMALL, Open, Script, data
 
 # Numbers
@@ -31,7 +34,7 @@ def test_a_bool_is_no_number(open_queue: Open, value: bool) -> None:
         "ack_up_to": lambda: queue.ack_up_to(value),
         "ack_many": lambda: queue.ack_many([0, value]),
         "nack": lambda: queue.nack(value),
-        "nack, delay": lambda: queue.nack(0, value),
+        "nack, delay": lambda: queue.nack(0, delay=value),
         "pop_many": lambda: queue.pop_many(value),
         "pop_many, max_bytes": lambda: queue.pop_many(max_bytes=value),
         "consume": lambda: queue.consume(max_records=value),
@@ -55,23 +58,23 @@ def test_what_is_no_bool_is_no_flag(open_queue: Open, value: Any) -> None:
     queue.push_many([b"a", b"b", b"c"])
     producer = queue.producer()
     calls: dict[str, Callable[[], Any]] = {
-        "pop": lambda: queue.pop(value),
-        "pop, timeout": lambda: queue.pop(value, 0),
-        "pop of a consumer": lambda: queue.consumer("other").pop(value),
-        "push": lambda: queue.push(b"x", value),
+        "pop": lambda: queue.pop(block=value),
+        "pop, timeout": lambda: queue.pop(block=value, timeout=0),
+        "pop of a consumer": lambda: queue.consumer("other").pop(block=value),
+        "push": lambda: queue.push(b"x", block=value),
         "push, sync": lambda: queue.push(b"x", sync=value),
         "push, shipped": lambda: queue.push(b"x", shipped=value),
-        "push_many": lambda: queue.push_many([b"x"], value),
-        "push_many, atomic": lambda: queue.push_many([b"x"], True, None, value),
+        "push_many": lambda: queue.push_many([b"x"], block=value),
+        "push_many, atomic": lambda: queue.push_many([b"x"], block=True, timeout=None, atomic=value),
         "push_many, sync": lambda: queue.push_many([b"x"], sync=value),
         "push_many, shipped": lambda: queue.push_many([b"x"], shipped=value),
         "push_once, sync": lambda: queue.push_once("p", 1, [b"x"], sync=value),
         "apush, sync": lambda: asyncio.run(queue.apush(b"x", sync=value)),
         "apush, shipped": lambda: asyncio.run(queue.apush(b"x", shipped=value)),
-        "apush_many, atomic": lambda: asyncio.run(queue.apush_many([b"x"], None, value)),
+        "apush_many, atomic": lambda: asyncio.run(queue.apush_many([b"x"], timeout=None, atomic=value)),
         "apush_many, sync": lambda: asyncio.run(queue.apush_many([b"x"], sync=value)),
         "apush_many, shipped": lambda: asyncio.run(queue.apush_many([b"x"], shipped=value)),
-        "push of a producer": lambda: producer.push(b"x", value),
+        "push of a producer": lambda: producer.push(b"x", block=value),
         "producer, sync": lambda: queue.producer(sync=value),
     }
     for name, call in calls.items():
@@ -81,17 +84,91 @@ def test_what_is_no_bool_is_no_flag(open_queue: Open, value: Any) -> None:
     assert (queue.qsize(), queue.unacked(), queue.end_offset()) == (3, 0, 3)
 
 
-def test_a_time_in_the_place_of_block_is_told_where_it_belongs(open_queue: Open) -> None:
+def test_a_time_as_block_is_told_where_it_belongs(open_queue: Open) -> None:
     queue = open_queue()
     queue.push(b"a")
-    for call in (lambda: queue.pop(5), lambda: queue.push(b"x", "1s")):  # type: ignore[arg-type]
+    for call in (lambda: queue.pop(block=5), lambda: queue.push(b"x", block="1s")):  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="a time is timeout="):
             call()
     # Also where a prefetched record is ready.
     queue.push_many([b"x"] * 100)
     assert len([queue.pop() for _ in range(10)]) == 10
     with pytest.raises(TypeError, match="block = 5 is invalid"):
-        queue.pop(5)  # type: ignore[arg-type]
+        queue.pop(block=5)  # type: ignore[arg-type]
+
+
+def test_a_time_or_a_flag_without_its_name_is_an_error(open_queue: Open) -> None:
+    queue: Any = open_queue()
+    queue.push_many([b"a", b"b", b"c"])
+    message = queue.pop()
+    consumer = queue.consumer("other")
+    with queue.producer() as producer:
+        calls: list[Callable[[], Any]] = [
+            lambda: queue.pop(5),
+            lambda: queue.pop("1s"),
+            lambda: consumer.pop(False),
+            lambda: queue.push(b"x", 5),
+            lambda: queue.push_many([b"x"], True),
+            lambda: queue.push_arrow([b"x"], True),
+            lambda: queue.push_once("p", 1, [b"x"], 5),
+            lambda: queue.apop(5),
+            lambda: queue.apush(b"x", 5),
+            lambda: queue.apush_many([b"x"], 5),
+            lambda: queue.consume(5),
+            lambda: queue.aconsume(5),
+            lambda: queue.nack(message, 5),
+            lambda: queue.anack(message, 5),
+            lambda: message.nack(5),
+            lambda: queue.await_shipped(0, 5),
+            lambda: queue.aawait_shipped(0, 5),
+            lambda: queue.consumer("new", "latest"),
+            lambda: queue.create_consumer("new", "latest"),
+            lambda: producer.push(b"x", 5),
+            lambda: producer.flush(5),
+            lambda: producer.close(5),
+        ]
+        for call in calls:
+            with pytest.raises(TypeError, match="positional argument"):
+                call()
+    assert (queue.end_offset(), queue.unacked(), queue.qsize()) == (3, 1, 2)
+    assert queue.consumers() == ["default", "other"]
+
+
+#: Parameters with a default that may be given by position, although another one precedes them.
+POSITIONAL = {
+    ("Queue.read_arrow", "end"),
+    ("Queue.iter_arrow", "end"),
+    ("resize", "capacity"),
+    ("HttpReply.__init__", "body"),
+    # As those of concurrent.futures.Future.
+    ("PushHandle.result", "timeout"),
+    ("PushHandle.exception", "timeout"),
+}
+
+
+def optional_by_position(function: Any) -> Iterator[str]:
+    """The parameters with a default, or of type bool, that take a position after the first one."""
+    given = [each for each in inspect.signature(function).parameters.values() if each.name != "self"]
+    for number, parameter in enumerate(each for each in given if each.kind is each.POSITIONAL_OR_KEYWORD):
+        has_default = parameter.default is not parameter.empty
+        if parameter.annotation in (bool, "bool") or (has_default and (number > 0 or parameter.name == "timeout")):
+            yield parameter.name
+
+
+def test_only_main_arguments_have_positions() -> None:
+    functions = [each for each in public_callables() if inspect.isfunction(each)]
+    functions += [
+        each
+        for module in (mmapqueue.pipeline, mmapqueue.pipeline.plugins, mmapqueue.testing)
+        for kind in [module, *filter(inspect.isclass, vars(module).values())]
+        for each in vars(kind).values()
+        if inspect.isfunction(each) and each.__module__.startswith("mmapqueue")
+    ]
+    functions.append(mmapqueue.compat.Queue.nack)
+    assert len(functions) > 100
+    found = {(each.__qualname__, name) for each in functions for name in optional_by_position(each)}
+    # Only the package makes errors.
+    assert {each for each in found if "Error" not in each[0] and each[0] != "NotADirectory.__init__"} == POSITIONAL
 
 
 @pytest.mark.parametrize("value", [None, "0", 0.0, b"0"])

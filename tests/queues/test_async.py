@@ -202,7 +202,7 @@ def test_errors_come_out(open_queue: Open) -> None:
     queue.ack_up_to(9)
 
     async def close_meanwhile() -> None:
-        waiting = asyncio.create_task(taken(queue.consumer("empty", "latest"), 1))
+        waiting = asyncio.create_task(taken(queue.consumer("empty", start="latest"), 1))
         await asyncio.sleep(0.3)
         queue.close()
         await waiting

@@ -135,7 +135,7 @@ def test_a_failed_batch_fails_its_handles_and_the_flush(
     queue = open_queue()
     producer = queue.producer(linger=NEVER)
     push_batch, failure = queue._producer.push_batch, mmapqueue.MmapQueueError("no segment could be preallocated")
-    monkeypatch.setattr(queue._producer, "push_batch", lambda *_: (_ for _ in ()).throw(failure))
+    monkeypatch.setattr(queue._producer, "push_batch", lambda *_, **__: (_ for _ in ()).throw(failure))
     handles = [producer.push(b"x"), producer.push(b"y")]
     with caplog.at_level(logging.ERROR, "mmapqueue"), pytest.raises(mmapqueue.MmapQueueError, match="preallocated"):
         producer.flush()

@@ -116,7 +116,7 @@ def test_a_left_loop_keeps_the_rest_of_its_batch(any_queue: mmapqueue.Queue) -> 
 
 def test_two_iterators_share_the_records(any_queue: mmapqueue.Queue) -> None:
     any_queue.push_many([b"%d" % i for i in range(20)])
-    one, two = any_queue.consume(0, max_records=5), any_queue.consume(0, max_records=5)
+    one, two = any_queue.consume(timeout=0, max_records=5), any_queue.consume(timeout=0, max_records=5)
     assert [next(one).data, next(two).data, next(one).data] == [b"0", b"5", b"1"]
     one.close()
     assert [next(two).data for _ in range(4)] == [b"6", b"7", b"8", b"9"]

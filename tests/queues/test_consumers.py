@@ -23,7 +23,7 @@ def test_where_a_consumer_begins(open_queue: Open) -> None:
         consumer = queue.consumer(f"c{number}", start=start)
         assert [m.offset for m in consumer] == list(range(first, 10)), start
         queue.delete_consumer(f"c{number}")
-        queue.create_consumer(f"d{number}", start)
+        queue.create_consumer(f"d{number}", start=start)
         assert [m.offset for m in queue.consumer(f"d{number}", start=3)] == list(range(first, 10)), start
         queue.delete_consumer(f"d{number}")
 
@@ -36,7 +36,7 @@ def test_one_instant_in_any_time_zone(open_queue: Open) -> None:
         there = time.astimezone(timezone(timedelta(hours=offset)))
         assert queue.find(there) == 0
         assert queue.find(there + timedelta(microseconds=1)) is None
-        assert data(queue.consumer(f"c{int(offset) + 24}", there)) == [b"one"]
+        assert data(queue.consumer(f"c{int(offset) + 24}", start=there)) == [b"one"]
         queue.delete_consumer(f"c{int(offset) + 24}")
 
 
@@ -45,16 +45,16 @@ def test_a_bad_start(small_queue: mmapqueue.Queue) -> None:
     for call in calls:
         for word in ("middle", "", "committed", "offset:1", "time:1", "1", "0\0x"):
             with pytest.raises(mmapqueue.ConfigError, match="earliest or latest") as caught:
-                call("name", word)
+                call("name", start=word)
             assert (caught.value.key, caught.value.value) == ("start", word)
         with pytest.raises(ValueError, match="naive"):
-            call("name", datetime(2024, 1, 1))
+            call("name", start=datetime(2024, 1, 1))
         for wrong in (1.5, True, None, b"earliest", date(2024, 1, 1)):
             with pytest.raises(TypeError, match=type(wrong).__name__):
-                call("name", wrong)
+                call("name", start=wrong)
         for offset in (-1, 1, 2**63, -(2**70)):
             with pytest.raises(mmapqueue.OutOfRange):
-                call("name", offset)
+                call("name", start=offset)
     assert small_queue.consumers() == []
 
 
@@ -62,8 +62,8 @@ def test_a_time_needs_timestamps(open_queue: Open) -> None:
     queue = open_queue(timestamps=False)
     queue.push(b"one")
     for call in (
-        lambda: queue.consumer("c", EPOCH),
-        lambda: queue.create_consumer("c", EPOCH),
+        lambda: queue.consumer("c", start=EPOCH),
+        lambda: queue.create_consumer("c", start=EPOCH),
         lambda: queue.seek(EPOCH),
         lambda: queue.find(EPOCH),
     ):

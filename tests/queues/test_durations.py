@@ -70,7 +70,7 @@ def test_a_queue_takes_durations_and_sizes_of_every_kind(open_queue: Open) -> No
     assert [found[key] for key in keys] == [250, 7 * 86_400_000, 60_000, 5]  # type: ignore[literal-required]
     queue.push_many([b"x" * 600] * 4)
     assert len(queue.pop_many(max_bytes="1k")) == 1
-    assert next(queue.consume("1s", max_bytes="1k")).offset == 1
+    assert next(queue.consume(timeout="1s", max_bytes="1k")).offset == 1
     with pytest.raises(ValueError, match="max_bytes = 'much' is invalid"):
         queue.pop_many(max_bytes="much")
 
@@ -85,7 +85,7 @@ CALLS: dict[str, Callable[[Any, Any], object]] = {
     "aconsume": lambda queue, timeout: queue.aconsume(timeout=timeout),
     "process": lambda queue, timeout: queue.process(print, timeout=timeout),
     "retry_delay": lambda queue, delay: queue.process(str, timeout=0, retry_delay=delay),
-    "nack": lambda queue, delay: queue.nack(0, delay),
+    "nack": lambda queue, delay: queue.nack(0, delay=delay),
 }
 
 

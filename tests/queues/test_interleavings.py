@@ -23,7 +23,7 @@ AHEAD = Ahead(prefetch=4096, ack_linger=1000.0)
 SEEDS = [int(os.environ["SEED"])] if "SEED" in os.environ else range(5000 if LONG else 100)
 
 
-NOW = Deadline(False, None)
+NOW = Deadline(block=False)
 
 
 def pop(popper: Popper) -> AnyMessage | None:

@@ -212,7 +212,7 @@ class QueueModel(RuleBasedStateMachine):
 
     @rule(name=names, count=st.integers(0, 10), at_once=st.integers(1, 8))
     def consume(self, name: str, count: int, at_once: int) -> None:
-        messages = list(islice(self.consumers[name].consume(0, max_records=at_once), count))
+        messages = list(islice(self.consumers[name].consume(timeout=0, max_records=at_once), count))
         there = len(self.models[name].to_come(len(self.log)))
         assert len(messages) == min(count, there)
         self.are_next(name, messages, min(-len(messages) % at_once, there - len(messages)))

@@ -66,7 +66,7 @@ def test_nack_raises_for_records_that_were_not_popped_or_are_acked(any_queue: mm
             any_queue.nack(wrong)
     for delay in (-1, -0.001, nan, -inf):
         with pytest.raises(ValueError, match="delay"):
-            any_queue.nack(2, delay)
+            any_queue.nack(2, delay=delay)
     assert any_queue.pop_many() == any_queue.read_many(6, 4) or any_queue.qsize() == 0
     assert any_queue.unacked() == 7
 

@@ -302,4 +302,4 @@ def test_a_wrong_seek_target_names_its_parameter(small_queue: mmapqueue.Queue) -
         small_queue.seek("start")
     assert caught.value.key == "target"
     with pytest.raises(mmapqueue.ConfigError, match=r"^start = 'begin' is invalid"):
-        small_queue.create_consumer("c", "begin")
+        small_queue.create_consumer("c", start="begin")

@@ -106,7 +106,7 @@ def test_producers_learn_what_retains_the_ring(look: Look, queue: mmapqueue.Queu
 
 def test_a_lasting_consumer_decides_alone(look: Look, queue: mmapqueue.Queue) -> None:
     """Beside it, a query without a checkpoint retains only what it has not read."""
-    queue.create_consumer("lasting", "earliest")
+    queue.create_consumer("lasting", start="earliest")
     batches = Batches()
     records = [b"%03d" % i for i in range(10)]
     queue.push_many(records)

@@ -39,7 +39,7 @@ def of_bytes(path: str) -> None:
             assert_type(message.value, bytes)
             assert_type(message.text, str)
             assert_type(message.timestamp, datetime | None)
-        queue.pop().nack("30s")
+        queue.pop().nack(delay="30s")
         messages = queue.pop_many(10, max_bytes="1m")
         queue.ack_up_to(messages[-1])
         queue.ack_many([*messages, 7])

@@ -163,13 +163,13 @@ class _Queue(Session):
         )
 
     def _consume(self, records: int, batch: int) -> mmapqueue.Message:
-        for message in islice(self._queue.consume(0.0, max_records=batch), records):
+        for message in islice(self._queue.consume(timeout=0.0, max_records=batch), records):
             last = message
         return last
 
     def _aconsume(self, _records: int, batch: int) -> mmapqueue.Message:
         async def consume() -> mmapqueue.Message:
-            async for message in self._queue.aconsume(0.0, max_records=batch):
+            async for message in self._queue.aconsume(timeout=0.0, max_records=batch):
                 last = message
             return last
 

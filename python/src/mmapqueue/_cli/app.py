@@ -107,13 +107,14 @@ def _in_lines(text: str) -> str:
     return re.sub(r"(?<!\n)\n(?!\n)", " ", cleandoc(text))
 
 
-def _print_version(wanted: bool) -> None:
+def _print_version(*, wanted: bool) -> None:
     if wanted:
         print(f"mmapqueue {__version__}")
         raise typer.Exit
 
 
 def _root(
+    *,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,

@@ -37,7 +37,7 @@ class _Silence:
         self._since = 0.0
         self._is_reported = False
 
-    def look(self, stats: mmapqueue.ShipStats | None, is_shipped: bool) -> None:
+    def look(self, stats: mmapqueue.ShipStats | None, *, is_shipped: bool) -> None:
         if is_shipped or stats != self._seen:
             self._seen, self._since = stats, time.monotonic()
             if self._is_reported:
@@ -113,7 +113,7 @@ class Shippers:
             stats = queue.ship_stats()
             if stats is not None and stats.has_ended:
                 raise MmapQueueError(f"{path} is not shipped any more: {stats.failure}")
-            self._silences.setdefault(path, _Silence(path)).look(stats, _is_shipped(queue))
+            self._silences.setdefault(path, _Silence(path)).look(stats, is_shipped=_is_shipped(queue))
 
     def ship_all(self) -> None:
         """Waits until the archive has the records that are durable at the call.

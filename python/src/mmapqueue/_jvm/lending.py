@@ -54,7 +54,7 @@ class Loan:
 
     def __del__(self) -> None:
         if self.begun:
-            self._pool.put_lent(self.buffer, self._forks == _forks)
+            self._pool.put_lent(self.buffer, reusable=self._forks == _forks)
 
 
 class _Records(Sequence[AnyMessage]):

@@ -220,7 +220,7 @@ class BufferPool:
         """Notes that a buffer is lent, so that `close` does not free its memory."""
         self._lent.add(buffer)
 
-    def put_lent(self, buffer: SharedBuffer, reusable: bool) -> None:
+    def put_lent(self, buffer: SharedBuffer, *, reusable: bool) -> None:
         """Puts a lent buffer back, or drops it."""
         self._lent.discard(buffer)
         if reusable and not self._closed:

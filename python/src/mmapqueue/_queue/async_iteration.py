@@ -90,7 +90,7 @@ async def pop_async(
     """Pops records; returns none when none was available in time."""
     while True:
         fetch = Fetch(popper)
-        slice_ = Deadline(True, deadline.seconds(SLICE_SECONDS))
+        slice_ = Deadline(deadline.seconds(SLICE_SECONDS))
         popped = threads.pop(partial(fetch.run, most, max_bytes, slice_))
         try:
             messages = await received(popped, deadline)
@@ -109,10 +109,10 @@ async def consume_async(
     loop = asyncio.get_running_loop()
     executor = ThreadPoolExecutor(1, thread_name_prefix="mmapqueue-aconsume")
     try:
-        idle = Deadline(True, timeout)
+        idle = Deadline(timeout)
         while True:
             fetch = Fetch(popper)
-            slice_ = Deadline(True, idle.seconds(SLICE_SECONDS))
+            slice_ = Deadline(idle.seconds(SLICE_SECONDS))
             popped = loop.run_in_executor(executor, fetch.run, max_records, max_bytes, slice_)
             messages: list[AnyMessage] = []
             try:
@@ -126,7 +126,7 @@ async def consume_async(
             finally:
                 await fetch.release_after(popped)
             if messages:
-                idle = Deadline(True, timeout)
+                idle = Deadline(timeout)
             elif idle.has_passed():
                 return
     finally:

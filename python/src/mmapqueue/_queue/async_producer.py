@@ -21,14 +21,14 @@ class AsyncProducer:
         self._handle = handle
         self._producer = producer
 
-    async def push(self, record: bytes, deadline: Deadline, sync: bool) -> int:
+    async def push(self, record: bytes, deadline: Deadline, *, sync: bool) -> int:
         """As `Queue.apush`."""
         return await self._handle.threads.push(
-            lambda seconds: self._producer.push(record, True, seconds, sync), deadline
+            lambda seconds: self._producer.push(record, block=True, timeout=seconds, sync=sync), deadline
         )
 
     async def push_many(
-        self, records: Sequence[bytes], deadline: Deadline, atomic: bool, sync: bool, archive: Archive | None
+        self, records: Sequence[bytes], deadline: Deadline, *, atomic: bool, sync: bool, archive: Archive | None
     ) -> int:
         """As `Queue.apush_many`; with an archive also waits for the archive."""
         pushed = 0
@@ -36,7 +36,7 @@ class AsyncProducer:
         def push_some(seconds: float) -> int:
             part = records if atomic else records[pushed : pushed + _SLICE_RECORDS]
             try:
-                return self._producer.push_many(part, True, seconds, atomic, False)
+                return self._producer.push_many(part, block=True, timeout=seconds, atomic=atomic, sync=False)
             except Full as error:
                 if error.pushed:
                     return error.pushed

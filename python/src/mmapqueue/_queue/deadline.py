@@ -17,7 +17,7 @@ class Deadline:
 
     __slots__ = ("_deadline",)
 
-    def __init__(self, block: bool, timeout: Duration | None) -> None:
+    def __init__(self, timeout: Duration | None = None, *, block: bool = True) -> None:
         self._deadline: float | None = None
         if block is not True and not block_flag(block):
             self._deadline = 0.0

@@ -17,7 +17,7 @@ def iterate(popper: Popper, timeout: Duration | None, max_records: int, max_byte
     """As `Consumer.consume`, with limits that are already checked."""
     delivery = popper.delivery
     while True:
-        own, empty, batch = popper.begin_batch(max_records, max_bytes, Deadline(True, timeout))
+        own, empty, batch = popper.begin_batch(max_records, max_bytes, Deadline(timeout))
         messages, lease_end, undelivered = batch
         delivered = 0
         try:

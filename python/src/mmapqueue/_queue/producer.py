@@ -80,23 +80,23 @@ class Producer:
         self._handle = handle
         self._local = threading.local()
 
-    def push(self, data: Record, block: bool, timeout: Duration | None, sync: bool) -> int:
+    def push(self, data: Record, *, block: bool, timeout: Duration | None, sync: bool) -> int:
         """As `Queue.push`."""
         record = data if type(data) is bytes else as_bytes(data)
-        deadline = Deadline(block, timeout)
+        deadline = Deadline(timeout, block=block)
         if sync is not False:
             flag("sync", sync)
         try:
-            return self._push(record, deadline, sync)
+            return self._push(record, deadline, sync=sync)
         except Closed:
             self._set_idle()
             raise
 
-    def _push(self, record: bytes, deadline: Deadline, sync: bool) -> int:
+    def _push(self, record: bytes, deadline: Deadline, *, sync: bool) -> int:
         own = self._begin()
         buffer = own.buffer
         if len(record) > buffer.payload_limit:
-            return self._push_as_one(own, record, [len(record)], deadline, sync, _Pushed())
+            return self._push_as_one(own, record, [len(record)], deadline, _Pushed(), sync=sync)
         buffer.memory.store(names.PAYLOAD, record)
         while True:
             with Shield():
@@ -107,24 +107,24 @@ class Producer:
             self._check_deadline(own, deadline)
 
     def push_many(
-        self, items: Iterable[Record], block: bool, timeout: Duration | None, atomic: bool, sync: bool
+        self, items: Iterable[Record], *, block: bool, timeout: Duration | None, atomic: bool, sync: bool
     ) -> int:
         """As `Queue.push_many`."""
-        deadline = Deadline(block, timeout)
+        deadline = Deadline(timeout, block=block)
         flag("atomic", atomic)
         flag("sync", sync)
-        return self._counted(lambda pushed: self._push_many(items, deadline, atomic, pushed), sync)
+        return self._counted(lambda pushed: self._push_many(items, deadline, pushed, atomic=atomic), sync=sync)
 
     def push_columns(
-        self, columns: Iterable[ByteColumn], block: bool, timeout: Duration | None, atomic: bool, sync: bool
+        self, columns: Iterable[ByteColumn], *, block: bool, timeout: Duration | None, atomic: bool, sync: bool
     ) -> int:
         """As `Queue.push_many`, of columns of records."""
-        deadline = Deadline(block, timeout)
+        deadline = Deadline(timeout, block=block)
         flag("atomic", atomic)
         flag("sync", sync)
-        return self._counted(lambda pushed: self._push_columns(columns, deadline, atomic, pushed), sync)
+        return self._counted(lambda pushed: self._push_columns(columns, deadline, pushed, atomic=atomic), sync=sync)
 
-    def _counted(self, push: Callable[[_Pushed], None], sync: bool) -> int:
+    def _counted(self, push: Callable[[_Pushed], None], *, sync: bool) -> int:
         """Pushes; returns the number of records, which is also an attribute of any exception."""
         pushed = _Pushed()
         try:
@@ -140,11 +140,11 @@ class Producer:
             raise
         return pushed.count
 
-    def _push_many(self, items: Iterable[Record], deadline: Deadline, atomic: bool, pushed: _Pushed) -> None:
+    def _push_many(self, items: Iterable[Record], deadline: Deadline, pushed: _Pushed, *, atomic: bool) -> None:
         if atomic:
             records = _all_bytes(items)
             if records:
-                self._push_as_one(self._begin(), *_packed(records), deadline, False, pushed)
+                self._push_as_one(self._begin(), *_packed(records), deadline, pushed)
             return
         source = iter(items)
         # Bounds the memory when records are of the largest allowed size.
@@ -160,7 +160,7 @@ class Producer:
                 stop = own.buffer.fitting(lengths, start)
                 if stop == start:
                     stop += 1
-                    self._push_as_one(own, records[start], lengths[start:stop], deadline, False, pushed)
+                    self._push_as_one(own, records[start], lengths[start:stop], deadline, pushed)
                     own = self._begin()
                 else:
                     self._push_some(own, b"".join(records[start:stop]), lengths[start:stop], deadline, pushed)
@@ -169,13 +169,15 @@ class Producer:
             want = max(1, min(_MAX_CHUNK, LARGE_BYTES * len(records) // (size + 1), want * _CHUNK_GROWTH))
         own.busy = False
 
-    def _push_columns(self, columns: Iterable[ByteColumn], deadline: Deadline, atomic: bool, pushed: _Pushed) -> None:
+    def _push_columns(
+        self, columns: Iterable[ByteColumn], deadline: Deadline, pushed: _Pushed, *, atomic: bool
+    ) -> None:
         if atomic:
             parts = [column.part(0, len(column)) for column in columns if len(column)]
             if parts:
                 payload = b"".join(payload for payload, _ in parts)
                 lengths = [length for _, each in parts for length in each]
-                self._push_as_one(self._begin(), payload, lengths, deadline, False, pushed)
+                self._push_as_one(self._begin(), payload, lengths, deadline, pushed)
             return
         for column in columns:
             own = self._begin()
@@ -186,7 +188,7 @@ class Producer:
                 stop = column.fitting(start, own.buffer.payload_limit, own.buffer.record_limit)
                 if stop == start:
                     stop += 1
-                    self._push_as_one(own, *column.part(start, stop), deadline, False, pushed)
+                    self._push_as_one(own, *column.part(start, stop), deadline, pushed)
                     own = self._begin()
                 else:
                     self._push_some(own, *column.part(start, stop), deadline, pushed)
@@ -194,14 +196,16 @@ class Producer:
             own.busy = False
 
     def push_once(
-        self, sequenced: ProducerSequence, items: Iterable[Record], timeout: Duration | None, sync: bool
+        self, sequenced: ProducerSequence, items: Iterable[Record], timeout: Duration | None, *, sync: bool
     ) -> int | None:
         """As `Queue.push_once`."""
-        deadline = Deadline(True, timeout)
+        deadline = Deadline(timeout)
         flag("sync", sync)
         records = _all_bytes(items)
         try:
-            offset = self._push_as_one(self._begin(), *_packed(records), deadline, sync, _Pushed(), sequenced)
+            offset = self._push_as_one(
+                self._begin(), *_packed(records), deadline, _Pushed(), sync=sync, sequenced=sequenced
+            )
         except Closed:
             self._set_idle()
             raise
@@ -222,7 +226,7 @@ class Producer:
         return len(payload)
 
     def push_batch(
-        self, own: PushBuffer, size: int, count: int, done: int, millis: int, sync: bool
+        self, own: PushBuffer, size: int, count: int, done: int, millis: int, *, sync: bool
     ) -> tuple[int, int] | None:
         """Pushes records of a filled buffer, in order, as many as the queue has room for.
 
@@ -241,9 +245,9 @@ class Producer:
         first: int = buffer.push_batch(buffer.next_call(), size, count, done, millis, sync)
         return None if first == names.FULL else (first, buffer.count())
 
-    def push_large(self, own: PushBuffer, record: bytes, deadline: Deadline, sync: bool) -> int:
+    def push_large(self, own: PushBuffer, record: bytes, deadline: Deadline, *, sync: bool) -> int:
         """Pushes a record of any size; raises Full when there was no room in time."""
-        return self._push_as_one(own, record, [len(record)], deadline, sync, _Pushed())
+        return self._push_as_one(own, record, [len(record)], deadline, _Pushed(), sync=sync)
 
     # ---- one call
 
@@ -299,8 +303,9 @@ class Producer:
         payload: Payload,
         lengths: Sequence[int],
         deadline: Deadline,
-        sync: bool,
         pushed: _Pushed,
+        *,
+        sync: bool = False,
         sequenced: ProducerSequence | None = None,
     ) -> int:
         """Pushes records, back to back, as one batch; or one record that is larger than the buffer.

@@ -217,9 +217,9 @@ class Queue(Reading[Value]):
     def push(
         self,
         data: Value | Record,
+        *,
         block: bool = True,
         timeout: Duration | None = None,
-        *,
         sync: bool = False,
         shipped: bool = False,
     ) -> int:
@@ -254,7 +254,7 @@ class Queue(Reading[Value]):
         """
         if shipped is not False:
             flag("shipped", shipped)
-        offset = self._producer.push(self._handle.record(data), block, timeout, sync)
+        offset = self._producer.push(self._handle.record(data), block=block, timeout=timeout, sync=sync)
         if shipped:
             self._archive.wait_for(offset)
         return offset
@@ -262,10 +262,10 @@ class Queue(Reading[Value]):
     def push_many(
         self,
         items: Iterable[Value | Record],
+        *,
         block: bool = True,
         timeout: Duration | None = None,
         atomic: bool = False,
-        *,
         sync: bool = False,
         shipped: bool = False,
     ) -> int:
@@ -308,7 +308,9 @@ class Queue(Reading[Value]):
             2
         """
         flag("shipped", shipped)
-        pushed = self._producer.push_many(self._handle.records(items), block, timeout, atomic, sync)
+        pushed = self._producer.push_many(
+            self._handle.records(items), block=block, timeout=timeout, atomic=atomic, sync=sync
+        )
         if shipped and pushed:
             self._archive.wait_for_all(pushed)
         return pushed
@@ -316,9 +318,9 @@ class Queue(Reading[Value]):
     def push_arrow(
         self,
         data: object,
+        *,
         block: bool = True,
         timeout: Duration | None = None,
-        *,
         atomic: bool = False,
         sync: bool = False,
     ) -> int:
@@ -357,7 +359,7 @@ class Queue(Reading[Value]):
             2
         """
         self._handle.check()
-        return self._producer.push_columns(value_columns(data), block, timeout, atomic, sync)
+        return self._producer.push_columns(value_columns(data), block=block, timeout=timeout, atomic=atomic, sync=sync)
 
     def flush(self) -> None:
         """Makes all earlier pushes and acks durable. Ctrl-C waits for the end of the fsync.
@@ -391,8 +393,8 @@ class Queue(Reading[Value]):
     async def apush(
         self,
         data: Value | Record,
-        timeout: Duration | None = None,
         *,
+        timeout: Duration | None = None,
         sync: bool = False,
         shipped: bool = False,
     ) -> int:
@@ -423,10 +425,10 @@ class Queue(Reading[Value]):
             >>> asyncio.run(queue.apush(b"one"))
             0
         """
-        deadline = Deadline(True, timeout)
+        deadline = Deadline(timeout)
         flag("shipped", shipped)
         record = self._handle.record(data)
-        offset = await self._async_producer.push(record, deadline, sync)
+        offset = await self._async_producer.push(record, deadline, sync=sync)
         if shipped:
             await self._archive.wait_for_async(offset)
         return offset
@@ -434,9 +436,9 @@ class Queue(Reading[Value]):
     async def apush_many(
         self,
         items: Iterable[Value | Record],
+        *,
         timeout: Duration | None = None,
         atomic: bool = False,
-        *,
         sync: bool = False,
         shipped: bool = False,
     ) -> int:
@@ -469,12 +471,12 @@ class Queue(Reading[Value]):
             >>> asyncio.run(queue.apush_many([b"one", b"two"]))
             2
         """
-        deadline = Deadline(True, timeout)
+        deadline = Deadline(timeout)
         for name, value in (("atomic", atomic), ("sync", sync), ("shipped", shipped)):
             flag(name, value)
         records = list(map(self._handle.record, items))
         archive = self._archive if shipped else None
-        return await self._async_producer.push_many(records, deadline, atomic, sync, archive)
+        return await self._async_producer.push_many(records, deadline, atomic=atomic, sync=sync, archive=archive)
 
     async def aflush(self) -> None:
         """As `flush`, with its errors, under asyncio. A cancellation waits for the end of the fsync.
@@ -520,13 +522,16 @@ class Queue(Reading[Value]):
             >>> [handle.result() for handle in handles]
             [0, 1, 2]
         """
-        return BatchingProducer(self._handle, self._producer, linger, batch_bytes, buffer_bytes, sync)
+        return BatchingProducer(
+            self._handle, self._producer, linger=linger, batch_bytes=batch_bytes, buffer_bytes=buffer_bytes, sync=sync
+        )
 
     def push_once(
         self,
         producer: str,
         sequence: int,
         items: Iterable[Value | Record],
+        *,
         timeout: Duration | None = None,
         sync: bool = False,
     ) -> int | None:
@@ -568,7 +573,7 @@ class Queue(Reading[Value]):
             raise ValueError(f"sequence = {sequence}: it must be 0 to {names.LONG_MAX}")
         records = self._handle.records(items)
         sequenced = ProducerSequence(name_of("producer", producer), sequence)
-        return self._producer.push_once(sequenced, records, timeout, sync)
+        return self._producer.push_once(sequenced, records, timeout, sync=sync)
 
     def last_sequence(self, producer: str) -> int | None:
         """The sequence number of a producer's last batch of `push_once`; None for an unknown producer.
@@ -797,8 +802,8 @@ class Queue(Reading[Value]):
     def consumer(
         self,
         name: str,
-        start: SeekTarget = "earliest",
         *,
+        start: SeekTarget = "earliest",
         prefetch: int | None = None,
         ack_linger: Duration | None = None,
     ) -> Consumer[Value]:
@@ -831,7 +836,7 @@ class Queue(Reading[Value]):
         """
         return self._consumers.open(name, start, prefetch, ack_linger)
 
-    def create_consumer(self, name: str, start: SeekTarget = "earliest") -> None:
+    def create_consumer(self, name: str, *, start: SeekTarget = "earliest") -> None:
         """Creates a consumer for later use, or for another process that opens the queue with `read_only=True`.
 
         From then on the queue retains the records that the consumer has not acked. Does nothing if it exists.
@@ -922,7 +927,7 @@ class Queue(Reading[Value]):
         offset: int = self._handle.call("durableOffset")
         return offset
 
-    def await_shipped(self, offset: int, timeout: Duration | None = None) -> bool:
+    def await_shipped(self, offset: int, *, timeout: Duration | None = None) -> bool:
         """Waits until the archive has a record and all records before it, whichever process ships the queue.
 
         A record in the archive survives the loss of this host. In the writing process, this first makes the records
@@ -948,9 +953,9 @@ class Queue(Reading[Value]):
             ...     shipped.await_shipped(shipped.push(b"one"), timeout="60s")
             True
         """
-        return self._archive.wait_for(as_long(offset), Deadline(True, timeout))
+        return self._archive.wait_for(as_long(offset), Deadline(timeout))
 
-    async def aawait_shipped(self, offset: int, timeout: Duration | None = None) -> bool:
+    async def aawait_shipped(self, offset: int, *, timeout: Duration | None = None) -> bool:
         """As `await_shipped`, with its errors, under asyncio. A cancellation waits for a fraction of a second.
 
         Args:
@@ -967,7 +972,7 @@ class Queue(Reading[Value]):
             >>> asyncio.run(main())
             True
         """
-        return await self._archive.wait_for_async(as_long(offset), Deadline(True, timeout))
+        return await self._archive.wait_for_async(as_long(offset), Deadline(timeout))
 
     def ship_stats(self) -> ShipStats | None:
         """Statistics of this process's shipping; None for a queue that was opened without archive_uri.

@@ -91,7 +91,7 @@ class Reading(Generic[Value]):
 
     # ---- popping
 
-    def pop(self, block: bool = True, timeout: Duration | None = None) -> Message[Value]:
+    def pop(self, *, block: bool = True, timeout: Duration | None = None) -> Message[Value]:
         """Pops the next record.
 
         Args:
@@ -118,11 +118,11 @@ class Reading(Generic[Value]):
             b'one'
             >>> message.ack()
         """
-        deadline = None if timeout is None and block is True else Deadline(block, timeout)
+        deadline = None if timeout is None and block is True else Deadline(timeout, block=block)
         # One step takes a prefetched record: see `Delivery.ready`.
         for message in self._delivery.ready:
             return message
-        return self._popper.pop_one(deadline or Deadline(True, None))
+        return self._popper.pop_one(deadline or Deadline())
 
     def pop_many(
         self, max_records: int = 1000, *, max_bytes: Size | None = None, timeout: Duration | None = 0.0
@@ -222,7 +222,7 @@ class Reading(Generic[Value]):
     # ---- iteration
 
     def consume(
-        self, timeout: Duration | None = None, *, max_records: int = 1000, max_bytes: Size | None = None
+        self, *, timeout: Duration | None = None, max_records: int = 1000, max_bytes: Size | None = None
     ) -> Iterator[Message[Value]]:
         """Iterates over the records, popping them in batches. After a `break`, the next pop delivers the rest.
 
@@ -428,7 +428,7 @@ class Reading(Generic[Value]):
             offsets_of("ack_many", messages, popper.delivery.origin) if column is None else column.to_pylist()
         )
 
-    def nack(self, message: AnyMessage | int, delay: Duration = 0.0) -> None:
+    def nack(self, message: AnyMessage | int, *, delay: Duration = 0.0) -> None:
         """Negative acknowledgement: requeues a record. It is redelivered with `attempts` increased by one.
 
         Requeued records come before new ones, and after those that an iterator has popped but not delivered yet.
@@ -572,7 +572,7 @@ class Reading(Generic[Value]):
 
     # ---- under asyncio
 
-    async def apop(self, timeout: Duration | None = None) -> Message[Value]:
+    async def apop(self, *, timeout: Duration | None = None) -> Message[Value]:
         """Pops the next record, under asyncio. A cancellation loses no record: the next pop delivers it.
 
         Tasks that pop at the same time get different records.
@@ -598,7 +598,7 @@ class Reading(Generic[Value]):
             >>> asyncio.run(main())
             b'one'
         """
-        deadline = Deadline(True, timeout)
+        deadline = Deadline(timeout)
         popper = self._popper
         messages = await self._pop_async(popper, 1, names.INT_MAX, deadline)
         if not messages:
@@ -624,7 +624,7 @@ class Reading(Generic[Value]):
         return await self._pop_async(popper, max_records, limit, deadline)
 
     def aconsume(
-        self, timeout: Duration | None = None, *, max_records: int = 1000, max_bytes: Size | None = None
+        self, *, timeout: Duration | None = None, max_records: int = 1000, max_bytes: Size | None = None
     ) -> AsyncGenerator[Message[Value], None]:
         """Iterates over the records under asyncio. A thread pops them in batches.
 
@@ -703,7 +703,7 @@ class Reading(Generic[Value]):
         """
         await self._required("ack_many").in_thread(partial(self.ack_many, messages))
 
-    async def anack(self, message: AnyMessage | int, delay: Duration = 0.0) -> None:
+    async def anack(self, message: AnyMessage | int, *, delay: Duration = 0.0) -> None:
         """As `nack`, with its arguments and errors, under asyncio.
 
         Example:
@@ -714,7 +714,7 @@ class Reading(Generic[Value]):
             >>> asyncio.run(main()).attempts
             2
         """
-        await self._required("nack").in_thread(partial(self.nack, message, delay))
+        await self._required("nack").in_thread(partial(self.nack, message, delay=delay))
 
     async def arelease(self, messages: Iterable[AnyMessage | int]) -> None:
         """As `release`, with its arguments and errors, under asyncio.
@@ -780,4 +780,4 @@ def bounds(
 ) -> tuple[int, Deadline]:
     """Checks the limits of a pop of several records; returns the most bytes, and the deadline."""
     count("max_records", max_records)
-    return byte_limit(max_bytes, most_bytes), Deadline(True, timeout)
+    return byte_limit(max_bytes, most_bytes), Deadline(timeout)

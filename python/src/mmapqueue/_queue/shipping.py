@@ -56,7 +56,7 @@ class Archive:
 
     def wait_for(self, offset: int, deadline: Deadline | None = None) -> bool:
         """As `Queue.await_shipped`; without a deadline for as long as it takes."""
-        limit = Deadline(True, None) if deadline is None else deadline
+        limit = Deadline() if deadline is None else deadline
         while not self._handle.call("awaitShipped", offset, limit.call_millis()):
             if limit.has_passed():
                 return False
@@ -64,8 +64,8 @@ class Archive:
 
     async def wait_for_async(self, offset: int, deadline: Deadline | None = None) -> bool:
         """As `wait_for`, under asyncio."""
-        limit = Deadline(True, None) if deadline is None else deadline
-        return await self._handle.threads.wait(lambda seconds: self.wait_for(offset, Deadline(True, seconds)), limit)
+        limit = Deadline() if deadline is None else deadline
+        return await self._handle.threads.wait(lambda seconds: self.wait_for(offset, Deadline(seconds)), limit)
 
     def wait_for_all(self, pushed: int) -> None:
         """Waits until the archive has all records of the queue; errors have the number of pushed records."""

@@ -91,14 +91,14 @@ class Workers:
         return self._handled
 
     def _pop_until_idle(self, timeout: Duration | None) -> None:
-        idle = Deadline(True, timeout)
+        idle = Deadline(timeout)
         while True:
             with Shield():
                 came, last = self._step(idle)
             if last:
                 return
             if came:
-                idle = Deadline(True, timeout)
+                idle = Deadline(timeout)
 
     def _step(self, idle: Deadline) -> tuple[bool, bool]:
         """Acks, nacks, and pops while there is room; returns whether it made progress, and whether to end."""
@@ -123,7 +123,7 @@ class Workers:
             return False, False
         seconds = _STEP_SECONDS if running else idle.seconds(_IDLE_SECONDS)
         try:
-            batch = self._popper.pop_batch(room, self._max_bytes, Deadline(True, seconds))
+            batch = self._popper.pop_batch(room, self._max_bytes, Deadline(seconds))
         except UnackedLimit:
             # Acks of running handlers, or of other threads, will make pops possible.
             if not (running or progress) and idle.has_passed():

@@ -171,7 +171,9 @@ def write(
         ConfigError: A key is unknown.
     """
     with _needing_the_jar():
-        _writer(frame, path, _sink(partitions, key, sync, push_timeout, configuration)).save()
+        _writer(
+            frame, path, _sink(partitions, key, sync=sync, push_timeout=push_timeout, configuration=configuration)
+        ).save()
 
 
 def write_stream(
@@ -204,7 +206,7 @@ def write_stream(
     Returns:
         Spark's writer, to set trigger, name and output mode. The rows of every mode are appended.
     """
-    options = _sink(partitions, key, sync, push_timeout, configuration)
+    options = _sink(partitions, key, sync=sync, push_timeout=push_timeout, configuration=configuration)
     options["checkpointLocation"] = os.fspath(checkpoint)
     options["failOnDataLoss"] = fail_on_data_loss
     writer: DataStreamWriter = frame.writeStream.format(_FORMAT).options(**_given(options))
@@ -255,6 +257,7 @@ def _writer(frame: DataFrame, path: str | os.PathLike[str], options: Mapping[str
 def _sink(
     partitions: int | None,
     key: str | None,
+    *,
     sync: bool | None,
     push_timeout: Duration | None,
     configuration: Mapping[str, object],

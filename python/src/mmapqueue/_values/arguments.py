@@ -26,7 +26,7 @@ def whole(what: str, number: int) -> int:
     return index(number)
 
 
-def flag(name: str, value: bool, hint: str = "") -> bool:
+def flag(name: str, value: object, *, hint: str = "") -> bool:
     """Checks a bool; raises TypeError for anything else, which may be meant for another parameter.
 
     Args:
@@ -34,14 +34,14 @@ def flag(name: str, value: bool, hint: str = "") -> bool:
         value: As a user gave it.
         hint: What the caller may have meant.
     """
-    if value is True or value is False:
+    if isinstance(value, bool):
         return value
     raise TypeError(f"{name} = {value!r} is invalid; allowed: True or False{hint}")
 
 
-def block_flag(block: bool) -> bool:
+def block_flag(block: object) -> bool:
     """Checks the argument `block`, which precedes `timeout`; raises as `flag`."""
-    return flag("block", block, "; a time is timeout=…")
+    return flag("block", block, hint="; a time is timeout=…")
 
 
 def count(name: str, number: int) -> int:

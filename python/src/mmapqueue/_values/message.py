@@ -171,7 +171,7 @@ class Message(_Fields, Generic[Value]):
         """
         own_consumer("ack", self.offset, self.origin).ack(self.offset, self.origin)
 
-    def nack(self, delay: Duration = 0.0) -> None:
+    def nack(self, *, delay: Duration = 0.0) -> None:
         """Negative acknowledgement: requeues this record, as `Queue.nack`. The end of a `with` block does not ack it.
 
         Args:

@@ -358,7 +358,7 @@ class Queue(Tasks[T], Closing):
             self.mutex.acquire()
 
 
-def _end_of(block: bool, timeout: Duration | None) -> float | None:
+def _end_of(block: object, timeout: Duration | None) -> float | None:
     """The end of the wait, by the monotonic clock; None for none."""
     # The standard library takes any object; programs use 0 and 1.
     if not block_flag(bool(block) if type(block) is int and block in (0, 1) else block):

@@ -63,7 +63,7 @@ class Tasks(queue.Queue[T]):
         offset = self._mark("ack", item)
         self._end_marking(lambda: self._consumer.ack(offset))
 
-    def nack(self, item: T | mmapqueue.Undecodable, delay: Duration = 0.0) -> None:
+    def nack(self, item: T | mmapqueue.Undecodable, *, delay: Duration = 0.0) -> None:
         """Requeues this item, whichever thread got it: a later `get` returns it again.
 
         With max_attempts and dead_letter_dir set, an item with its attempts used up is dead-lettered instead.
@@ -78,7 +78,7 @@ class Tasks(queue.Queue[T]):
         """
         lasts = seconds("delay", delay)
         offset = self._mark("nack", item)
-        self._end_marking(lambda: self._consumer.nack(offset, lasts))
+        self._end_marking(lambda: self._consumer.nack(offset, delay=lasts))
 
     def _mark(self, what: str, item: T | mmapqueue.Undecodable) -> int:
         """Begins to mark an item; returns the item's offset."""

@@ -177,8 +177,8 @@ class HttpReply:
 
     status: int = 200
     body: bytes = b""
-    content_type: str = "text/plain; charset=utf-8"
-    headers: Mapping[str, str] = field(default_factory=dict)
+    content_type: str = field(default="text/plain; charset=utf-8", kw_only=True)
+    headers: Mapping[str, str] = field(default_factory=dict, kw_only=True)
 
 
 class HttpError(Exception):
@@ -189,7 +189,7 @@ class HttpError(Exception):
         headers: Further headers of the answer.
     """
 
-    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(self, status: int, message: str, *, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
         self.status = status
         self.headers = dict(headers or {})
@@ -237,7 +237,7 @@ class GrpcMethods(Protocol):
     def stream(self, path: str, handler: Stream, *, owner: str = "a receiver") -> None:
         """Registers a method with a stream of request messages and one reply. Otherwise as `unary`."""
 
-    def answer(self, path: str, reply: bytes = b"") -> None:
+    def answer(self, path: str, *, reply: bytes = b"") -> None:
         """Answers requests to a method with these bytes, unless a handler is registered for it.
 
         Several receivers may do that for one method. The messages of such requests are discarded.

@@ -44,6 +44,7 @@ def archive(
     uri: Annotated[
         str, typer.Argument(metavar="URI", help="The archive's URI, or the path of a directory.", show_default=False)
     ],
+    *,
     delete: Annotated[
         str | None,
         typer.Option("--delete-consumer", metavar="NAME", help="Delete a consumer: retention looks at it no more."),
@@ -71,7 +72,7 @@ def archive(
             print_object({"deleted_consumer": delete})
         return DONE
     if marked is not None:
-        _mark_lost(target, marked, as_json)
+        _mark_lost(target, marked, as_json=as_json)
         return DONE
     found = describe(target)
     if as_json:
@@ -91,7 +92,7 @@ def _range(text: str) -> tuple[int, int, int]:
     return partition, first, last
 
 
-def _mark_lost(target: str, marked: tuple[int, int, int], as_json: bool) -> None:
+def _mark_lost(target: str, marked: tuple[int, int, int], *, as_json: bool) -> None:
     gaps = [_as_gap(each) for each in mark_lost(target, *marked)]
     if as_json:
         print_object({"marked": gaps})

@@ -22,6 +22,7 @@ _PUSH_AND_POP, _BOTH, _DURABLE, _FSYNC = 0.4, 0.2, 0.2, 0.2
 
 def bench(
     directory: Annotated[str, typer.Argument(metavar="DIR", help="A directory of the disk to measure.")] = ".",
+    *,
     size: Annotated[str, typer.Option(metavar="SIZE", help="Bytes of a record, up to 1m.")] = "1k",
     time: Annotated[str, typer.Option("--time", metavar="TIME", help="How long to measure in all.")] = "10s",
     as_json: AsJson = False,

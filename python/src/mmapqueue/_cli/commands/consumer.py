@@ -27,6 +27,7 @@ _SETTINGS = {"ignore_unknown_options": True}
 def create(
     directory: Directory,
     name: Name,
+    *,
     start: Annotated[str, typer.Argument(metavar="START", help=_TARGET_HELP, show_default=False)] = "earliest",
     as_json: AsJson = False,
 ) -> None:
@@ -35,7 +36,7 @@ def create(
     with open_to_read(directory) as queue:
         if name in queue.consumers():
             raise MmapQueueError(f"consumer {name} exists, at offset {queue.consumer_stats()[name].committed_offset}")
-        queue.create_consumer(name, target)
+        queue.create_consumer(name, start=target)
         offset = queue.consumer_stats()[name].committed_offset
     if as_json:
         print_object({"consumer": name, "offset": offset})
@@ -44,7 +45,7 @@ def create(
 
 
 @consumer.command()
-def delete(directory: Directory, name: Name, as_json: AsJson = False) -> None:
+def delete(directory: Directory, name: Name, *, as_json: AsJson = False) -> None:
     """Delete a consumer. Space that only it held becomes free."""
     with open_to_read(directory) as queue:
         found = _existing(queue, name)
@@ -60,6 +61,7 @@ def seek(
     directory: Directory,
     name: Name,
     to: Annotated[str, typer.Argument(metavar="START", help=_TARGET_HELP, show_default=False)],
+    *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the offsets, and move nothing.")] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -20,7 +20,7 @@ _COLUMNS = (
 )
 
 
-def consumers(directory: Directory, as_json: AsJson = False) -> None:
+def consumers(directory: Directory, *, as_json: AsJson = False) -> None:
     """Show the consumers of a queue: lag, records in flight, owner. Runs beside the processes that own them."""
     with open_to_read(directory) as queue:
         holder = queue.stats().slowest_consumer

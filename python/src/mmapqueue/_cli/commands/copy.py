@@ -22,6 +22,7 @@ SegmentSize = Annotated[
 def copy(
     directory: Directory,
     to: Annotated[str, typer.Option(metavar="DIR2", help="The copy's directory; empty, or one that does not exist.")],
+    *,
     capacity: Capacity = None,
     segment_size: SegmentSize = None,
     as_json: AsJson = False,

@@ -28,6 +28,7 @@ _STORED = (
 
 def create(
     directory: Directory,
+    *,
     capacity: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Bytes of the ring, such as 10g; 512m by default.")
     ] = None,

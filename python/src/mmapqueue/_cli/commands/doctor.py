@@ -16,6 +16,7 @@ def doctor(
     directory: Annotated[
         str, typer.Argument(metavar="DIR", help="A directory of the disk that queues are to be on.")
     ] = ".",
+    *,
     as_json: AsJson = False,
 ) -> int:
     """Check what queues need: Java, the jar, Spark, locale, disk, limits of the system.

@@ -24,6 +24,7 @@ def export(
         str,
         typer.Argument(metavar="FILE", help="x.parquet or x.jsonl; - for JSON lines to stdout.", show_default=False),
     ],
+    *,
     start: Annotated[
         str, typer.Option("--from", metavar="START", help='earliest, an offset, a time, or "-5m".')
     ] = "earliest",

@@ -5,7 +5,7 @@ from mmapqueue._cli.output import print_object, size_text
 from mmapqueue._cli.queues import open_to_write
 
 
-def gc(directory: Directory, as_json: AsJson = False) -> None:
+def gc(directory: Directory, *, as_json: AsJson = False) -> None:
     """Delete the files of a ring that have no retained record. For a queue that no process writes."""
     with open_to_write(directory) as queue:
         released = queue.gc()

@@ -19,6 +19,7 @@ def import_(
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="x.parquet or x.jsonl; - for JSON lines of stdin.", show_default=False)
     ],
+    *,
     sync: Sync = False,
     once: Once = None,
     timeout: Timeout = None,

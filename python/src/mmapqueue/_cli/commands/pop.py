@@ -29,6 +29,7 @@ _EXEC = (
 
 def pop(
     directory: Directory,
+    *,
     count: Annotated[int, typer.Option("-n", min=0, metavar="N", help="The most records; 0 for all.")] = 1,
     name: Annotated[str, typer.Option("-c", "--consumer", metavar="NAME", help="The consumer.")] = DEFAULT_CONSUMER,
     ack: Annotated[bool, typer.Option("--ack", help="Ack the records. Without it, they are released again.")] = False,
@@ -95,7 +96,7 @@ def _run_each(consumer: "mmapqueue.Consumer[bytes]", command: str, count: int, p
             raise
         if failed:
             print_error(f"the command failed with exit status {failed} at offset {message.offset}, which is requeued")
-            consumer.nack(message, retry_seconds(message.attempts))
+            consumer.nack(message, delay=retry_seconds(message.attempts))
             status = FAILED
         else:
             consumer.ack_many([message])

@@ -15,7 +15,7 @@ _COLUMNS = (
 )
 
 
-def producers(directory: Directory, as_json: AsJson = False) -> None:
+def producers(directory: Directory, *, as_json: AsJson = False) -> None:
     """Show the idempotent producers of a queue and their last batches. Runs beside the process that writes."""
     with open_to_read(directory) as queue:
         rows = [

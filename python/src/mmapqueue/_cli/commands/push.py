@@ -51,6 +51,7 @@ def push(
     files: Annotated[
         list[str] | None, typer.Argument(metavar="FILE", help="Input files; - or none: stdin.", show_default=False)
     ] = None,
+    *,
     nul: Annotated[bool, typer.Option("-0", "--null", help="Records end with NUL, not with a line feed.")] = False,
     jsonl: Annotated[bool, typer.Option("--jsonl", help="Each line must be JSON. It is stored as it is.")] = False,
     length_prefixed: Annotated[
@@ -76,7 +77,9 @@ def push(
         with shown_waits(), counted_on_failure(pusher), RecordProgress(_total(inputs), in_bytes=True) as progress:
             before = 0
             for each in inputs:
-                splitter = _splitter(nul, jsonl, length_prefixed)(each.name, queue.config["max_event_size"])
+                splitter = _splitter(nul=nul, jsonl=jsonl, length_prefixed=length_prefixed)(
+                    each.name, queue.config["max_event_size"]
+                )
                 for records in framing.batches(each.chunks(), splitter):
                     pusher.push(records)
                     progress.update(pusher.pushed, before + each.read)
@@ -92,7 +95,7 @@ def _total(inputs: list[_Input]) -> int | None:
     return sum(known) if len(known) == len(sizes) else None
 
 
-def _splitter(nul: bool, jsonl: bool, length_prefixed: bool) -> Callable[[str, int], framing.Splitter]:
+def _splitter(*, nul: bool, jsonl: bool, length_prefixed: bool) -> Callable[[str, int], framing.Splitter]:
     """The splitter of an input that the options select."""
     if length_prefixed:
         return framing.LengthPrefixed

@@ -14,6 +14,7 @@ from mmapqueue._tools import copies
 def resize(
     directory: Directory,
     capacity: Annotated[str, typer.Option(metavar="SIZE", help="Bytes of the new ring, such as 512m.")],
+    *,
     segment_size: SegmentSize = None,
     as_json: AsJson = False,
 ) -> None:

@@ -22,6 +22,7 @@ _LOOK_SECONDS = 1.0
 
 def ship(
     directory: Directory,
+    *,
     to: Annotated[
         str, typer.Option(metavar="URI", help="The archive: a URI, or the path of a directory.", show_default=False)
     ],

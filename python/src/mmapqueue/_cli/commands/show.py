@@ -28,6 +28,7 @@ def show(
             show_default=False,
         ),
     ],
+    *,
     as_hex: Annotated[bool, typer.Option("--hex", help="Show payloads in hexadecimal, as hexdump -C does.")] = False,
     as_json: AsJson = False,
 ) -> int:

@@ -6,7 +6,7 @@ from mmapqueue._cli.owners import Owner
 from mmapqueue._cli.queues import open_to_read
 
 
-def stats(directory: Directory, as_json: AsJson = False) -> None:
+def stats(directory: Directory, *, as_json: AsJson = False) -> None:
     """Show how full a queue is, what holds it, and which process writes it. Runs beside that process."""
     with open_to_read(directory) as queue:
         found = queue.stats()

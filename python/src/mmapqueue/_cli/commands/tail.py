@@ -28,6 +28,7 @@ _COUNT = f"The most records: the last ones, {_LAST} by default; with --from the 
 
 def tail(
     directory: Directory,
+    *,
     follow: Annotated[bool, typer.Option("-f", "--follow", help="Wait for further records, until Ctrl-C.")] = False,
     count: Annotated[int | None, typer.Option("-n", min=0, metavar="N", help=_COUNT)] = None,
     start: Annotated[str | None, typer.Option("--from", metavar="START", help=_START)] = None,

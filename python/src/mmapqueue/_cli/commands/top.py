@@ -26,6 +26,7 @@ _LEAST_INTERVAL = 0.1
 
 def top(
     directories: Annotated[list[str], typer.Argument(metavar="DIR", help="The directories.", show_default=False)],
+    *,
     interval: Annotated[str, typer.Option(metavar="TIME", help="The time between two samples.")] = "1s",
     once: Annotated[bool, typer.Option("--once", help="Print one sample, of one interval, as a table.")] = False,
     as_json: AsJson = False,

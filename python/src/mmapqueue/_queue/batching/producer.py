@@ -49,6 +49,7 @@ class BatchingProducer(AsyncClosing, Generic[Value]):
         self,
         handle: QueueHandle,
         producer: Producer,
+        *,
         linger: Duration,
         batch_bytes: Size,
         buffer_bytes: Size,
@@ -62,7 +63,7 @@ class BatchingProducer(AsyncClosing, Generic[Value]):
         self._handle = handle
         self._takes_bytes = handle.serializer is None
         self._largest = handle.max_event_size
-        sender = self._sender = Sender(handle, producer, lingers, min(batch, room), room, sync)
+        sender = self._sender = Sender(handle, producer, lingers, min(batch, room), room, sync=sync)
         self._append = sender.waiting.append
         self._closed = False
 
@@ -79,7 +80,7 @@ class BatchingProducer(AsyncClosing, Generic[Value]):
         """
         return self._closed or self._sender.ended
 
-    def push(self, data: Value | Record, block: bool = True, timeout: Duration | None = None) -> PushHandle:
+    def push(self, data: Value | Record, *, block: bool = True, timeout: Duration | None = None) -> PushHandle:
         """Accepts a record, to be pushed within linger.
 
         Args:
@@ -105,10 +106,10 @@ class BatchingProducer(AsyncClosing, Generic[Value]):
         size = len(record)
         if size > self._largest:
             raise TooLarge(f"a record of {size} bytes is larger than max_event_size = {self._largest}")
-        deadline = None if timeout is None and block is True else Deadline(block, timeout)
+        deadline = None if timeout is None and block is True else Deadline(timeout, block=block)
         sender = self._sender
         if sender.bytes_held >= sender.limit:
-            sender.await_room(deadline or Deadline(True, None))
+            sender.await_room(deadline or Deadline())
         handle = PushHandle()
         handle._state = record
         handle._completion = sender
@@ -119,7 +120,7 @@ class BatchingProducer(AsyncClosing, Generic[Value]):
             sender.ring()
         return handle
 
-    def flush(self, timeout: Duration | None = None) -> None:
+    def flush(self, *, timeout: Duration | None = None) -> None:
         """Waits until all records accepted before are in the queue; with sync, until they are durable. Does not linger.
 
         Args:
@@ -139,9 +140,9 @@ class BatchingProducer(AsyncClosing, Generic[Value]):
         """
         if self._is_of_parent():
             self._handle.check()
-        self._sender.flush(Deadline(True, timeout))
+        self._sender.flush(Deadline(timeout))
 
-    def close(self, timeout: Duration | None = None) -> None:
+    def close(self, *, timeout: Duration | None = None) -> None:
         """Flushes, and ends the thread. Does nothing when repeated, and in a forked child.
 
         Later pushes raise Closed. Records that still wait after an error of this call, or Ctrl-C, are pushed while the
@@ -165,7 +166,7 @@ class BatchingProducer(AsyncClosing, Generic[Value]):
             return
         self._closed = True
         self._sender.stop()
-        self._sender.flush(Deadline(True, timeout))
+        self._sender.flush(Deadline(timeout))
 
     def _is_of_parent(self) -> bool:
         """Whether this process is a forked child."""

@@ -56,7 +56,7 @@ class Sender:
     """
 
     def __init__(
-        self, handle: QueueHandle, producer: Producer, linger: float, batch_bytes: int, buffer_bytes: int, sync: bool
+        self, handle: QueueHandle, producer: Producer, linger: float, batch_bytes: int, buffer_bytes: int, *, sync: bool
     ) -> None:
         self.waiting: list[PushHandle] = []
         self.bytes_held = 0
@@ -128,7 +128,7 @@ class Sender:
 
     def wait(self, handle: PushHandle, timeout: Duration | None) -> None:
         """Waits until a handle is done."""
-        deadline = Deadline(True, timeout)
+        deadline = Deadline(timeout)
         self._await(handle.done, deadline, "the record waits to be pushed")
 
     def add_callback(self, handle: PushHandle, call: Callable[[PushHandle], object]) -> bool:
@@ -263,7 +263,7 @@ class Sender:
         size = self._producer.fill(own, records, lengths)
         done = 0
         while done < len(records):
-            pushed = self._producer.push_batch(own, size, len(records), done, self._millis(), self._sync)
+            pushed = self._producer.push_batch(own, size, len(records), done, self._millis(), sync=self._sync)
             if pushed is None:
                 self._note_no_room()
             else:
@@ -274,9 +274,9 @@ class Sender:
 
     def _push_large(self, record: bytes) -> None:
         while True:
-            deadline = Deadline(True, self._millis() / 1000)
+            deadline = Deadline(self._millis() / 1000)
             try:
-                first = self._producer.push_large(self._producer.begin_large(), record, deadline, self._sync)
+                first = self._producer.push_large(self._producer.begin_large(), record, deadline, sync=self._sync)
             except Full:
                 self._note_no_room()
             else:

@@ -175,7 +175,7 @@ class AckBuffer:
         """Notes that the JVM has the acks that a pop has taken."""
         self._carried.remove(taken)
 
-    def put_back(self, taken: Taken, is_closed: bool) -> None:
+    def put_back(self, taken: Taken, *, is_closed: bool) -> None:
         """Keeps the acks of a pop that failed, but for a close: they are sent again, and have no effect twice."""
         self._carried.remove(taken)
         if is_closed:
@@ -188,7 +188,7 @@ class AckBuffer:
         if pending.rings and pending is self.pending:
             self.ring(pending)
 
-    def _send(self, pending: Pending, late: bool = False) -> bool:
+    def _send(self, pending: Pending, *, late: bool = False) -> bool:
         up_to, single = _drained(pending.up_to), _drained(pending.single)
         # Those of pops, too: these may wait in the JVM. An ack has no effect twice.
         for _, (first, last) in self._carried[:]:

@@ -244,7 +244,7 @@ class Delivery:
 
     # ---- prefetched records
 
-    def publish(self, rest: list[AnyMessage], in_order: bool) -> None:
+    def publish(self, rest: list[AnyMessage], *, in_order: bool) -> None:
         """Makes prefetched records ready; redelivered ones wait in `undelivered`, where a cumulative ack finds them."""
         with self._ready_lock:
             if in_order and not length_hint(self.ready):

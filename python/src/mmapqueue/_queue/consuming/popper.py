@@ -126,7 +126,7 @@ class Popper:
                     answer = port.pop(buffer, asked, budget, wait, taken and taken.acks)
                 except MmapQueueError as error:
                     if taken is not None:
-                        acks.put_back(taken, isinstance(error, Closed))
+                        acks.put_back(taken, is_closed=isinstance(error, Closed))
                     failure = delivery.note_failure(error)
                 else:
                     if taken is not None:
@@ -237,14 +237,16 @@ class Popper:
             if most > _MANY:
                 self.buffers.grow(own)
             highest = delivery.highest
-            count = self.pop_into(own, most, own.state[0].payload_limit, Deadline(False, None))
+            count = self.pop_into(own, most, own.state[0].payload_limit, Deadline(block=False))
             pace.popped(count)
             if count > 1:
                 with Shield():
                     buffer, answered, chunks = own.state
                     first, *rest = flat(chunks)
                     own.state = (buffer, answered, ([first],))
-                    delivery.publish(rest, first.offset > highest and rest[-1].offset - first.offset == len(rest))
+                    delivery.publish(
+                        rest, in_order=first.offset > highest and rest[-1].offset - first.offset == len(rest)
+                    )
             return count > 0
         except UnackedLimit:
             return False
@@ -350,7 +352,7 @@ class Popper:
 
     # ---- position
 
-    def seek(self, target: str, releases: bool) -> None:
+    def seek(self, target: str, *, releases: bool) -> None:
         """Moves the consumer.
 
         Args:
@@ -395,7 +397,7 @@ class Popper:
         """As `Upkept.tidy`: sends lingering acks; releases prefetched records when a requeued one is due."""
         try:
             if self.port.ended:
-                return Next(None, False)
+                return Next(None, hold=False)
             sent = self.acks.send_lingering()
             if self.delivery.take_due() and self.delivery.ahead():
                 with Shield(), self.buffers.paused():
@@ -405,10 +407,10 @@ class Popper:
             raise
         due = self.delivery.seconds_to_due()
         if sent:
-            return Next(min(self.acks.linger, inf if due is None else due), True)
+            return Next(min(self.acks.linger, inf if due is None else due), hold=True)
         if self.acks.rest():
-            return Next(0.0, True)
-        return Next(due, False)
+            return Next(0.0, hold=True)
+        return Next(due, hold=False)
 
     # ---- the end
 

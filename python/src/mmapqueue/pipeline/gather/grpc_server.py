@@ -116,7 +116,7 @@ class GrpcServer:
 
         self._register(path, grpc.stream_unary_rpc_method_handler(take), owner)
 
-    def answer(self, path: str, reply: bytes = b"") -> None:
+    def answer(self, path: str, *, reply: bytes = b"") -> None:
         """As `GrpcMethods.answer`."""
 
         async def take(requests: AsyncIterator[bytes], _: Any) -> bytes:

@@ -126,15 +126,17 @@ class HttpServer:
     def _header_error(self, request: web.Request) -> HttpError | None:
         """The error of a request that the headers alone show; None for none."""
         if self._stopping:
-            return HttpError(503, "the server is stopping", {"Retry-After": "1"})
+            return HttpError(503, "the server is stopping", headers={"Retry-After": "1"})
         token = self._settings.bearer_token
         if token is not None and not authorized(request.headers.get("Authorization", ""), token):
             message = "the request needs the header Authorization: Bearer <token>"
-            return HttpError(401, message, {"WWW-Authenticate": "Bearer"})
+            return HttpError(401, message, headers={"WWW-Authenticate": "Bearer"})
         encoding = encoding_of(request)
         if encoding and encoding not in WINDOW_BITS:
             return HttpError(
-                415, f"content encoding {encoding!r} is none of identity, gzip, deflate", {"Accept-Encoding": "gzip"}
+                415,
+                f"content encoding {encoding!r} is none of identity, gzip, deflate",
+                headers={"Accept-Encoding": "gzip"},
             )
         if request.content_length is None and "Transfer-Encoding" not in request.headers:
             return HttpError(411, "the request needs the header Content-Length, or Transfer-Encoding: chunked")
@@ -155,7 +157,7 @@ class HttpServer:
         if self._progress[pipe] >= share:
             words = f"pipe {pipe} has {share} requests in progress, its share of max_connections"
             self._refusals.note("waiting", f"{words}; that of {_peer(request)} is refused")
-            raise HttpError(429, words, {"Retry-After": "1", "Connection": "close"})
+            raise HttpError(429, words, headers={"Retry-After": "1", "Connection": "close"})
         self._progress[pipe] += 1
         try:
             return await handler(HttpRequest(request.path, request.headers, body, _peer(request)))
@@ -169,7 +171,7 @@ class HttpServer:
         except (TimeoutError, asyncio.TimeoutError):
             words = f"the body did not arrive within request_timeout = {seconds:g} s"
             self._refusals.note("timeout", f"request of {_peer(request)} to {request.path}: {words}")
-            raise HttpError(408, words, {"Connection": "close"}) from None
+            raise HttpError(408, words, headers={"Connection": "close"}) from None
 
     @web.middleware
     async def _hear(self, request: web.Request, handler: Any) -> web.StreamResponse:
@@ -355,7 +357,7 @@ def _failure(request: web.Request, error: Exception, error_reply: ErrorReply) ->
         _LOG.error("%s failed", request.path, exc_info=error)
         status, message = 500, f"{type(error).__name__}: {error}"
     reply = error_reply(status, message, request.headers.get("Content-Type", "").partition(";")[0].strip().lower())
-    return HttpReply(status, reply.body, reply.content_type, {**reply.headers, **headers})
+    return HttpReply(status, reply.body, content_type=reply.content_type, headers={**reply.headers, **headers})
 
 
 def _response(reply: HttpReply) -> web.Response:

@@ -48,7 +48,7 @@ class UdpListener:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM, flags=socket.AI_PASSIVE)[0]
         self._socket = socket.socket(family, socket.SOCK_DGRAM)
         try:
-            self._socket.setblocking(False)
+            self._socket.setblocking(False)  # noqa: FBT003
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
             if shared:
                 self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)

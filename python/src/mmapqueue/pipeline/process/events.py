@@ -178,7 +178,7 @@ def record(events: DataFrame, *, id: Column | None = None) -> Column:  # noqa: A
         sql.coalesce(sql.unix_millis(column("time", "timestamp")), sql.lit(0).cast("long")),
         column("name"),
         column("type"),
-        sql.coalesce(column("remote", "boolean"), sql.lit(True)),
+        sql.coalesce(column("remote", "boolean"), sql.lit(True)),  # noqa: FBT003
         # The function takes one type of maps: values may be null.
         column("meta", "map<string,string>").cast("map<string,string>"),
         column("content_type"),

@@ -64,7 +64,7 @@ class SupervisedQuery:
             if error is None:
                 self.ended = True
                 return
-            self._failed(error, progressed)
+            self._failed(error, progressed=progressed)
         elif time.monotonic() >= self._due:
             try:
                 self.start()
@@ -99,7 +99,7 @@ class SupervisedQuery:
         except Exception as error:
             _LOG.warning("%s: stop: %s", self.name, reason(error))
 
-    def _failed(self, error: Exception, progressed: bool) -> None:
+    def _failed(self, error: Exception, *, progressed: bool) -> None:
         text = reason(error)
         if not self._restarts:
             self.ended, self.failure = True, text

@@ -120,7 +120,7 @@ class Follower:
         """Finds files that were made, renamed or removed. Returns the directories to watch."""
         return await self._scan(skip=False)
 
-    async def _scan(self, skip: bool) -> frozenset[Path]:
+    async def _scan(self, *, skip: bool) -> frozenset[Path]:
         paths = self._options.absolute()
         found = await self._in_thread(matches, paths, self._options.exclude)
         positions = await self._in_thread(directories, paths, found.values())
@@ -135,7 +135,7 @@ class Follower:
             if key in self.tails:
                 self.tails[key].path = path
             else:
-                await self._adopt(key, path, key in found, skip)
+                await self._adopt(key, path, matched=key in found, skip=skip)
         for key in lost - rotated.keys():
             self._drop(key)
         for key in self._missing.keys() & found.keys():
@@ -143,7 +143,7 @@ class Follower:
         await self._forget()
         return positions
 
-    async def _adopt(self, key: Key, path: Path, matched: bool, skip: bool) -> None:
+    async def _adopt(self, key: Key, path: Path, *, matched: bool, skip: bool) -> None:
         """Begins to follow a file, if it can be read."""
         tail = None
         try:

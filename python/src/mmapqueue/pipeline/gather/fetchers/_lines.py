@@ -126,7 +126,7 @@ class LineEncoder:
         plain = self._start is None and after_newline and not everything and self.text.unit == 1
         if plain and data[:1] not in _ODD_STARTS and b"\n\0" not in data:
             return self._lines(prefix, data, position, most)
-        return self._spans(prefix, data, position, after_newline, everything, most)
+        return self._spans(prefix, data, position, after_newline=after_newline, everything=everything, most=most)
 
     def _lines(self, prefix: bytes, data: bytes, position: int, most: int) -> Events:
         """Encodes whole lines, the common case."""
@@ -139,7 +139,9 @@ class LineEncoder:
             length = len(line)
             if length > longest:
                 begin_in_data = begin - position
-                records += self._pieces(prefix, data, begin_in_data, begin_in_data + length + 1, position, False)
+                records += self._pieces(
+                    prefix, data, begin_in_data, begin_in_data + length + 1, position, continuation=False
+                )
             else:
                 digits = b"%d" % begin
                 head = _DATA[length] if length < known else data_header(length)
@@ -150,12 +152,12 @@ class LineEncoder:
             begin_in_data = begin - position
             if self.text.last(data, begin_in_data) - begin_in_data > longest:
                 end = self.text.cut(data, begin_in_data, begin_in_data + longest)
-                records += self._pieces(prefix, data, begin_in_data, end, position, False)
+                records += self._pieces(prefix, data, begin_in_data, end, position, continuation=False)
                 begin = position + end
         return Events(records, begin - position)
 
     def _spans(
-        self, prefix: bytes, data: bytes, position: int, after_newline: bool, everything: bool, most: int
+        self, prefix: bytes, data: bytes, position: int, *, after_newline: bool, everything: bool, most: int
     ) -> Events:
         text = self.text
         records: list[bytes] = []
@@ -165,7 +167,7 @@ class LineEncoder:
         for end in self._ends(data, begin):
             if len(records) >= most:
                 return Events(records, done)
-            records += self._pieces(prefix, data, begin, end, position, continuation)
+            records += self._pieces(prefix, data, begin, end, position, continuation=continuation)
             done = end
             continuation = False
             begin = text.line_start(data, end, position)
@@ -173,7 +175,7 @@ class LineEncoder:
         stop = text.last(data, begin)
         while begin < stop and (everything or stop - begin > self.max_line):
             end = text.cut(data, begin, begin + self.max_line) if stop - begin > self.max_line else stop
-            records += self._pieces(prefix, data, begin, end, position, continuation)
+            records += self._pieces(prefix, data, begin, end, position, continuation=continuation)
             begin = done = end
             continuation = True
         return Events(records, done)
@@ -198,7 +200,7 @@ class LineEncoder:
                 end = after
 
     def _pieces(
-        self, prefix: bytes, data: bytes, begin: int, end: int, position: int, continuation: bool
+        self, prefix: bytes, data: bytes, begin: int, end: int, position: int, *, continuation: bool
     ) -> Iterator[bytes]:
         """The event of data[begin:end], a trailing newline excluded; several when it is too long for one."""
         text = self.text

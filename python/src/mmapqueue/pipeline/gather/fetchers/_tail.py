@@ -215,11 +215,11 @@ class Tail:
             self._seen = stat.st_size, stat.st_mtime_ns
         data = self._follow(limit, stat.st_size)
         everything = self.quiet() >= idle and self.position + len(data) == stat.st_size
-        events = self._events(data, limit, everything)
+        events = self._events(data, limit, everything=everything)
         if not events.size and len(data) >= limit:
             # The line is longer than a batch.
             data = self._follow(max(limit, self._encoder.max_line + 1), stat.st_size)
-            events = self._events(data, limit, False)
+            events = self._events(data, limit, everything=False)
         if not events.size:
             hole = len(data) - len(data.lstrip(b"\0")) if self._begins_line() else 0
             if hole:
@@ -234,7 +234,7 @@ class Tail:
         end = self.position + events.size
         return Batch(self.producer, sequence(end, head, last, self._born), events.records, end, head, last)
 
-    def _events(self, data: bytes, limit: int, everything: bool) -> Events:
+    def _events(self, data: bytes, limit: int, *, everything: bool) -> Events:
         self._encoder.begin(self._head or data[:WINDOW])
         most = max(1, limit // self._encoder.overhead)
         return self._encoder.events(
@@ -248,7 +248,7 @@ class Tail:
             else (self._encoder.text.begins_line(self._last))
         )
 
-    def _after_hole(self, position: int, ended: bool) -> Batch | None:
+    def _after_hole(self, position: int, *, ended: bool) -> Batch | None:
         """A batch without records up to the end of NULs that begin at the tail's position; None when they have no end.
 
         NULs up to the end of the file stay unread: a writer may fill them.

@@ -126,7 +126,7 @@ class PrometheusFetcher(Fetcher):
         meta = {"scrape_ms": str(round((loop.time() - start) * 1000))}
         openmetrics = _media_type(answered) == _OPENMETRICS
         if self.validate_format:
-            await asyncio.to_thread(_check, body, openmetrics)
+            await asyncio.to_thread(_check, body, openmetrics=openmetrics)
         content_type = answered if openmetrics or _is_text(answered) else _TEXT
         if answered and content_type != answered:
             meta["content_type"] = answered
@@ -159,7 +159,7 @@ def _is_text(content_type: str) -> bool:
     )
 
 
-def _check(body: bytes, openmetrics: bool) -> None:
+def _check(body: bytes, *, openmetrics: bool) -> None:
     try:
         check(body, openmetrics=openmetrics)
     except ValueError as error:

@@ -129,5 +129,5 @@ def _error_reply(status: int, message: str, media_type: str) -> HttpReply:
     """An error as google.rpc.Status, in the request's encoding."""
     code = _CODES.get(status, 2)
     if media_type == _JSON:
-        return HttpReply(status, json.dumps({"code": code, "message": message}).encode(), _JSON)
-    return HttpReply(status, Status(code=code, message=message).SerializeToString(), _PROTOBUF)
+        return HttpReply(status, json.dumps({"code": code, "message": message}).encode(), content_type=_JSON)
+    return HttpReply(status, Status(code=code, message=message).SerializeToString(), content_type=_PROTOBUF)

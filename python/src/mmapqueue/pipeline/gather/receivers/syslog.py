@@ -166,15 +166,15 @@ class SyslogReceiver(Receiver):
                 event = header + repeated(Event.DATA_FIELD_NUMBER, (data,))
                 # Smaller than the queue in any case, because a part is stored as a whole or not at all.
                 if part and size + len(event) > host.inbox.max_event_size:
-                    await self._store(host, part, waits)
+                    await self._store(host, part, waits=waits)
                     part, size = [], 0
                 part.append(event)
                 size += len(event)
-            await self._store(host, part, waits)
+            await self._store(host, part, waits=waits)
 
         return push
 
-    async def _store(self, host: Host, events: list[bytes], waits: bool) -> None:
+    async def _store(self, host: Host, events: list[bytes], *, waits: bool) -> None:
         """Pushes events; if the client can wait, retries until the receiver stops."""
         pause = _FIRST_RETRY
         while True:
