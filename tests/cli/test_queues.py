@@ -77,7 +77,7 @@ def test_create_says_what_it_made(command_line: CommandLine, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (["--set", "segment_sise=1m"], "segment_sise = 1m is invalid; allowed: there is no such key: did you mean"),
+        (["--set", "segment_sise=1m"], "segment_sise: unknown key (did you mean segment_size?); docs/reference/conf"),
         (["--set", "segment_size=1"], "segment_size = 1 is invalid; allowed: 4096..1073741824"),
         (["--set", "segment_size"], "--set = 'segment_size' is invalid; allowed: KEY=VALUE"),
         (["--capacity", "1m", "--set", "capacity=2m"], "--set = 'capacity=2m' is invalid; allowed: capacity once"),

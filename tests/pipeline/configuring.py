@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 from mmapqueue.pipeline.config import load
-from mmapqueue.pipeline.config._queue import QueueKeys
 
 SERVER = "{name: grpc, type: grpc, listen: '127.0.0.1:0'}"
 HTTP = "{name: http, type: http, listen: '127.0.0.1:0'}"
@@ -26,7 +25,6 @@ def pipeline(
     return "\n".join([*lines, *top.splitlines()]) + "\n"
 
 
-QUEUE_KEYS = ", ".join(sorted(QueueKeys.model_fields))
 ADDRESS = "an address is HOST:PORT with a port of 0 to 65535, as 127.0.0.1:4317 or [::1]:4317; :4317 is all addresses"
 DURATION = "a duration needs its unit: ms, s, m, h or d, as in 500ms or 2s"
 SPELLED_DURATION = "a duration is a number with the unit ms, s, m, h or d, such as 500ms or 2s"
@@ -34,8 +32,7 @@ SIZE = "a size is a number of bytes, or a number with the unit k, m or g, such a
 NAME = "a name of 1 to 100 letters, digits, _ . or -, not beginning with . or -"
 REFERENCES = "allowed: ${NAME:default}, ${NAME}, ${env:NAME:-default} or ${env:NAME}; $$ for one $"
 RECEIVERS = "http, mmapqueue, otlp, skywalking, syslog"
-SERVER_KEYS = "bearer_token, listen, max_connections, max_message_size, name, request_timeout, tls, type"
-TOP_KEYS = "gather, name, pipes, servers, spark, telemetry"
+LISTED = "docs/reference/pipeline lists the keys"
 
 
 def load_text(tmp_path: Path, text: str, **environment: str) -> Any:

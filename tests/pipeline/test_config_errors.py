@@ -10,17 +10,15 @@ from pipeline.configuring import (
     ADDRESS,
     DURATION,
     HTTP,
+    LISTED,
     NAME,
     OTLP,
-    QUEUE_KEYS,
     RECEIVERS,
     REFERENCES,
     SERVER,
-    SERVER_KEYS,
     SIZE,
     SPARK,
     SPELLED_DURATION,
-    TOP_KEYS,
     pipeline,
 )
 
@@ -68,19 +66,19 @@ BAD: dict[str, tuple[str, list[str]]] = {
     "pipe a text": ("pipes: [a]\n", ["1: pipes[0]: 'a' is invalid; allowed: a mapping"]),
     "unknown top key": (
         pipeline(top="gathr: {processes: 2}"),
-        [f"6: gathr: unknown key (did you mean gather?); keys: {TOP_KEYS}"],
+        [f"6: gathr: unknown key (did you mean gather?); {LISTED}"],
     ),
     "unknown key of a server": (
         pipeline(servers="{name: grpc, type: grpc, listen: ':0', tsl: {}}"),
-        [f"1: servers[0].tsl: unknown key (did you mean tls?); keys: {SERVER_KEYS}"],
+        [f"1: servers[0].tsl: unknown key (did you mean tls?); {LISTED}"],
     ),
     "unknown key of a queue": (
         pipeline(queue="{dir: q, capacty: 4g}"),
-        [f"4: pipes[0].queue.capacty: unknown key (did you mean capacity?); keys: {QUEUE_KEYS}"],
+        [f"4: pipes[0].queue.capacty: unknown key (did you mean capacity?); {LISTED}"],
     ),
     "unknown key of a plugin": (
         pipeline(receivers="{type: otlp, server: grpc, signal: [logs]}"),
-        ["5: pipes[0].receivers[0].signal: unknown key (did you mean signals?); keys: server, signals, type"],
+        [f"5: pipes[0].receivers[0].signal: unknown key (did you mean signals?); {LISTED}"],
     ),
     "queue without directory": (pipeline(queue="{}"), ["4: pipes[0].queue.dir: is missing"]),
     "segment size": (

@@ -5,7 +5,7 @@ from typing import cast, get_type_hints
 
 from mmapqueue._jvm import names
 from mmapqueue._values.arguments import absolute, location, size_in_bytes
-from mmapqueue._values.configuration import DURATIONS, EffectiveConfiguration, check_keys
+from mmapqueue._values.configuration import DURATIONS, EffectiveConfiguration, check_keywords
 from mmapqueue._values.durations import millis
 from mmapqueue._values.errors import ConfigError
 
@@ -27,7 +27,7 @@ _TYPES = get_type_hints(EffectiveConfiguration)
 
 def options(directory: str, configuration: Mapping[str, object]) -> str:
     """The configuration of the queue in a directory, in the form that the JVM takes."""
-    check_keys(configuration, _ARGUMENTS)
+    check_keywords("Queue", configuration, _ARGUMENTS)
     words: list[str] = []
     for key, value in {_DIRECTORY: directory, **configuration}.items():
         if value is None:

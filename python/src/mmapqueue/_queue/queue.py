@@ -150,7 +150,7 @@ class Queue(Reading[Value]):
             NotPermitted: The JVM's user may not read or write the files, or may not create the directory.
             JarNotFound: The JVM does not have the jar, or has another version of it.
             ImportError: The package msgpack is not installed.
-            TypeError: The serializer has no `dumps`, or no `loads`.
+            TypeError: The serializer has no `dumps`, or no `loads`; or a key is unknown.
             MmapQueueError: No JVM is available, or a file cannot be opened.
 
         Example:

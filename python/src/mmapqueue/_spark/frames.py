@@ -18,13 +18,15 @@ from typing import Any, Literal, TypeAlias
 from mmapqueue._jvm.jars import how_to_add
 from mmapqueue._values.annotations import DataFrame, DataFrameWriter, DataStreamWriter, SparkSession, Unpack
 from mmapqueue._values.arguments import Size, absolute, size_in_bytes
-from mmapqueue._values.configuration import DURATIONS, Configuration, check_keys
+from mmapqueue._values.configuration import DURATIONS, Configuration, check_keywords
 from mmapqueue._values.durations import Duration, millis, seconds
 from mmapqueue._values.errors import JarNotFound
 
 _FORMAT = "mmapqueue"
 #: The start of Spark's error for an unknown format.
 _UNKNOWN_SOURCE = "Failed to find the data source"
+#: Arguments of `write` that an unknown key may have been meant for.
+_WRITE_ARGUMENTS = ("partitions", "key", "sync", "push_timeout")
 _NAIVE = "a time without a time zone is ambiguous: use one with it, such as datetime.now(timezone.utc)"
 
 Offsets: TypeAlias = str | int | Mapping[int, int]
@@ -168,8 +170,9 @@ def write(
 
     Raises:
         JarNotFound: Spark does not have the jar.
-        ConfigError: A key is unknown.
+        TypeError: A key is unknown.
     """
+    check_keywords("write", configuration, _WRITE_ARGUMENTS)
     with _needing_the_jar():
         _writer(
             frame, path, _sink(partitions, key, sync=sync, push_timeout=push_timeout, configuration=configuration)
@@ -205,7 +208,11 @@ def write_stream(
 
     Returns:
         Spark's writer, to set trigger, name and output mode. The rows of every mode are appended.
+
+    Raises:
+        TypeError: A key is unknown.
     """
+    check_keywords("write_stream", configuration, (*_WRITE_ARGUMENTS, "checkpoint", "fail_on_data_loss"))
     options = _sink(partitions, key, sync=sync, push_timeout=push_timeout, configuration=configuration)
     options["checkpointLocation"] = os.fspath(checkpoint)
     options["failOnDataLoss"] = fail_on_data_loss
@@ -262,7 +269,6 @@ def _sink(
     push_timeout: Duration | None,
     configuration: Mapping[str, object],
 ) -> dict[str, object]:
-    check_keys(configuration, ("partitions", "key", "sync", "push_timeout"))
     return {
         "partitions": partitions,
         "key": key,

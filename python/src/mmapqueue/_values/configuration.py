@@ -14,6 +14,7 @@ from mmapqueue._values.errors import ConfigError
 DURATIONS = frozenset(
     {"flush_period", "visibility_timeout", "max_age", "retain_ms", "gc_on_idle", "archive_retain", "ship_period"}
 )
+_REFERENCE = "docs/reference/configuration.md"
 
 
 class Configuration(TypedDict, total=False):
@@ -153,17 +154,28 @@ class EffectiveConfiguration(TypedDict):
     ship_bytes: int
 
 
-def check_keys(configuration: Mapping[str, object], arguments: tuple[str, ...]) -> None:
-    """Raises ConfigError for an unknown key.
+def check_keywords(call: str, configuration: Mapping[str, object], arguments: tuple[str, ...]) -> None:
+    """Raises TypeError for a keyword argument that is no key, as Python does for a call without `**configuration`.
 
     Args:
+        call: The name of the call, for the error.
         configuration: The values by key.
         arguments: The names of other arguments of the call, which may have been meant.
     """
     known = Configuration.__annotations__
-    for key, value in configuration.items():
+    for key in configuration:
         if key not in known:
             close = get_close_matches(key, [*known, *arguments], 1)
-            hint = f": did you mean {close[0]}?" if close else ""
-            allowed = f"there is no such key{hint}; there are {', '.join(known)}"
-            raise ConfigError(f"{key} = {value} is invalid; allowed: {allowed}", key, str(value), allowed)
+            hint = f"did you mean {close[0]}?" if close else f"{_REFERENCE} lists the keys"
+            raise TypeError(f"{call}() got an unexpected keyword argument {key!r}; {hint}")
+
+
+def check_keys(configuration: Mapping[str, object]) -> None:
+    """Raises ConfigError for an unknown key of a mapping, such as a file or options of a command."""
+    known = Configuration.__annotations__
+    for key, value in configuration.items():
+        if key not in known:
+            close = get_close_matches(key, known, 1)
+            hint = f" (did you mean {close[0]}?)" if close else ""
+            text = f"{key}: unknown key{hint}; {_REFERENCE} lists the keys"
+            raise ConfigError(text, key, str(value), f"a key of {_REFERENCE}")

@@ -13,13 +13,16 @@ import mmapqueue
 from mmapqueue._values.annotations import SparkContext, SparkSession, Unpack
 from mmapqueue._values.arguments import block_flag, whole
 from mmapqueue._values.closing import Closing
-from mmapqueue._values.configuration import Configuration
+from mmapqueue._values.configuration import Configuration, check_keywords
 from mmapqueue._values.durations import Duration, seconds
 from mmapqueue._values.errors import ShutDown
 from mmapqueue._values.serializers import Serializer, serializer_of
 from mmapqueue.compat._tasks import POLL_SECONDS, Tasks
 
 T = TypeVar("T")
+
+#: Arguments of `Queue` that an unknown key may have been meant for.
+_ARGUMENTS = ("maxsize", "path", "serializer", "auto_ack", "spark", "consumer", "lock_timeout")
 
 _logger = logging.getLogger("mmapqueue")
 
@@ -113,10 +116,11 @@ class Queue(Tasks[T], Closing):
             ConfigError: The serializer is unknown, or a value is out of range or not the one that the directory has.
             ImportError: serializer="msgpack" without the package msgpack.
             Locked: Another process has the directory open, or owns the consumer.
-            TypeError: maxsize is not an int, or the serializer is not an object with dumps and loads.
+            TypeError: maxsize is not an int, the serializer is not an object with dumps and loads, or a key is unknown.
             MmapQueueError: As from `mmapqueue.Queue`.
         """
         size = whole("maxsize", maxsize)
+        check_keywords("Queue", configuration, _ARGUMENTS)
         self._codec = serializer_of(serializer)
         self._queue = mmapqueue.Queue(path, spark=spark, consumer=consumer, lock_timeout=lock_timeout, **configuration)
         try:

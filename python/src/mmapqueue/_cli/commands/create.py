@@ -10,6 +10,7 @@ from mmapqueue._cli.output import print_error, print_object, size_text
 from mmapqueue._cli.queues import existing
 from mmapqueue._jvm import standalone
 from mmapqueue._values.arguments import absolute
+from mmapqueue._values.configuration import check_keys
 from mmapqueue._values.errors import ConfigError, MmapQueueError, NotFound
 
 #: The keys that the directory stores; every open sets the others.
@@ -75,7 +76,7 @@ def _configuration(capacity: str | None, settings: list[str]) -> dict[str, Any]:
     """The configuration of both options.
 
     Raises:
-        ConfigError: A setting is not a pair, is given twice, or cannot be set here.
+        ConfigError: A setting is not a pair, is given twice, has an unknown key, or cannot be set here.
     """
     found: dict[str, Any] = {} if capacity is None else {"capacity": capacity}
     for setting in settings:
@@ -87,6 +88,7 @@ def _configuration(capacity: str | None, settings: list[str]) -> dict[str, Any]:
         if key in ("read_only", "queue_dir"):
             raise _invalid(setting, f"any key but {key}: a new queue is written, in DIR")
         found[key] = value
+    check_keys(found)
     return found
 
 

@@ -102,7 +102,7 @@ def _words(error: ErrorDetails, model: type[BaseModel], here: Location, at: Loca
         return "is missing"
     if kind == "extra_forbidden":
         known = sorted(_keys(_parent(model, here[:-1])))
-        return f"unknown key{close_to(str(here[-1]), known)}; keys: {', '.join(known)}"
+        return f"unknown key{close_to(str(here[-1]), known)}; docs/reference/pipeline lists the keys"
     if kind == "value_error":
         reason = "it is not allowed" if is_secret(at) else str(context.get("error", error["msg"]))
         return reason if isinstance(error["input"], dict | BaseModel) else f"{value} is invalid: {reason}"

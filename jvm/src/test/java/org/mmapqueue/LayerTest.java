@@ -197,7 +197,7 @@ class LayerTest {
                     "io",
                     "errors"),
             room("tool", "tool.repair", "tool.copy", "tool.verify", "tool.report", "errors"),
-            room("spark.common", FACE),
+            room("spark.common", FACE, "config"),
             room("spark.read.pushdown", "spark.common"),
             room(
                     "spark.source",

@@ -5,7 +5,6 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
-import java.util.stream.Collectors;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.segment.RecordDescriptor;
 
@@ -85,11 +84,8 @@ public enum ConfigKey {
                 return key;
             }
         }
-        throw new ConfigException(
-                name,
-                value,
-                "there is no such key; there are queue_dir, "
-                        + Arrays.stream(values()).map(ConfigKey::keyName).collect(Collectors.joining(", ")));
+        List<String> known = Arrays.stream(values()).map(ConfigKey::keyName).toList();
+        throw ConfigException.unknownKey(name, value, Similar.to(name, known));
     }
 
     public String keyName() {

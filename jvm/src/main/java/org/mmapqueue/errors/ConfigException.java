@@ -1,8 +1,12 @@
 package org.mmapqueue.errors;
 
+import java.util.Optional;
+
 /** A configuration value is invalid. Nothing was created or changed. */
 public final class ConfigException extends MmapQueueException {
     private static final long serialVersionUID = 1L;
+
+    private static final String REFERENCE = "docs/reference/configuration.md";
 
     private final String key;
     private final String value;
@@ -16,10 +20,28 @@ public final class ConfigException extends MmapQueueException {
      * @param allowed what would be allowed
      */
     public ConfigException(String key, String value, String allowed) {
-        super(key + " = " + value + " is invalid; allowed: " + allowed);
+        this(key, value, allowed, key + " = " + value + " is invalid; allowed: " + allowed);
+    }
+
+    private ConfigException(String key, String value, String allowed, String message) {
+        super(message);
         this.key = key;
         this.value = value;
         this.allowed = allowed;
+    }
+
+    /**
+     * The error of a key that does not exist.
+     *
+     * @param key the key that was given
+     * @param value its value
+     * @param similar the key that may have been meant
+     * @return the exception
+     */
+    public static ConfigException unknownKey(String key, String value, Optional<String> similar) {
+        String hint = similar.map(each -> " (did you mean " + each + "?)").orElse("");
+        String message = key + ": unknown key" + hint + "; " + REFERENCE + " lists the keys";
+        return new ConfigException(key, value, "a key of " + REFERENCE, message);
     }
 
     /** {@return the configuration key} */

@@ -16,6 +16,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.mmapqueue.QueueConfig;
+import org.mmapqueue.config.Similar;
 
 /**
  * The known options and the uses that each affects. An option without effect is an error that names it: a misspelt

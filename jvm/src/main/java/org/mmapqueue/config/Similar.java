@@ -1,11 +1,12 @@
-package org.mmapqueue.spark.common;
+package org.mmapqueue.config;
 
 import java.util.Collection;
 import java.util.Comparator;
+import java.util.Locale;
 import java.util.Optional;
 
 /** Suggests a name for a misspelt one. */
-final class Similar {
+public final class Similar {
     /** Number of letters for each allowed edit. */
     private static final int LETTERS_PER_EDIT = 4;
 
@@ -16,12 +17,16 @@ final class Similar {
      *
      * @return the name; empty if none is similar
      */
-    static Optional<String> to(String name, Collection<String> names) {
-        String plain = Options.plain(name);
+    public static Optional<String> to(String name, Collection<String> names) {
+        String plain = plain(name);
         return names.stream()
-                .filter(each -> distance(plain, Options.plain(each)) <= Math.max(1, plain.length() / LETTERS_PER_EDIT))
-                .min(Comparator.comparingInt((String each) -> distance(plain, Options.plain(each)))
+                .filter(each -> distance(plain, plain(each)) <= Math.max(1, plain.length() / LETTERS_PER_EDIT))
+                .min(Comparator.comparingInt((String each) -> distance(plain, plain(each)))
                         .thenComparing(Comparator.naturalOrder()));
+    }
+
+    private static String plain(String name) {
+        return name.replace("_", "").toLowerCase(Locale.ROOT);
     }
 
     // Levenshtein distance.

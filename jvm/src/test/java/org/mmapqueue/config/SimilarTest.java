@@ -1,4 +1,4 @@
-package org.mmapqueue.spark.common;
+package org.mmapqueue.config;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
