@@ -155,15 +155,57 @@ def test_a_cancelled_push_says_how_many_it_knows_of(small_queue: mmapqueue.Queue
 def test_blocks_ack_and_requeue(any_queue: mmapqueue.Queue) -> None:
     async def run() -> None:
         await any_queue.apush_many([b"one", b"two"])
-        async with await any_queue.apop() as message:
+        async with any_queue.apop() as message:
             assert message.data == b"one"
         assert any_queue.lag() == 1
         with pytest.raises(ZeroDivisionError):
-            async with await any_queue.apop():
+            async with any_queue.apop():
                 raise ZeroDivisionError
-        assert (await any_queue.apop()).attempts == 2
+        async with await any_queue.apop() as message:
+            assert message.attempts == 2
+        assert any_queue.lag() == 0
+        with pytest.raises(mmapqueue.Empty):
+            async with any_queue.apop(timeout=0):
+                pytest.fail("there is no record")
 
     asyncio.run(run())
+
+
+def test_a_pop_under_asyncio_is_a_coroutine(any_queue: mmapqueue.Queue) -> None:
+    any_queue.push_many([b"one", b"two"])
+
+    async def run() -> None:
+        assert (await asyncio.wait_for(any_queue.apop(), 60)).data == b"one"
+        assert (await asyncio.create_task(any_queue.apop())).data == b"two"
+        waiting = asyncio.create_task(any_queue.apop())
+        await asyncio.sleep(0)
+        assert "apop" in repr(waiting)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    asyncio.run(run())
+    any_queue.push(b"three")
+    assert asyncio.run(any_queue.apop()).data == b"three"
+
+
+def test_a_forgotten_await_is_told_what_to_write(any_queue: Any) -> None:
+    any_queue.push(b"one")
+
+    async def run() -> None:
+        with pytest.raises(TypeError, match="is entered with `async with`"), any_queue.apop():
+            pytest.fail("nothing was popped")
+        popped = any_queue.apop()
+        with pytest.raises(
+            AttributeError, match=r"apop\(\) is a coroutine without 'data'; its result comes by `await`"
+        ):
+            popped.data  # noqa: B018
+        popped.close()
+        with pytest.raises(TypeError, match=r"write `async for message in queue.aconsume\(\):`"):
+            _ = [message async for message in any_queue]
+
+    asyncio.run(run())
+    assert (any_queue.qsize(), any_queue.unacked()) == (1, 0)
 
 
 def test_a_queue_and_a_consumer_close_themselves(open_queue: Open) -> None:

@@ -23,9 +23,9 @@ def test_open_returns_a_queue(tmp_path: Path) -> None:
 def test_aopen_returns_a_queue(tmp_path: Path) -> None:
     async def main() -> tuple[int, Any]:
         path = tmp_path / "queue"
-        async with await mmapqueue.aopen(path, capacity="1m", serializer=json, consumer="reader") as queue:
+        async with mmapqueue.aopen(path, capacity="1m", serializer=json, consumer="reader") as queue:
             assert await queue.apush({"id": 7}) == 0
-            async with await queue.apop() as message:
+            async with queue.apop() as message:
                 found = message.value
             assert queue.consumers() == ["reader"]
         assert queue.closed
@@ -34,6 +34,17 @@ def test_aopen_returns_a_queue(tmp_path: Path) -> None:
         return queue.config["capacity"], found
 
     assert asyncio.run(main()) == (1 << 20, {"id": 7})
+
+
+def test_aopen_without_await_or_async_is_told_what_to_write(tmp_path: Path) -> None:
+    call: Any = mmapqueue.aopen
+    with pytest.raises(TypeError, match="is entered with `async with`"), call(tmp_path / "queue"):
+        pass
+    opened = call(tmp_path / "queue")
+    with pytest.raises(AttributeError, match=r"aopen.* without 'push'; its result comes by `await`"):
+        opened.push(b"x")
+    opened.close()
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_cancelled_open_closes_the_queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 from typing import Any, Literal, overload
@@ -10,6 +11,7 @@ from typing import Any, Literal, overload
 from mmapqueue._queue.queue import Queue
 from mmapqueue._values.annotations import Unpack, Value
 from mmapqueue._values.configuration import OpenOptions
+from mmapqueue._values.entering import Entering
 from mmapqueue._values.serializers import Serializer
 
 
@@ -45,41 +47,48 @@ def open(  # noqa: A001
 
 
 @overload
-async def aopen(
+def aopen(
     path: str | os.PathLike[str], *, serializer: None = ..., **options: Unpack[OpenOptions]
-) -> Queue[bytes]: ...
+) -> Entering[Queue[bytes]]: ...
 
 
 @overload
-async def aopen(
+def aopen(
     path: str | os.PathLike[str], *, serializer: Literal["json", "msgpack", "pickle"], **options: Unpack[OpenOptions]
-) -> Queue[Any]: ...
+) -> Entering[Queue[Any]]: ...
 
 
 @overload
-async def aopen(
+def aopen(
     path: str | os.PathLike[str], *, serializer: Serializer[Value], **options: Unpack[OpenOptions]
-) -> Queue[Value]: ...
+) -> Entering[Queue[Value]]: ...
 
 
-async def aopen(path: str | os.PathLike[str], *, serializer: Any = None, **options: Unpack[OpenOptions]) -> Queue[Any]:
+def aopen(
+    path: str | os.PathLike[str], *, serializer: Any = None, **options: Unpack[OpenOptions]
+) -> Entering[Queue[Any]]:
     """Opens the queue in a directory, in a thread, under asyncio. Arguments and errors are those of `Queue`.
 
-    A cancellation takes effect at once; the thread closes the queue after opening it.
+    `await` returns the queue; `async with` also closes it. A cancellation takes effect at once; the thread closes the
+    queue after opening it.
 
     Example:
         >>> async def main():
-        ...     async with await mmapqueue.aopen("events") as events:
+        ...     async with mmapqueue.aopen("events") as events:
         ...         return await events.apush(b"one")
         >>> asyncio.run(main())
         0
     """
+    return Entering("aopen", _aopen(partial(open, path, serializer=serializer, **options)))
+
+
+async def _aopen(opens: Callable[[], Queue[Any]]) -> Queue[Any]:
     # Imported on first use: they are slow to import.
     import asyncio
     from concurrent.futures import ThreadPoolExecutor
 
     executor = ThreadPoolExecutor(1, thread_name_prefix="mmapqueue-aopen")
-    opening = executor.submit(partial(open, path, serializer=serializer, **options))
+    opening = executor.submit(opens)
     executor.shutdown(wait=False)
     try:
         return await asyncio.wrap_future(opening)

@@ -23,6 +23,7 @@ from mmapqueue._values.annotations import RecordBatch, Self, Value
 from mmapqueue._values.arguments import Size, byte_limit, count
 from mmapqueue._values.closing import refuse_pickling
 from mmapqueue._values.durations import Duration, delay_micros
+from mmapqueue._values.entering import Entering
 from mmapqueue._values.errors import Empty, OutOfRange
 from mmapqueue._values.functions import eager
 from mmapqueue._values.message import AnyMessage, Message
@@ -317,6 +318,13 @@ class Reading(Generic[Value]):
         """Iterates over the records that exist at present: ends without waiting when nothing is left to pop."""
         return self.consume(timeout=0.0)
 
+    def __aiter__(self) -> NoReturn:
+        """Raises TypeError: it would be unclear whether the loop ends when nothing is left to pop."""
+        raise TypeError(
+            f"async for over a {type(self).__name__}: write `async for message in queue.aconsume():`, which waits for "
+            "records, or `queue.aconsume(timeout=0)`, which ends when nothing is left to pop"
+        )
+
     def __contains__(self, item: object) -> bool:
         """Raises TypeError: Python would search by `__iter__`, and so pop all records before the item."""
         raise TypeError(
@@ -572,7 +580,7 @@ class Reading(Generic[Value]):
 
     # ---- under asyncio
 
-    async def apop(self, *, timeout: Duration | None = None) -> Message[Value]:
+    def apop(self, *, timeout: Duration | None = None) -> Entering[Message[Value]]:
         """Pops the next record, under asyncio. A cancellation loses no record: the next pop delivers it.
 
         Tasks that pop at the same time get different records.
@@ -581,7 +589,7 @@ class Reading(Generic[Value]):
             timeout: The longest wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
 
         Returns:
-            The record.
+            The record, after `await`; or an argument of `async with`, which acks the record at its end.
 
         Raises:
             Empty: No record was available in time.
@@ -593,11 +601,14 @@ class Reading(Generic[Value]):
         Example:
             >>> async def main():
             ...     await queue.apush(b"one")
-            ...     async with await queue.apop() as message:
+            ...     async with queue.apop() as message:
             ...         return message.data
             >>> asyncio.run(main())
             b'one'
         """
+        return Entering("apop", self._apop(timeout))
+
+    async def _apop(self, timeout: Duration | None) -> Message[Value]:
         deadline = Deadline(timeout)
         popper = self._popper
         messages = await self._pop_async(popper, 1, names.INT_MAX, deadline)
