@@ -143,9 +143,9 @@ def test_once_is_a_table(command_line: CommandLine, queue: mmapqueue.Queue, open
         ended = command_line.run("top", queue.path, other.path, *words, "--interval", "200ms")
         assert (ended.status, ended.err) == (0, "")
         lines = [line.split() for line in ended.out.splitlines()]
-        assert lines[0] == ["QUEUE", "FILL", "PUSHED/S", "CONSUMER", "ACKED/S", "LAG", "BYTES", "AGE"]
+        assert lines[0] == ["QUEUE", "FILL", "PUSHED/S", "CONSUMER", "ACKED/S", "LAG", "IN-FLIGHT", "BYTES", "AGE"]
         assert lines[1][:6] == [queue.path, "9.7%", "0", "billing", "0", "100"]
-        assert lines[2] == [other.path, "0.0%", "0", "-", "0", "0", "0B", "0ms"]
+        assert lines[2] == [other.path, "0.0%", "0", "-", "0", "0", "0", "0B", "0ms"]
 
 
 def test_a_terminal_that_cannot_be_drawn_on_gets_a_table(command_line: CommandLine, queue: mmapqueue.Queue) -> None:
@@ -174,6 +174,7 @@ def test_json(command_line: CommandLine, queue: mmapqueue.Queue) -> None:
     assert consumer.keys() == {
         "name",
         "lag_records",
+        "in_flight",
         "lag_bytes",
         "lag_seconds",
         "acked_per_second",
@@ -212,6 +213,31 @@ def test_rates_of_consumers(open_queue: Open) -> None:
     queue.close()
     watched.sample()
     assert watched.as_object()["error"] == f"the queue in {queue.path} is closed"
+
+
+def test_another_process_sees_what_is_committed_and_what_is_in_flight(
+    command_line: CommandLine, queue: mmapqueue.Queue
+) -> None:
+    def shown() -> tuple[int, int]:
+        ended = command_line.run("top", queue.path, "--once", "--json", "--interval", "100ms")
+        (consumer,) = json.loads(ended.out)["consumers"]
+        assert (consumer["name"], consumer["acked_per_second"]) == ("billing", 0)
+        return consumer["lag_records"], consumer["in_flight"]
+
+    billing = queue.consumer("billing", prefetch=0, ack_linger=0)
+    assert shown() == (100, 0)
+    messages = billing.pop_many(30)
+    assert shown() == (100, 30)
+    billing.ack_many(messages[10:])
+    assert shown() == (100, 30)
+    billing.ack_many(messages[:5])
+    assert shown() == (95, 25)
+    # Nothing before the other acked ones is left.
+    billing.ack_many(messages[5:10])
+    assert shown() == (70, 0)
+    billing.pop()
+    billing.close()
+    assert shown() == (70, 0)
 
 
 def test_popped_records_are_not_acked_ones(open_queue: Open) -> None:

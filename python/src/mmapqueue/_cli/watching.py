@@ -7,6 +7,7 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 import mmapqueue
+from mmapqueue._cli.owners import Owner
 from mmapqueue._values.errors import MmapQueueError
 
 #: Number of samples of a sparkline.
@@ -18,15 +19,17 @@ class ConsumerRow(NamedTuple):
 
     Attributes:
         name: The consumer's name.
-        lag_records: Number of records that the consumer has not acked.
-        lag_bytes: The bytes of these records, headers included.
+        lag_records: Number of records from the committed offset to the log end, including those acked out of order.
+        in_flight: Number of these records that the owner has popped; 0 without an owner.
+        lag_bytes: The bytes of the records of lag_records, headers included.
         lag_seconds: The age of the first of these records, in seconds.
-        acked_per_second: The rate of acked records since the previous sample.
+        acked_per_second: The rate at which the committed offset has moved since the previous sample, in records.
         acked_bytes_per_second: The rate of their bytes.
     """
 
     name: str
     lag_records: int
+    in_flight: int
     lag_bytes: int
     lag_seconds: float
     acked_per_second: float
@@ -93,6 +96,7 @@ class Watched:
             ConsumerRow(
                 name,
                 each.lag_records,
+                each.unacked if Owner.of_consumer(self.path, name) else 0,
                 each.lag_bytes,
                 each.lag_seconds,
                 # A consumer that was created since has acked nothing, nor has one that was moved back.
@@ -143,6 +147,6 @@ class Watched:
             "fill": stats.fill,
             "pushed_per_second": stats.pushed_per_second,
         }
-        none = ConsumerRow("-", stats.records, stats.bytes_used, 0.0, 0.0, 0.0)
+        none = ConsumerRow("-", stats.records, 0, stats.bytes_used, 0.0, 0.0, 0.0)
         for row in consumers or [none]:
             yield {**of_queue, **row._asdict()}

@@ -83,7 +83,8 @@ class Producer:
     def push(self, data: Record, *, block: bool, timeout: Duration | None, sync: bool) -> int:
         """As `Queue.push`."""
         record = data if type(data) is bytes else as_bytes(data)
-        deadline = Deadline(timeout, block=block)
+        # A keyword argument of a class costs 0.1 µs.
+        deadline = Deadline(timeout) if block is True else Deadline(timeout, block=block)
         if sync is not False:
             flag("sync", sync)
         try:

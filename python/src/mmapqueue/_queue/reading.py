@@ -119,7 +119,11 @@ class Reading(Generic[Value]):
             b'one'
             >>> message.ack()
         """
-        deadline = None if timeout is None and block is True else Deadline(timeout, block=block)
+        deadline = None
+        if block is not True:
+            deadline = Deadline(timeout, block=block)
+        elif timeout is not None:
+            deadline = Deadline(timeout)
         # One step takes a prefetched record: see `Delivery.ready`.
         for message in self._delivery.ready:
             return message

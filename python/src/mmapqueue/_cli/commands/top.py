@@ -33,6 +33,10 @@ def top(
 ) -> None:
     """Show live rates, fill and lag of queues, beside the processes that write and read them.
 
+    ACKED is how fast the committed offset moves: the first offset that is not acked. LAG is the number of records from
+    there to the log end: waiting, popped, or acked out of order. IN-FLIGHT are those that the owner has popped or
+    prefetched.
+
     Changes nothing and moves no consumer. q or Ctrl-C ends it. With --json it prints an object for each queue and
     interval; without a terminal it prints one sample.
     """
@@ -80,6 +84,7 @@ def _print_table(queues: Sequence[Watched]) -> None:
         Column("name", "CONSUMER", elided=True),
         Column("acked_per_second", "ACKED/S", "{:.0f}".format, right=True),
         Column("lag_records", "LAG", right=True),
+        Column("in_flight", "IN-FLIGHT", right=True),
         Column("lag_bytes", "BYTES", size_text, right=True),
         Column("lag_seconds", "AGE", age_text, right=True),
     ]

@@ -106,7 +106,11 @@ class BatchingProducer(AsyncClosing, Generic[Value]):
         size = len(record)
         if size > self._largest:
             raise TooLarge(f"a record of {size} bytes is larger than max_event_size = {self._largest}")
-        deadline = None if timeout is None and block is True else Deadline(timeout, block=block)
+        deadline = None
+        if block is not True:
+            deadline = Deadline(timeout, block=block)
+        elif timeout is not None:
+            deadline = Deadline(timeout)
         sender = self._sender
         if sender.bytes_held >= sender.limit:
             sender.await_room(deadline or Deadline())
