@@ -104,7 +104,7 @@ public final class Consumer implements AutoCloseable {
      * @throws org.mmapqueue.errors.CorruptException if the record is damaged; the position does not move
      */
     public boolean poll(MessageHandler handler) {
-        return polled(1, Long.MAX_VALUE, false, handler) > 0;
+        return queue.poll(lazy.core(), handler);
     }
 
     /**

@@ -47,6 +47,10 @@ public final class ConsumerCore implements Closeable {
     private final SpinLock lock = new SpinLock();
     private final InFlight inFlight;
     private final BatchDelivery delivery = new BatchDelivery(this::fetch, this::releaseUndelivered);
+    /** For pops of one record: under the lock, and until a handler has returned. */
+    private final PoppedRecord single = new PoppedRecord();
+
+    private final PoppedRecord reused = new PoppedRecord();
     private final CommittedPosition committed;
     private final DamagePolicy damage;
     private final ConsumerMeters meters;
@@ -229,13 +233,75 @@ public final class ConsumerCore implements Closeable {
 
     /** Pops one record; null if none is available. */
     public Message poll() {
-        Message[] one = {null};
-        MessageHandler keep = (offset, timestamp, data, start, length, attempts) ->
-                one[0] = new Message(offset, timestamp, data, attempts);
-        if (poll(1, Long.MAX_VALUE, true, keep) == NOT_ALLOWED) {
-            throw limit();
+        lock.lock();
+        try {
+            byte[] data = fetch(single, true);
+            return data == null ? null : single.message(data);
+        } catch (CorruptException | IOException | InternalError e) {
+            throw explained(e);
+        } finally {
+            rest();
         }
-        return one[0];
+    }
+
+    /**
+     * Pops one record. The handler is called without the lock. If it throws, the record is released.
+     *
+     * @return false if none is available
+     */
+    public boolean poll(MessageHandler handler) {
+        PoppedRecord record = fetch();
+        if (record == null) {
+            return false;
+        }
+        boolean isHandled = false;
+        try {
+            record.deliver(handler);
+            isHandled = true;
+        } finally {
+            if (!isHandled) {
+                releaseUndelivered(record);
+            }
+            record.put();
+        }
+        return true;
+    }
+
+    private PoppedRecord fetch() {
+        PoppedRecord record = null;
+        boolean isPopped = false;
+        lock.lock();
+        try {
+            record = reused.take();
+            record.placement(committed.placements());
+            isPopped = fetch(record, false) != null;
+            return isPopped ? record : null;
+        } catch (CorruptException | IOException | InternalError e) {
+            throw explained(e);
+        } finally {
+            if (record != null && !isPopped) {
+                record.put();
+            }
+            rest();
+        }
+    }
+
+    // The caller holds the lock.
+    private byte[] fetch(PoppedRecord record, boolean own) throws IOException {
+        checkUsable();
+        byte[] data = fetcher.pop(record, own);
+        if (data == null && fetcher.isLimited()) {
+            throw committed.limit();
+        }
+        return data;
+    }
+
+    private void rest() {
+        try {
+            fetcher.rest();
+        } finally {
+            lock.unlock();
+        }
     }
 
     public Message peek() {
@@ -279,11 +345,7 @@ public final class ConsumerCore implements Closeable {
         } catch (CorruptException | IOException | InternalError e) {
             throw explained(e);
         } finally {
-            try {
-                fetcher.rest();
-            } finally {
-                lock.unlock();
-            }
+            rest();
         }
     }
 
@@ -294,6 +356,15 @@ public final class ConsumerCore implements Closeable {
                 for (int i = batch.delivered(); i < batch.count(); i++) {
                     inFlight.release(batch.offset(i), batch.attempts(i));
                 }
+            }
+            return null;
+        });
+    }
+
+    private void releaseUndelivered(PoppedRecord record) {
+        locked(() -> {
+            if (isUsable() && record.placement() == committed.placements()) {
+                inFlight.release(record.offset(), record.attempts());
             }
             return null;
         });

@@ -132,11 +132,10 @@ final class Fetcher {
     // Pops a requeued record, or, if that is -1, the new record that the reader has found. A damaged record is passed.
     // Returns false if the batch has no room for the record.
     private boolean add(RecordBatch batch, long requeued) throws IOException {
-        boolean isNew = requeued < 0;
-        LogReader from = isNew ? reader : again;
+        LogReader from = requeued < 0 ? reader : again;
         int length;
         try {
-            if (!isNew) {
+            if (requeued >= 0) {
                 find(requeued);
             }
             length = from.length();
@@ -145,27 +144,77 @@ final class Fetcher {
             }
             from.read(batch.room(length), batch.start());
         } catch (CorruptException e) {
-            if (isNew) {
-                skip(e);
-            } else {
-                lose(e, requeued);
-            }
+            passDamaged(e, requeued);
             return true;
         }
-        long offset = requeued;
+        long offset = requeued < 0 ? inFlight.next() : requeued;
+        batch.add(offset, from.timestamp(), length, popped(requeued, length));
+        return true;
+    }
+
+    /**
+     * Pops the next record: as {@link #fill} for one, but without a batch, which costs more than the record.
+     *
+     * @param own whether the payload gets an array of its own
+     * @return the array that has the payload, at its begin; null if there is no record, or {@link #isLimited}
+     */
+    byte[] pop(PoppedRecord record, boolean own) throws IOException {
+        try {
+            inFlight.expire();
+            while (true) {
+                long requeued = inFlight.due();
+                if (requeued < 0 && (inFlight.isFull() || !next())) {
+                    return null;
+                }
+                LogReader from = requeued < 0 ? reader : again;
+                int length;
+                byte[] data;
+                try {
+                    if (requeued >= 0) {
+                        find(requeued);
+                    }
+                    length = from.length();
+                    data = own ? new byte[length] : record.room(length);
+                    from.read(data, 0);
+                } catch (CorruptException e) {
+                    passDamaged(e, requeued);
+                    continue;
+                }
+                long offset = requeued < 0 ? inFlight.next() : requeued;
+                record.set(offset, from.timestamp(), length, popped(requeued, length));
+                return data;
+            }
+        } finally {
+            storeReading();
+        }
+    }
+
+    /** Whether max_unacked alone keeps the next record from being popped. */
+    boolean isLimited() throws IOException {
+        return inFlight.isFull() && inFlight.due() < 0 && next();
+    }
+
+    private void passDamaged(CorruptException e, long requeued) throws IOException {
+        if (requeued < 0) {
+            skip(e);
+        } else {
+            lose(e, requeued);
+        }
+    }
+
+    // Notes that the record which was read is popped; returns its attempts.
+    private int popped(long requeued, int length) {
         int attempts;
-        if (isNew) {
-            offset = inFlight.next();
+        if (requeued < 0) {
             attempts = inFlight.popped(position());
             reader.advance();
         } else {
-            attempts = inFlight.redelivered(offset);
+            attempts = inFlight.redelivered(requeued);
         }
-        batch.add(offset, from.timestamp(), length, attempts);
         if (attempts > 1) { // otherwise the record is new, or was released
             redelivered.add(1, length);
         }
-        return true;
+        return attempts;
     }
 
     /** Counts deliveries after the first one of a record. Any thread. */

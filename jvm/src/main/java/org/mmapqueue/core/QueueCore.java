@@ -302,6 +302,20 @@ public final class QueueCore {
         }
     }
 
+    public boolean poll(ConsumerCore consumer, MessageHandler handler) {
+        boolean isDelivered = false;
+        try {
+            boolean isPopped = consumer.poll(handler);
+            isDelivered = true;
+            return isPopped;
+        } finally {
+            moveAnyDeadLetters(consumer);
+            if (!isDelivered) {
+                notEmpty.signalAll(); // the record that the handler did not get was released
+            }
+        }
+    }
+
     public int poll(ConsumerCore consumer, int maxRecords, long maxBytes, boolean own, MessageHandler handler) {
         boolean delivered = false;
         try {
