@@ -111,7 +111,7 @@ test: $(TEST_CP) $(PACKAGE_READY) $(JAR) $(SPARK_ARCHIVE) ## Run the tests: JUni
 
 ##@ Tests
 
-test-slow: ## Run what `make test` leaves out: kills, Spark processes, stack overflows
+test-slow: ## Run what `make test` leaves out: processes, kills, streams
 	$(MAKE) --no-print-directory test SLOW=1
 
 test-long: ## Run the long forms of tests: more rounds, all JIT compilers

@@ -76,8 +76,30 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Scheduling(config, log)
 
 
+#: Most of these tests start a process with a JVM, a stream or kills of their own: the files that have the marker `slow`.
+#: All others take five minutes on two cores, beside JUnit.
+SLOW = {
+    "cli": "consumer exchange exporter frame installation push queues reading ship state top",
+    "jvm": "class_archive interpreter_exit lock_timeout memory module standalone",
+    "pipeline": "cli dead_letters events example_job files_model five_losses refused runner shipping_pipe",
+    "queues": "interrupts model producer_kills producer_processes worker_interrupts",
+    "spark": "archive_batch archive_refusals archive_same_rows archive_same_streams archive_stream damage "
+    "default_consumer metadata order pipeline_telemetry procedures push_down session_catalog sink_stream "
+    "stream_consumers stream_real_time stream_temporary testing truncate",
+    "typing": "typing",
+}
+SLOW_FILES = {
+    Path(__file__).parent / directory / f"test_{name}.py" for directory, names in SLOW.items() for name in names.split()
+}
+
+
+# First: pytest selects by markers in the same hook.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Moves the tests that share a Spark session to the front, large groups first: these must not begin late."""
+    """Marks slow files; moves tests that share a Spark session to the front, large groups first: not to begin late."""
+    for item in items:
+        if item.path in SLOW_FILES:
+            item.add_marker(pytest.mark.slow)
     sizes = Counter(_scope(item.path) for item in items)
     items.sort(key=lambda item: (_scope(item.path) == str(item.path), -sizes[_scope(item.path)]))
 

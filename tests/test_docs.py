@@ -39,7 +39,15 @@ def run(*command: object, cwd: Path, stdin: str | None = None) -> subprocess.Com
 # Python sessions
 
 
-@pytest.mark.parametrize("page", SESSIONS, ids=name)
+#: The pages that a new user reads first.
+FIRST = {"README.md", "docs/quickstart.md"}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=() if name(page) in FIRST else pytest.mark.slow) for page in SESSIONS],
+    ids=name,
+)
 def test_sessions(page: Path, tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     if "pyspark" in text:

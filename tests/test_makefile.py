@@ -4,6 +4,8 @@ import re
 import subprocess
 from pathlib import Path
 
+import conftest
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -16,3 +18,7 @@ def test_the_targets_are_listed_in_groups() -> None:
     described = [target for text in texts for target in re.findall(r"^([a-z0-9-]+):.* ## ", text, re.MULTILINE)]
     assert [target for targets in listed.values() for target in targets] == described
     assert [line for line in shown.splitlines() if len(line) > 100] == []
+
+
+def test_slow_files_exist() -> None:
+    assert [file for file in conftest.SLOW_FILES if not file.is_file()] == []
