@@ -76,7 +76,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Scheduling(config, log)
 
 
-#: Most of these tests start a process with a JVM, a stream or kills of their own: the files that have the marker `slow`.
+#: Files with the marker `slow`: most of their tests start a process with a JVM, a stream or kills of their own.
 #: All others take five minutes on two cores, beside JUnit.
 SLOW = {
     "cli": "consumer exchange exporter frame installation push queues reading ship state top",
