@@ -40,4 +40,4 @@ def test_the_site_has_a_description_for_each_row() -> None:
         assert f".. auto{directive}\n" in site
     assert ".. autofunction:: mmapqueue.read\n" in site
     assert ".. autoexception:: mmapqueue.Full\n" in site
-    assert "{py:obj}`push(data, block=True, timeout=None, *, sync=False, shipped=False) <mmapqueue.Queue.push>`" in site
+    assert "{py:obj}`push(data, *, block=True, timeout=None, sync=False, shipped=False) <mmapqueue.Queue.push>`" in site

@@ -132,23 +132,18 @@ final class Fetcher {
     // Pops a requeued record, or, if that is -1, the new record that the reader has found. A damaged record is passed.
     // Returns false if the batch has no room for the record.
     private boolean add(RecordBatch batch, long requeued) throws IOException {
-        LogReader from = requeued < 0 ? reader : again;
-        int length;
         try {
-            if (requeued >= 0) {
-                find(requeued);
-            }
-            length = from.length();
+            LogReader from = requeued < 0 ? reader : find(requeued);
+            int length = from.length();
             if (!batch.takes(length)) {
                 return false;
             }
             from.read(batch.room(length), batch.start());
+            long offset = requeued < 0 ? inFlight.next() : requeued;
+            batch.add(offset, from.timestamp(), length, popped(requeued, length));
         } catch (CorruptException e) {
             passDamaged(e, requeued);
-            return true;
         }
-        long offset = requeued < 0 ? inFlight.next() : requeued;
-        batch.add(offset, from.timestamp(), length, popped(requeued, length));
         return true;
     }
 
@@ -166,23 +161,17 @@ final class Fetcher {
                 if (requeued < 0 && (inFlight.isFull() || !next())) {
                     return null;
                 }
-                LogReader from = requeued < 0 ? reader : again;
-                int length;
-                byte[] data;
                 try {
-                    if (requeued >= 0) {
-                        find(requeued);
-                    }
-                    length = from.length();
-                    data = own ? new byte[length] : record.room(length);
+                    LogReader from = requeued < 0 ? reader : find(requeued);
+                    int length = from.length();
+                    byte[] data = own ? new byte[length] : record.room(length);
                     from.read(data, 0);
+                    long offset = requeued < 0 ? inFlight.next() : requeued;
+                    record.set(offset, from.timestamp(), length, popped(requeued, length));
+                    return data;
                 } catch (CorruptException e) {
                     passDamaged(e, requeued);
-                    continue;
                 }
-                long offset = requeued < 0 ? inFlight.next() : requeued;
-                record.set(offset, from.timestamp(), length, popped(requeued, length));
-                return data;
             }
         } finally {
             storeReading();
@@ -315,13 +304,14 @@ final class Fetcher {
         cursors.reading(found.position());
     }
 
-    // Moves the second reader to a popped record.
-    private void find(long offset) throws IOException {
+    // Moves the second reader to a popped record; returns the reader.
+    private LogReader find(long offset) throws IOException {
         again.moveTo(inFlight.position(offset));
         again.expect(offset);
         if (!again.next()) {
             throw again.corrupt(again.segmentByte(), "record " + offset + ", which has been popped, is missing");
         }
+        return again;
     }
 
     // Reads a popped record as its next delivery would; null if it is damaged.

@@ -101,7 +101,7 @@ class CostTest {
     void aPop() {
         works.get("push").run();
         Counter.Counts counts = count("poll");
-        assertAtMost(1_139_000, counts.instructions(), "instructions");
+        assertAtMost(882_000, counts.instructions(), "instructions");
         assertAtMost(0, counts.of(CLOCKS), "clock readings");
         assertAtMost(Work.COUNT, counts.of(ATOMIC_UPDATES), "atomic updates");
     }
