@@ -26,7 +26,7 @@ import mmapqueue.compat
 ROOT = Path(__file__).parents[1]
 PAGES = (ROOT / "docs/reference/python.md", ROOT / "docs/reference/asyncio.md")
 #: Types that a page describes in prose.
-PROSE = {"Duration", "Milliseconds", "Offsets", "Size", "__version__"}
+PROSE = {"Duration", "Offsets", "Period", "Size", "__version__"}
 
 _BLOCK = re.compile(r"(<!-- api: ([^>]*?) -->\n).*?(<!-- end: api -->)", re.DOTALL)
 

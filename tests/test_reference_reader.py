@@ -210,7 +210,7 @@ def test_a_repaired_queue(open_queue: Open) -> None:
     close(open_queue(path))
 
 
-@pytest.mark.parametrize("options", [{"retain_bytes": "20k"}, {"retain_ms": 10**9}, {"max_consumer_lag": "32k"}])
+@pytest.mark.parametrize("options", [{"retain_bytes": "20k"}, {"retain_ms": "12d"}, {"max_consumer_lag": "32k"}])
 def test_retention_and_dropped_records(open_queue: Open, options: dict[str, object]) -> None:
     queue = open_queue(**SMALL, **options)
     queue.consumer("default")

@@ -287,9 +287,9 @@ def test_the_same_records_in_other_places_are_shipped_on(archive: Path, open_que
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"ship_period": 5}, "ship_period = 5 is invalid; allowed: nothing without archive_uri"),
+        ({"ship_period": "5ms"}, "ship_period = 5 is invalid; allowed: nothing without archive_uri"),
         ({"archive_codec": "zstd"}, "archive_codec = zstd is invalid; allowed: nothing without archive_uri"),
-        ({"archive_uri": "a", "max_age": 5}, "max_age = 5 is invalid; allowed: 0 with archive_uri"),
+        ({"archive_uri": "a", "max_age": "5ms"}, "max_age = 5 is invalid; allowed: 0 with archive_uri"),
         ({"archive_uri": "a", "max_consumer_lag": 5}, "max_consumer_lag = 5 is invalid; allowed: 0 with archive_uri"),
         ({"archive_uri": "a", "format_version": 1}, "none in format version 1"),
         ({"archive_uri": "a", "archive_host": "a b"}, "archive_host = a b is invalid"),

@@ -182,7 +182,7 @@ def test_failures_end_it_with_one_line(
     # A number alone is seconds, here as in all commands.
     assert failed(closed, "--period", "2147484") == (
         2,
-        "mmapqueue: ship_period = 2147484000 is invalid; allowed: 1..2147483647\n",
+        "mmapqueue: ship_period = 2147484000 is invalid; allowed: 1..2147483647 ms\n",
     )
     status, text = failed(closed, "--retain", "soon")
     assert (status, "--retain = 'soon' is invalid; allowed: seconds from 0 on" in text) == (2, True)

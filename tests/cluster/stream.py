@@ -38,7 +38,7 @@ class Stream:
         self.shippers: dict[str, Process] = {}
         for host in cluster.hosts:
             if shipping == "thread":
-                options = (f"archive_uri={self.archive}", "ship_period=250")
+                options = (f"archive_uri={self.archive}", "ship_period=250ms")
                 self.writers[host.name] = self._writer(host, *(f"--option={option}" for option in options))
             else:
                 self.writers[host.name] = self._writer(host, "--consumer=ship")

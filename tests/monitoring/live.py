@@ -32,7 +32,7 @@ _RING: mmapqueue.Configuration = {
     "segment_size": "64k",
     "queue_capacity_segments": 16,
     "max_event_size": 8000,
-    "flush_period": 200,
+    "flush_period": "200ms",
 }
 
 

@@ -26,9 +26,8 @@ def pipeline(
 
 
 ADDRESS = "an address is HOST:PORT with a port of 0 to 65535, as 127.0.0.1:4317 or [::1]:4317; :4317 is all addresses"
-DURATION = "a duration needs its unit: ms, s, m, h or d, as in 500ms or 2s"
-SPELLED_DURATION = "a duration is a number with the unit ms, s, m, h or d, such as 500ms or 2s"
-SIZE = "a size is a number of bytes, or a number with the unit k, m or g, such as 64k or 4m"
+DURATION = 'a time with its unit, such as "500ms", "30s", "5min", "2h" or "7d"'
+SIZE = "a number of bytes from 0 on, or one with k, m, g or t, such as 512m"
 NAME = "a name of 1 to 100 letters, digits, _ . or -, not beginning with . or -"
 REFERENCES = "allowed: ${NAME:default}, ${NAME}, ${env:NAME:-default} or ${env:NAME}; $$ for one $"
 RECEIVERS = "http, mmapqueue, otlp, skywalking, syslog"

@@ -18,7 +18,6 @@ from pipeline.configuring import (
     SERVER,
     SIZE,
     SPARK,
-    SPELLED_DURATION,
     pipeline,
 )
 
@@ -87,7 +86,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
     ),
     "size without a number": (
         pipeline(queue="{dir: q, capacity: much}"),
-        [f"4: pipes[0].queue.capacity: 'much' is invalid: {SIZE}"],
+        [f"4: pipes[0].queue.capacity: 'much' is invalid; allowed: {SIZE}"],
     ),
     "event larger than the queue": (
         pipeline(queue="{dir: q, capacity: 8m, segment_size: 4m, max_event_size: 5m}"),
@@ -272,11 +271,11 @@ BAD: dict[str, tuple[str, list[str]]] = {
     ),
     "batch without unit": (
         pipeline(pipe="senders: [{type: spark, format: noop, batch: {interval: 5}}]"),
-        [f"6: pipes[0].senders[0].batch.interval: 5 is invalid: {DURATION}"],
+        [f'6: pipes[0].senders[0].batch.interval: 5 is invalid; allowed: "5s" or "5ms", {DURATION}'],
     ),
     "batch of no duration": (
         pipeline(pipe="senders: [{type: spark, format: noop, batch: {interval: soon}}]"),
-        [f"6: pipes[0].senders[0].batch.interval: 'soon' is invalid: {SPELLED_DURATION}"],
+        [f"6: pipes[0].senders[0].batch.interval: 'soon' is invalid; allowed: {DURATION}"],
     ),
     "dead letters too small": (
         pipeline(pipe="dead_letter: {dir: d, max_event_size: 1m}"),
@@ -291,7 +290,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
     ),
     "stop_within": (
         pipeline(top="gather: {stop_within: -1s}"),
-        [f"6: gather.stop_within: '-1s' is invalid: {SPELLED_DURATION}"],
+        [f"6: gather.stop_within: '-1s' is invalid; allowed: {DURATION}"],
     ),
     "telemetry": (pipeline(top="telemetry: on"), ["6: telemetry: true is invalid; allowed: a mapping"]),
     "spark's properties a list": (

@@ -248,7 +248,7 @@ def test_a_closed_queue_fails_every_request(open_queue: Open) -> None:
 
 
 def test_synced_requests_are_flushed(open_queue: Open) -> None:
-    queue = open_queue(flush_period=3_600_000, flush_ceiling_num=1_000_000)
+    queue = open_queue(flush_period="1h", flush_ceiling_num=1_000_000)
 
     async def use(inbox: QueueInbox) -> None:
         await asyncio.gather(*(inbox.put(b"x") for _ in range(100)))

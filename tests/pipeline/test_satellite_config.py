@@ -121,7 +121,7 @@ def test_what_exists_is_taken_over(tmp_path: Path) -> None:
         "segment_size": 262_144,
         "queue_capacity_segments": 2000,
         "max_event_size": (8 << 20) + (64 << 10),
-        "flush_period": 500,
+        "flush_period": timedelta(milliseconds=500),
         "max_in_mem_segments": 10,
     }
     assert metrics.queue.dir == tmp_path / "satellite-mmap-queue/metricspipe"

@@ -10,7 +10,7 @@ from pipeline.gathering import gathering, request
 
 def test_gather_ships_the_queue_of_a_pipe(tmp_path: Path) -> None:
     archive = tmp_path / "shared" / "archive"
-    with gathering(tmp_path, keys="archive_uri: shared/archive, ship_period: 10") as gather:
+    with gathering(tmp_path, keys="archive_uri: shared/archive, ship_period: 10ms") as gather:
         for number in range(20):
             gather.export(request(f"log {number}")).result()
         assert eventually(lambda: archive.exists() and len(payloads(archive)) == 20, 120)

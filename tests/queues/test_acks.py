@@ -127,7 +127,7 @@ def test_a_pop_at_the_limit_waits_for_an_ack(open_queue: Open, in_thread: Any) -
 
 
 def test_a_record_is_redelivered_after_visibility_timeout(open_queue: Open) -> None:
-    queue = pushed(open_queue(visibility_timeout=6000), 4)
+    queue = pushed(open_queue(visibility_timeout="6s"), 4)
     popped = time.monotonic()
     assert seen(queue.pop_many()) == [(i, 1) for i in range(4)]
     queue.ack(2)

@@ -89,7 +89,7 @@ def test_flush_and_close_do_not_linger(open_queue: Open) -> None:
 
 
 def test_a_batch_is_durable_with_sync(open_queue: Open) -> None:
-    queue = open_queue(flush_period=3_600_000)
+    queue = open_queue(flush_period="1h")
     with queue.producer(sync=True) as producer:
         handles = [producer.push(b"x" * 100) for _ in range(100)]
         assert handles[-1].result() == 99

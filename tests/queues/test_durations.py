@@ -2,33 +2,58 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 import mmapqueue
 from conftest import SMALL, Open
-from mmapqueue._values.durations import delay_micros, millis, seconds
+from mmapqueue._values.arguments import size_in_bytes
+from mmapqueue._values.configuration import PERIODS
+from mmapqueue._values.durations import delay_micros, period_millis, seconds
+from mmapqueue.pipeline import plugins
 
-TEXTS = {
-    "1us": 1e-6,
-    "500ms": 0.5,
-    "30s": 30,
-    "1.5 s": 1.5,
-    "5m": 300,
-    "5 minutes": 300,
-    " 2h ": 7200,
-    "1d": 86_400,
-    "0s": 0,
-}
+TABLES = Path(__file__).parents[2] / "jvm/src/test/resources"
 
 
-@pytest.mark.parametrize("text", TEXTS)
-def test_texts_have_a_unit(text: str) -> None:
-    assert seconds("timeout", text) == TEXTS[text]
-    assert delay_micros("delay", text) == round(TEXTS[text] * 1e6)
+def table(name: str) -> list[tuple[str, int | None]]:
+    """Strings, and what they mean; None for those that are refused. JUnit has the same table."""
+    with (TABLES / name).open(encoding="utf-8", newline="") as file:
+        _, *rows = csv.reader(file)
+    return [(text, int(value) if value else None) for text, value in rows]
+
+
+@pytest.mark.parametrize(("text", "micros"), table("durations.csv"))
+def test_strings_of_durations(text: str, micros: int | None) -> None:
+    calls = [
+        lambda: delay_micros("name", text) / 1000,
+        lambda: period_millis("name", text),
+        lambda: TypeAdapter(plugins.Duration).validate_python(text) / timedelta(milliseconds=1),
+    ]
+    for call in calls:
+        if micros is None:
+            with pytest.raises(ValueError, match=r"allowed: .*500ms"):
+                call()
+        else:
+            assert call() == pytest.approx(min(micros / 1000, 1e12), abs=1)
+
+
+@pytest.mark.parametrize(("text", "size"), table("sizes.csv"))
+def test_strings_of_sizes(text: str, size: int | None) -> None:
+    for call in (
+        lambda: size_in_bytes("name", text, minimum=0),
+        lambda: TypeAdapter(plugins.Bytes).validate_python(text),
+    ):
+        if size is None:
+            with pytest.raises(ValueError, match="allowed: a number of bytes from 0 on, or one with k"):
+                call()
+        else:
+            assert call() == size
 
 
 def test_numbers_are_seconds_and_timedeltas_what_they_are() -> None:
@@ -49,21 +74,34 @@ def test_other_types_are_type_errors(wrong: Any) -> None:
         seconds("timeout", wrong)
 
 
-def test_keys_of_the_configuration_keep_their_unit() -> None:
-    assert [millis("flush_period", each) for each in (250, "250", True)] == [None] * 3
-    assert [millis("flush_period", each) for each in ("250ms", "1us", "7d", timedelta(seconds=2))] == [
-        250,
-        1,
-        7 * 86_400_000,
-        2000,
-    ]
-    with pytest.raises(mmapqueue.ConfigError, match="flush_period = 'often' is invalid; allowed: milliseconds"):
-        millis("flush_period", "often")
+def test_periods_are_milliseconds() -> None:
+    given = ("250ms", "1us", "7d", timedelta(seconds=2), timedelta(microseconds=1), 0, "0")
+    assert [period_millis("flush_period", each) for each in given] == [250, 1, 7 * 86_400_000, 2000, 1, 0, 0]
+
+
+@pytest.mark.parametrize("key", sorted(PERIODS))
+@pytest.mark.parametrize("number", [5, 0.5, "250"])
+def test_a_key_without_a_unit_is_refused(key: str, number: object, tmp_path: Path) -> None:
+    says = f'^{key} = {number!r} is invalid; allowed: "{number}s" or "{number}ms", a timedelta, or a time with its unit'
+    with pytest.raises(mmapqueue.ConfigError, match=says):
+        mmapqueue.Queue(tmp_path, **{key: number})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", [True, -1, float("nan"), "often", b"1s", timedelta(seconds=-1)])
+def test_a_key_of_another_kind_is_refused(wrong: object) -> None:
+    with pytest.raises(
+        mmapqueue.ConfigError, match=r"^flush_period = .* is invalid; allowed: a timedelta, or a time with"
+    ):
+        period_millis("flush_period", wrong)
 
 
 def test_a_queue_takes_durations_and_sizes_of_every_kind(open_queue: Open) -> None:
     queue = open_queue(
-        lock_timeout="5s", flush_period="250ms", retain_ms="7d", visibility_timeout=timedelta(minutes=1), gc_on_idle=5
+        lock_timeout="5s",
+        flush_period="250ms",
+        retain_ms="7d",
+        visibility_timeout=timedelta(minutes=1),
+        gc_on_idle="5ms",
     )
     found = queue.config
     keys = ("flush_period", "retain_ms", "visibility_timeout", "gc_on_idle")

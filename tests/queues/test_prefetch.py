@@ -261,11 +261,11 @@ def test_threads_pop_and_ack(open_queue: Open, in_thread: Callable[[Callable[[],
 
 @pytest.mark.parametrize("key", ["prefetch", "ack_linger"])
 def test_leases_allow_neither(open_queue: Open, key: str) -> None:
-    queue = open_queue(visibility_timeout=60_000)
+    queue = open_queue(visibility_timeout="1min")
     prefetch_nothing(queue)
     queue.close()
     with pytest.raises(mmapqueue.ConfigError, match=f"{key} = .*visibility_timeout"):
-        open_queue(visibility_timeout=60_000, **{key: 1})
+        open_queue(visibility_timeout="1min", **{key: 1})
     with pytest.raises(ValueError, match=key):
         open_queue(**{key: -1})
 

@@ -55,7 +55,7 @@ def test_an_ack_beyond_what_came_back_is_for_that_too(any_queue: mmapqueue.Queue
 
 
 def test_what_an_iterator_holds_for_too_long_comes_once(open_queue: Open) -> None:
-    queue = pushed(open_queue(visibility_timeout=3000), 6)
+    queue = pushed(open_queue(visibility_timeout="3s"), 6)
     iterator = queue.consume(timeout=60, max_records=4)
     first = next(iterator)
     assert eventually(lambda: queue.peek().attempts == 2)
@@ -68,7 +68,7 @@ def test_what_an_iterator_holds_for_too_long_comes_once(open_queue: Open) -> Non
 
 
 def test_what_came_back_and_lay_for_too_long_comes_once(open_queue: Open) -> None:
-    queue = pushed(open_queue(visibility_timeout=3000), 6)
+    queue = pushed(open_queue(visibility_timeout="3s"), 6)
     for message in queue.consume(max_records=4):
         queue.ack(message)
         break

@@ -280,7 +280,7 @@ def test_at_max_unacked_it_goes_on(open_queue: Open) -> None:
 
 
 def test_what_was_away_for_longer_than_visibility_timeout(open_queue: Open) -> None:
-    queue = pushed(open_queue(visibility_timeout=200), 3)
+    queue = pushed(open_queue(visibility_timeout="200ms"), 3)
     handled: list[tuple[int, int]] = []
     held: list[int] = []
 

@@ -197,7 +197,7 @@ def test_camel_case_and_snake_case_are_one(spark: SparkSession, rows: DataFrame,
 # ---- times
 
 
-@pytest.mark.parametrize("time", ["250", "250ms", "250 milliseconds", "0.25 seconds", "0 minutes 250 ms"])
+@pytest.mark.parametrize("time", ["0 s 250ms", "250ms", "250 milliseconds", "0.25 seconds", "0 minutes 250 ms"])
 def test_times(time: str, rows: DataFrame, queue_dir: Path) -> None:
     thick = rows.select(sf.rpad("value", 7000, ".").alias("value"))
     append(thick, queue_dir, queue_capacity_segments=8)
@@ -206,9 +206,13 @@ def test_times(time: str, rows: DataFrame, queue_dir: Path) -> None:
 
 
 def test_times_of_the_queue(spark: SparkSession, rows: DataFrame, tmp_path: Path) -> None:
-    append(rows, tmp_path / "kept", retain_ms="7 days", flushPeriod="2 seconds", visibility_timeout=1500)
+    append(
+        rows, tmp_path / "kept", retain_ms="7 days", flushPeriod="2 seconds", visibility_timeout="1500ms", max_age="1h"
+    )
     with mmapqueue.Queue(tmp_path / "kept", spark=spark) as queue:
         assert queue.config["retain_ms"] == 7 * 86_400_000
+    bare = batch_write(rows, tmp_path / "bare", {"flush_period": 250})
+    assert "option flush_period = 250; allowed: 250s or 250ms, a time such as" in bare
     assert "option retain_ms = soon; allowed: a time" in batch_write(rows, tmp_path / "bad", {"retain_ms": "soon"})
 
 

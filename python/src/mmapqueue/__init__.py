@@ -60,7 +60,7 @@ from mmapqueue._tools.jobs import repair, verify
 from mmapqueue._tools.reports import ConsumerState, CopyReport, Finding, FindingKind, RepairReport, VerifyReport
 from mmapqueue._values.arguments import Size
 from mmapqueue._values.configuration import Configuration, EffectiveConfiguration
-from mmapqueue._values.durations import Duration, Milliseconds
+from mmapqueue._values.durations import Duration, Period
 from mmapqueue._values.errors import (
     ArchiveError,
     Closed,
@@ -115,7 +115,6 @@ __all__ = [
     "Locked",
     "Message",
     "MetricsCollector",
-    "Milliseconds",
     "MmapQueueError",
     "NotADirectory",
     "NotFound",
@@ -123,6 +122,7 @@ __all__ = [
     "Offsets",
     "Origin",
     "OutOfRange",
+    "Period",
     "Poisoned",
     "ProducerStats",
     "PushHandle",

@@ -5,8 +5,8 @@ from typing import cast, get_type_hints
 
 from mmapqueue._jvm import names
 from mmapqueue._values.arguments import absolute, location, size_in_bytes
-from mmapqueue._values.configuration import DURATIONS, EffectiveConfiguration, check_keywords
-from mmapqueue._values.durations import millis
+from mmapqueue._values.configuration import PERIODS, EffectiveConfiguration, check_keywords
+from mmapqueue._values.durations import period_millis
 from mmapqueue._values.errors import ConfigError
 
 _CAPACITY = "capacity"
@@ -39,9 +39,8 @@ def options(directory: str, configuration: Mapping[str, object]) -> str:
             value = absolute(key, value)  # type: ignore[arg-type]
         if key == _ARCHIVE:
             value = location(key, value)  # type: ignore[arg-type]
-        if key in DURATIONS:
-            found = millis(key, value)
-            value = value if found is None else found
+        if key in PERIODS:
+            value = period_millis(key, value)
         text = str(value).lower() if isinstance(value, bool) else str(value)
         if names.SEPARATOR in key + text:
             raise ConfigError(f"{key} = {text!r} is invalid; allowed: no NUL", key, text, "no NUL")

@@ -18,8 +18,8 @@ from typing import Any, Literal, TypeAlias
 from mmapqueue._jvm.jars import how_to_add
 from mmapqueue._values.annotations import DataFrame, DataFrameWriter, DataStreamWriter, SparkSession, Unpack
 from mmapqueue._values.arguments import Size, absolute, size_in_bytes
-from mmapqueue._values.configuration import DURATIONS, Configuration, check_keywords
-from mmapqueue._values.durations import Duration, millis, seconds
+from mmapqueue._values.configuration import PERIODS, Configuration, check_keywords
+from mmapqueue._values.durations import Duration, period_millis, seconds
 from mmapqueue._values.errors import JarNotFound
 
 _FORMAT = "mmapqueue"
@@ -280,8 +280,9 @@ def _sink(
 
 def _value(key: str, value: object) -> object:
     """The value of a configuration key in the form that the data source takes."""
-    found = millis(key, value) if key in DURATIONS else None
-    return found if found is not None else os.fspath(value) if isinstance(value, os.PathLike) else value
+    if key in PERIODS and value is not None:
+        return f"{period_millis(key, value)}ms"
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
 def _path(path: str | os.PathLike[str]) -> str:

@@ -10,9 +10,10 @@ from typing import TypeAlias
 from mmapqueue._values.errors import ConfigError
 
 Size: TypeAlias = int | str
-"""Bytes, or a text such as "128k", "16m" or "1g" (powers of 1024)."""
+"""Bytes, or a string such as "128k", "16m" or "1g" (powers of 1024)."""
 
-_SIZE = re.compile(r"\s*(\d{1,18})\s*(?:([kmg])(?:i?b)?|b)?\s*", re.IGNORECASE)
+#: Java's `Sizes` accepts the same strings: jvm/src/test/resources/sizes.csv is the test of both.
+_SIZE = re.compile(r"\s*([0-9]{1,19})\s*(?:([kmgt])(?:i?b)?|b)?\s*", re.ASCII | re.IGNORECASE)
 #: A URI's scheme: two letters or more, since a single letter would be a drive.
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _MAX_SIZE = 2**63 - 1
@@ -88,20 +89,25 @@ def byte_limit(max_bytes: Size | None, unlimited: int) -> int:
     return min(size, unlimited)
 
 
-def size_in_bytes(key: str, value: Size) -> int:
-    """Bytes of an int, or of a text such as "128k", "16m", "1g" (powers of 1024).
+def size_in_bytes(name: str, value: Size, minimum: int = 1) -> int:
+    """Bytes of an int, or of a string such as "128k", "16m", "1g" (powers of 1024).
+
+    Args:
+        name: The name of the argument or key, for the error.
+        value: As a user gave it.
+        minimum: The smallest allowed value.
 
     Raises:
-        ConfigError: The value is neither, or not positive.
+        ConfigError: The value is neither, or too small.
     """
-    size = 0
+    size = -1
     if isinstance(value, int) and not isinstance(value, bool):
         size = value
     elif isinstance(value, str) and (match := _SIZE.fullmatch(value)):
-        size = int(match[1]) << (0 if match[2] is None else 10 * "_kmg".index(match[2].lower()))
-    if not 0 < size <= _MAX_SIZE:
-        allowed = "a positive number of bytes, or one with k, m or g, such as 512m"
-        raise ConfigError(f"{key} = {value!r} is invalid; allowed: {allowed}", key, str(value), allowed)
+        size = int(match[1]) << (0 if match[2] is None else 10 + 10 * "kmgt".index(match[2].lower()))
+    if not minimum <= size <= _MAX_SIZE:
+        allowed = f"a number of bytes from {minimum} on, or one with k, m, g or t, such as 512m"
+        raise ConfigError(f"{name} = {value!r} is invalid; allowed: {allowed}", name, str(value), allowed)
     return size
 
 

@@ -7,11 +7,11 @@ from typing import TypedDict
 
 from mmapqueue._values.annotations import SparkContext, SparkSession
 from mmapqueue._values.arguments import Size
-from mmapqueue._values.durations import Duration, Milliseconds
+from mmapqueue._values.durations import Duration, Period
 from mmapqueue._values.errors import ConfigError
 
-#: The keys that are durations: numbers of milliseconds, or durations with a unit.
-DURATIONS = frozenset(
+#: The keys that are periods.
+PERIODS = frozenset(
     {"flush_period", "visibility_timeout", "max_age", "retain_ms", "gc_on_idle", "archive_retain", "ship_period"}
 )
 _REFERENCE = "docs/reference/configuration.md"
@@ -21,8 +21,8 @@ class Configuration(TypedDict, total=False):
     """The keys that a queue may be opened with; docs/reference/configuration.md has their defaults and ranges.
 
     A key that is not given has the directory's value, if the directory holds a queue, otherwise the default. Sizes are
-    bytes, or texts such as "128k" or "16m". Durations are numbers of milliseconds, timedeltas, or texts with a unit,
-    such as "500ms", "30s" or "7d".
+    bytes, or strings such as "128k" or "16m". Times are timedeltas, or strings with a unit, such as "500ms", "30s" or
+    "7d"; of numbers only 0 is allowed.
 
     Example:
         >>> options = mmapqueue.Configuration(segment_size="64k", flush_period="250ms")
@@ -36,7 +36,7 @@ class Configuration(TypedDict, total=False):
         segment_size: Bytes of a segment file.
         max_in_mem_segments: The most segments that are mapped at once.
         queue_capacity_segments: Segments in the ring.
-        flush_period: The longest time between two flushes; a number is in ms.
+        flush_period: The longest time between two flushes.
         flush_ceiling_num: The number of pushed records that starts a flush.
         max_event_size: The largest record, in bytes: 1 MiB by default.
         timestamps: Whether each record has the time of its push.
@@ -44,19 +44,16 @@ class Configuration(TypedDict, total=False):
         v1_recover: The cursor up to which recovery keeps records of version 1: "watermark" or "writing".
         read_only: Whether to open for reading alone; another process may write.
         max_unacked: The most records from the first unacked one to the last popped one.
-        visibility_timeout: The time after which a record that is not acked is redelivered; a number is in ms, 0 for
-            never.
+        visibility_timeout: The time after which a record that is not acked is redelivered; 0 for never.
         max_attempts: Attempts before a record is dead-lettered; 0 for no limit.
         dead_letter_dir: Directory of the dead-letter queue; only together with max_attempts.
         max_consumer_lag: The most bytes of a consumer's lag before records are dropped for it; 0 for no limit.
-        max_age: The age from which records are dropped for a consumer that has not acked them; a number is in ms, 0 for
-            no limit.
+        max_age: The age from which records are dropped for a consumer that has not acked them; 0 for no limit.
         on_damage: What a consumer does at a damaged record: "error" raises Corrupt; "skip" continues after the damage,
             logs it, and lists it in `Queue.damaged_ranges`.
-        retain_ms: The time for which acked records are retained; a number is in ms, 0 for no retention by time.
+        retain_ms: The time for which acked records are retained; 0 for no retention by time.
         retain_bytes: Bytes of the log that are retained; 0 for no retention by size.
-        gc_on_idle: The time without a push after which ring files without retained records are deleted; a number is in
-            ms, 0 for never.
+        gc_on_idle: The time without a push after which ring files without retained records are deleted; 0 for never.
         wait_strategy: How threads wait: "backoff", "park" or "spin".
         file_mode: Permissions of the files: "600" (the owner alone), "640", "644", "660", "664" or "666".
         archive_uri: The archive to which this process ships durable records: a directory that many hosts share, as a
@@ -64,8 +61,8 @@ class Configuration(TypedDict, total=False):
         archive_host: The name under which this host is registered in the archive: by default the machine's host name.
         archive_codec: The compression of records in the archive: "none" or "zstd".
         archive_retain: The age from which records of this queue are deleted from the archive, once every query has
-            committed them; a number is in ms, 0 for never.
-        ship_period: The time between two shipments while records are pending; a number is in ms.
+            committed them; 0 for never.
+        ship_period: The time between two shipments while records are pending.
         ship_bytes: Bytes of records that are shipped before the period is over.
     """
 
@@ -73,7 +70,7 @@ class Configuration(TypedDict, total=False):
     segment_size: Size
     max_in_mem_segments: int
     queue_capacity_segments: int
-    flush_period: Milliseconds
+    flush_period: Period
     flush_ceiling_num: int
     max_event_size: Size
     timestamps: bool
@@ -81,22 +78,22 @@ class Configuration(TypedDict, total=False):
     v1_recover: str
     read_only: bool
     max_unacked: int
-    visibility_timeout: Milliseconds
+    visibility_timeout: Period
     max_attempts: int
     dead_letter_dir: str | os.PathLike[str]
     max_consumer_lag: Size
-    max_age: Milliseconds
+    max_age: Period
     on_damage: str
-    retain_ms: Milliseconds
+    retain_ms: Period
     retain_bytes: Size
-    gc_on_idle: Milliseconds
+    gc_on_idle: Period
     wait_strategy: str
     file_mode: str
     archive_uri: str | os.PathLike[str]
     archive_host: str
     archive_codec: str
-    archive_retain: Milliseconds
-    ship_period: Milliseconds
+    archive_retain: Period
+    ship_period: Period
     ship_bytes: Size
 
 

@@ -1,17 +1,17 @@
-"""Durations as users give them: numbers, timedeltas, and texts with a unit."""
+"""Durations as users give them: one grammar for arguments, configurations, options and command lines."""
 
 import re
 from datetime import timedelta
 from math import ceil
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from mmapqueue._values.errors import ConfigError
 
 Duration: TypeAlias = float | timedelta | str
-"""Seconds, a timedelta, or a text with a unit: "500ms", "30s", "5m", "2h", "1d"."""
+"""Seconds, a timedelta, or a string with a unit: "500ms", "30s", "5m", "2h", "1d"."""
 
-Milliseconds: TypeAlias = int | timedelta | str
-"""Milliseconds, a timedelta, or a text with a unit: "500ms", "30s", "5m", "2h", "1d"."""
+Period: TypeAlias = timedelta | str | Literal[0]
+"""A timedelta, a string with a unit ("500ms", "30s", "5m", "2h", "1d"), or 0."""
 
 #: Longer durations are cut to this one: about thirty years.
 _MAX_SECONDS = 1e9
@@ -21,19 +21,25 @@ _FIRST_RETRY = 0.1
 _LONGEST_RETRY = 60.0
 #: This many doublings exceed the longest delay.
 _MAX_DOUBLINGS = 10
-_TEXT = re.compile(r"\s*(\d{1,15}(?:\.\d{1,9})?)\s*([a-zµ]+)\s*")
-_DIGITS = re.compile(r"\s*\d+\s*")
+#: Java's `Durations` accepts the same strings: jvm/src/test/resources/durations.csv is the test of both.
+_PART = re.compile(r"\s*([0-9]{1,15})(?:\.([0-9]{1,9}))?\s*([a-zµ]+)\s*", re.ASCII)
+_NUMBER = re.compile(r"[0-9.]+", re.ASCII)
+_ZERO = re.compile(r"\s*0+\s*", re.ASCII)
+_INTERVAL = "interval "
 _MICROS = {
     **dict.fromkeys(("us", "µs", "microsecond", "microseconds"), 1),
-    **dict.fromkeys(("ms", "millisecond", "milliseconds"), 1_000),
+    **dict.fromkeys(("ms", "msec", "msecs", "millisecond", "milliseconds"), 1_000),
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1_000_000),
     **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60_000_000),
-    **dict.fromkeys(("h", "hour", "hours"), 3_600_000_000),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3_600_000_000),
     **dict.fromkeys(("d", "day", "days"), 86_400_000_000),
+    **dict.fromkeys(("w", "week", "weeks"), 604_800_000_000),
 }
-_TEXTS = 'a text such as "500ms", "30s", "5m", "2h" or "1d"'
-_SECONDS = f"seconds from 0 on, a timedelta, or {_TEXTS}"
+_WITH_UNIT = 'a time with its unit, such as "500ms", "30s", "5min", "2h" or "7d"'
+_SECONDS = f"seconds from 0 on, a timedelta, or {_WITH_UNIT}"
+_PERIOD = f"a timedelta, or {_WITH_UNIT}"
 _MICROSECOND = timedelta(microseconds=1)
+_MAX_SPAN = timedelta.max // timedelta(milliseconds=1)
 
 
 def seconds(name: str, duration: Duration) -> float:
@@ -44,13 +50,15 @@ def seconds(name: str, duration: Duration) -> float:
         duration: As a user gave it.
 
     Raises:
-        ConfigError: The duration is below 0, not a number, or a text without a known unit.
+        ConfigError: The duration is below 0, not a number, or a string without a known unit.
         TypeError: The duration is of another type, also a bool.
     """
     if isinstance(duration, float | int) and not isinstance(duration, bool):
         if not duration >= 0:
             raise _invalid(name, duration, _SECONDS)
         return min(duration, _MAX_SECONDS)
+    if not isinstance(duration, timedelta | str):
+        raise TypeError(f"{name} is a number of seconds, a timedelta or a string, not {type(duration).__name__}")
     return min(_micros(name, duration, _SECONDS) / 1e6, _MAX_SECONDS)
 
 
@@ -67,40 +75,53 @@ def retry_seconds(attempts: int) -> float:
     return min(_FIRST_RETRY * 2.0 ** min(max(0, attempts - 1), _MAX_DOUBLINGS), _LONGEST_RETRY)
 
 
-def millis(name: str, duration: object) -> int | None:
-    """The milliseconds of a timedelta, or of a text with a unit, rounded up.
-
-    Returns:
-        The milliseconds; None for anything else, such as a number, which has the unit of the key.
+def period_millis(name: str, period: object, allowed: str = _PERIOD) -> int:
+    """The milliseconds of a key of the configuration, rounded up.
 
     Raises:
-        ConfigError: A timedelta below 0, or a text that is no number and has no known unit.
+        ConfigError: A number without a unit, other than 0; or anything else that is not a period.
     """
-    if isinstance(duration, timedelta) or (isinstance(duration, str) and not _DIGITS.fullmatch(duration)):
-        return min(-(-_micros(name, duration, f"milliseconds, a timedelta, or {_TEXTS}") // 1000), _MAX_MILLIS)
-    return None
+    if isinstance(period, timedelta | str):
+        return -(-_micros(name, period, allowed) // 1000)
+    if isinstance(period, bool) or period != 0:
+        raise _invalid(name, period, allowed)
+    return 0
 
 
-def _micros(name: str, duration: object, allowed: str) -> int:
-    """The microseconds of a timedelta or of a text with a unit.
+def time_span(name: str, period: object) -> timedelta:
+    """The time span of a period in a file or on a command line; raises as `period_millis`."""
+    return timedelta(milliseconds=min(period_millis(name, period, _WITH_UNIT), _MAX_SPAN))
+
+
+def _micros(name: str, duration: timedelta | str, allowed: str) -> int:
+    """The microseconds of a timedelta or of a string with units.
 
     Raises:
-        ConfigError: The duration is below 0, or a text without a known unit.
-        TypeError: The duration is of another type.
+        ConfigError: The duration is below 0, or a string without a known unit.
     """
-    if isinstance(duration, timedelta):
-        if duration < timedelta(0):
-            raise _invalid(name, duration, allowed)
-        return duration // _MICROSECOND
-    if not isinstance(duration, str):
-        raise TypeError(f"{name} is a number of seconds, a timedelta or a text, not {type(duration).__name__}")
-    match = _TEXT.fullmatch(duration)
-    unit = _MICROS.get(match[2]) if match else None
-    if match is None or unit is None:
+    found = _parsed(duration) if isinstance(duration, str) else duration // _MICROSECOND
+    if found is None or found < 0:
         raise _invalid(name, duration, allowed)
-    whole, _, fraction = match[1].partition(".")
-    return int(whole) * unit + (ceil(int(fraction) * unit / 10 ** len(fraction)) if fraction else 0)
+    return found
+
+
+def _parsed(text: str) -> int | None:
+    """The microseconds of a string; None if it is not a duration."""
+    if _ZERO.fullmatch(text):
+        return 0
+    words = text.strip().lower().removeprefix(_INTERVAL)
+    micros, end = 0, 0
+    while not end or end < len(words):
+        part = _PART.match(words, end)
+        if part is None or part[3] not in _MICROS:
+            return None
+        whole, fraction, unit = part[1], part[2] or "0", _MICROS[part[3]]
+        micros += int(whole) * unit - (-int(fraction) * unit // 10 ** len(fraction))
+        end = part.end()
+    return micros if micros // 1000 <= _MAX_MILLIS else None
 
 
 def _invalid(name: str, value: object, allowed: str) -> ConfigError:
+    if allowed != _SECONDS and _NUMBER.fullmatch(str(value)):
+        allowed = f'"{value}s" or "{value}ms", {allowed}'
     return ConfigError(f"{name} = {value!r} is invalid; allowed: {allowed}", name, str(value), allowed)

@@ -16,7 +16,6 @@ The name is the value of `type:` in a configuration.
 from __future__ import annotations
 
 import logging
-import re
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -26,6 +25,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, T
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from mmapqueue._values.arguments import size_in_bytes
+from mmapqueue._values.durations import time_span
+from mmapqueue._values.errors import ConfigError
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
     from pathlib import Path
@@ -34,44 +37,29 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-_DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)\s*(ms|s|m|h|d))")
-_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
-_SIZE = re.compile(r"(\d+)\s*([kmg]?)", re.IGNORECASE)
-_BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+def _duration(value: Any) -> timedelta:
+    try:
+        return time_span("", value)
+    except ConfigError as error:
+        raise ValueError(f"allowed: {error.allowed}") from None
 
 
-def _duration(value: Any) -> Any:
-    if isinstance(value, str):
-        found = _DURATION.fullmatch(value.strip())
-        if found is None:
-            raise ValueError("a duration is a number with the unit ms, s, m, h or d, such as 500ms or 2s")
-        return timedelta(seconds=float(found[1]) * _SECONDS[found[2]])
-    if isinstance(value, timedelta):
-        return value
-    raise ValueError("a duration needs its unit: ms, s, m, h or d, as in 500ms or 2s")
+def _size(value: Any) -> int:
+    try:
+        return size_in_bytes("", value, minimum=0)
+    except ConfigError as error:
+        raise ValueError(f"allowed: {error.allowed}") from None
 
 
-def _size(value: Any) -> Any:
-    if isinstance(value, str):
-        found = _SIZE.fullmatch(value.strip())
-        if found is None:
-            raise ValueError("a size is a number of bytes, or a number with the unit k, m or g, such as 64k or 4m")
-        return int(found[1]) * _BYTES[found[2].lower()]
-    return value
-
-
-#: A time span: "500ms", "2s", "1m", "1h", "1d".
+#: A time span: "500ms", "2s", "1m", "1h", "1d", or 0.
 Duration = Annotated[
-    timedelta,
-    BeforeValidator(_duration, json_schema_input_type=Annotated[str, Field(pattern=f"^{_DURATION.pattern}$")]),
-    Field(ge=timedelta(0)),
+    timedelta, BeforeValidator(_duration, json_schema_input_type=str | Literal[0]), Field(ge=timedelta(0))
 ]
-#: A number of bytes: 4096, "64k", "4m", "2g".
-Size = Annotated[
-    int,
-    BeforeValidator(_size, json_schema_input_type=int | Annotated[str, Field(pattern="^[0-9]+ *[kKmMgG]?$")]),
-    Field(ge=1),
-]
+#: A number of bytes from 0 on: 4096, "64k", "4m", "2g".
+Bytes = Annotated[int, BeforeValidator(_size, json_schema_input_type=int | str)]
+#: A number of bytes from 1 on.
+Size = Annotated[Bytes, Field(ge=1)]
 
 
 class Options(BaseModel):

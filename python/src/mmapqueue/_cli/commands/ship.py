@@ -2,12 +2,11 @@
 
 import signal
 import threading
-from datetime import timedelta
 from typing import Annotated
 
 import typer
 
-from mmapqueue._cli.arguments import ClassPath, Directory, duration
+from mmapqueue._cli.arguments import ClassPath, Directory
 from mmapqueue._cli.output import print_object, size_text
 from mmapqueue._cli.shipping import Shippers
 from mmapqueue._cli.status import DONE
@@ -15,6 +14,7 @@ from mmapqueue._cli.warnings import show_warnings
 from mmapqueue._jvm import archive_jars
 from mmapqueue._values.arguments import location
 from mmapqueue._values.configuration import Configuration
+from mmapqueue._values.durations import time_span
 
 #: Seconds after which new partitions, and shipping that has ended, are noticed at the latest.
 _LOOK_SECONDS = 1.0
@@ -57,10 +57,10 @@ def ship(
     archive = location("--to", to)
     archive_jars.add(archive, codec, classpath)
     # A number alone is seconds, as in all commands; that of a key would be milliseconds.
-    time = timedelta(seconds=duration("--period", period))
+    time = time_span("--period", period)
     options = Configuration(archive_uri=archive, ship_period=time, ship_bytes=size, archive_codec=codec)
     if retain is not None:
-        options["archive_retain"] = timedelta(seconds=duration("--retain", retain))
+        options["archive_retain"] = time_span("--retain", retain)
     if host is not None:
         options["archive_host"] = host
     stopped = threading.Event()

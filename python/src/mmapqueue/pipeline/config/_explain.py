@@ -105,7 +105,9 @@ def _words(error: ErrorDetails, model: type[BaseModel], here: Location, at: Loca
         return f"unknown key{close_to(str(here[-1]), known)}; docs/reference/pipeline lists the keys"
     if kind == "value_error":
         reason = "it is not allowed" if is_secret(at) else str(context.get("error", error["msg"]))
-        return reason if isinstance(error["input"], dict | BaseModel) else f"{value} is invalid: {reason}"
+        if isinstance(error["input"], dict | BaseModel):
+            return reason
+        return f"{value} is invalid{'; ' if reason.startswith('allowed: ') else ': '}{reason}"
     if kind in ("literal_error", "enum"):
         return f"{value} is invalid; allowed: {_choices(model, here) or context.get('expected', '')}"
     if kind in ("greater_than_equal", "greater_than", "less_than_equal", "less_than", "finite_number"):

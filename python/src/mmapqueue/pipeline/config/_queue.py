@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -9,10 +10,11 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from mmapqueue._values.arguments import is_uri
 from mmapqueue.pipeline.config._refused import Refused
-from mmapqueue.pipeline.plugins import Options, Size
+from mmapqueue.pipeline.plugins import Bytes, Duration, Options, Size
 
 _INT = 2**31 - 1
 _LONG = 2**63 - 1
+_MS = timedelta(milliseconds=1)
 _SEGMENT_HEADER = 64
 _RECORD_HEADER = 23
 
@@ -52,21 +54,22 @@ class QueueKeys(Options):
         segment_size: Bytes of each of its files.
         max_event_size: The most bytes of an event.
         max_in_mem_segments: The most segments that are mapped at once.
-        flush_period: The longest time between two flushes, in ms.
+        flush_period: The longest time between two flushes.
         flush_ceiling_num: The most records between two flushes.
         timestamps: Whether each record stores the time of its push.
         max_consumer_lag: The most bytes of a consumer's lag before records are dropped for it; 0 for no limit.
-        max_age: Age in ms from which records are dropped for consumers that have not acked them; 0 for never.
-        retain_ms: ms for which acked records stay readable.
+        max_age: Age from which records are dropped for consumers that have not acked them; 0 for never.
+        retain_ms: The time for which acked records stay readable.
         retain_bytes: Bytes of acked records that stay readable.
-        gc_on_idle: ms without a push after which free files are deleted; 0 for never.
+        gc_on_idle: The time without a push after which free files are deleted; 0 for never.
         wait_strategy: How threads wait for room.
         file_mode: Permissions of new files, in octal digits.
         archive_uri: The archive to which the queue is shipped: a URI, or the path of a directory.
         archive_host: The name of this host in the archive.
         archive_codec: The compression of records in the archive.
-        archive_retain: ms after which records that every query has committed are deleted from the archive; 0 for never.
-        ship_period: ms between two files while records are pending.
+        archive_retain: The age from which records that every query has committed are deleted from the archive; 0 for
+            never.
+        ship_period: The time between two files while records are pending.
         ship_bytes: Bytes of records that are shipped before the period is over.
     """
 
@@ -76,21 +79,21 @@ class QueueKeys(Options):
     segment_size: Annotated[Size, Field(ge=4096, le=1 << 30)] | None = None
     max_event_size: Annotated[Size, Field(ge=1, le=(1 << 27) - 1)] | None = None
     max_in_mem_segments: Annotated[int, Field(ge=1, le=1 << 20)] | None = None
-    flush_period: Annotated[int, Field(ge=1, le=_INT)] | None = None
+    flush_period: Annotated[Duration, Field(ge=_MS, le=_INT * _MS)] | None = None
     flush_ceiling_num: Annotated[int, Field(ge=1, le=_INT)] | None = None
     timestamps: bool | None = None
-    max_consumer_lag: Annotated[int, Field(ge=0, le=_LONG)] | Size | None = None
-    max_age: Annotated[int, Field(ge=0, le=_LONG // 1_000_000)] | None = None
-    retain_ms: Annotated[int, Field(ge=0, le=_LONG)] | None = None
-    retain_bytes: Annotated[int, Field(ge=0, le=_LONG)] | Size | None = None
-    gc_on_idle: Annotated[int, Field(ge=0, le=_INT)] | None = None
+    max_consumer_lag: Bytes | None = None
+    max_age: Annotated[Duration, Field(le=_LONG // 1_000_000 * _MS)] | None = None
+    retain_ms: Duration | None = None
+    retain_bytes: Bytes | None = None
+    gc_on_idle: Annotated[Duration, Field(le=_INT * _MS)] | None = None
     wait_strategy: Literal["backoff", "park", "spin"] | None = None
     file_mode: _MODES | None = None
     archive_uri: Annotated[str | Path, BeforeValidator(_path_or_uri)] | None = None
     archive_host: str | None = None
     archive_codec: Literal["none", "zstd"] | None = None
-    archive_retain: Annotated[int, Field(ge=0, le=_LONG // 1_000_000)] | None = None
-    ship_period: Annotated[int, Field(ge=1, le=_INT)] | None = None
+    archive_retain: Annotated[Duration, Field(le=_LONG // 1_000_000 * _MS)] | None = None
+    ship_period: Annotated[Duration, Field(ge=_MS, le=_INT * _MS)] | None = None
     ship_bytes: Annotated[Size, Field(ge=4096, le=1 << 28)] | None = None
 
     def keys(self) -> dict[str, Any]:

@@ -224,6 +224,8 @@ class _Translation:
         queue: dict[str, Any] = {"dir": str(options.get("queue_dir") or f"{_DIRECTORY}/{pipe}")}
         if plugin == "mmap-queue":
             queue.update({key: options[key] for key in QUEUE_KEYS if isinstance(options.get(key), int)})
+            if "flush_period" in queue:
+                queue["flush_period"] = f"{queue['flush_period']}ms"
             if queue.get("max_event_size", needed) < needed:
                 words = f"{queue['max_event_size']} is raised to {needed}, so that what the server takes can be stored"
                 self.warn((*at, "max_event_size"), words)

@@ -239,7 +239,16 @@ class LayerTest {
                     "spark.source",
                     "spark.common"),
             room("spark.write.staging", "values", "io", "errors"),
-            room("spark.write.sink", "values", FACE, "write", "spark.write.staging", "spark.common", "io", "errors"),
+            room(
+                    "spark.write.sink",
+                    "values",
+                    FACE,
+                    "config",
+                    "write",
+                    "spark.write.staging",
+                    "spark.common",
+                    "io",
+                    "errors"),
             room("spark.write", "spark.write.sink", "spark.write.staging", "spark.common", "io", "errors"),
             room(
                     "spark",

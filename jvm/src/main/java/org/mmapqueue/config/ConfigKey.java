@@ -18,7 +18,7 @@ public enum ConfigKey {
     SEGMENT_SIZE(Kind.SIZE, "131072", 4096, 1 << 30),
     MAX_IN_MEM_SEGMENTS(Kind.NUMBER, "10", 1, 1 << 20),
     QUEUE_CAPACITY_SEGMENTS(Kind.NUMBER, "4000", 2, 1 << 30),
-    FLUSH_PERIOD(Kind.NUMBER, "1000", 1, Integer.MAX_VALUE),
+    FLUSH_PERIOD(Kind.MILLIS, "1000", 1, Integer.MAX_VALUE),
     FLUSH_CEILING_NUM(Kind.NUMBER, "10000", 1, Integer.MAX_VALUE),
     MAX_EVENT_SIZE(Kind.SIZE, "20480", 1, RecordDescriptor.MAX_LENGTH),
     TIMESTAMPS(Kind.WORD, "true", "true", "false"),
@@ -26,22 +26,22 @@ public enum ConfigKey {
     V1_RECOVER(Kind.WORD, "watermark", "watermark", "writing"),
     READ_ONLY(Kind.WORD, "false", "false", "true"),
     MAX_UNACKED(Kind.NUMBER, "1000000", 1, 1 << 30),
-    VISIBILITY_TIMEOUT(Kind.NUMBER, "0", 0, Integer.MAX_VALUE),
+    VISIBILITY_TIMEOUT(Kind.MILLIS, "0", 0, Integer.MAX_VALUE),
     MAX_ATTEMPTS(Kind.NUMBER, "0", 0, 10_000),
     DEAD_LETTER_DIR(Kind.PATH, "", 0, 0),
     MAX_CONSUMER_LAG(Kind.SIZE, "0", 0, Long.MAX_VALUE),
-    MAX_AGE(Kind.NUMBER, "0", 0, Long.MAX_VALUE / 1_000_000),
+    MAX_AGE(Kind.MILLIS, "0", 0, Long.MAX_VALUE / 1_000_000),
     ON_DAMAGE(Kind.WORD, "error", "error", "skip"),
-    RETAIN_MS(Kind.NUMBER, "0", 0, Long.MAX_VALUE),
+    RETAIN_MS(Kind.MILLIS, "0", 0, Long.MAX_VALUE),
     RETAIN_BYTES(Kind.SIZE, "0", 0, Long.MAX_VALUE),
-    GC_ON_IDLE(Kind.NUMBER, "0", 0, Integer.MAX_VALUE),
+    GC_ON_IDLE(Kind.MILLIS, "0", 0, Integer.MAX_VALUE),
     WAIT_STRATEGY(Kind.WORD, "backoff", "backoff", "park", "spin"),
     FILE_MODE(Kind.WORD, "600", "600", "640", "644", "660", "664", "666"),
     ARCHIVE_URI(Kind.LOCATION, "", 0, 0),
     ARCHIVE_HOST(Kind.NAME, "", 0, 0),
     ARCHIVE_CODEC(Kind.WORD, "none", "none", "zstd"),
-    ARCHIVE_RETAIN(Kind.NUMBER, "0", 0, Long.MAX_VALUE / 1_000_000),
-    SHIP_PERIOD(Kind.NUMBER, "1000", 1, Integer.MAX_VALUE),
+    ARCHIVE_RETAIN(Kind.MILLIS, "0", 0, Long.MAX_VALUE / 1_000_000),
+    SHIP_PERIOD(Kind.MILLIS, "1000", 1, Integer.MAX_VALUE),
     SHIP_BYTES(Kind.SIZE, "8388608", 4096, 1 << 28);
 
     private static final long PAGE = 4096;
@@ -50,6 +50,7 @@ public enum ConfigKey {
     private enum Kind {
         SIZE,
         NUMBER,
+        MILLIS,
         WORD,
         PATH,
         LOCATION,
@@ -92,6 +93,11 @@ public enum ConfigKey {
         return name().toLowerCase(Locale.ROOT);
     }
 
+    /** Whether the value is a time, in ms. */
+    public boolean isTime() {
+        return kind == Kind.MILLIS;
+    }
+
     public String defaultText() {
         return defaultText;
     }
@@ -114,6 +120,7 @@ public enum ConfigKey {
             case PATH -> "the path of a directory";
             case LOCATION -> "the path or the URI of a directory";
             case NAME -> "a name";
+            case MILLIS -> least + ".." + most + " ms";
             default -> least + ".." + most;
         };
     }

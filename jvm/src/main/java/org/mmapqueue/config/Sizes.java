@@ -1,27 +1,41 @@
 package org.mmapqueue.config;
 
 import java.util.Locale;
+import java.util.OptionalLong;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.mmapqueue.errors.ConfigException;
 
-/** Parses sizes in bytes: 131072, 128k, 16m, 1g (powers of 1024; "kb" and "kib" mean "k"). */
-final class Sizes {
-    private static final Pattern SIZE = Pattern.compile("\\s*(\\d{1,19})\\s*(?:([kmg])(?:i?b)?|b)?\\s*");
+/** Parses sizes in bytes: 131072, 128k, 16m, 1g, 1t (powers of 1024; "kb" and "kib" mean "k"). */
+public final class Sizes {
+    /** Python's size_in_bytes accepts the same strings: sizes.csv of the tests is the test of both. */
+    private static final Pattern SIZE =
+            Pattern.compile("\\s*([0-9]{1,19})\\s*(?:([kmgt])(?:i?b)?|b)?\\s*", Pattern.CASE_INSENSITIVE);
 
     private Sizes() {}
 
-    static long parse(String key, String text) {
-        Matcher match = SIZE.matcher(text.toLowerCase(Locale.ROOT));
+    /**
+     * Parses a size.
+     *
+     * @return the bytes; empty if the text is not a size, or does not fit into a long
+     */
+    public static OptionalLong parse(String text) {
+        Matcher match = SIZE.matcher(text);
         if (!match.matches()) {
-            throw new ConfigException(key, text, "a number of bytes, or one with k, m or g, such as 128k");
+            return OptionalLong.empty();
         }
         String unit = match.group(2);
-        int shift = unit == null ? 0 : "kmg".indexOf(unit) * 10 + 10;
+        int shift = unit == null ? 0 : "kmgt".indexOf(unit.toLowerCase(Locale.ROOT)) * 10 + 10;
         try {
-            return Math.multiplyExact(Long.parseLong(match.group(1)), 1L << shift);
+            return OptionalLong.of(Math.multiplyExact(Long.parseLong(match.group(1)), 1L << shift));
         } catch (ArithmeticException | NumberFormatException e) {
-            throw new ConfigException(key, text, "less than 8 EiB");
+            return OptionalLong.empty();
         }
+    }
+
+    static long parse(String key, String text) {
+        return parse(text)
+                .orElseThrow(() -> new ConfigException(
+                        key, text, "a number of bytes below 8 EiB, or one with k, m, g or t, such as 128k"));
     }
 }

@@ -3,41 +3,45 @@ package org.mmapqueue.spark.common;
 import java.math.BigDecimal;
 import java.math.RoundingMode;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Parses durations in Spark's syntax: "90000" (ms), "90s", "15 minutes", "1 hour 30 minutes", "interval 2 days". */
+/**
+ * Parses durations in Spark's syntax, but with units: "90s", "15 minutes", "1 hour 30 minutes", "interval 2 days". Without a
+ * unit only 0 is allowed: Spark's own options differ in the unit of a bare number.
+ */
 final class Durations {
     /** The allowed values, for error messages. */
-    static final String ALLOWED = "a time such as 500ms, 60s, 5m, 15 minutes or 1 hour 30 minutes; a bare number is ms";
+    static final String ALLOWED = "a time such as 500ms, 60s, 5m, 15 minutes or 1 hour 30 minutes";
 
-    private static final Pattern PART = Pattern.compile("\\s*(\\d{1,19}(?:\\.\\d{1,9})?)\\s*([a-z]+)\\s*");
-    private static final Pattern BARE = Pattern.compile("\\d{1,19}");
+    /** Python's durations accept the same strings: durations.csv of the tests is the test of both. */
+    private static final Pattern PART = Pattern.compile("\\s*([0-9]{1,15}(?:\\.[0-9]{1,9})?)\\s*([a-zµ]+)\\s*");
+
+    private static final Pattern ZERO = Pattern.compile("0+");
     private static final String PREFIX = "interval ";
 
-    /** ns of each unit; units of more than two letters have a plural. */
-    private static final Map<String, Long> UNITS = Map.ofEntries(
-            Map.entry("us", 1_000L),
-            Map.entry("microsecond", 1_000L),
-            Map.entry("ms", 1_000_000L),
-            Map.entry("msec", 1_000_000L),
-            Map.entry("millisecond", 1_000_000L),
-            Map.entry("s", 1_000_000_000L),
-            Map.entry("sec", 1_000_000_000L),
-            Map.entry("second", 1_000_000_000L),
-            Map.entry("m", 60_000_000_000L),
-            Map.entry("min", 60_000_000_000L),
-            Map.entry("minute", 60_000_000_000L),
-            Map.entry("h", 3_600_000_000_000L),
-            Map.entry("hr", 3_600_000_000_000L),
-            Map.entry("hour", 3_600_000_000_000L),
-            Map.entry("d", 86_400_000_000_000L),
-            Map.entry("day", 86_400_000_000_000L),
-            Map.entry("w", 604_800_000_000_000L),
-            Map.entry("week", 604_800_000_000_000L));
+    /** ns of each unit. */
+    private static final Map<String, Long> UNITS = new HashMap<>();
+
+    static {
+        unit(1_000L, "us", "µs", "microsecond", "microseconds");
+        unit(1_000_000L, "ms", "msec", "msecs", "millisecond", "milliseconds");
+        unit(1_000_000_000L, "s", "sec", "secs", "second", "seconds");
+        unit(60_000_000_000L, "m", "min", "mins", "minute", "minutes");
+        unit(3_600_000_000_000L, "h", "hr", "hrs", "hour", "hours");
+        unit(86_400_000_000_000L, "d", "day", "days");
+        unit(604_800_000_000_000L, "w", "week", "weeks");
+    }
+
+    private static void unit(long nanos, String... words) {
+        for (String word : words) {
+            UNITS.put(word, nanos);
+        }
+    }
 
     private Durations() {}
 
@@ -48,12 +52,12 @@ final class Durations {
      */
     static Optional<Duration> parse(String text) {
         String lower = text.strip().toLowerCase(Locale.ROOT);
+        if (ZERO.matcher(lower).matches()) {
+            return Optional.of(Duration.ZERO);
+        }
         try {
-            if (BARE.matcher(lower).matches()) {
-                return Optional.of(Duration.ofMillis(Long.parseLong(lower)));
-            }
             return parts(lower.startsWith(PREFIX) ? lower.substring(PREFIX.length()) : lower);
-        } catch (ArithmeticException | NumberFormatException e) {
+        } catch (ArithmeticException e) {
             return Optional.empty();
         }
     }
@@ -66,7 +70,7 @@ final class Durations {
             if (!part.find(end) || part.start() != end) {
                 return Optional.empty();
             }
-            Long unit = unit(part.group(2));
+            Long unit = UNITS.get(part.group(2));
             if (unit == null) {
                 return Optional.empty();
             }
@@ -82,10 +86,5 @@ final class Durations {
                 .setScale(0, RoundingMode.DOWN)
                 .divideAndRemainder(BigDecimal.valueOf(1_000_000_000L));
         return Duration.ofSeconds(seconds[0].longValueExact(), seconds[1].longValueExact());
-    }
-
-    private static Long unit(String word) {
-        boolean isPlural = word.length() > 2 && word.endsWith("s");
-        return UNITS.get(isPlural ? word.substring(0, word.length() - 1) : word);
     }
 }

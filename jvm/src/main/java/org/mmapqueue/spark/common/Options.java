@@ -11,6 +11,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.mmapqueue.config.Sizes;
 
 /**
  * Typed access to the options given to Spark. An error names the option, its value and the allowed values. Names ignore
@@ -189,30 +190,22 @@ public final class Options {
      * @param name the option's name
      * @param missing the default, in bytes
      * @return the size in bytes, at least 1
-     * @throws IllegalArgumentException if the value is not a size: an integer of at least 1, optionally with suffix k,
-     *     m or g
+     * @throws IllegalArgumentException if the value is not a size, or 0
      */
     public long bytes(String name, long missing) {
         String text = text(name, null);
         if (text == null) {
             return missing;
         }
-        String lower = text.toLowerCase(Locale.ROOT);
-        String digits = lower.replaceFirst("(?:([kmgt])i?b?|b)$", "");
-        int shift = lower.equals(digits) ? 0 : 10 * "bkmgt".indexOf(lower.charAt(digits.length()));
-        try {
-            long number = Math.multiplyExact(Long.parseLong(digits), 1L << shift);
-            if (number > 0) {
-                return number;
-            }
-        } catch (NumberFormatException | ArithmeticException e) {
-            // reported below
+        long bytes = Sizes.parse(text).orElse(0);
+        if (bytes > 0) {
+            return bytes;
         }
         throw bad(name, text, "a number of bytes of at least 1, such as 1048576 or 1m");
     }
 
     /**
-     * An option's duration, in Spark's syntax: "15 minutes", "90s", a bare number of ms.
+     * An option's duration, with units: "15 minutes", "90s", "1h 30m", 0.
      *
      * @param name the option's name
      * @param missing the default
@@ -221,7 +214,25 @@ public final class Options {
      */
     public Duration duration(String name, Duration missing) {
         String text = text(name, null);
-        return text == null ? missing : Durations.parse(text).orElseThrow(() -> bad(name, text, Durations.ALLOWED));
+        return text == null ? missing : Durations.parse(text).orElseThrow(() -> bad(name, text, allowed(text)));
+    }
+
+    private static String allowed(String text) {
+        return text.matches("[0-9.]+") ? text + "s or " + text + "ms, " + Durations.ALLOWED : Durations.ALLOWED;
+    }
+
+    /**
+     * An option's duration in ms, rounded up.
+     *
+     * @param name the option's name
+     * @param missing the default
+     * @return at least 0
+     * @throws IllegalArgumentException if the value is not a duration
+     */
+    public long millis(String name, Duration missing) {
+        Duration duration = duration(name, missing);
+        long millis = duration.toMillis();
+        return duration.getNano() % 1_000_000 == 0 || millis == Long.MAX_VALUE ? millis : millis + 1;
     }
 
     /**

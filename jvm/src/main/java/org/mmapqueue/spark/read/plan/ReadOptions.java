@@ -92,7 +92,7 @@ public record ReadOptions(
                 consumer(options),
                 max,
                 min,
-                options.duration(MAX_DELAY, DEFAULT_DELAY).toMillis(),
+                options.millis(MAX_DELAY, DEFAULT_DELAY),
                 options.bytes(MAX_BYTES, UNLIMITED),
                 partitions(options),
                 options.bytes(MAX_PARTITION_BYTES, 128L << 20),

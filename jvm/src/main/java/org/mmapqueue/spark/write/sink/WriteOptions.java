@@ -6,6 +6,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 import org.mmapqueue.QueueConfig;
+import org.mmapqueue.config.ConfigKey;
 import org.mmapqueue.spark.common.Options;
 
 /**
@@ -29,10 +30,6 @@ public record WriteOptions(Path path, SinkConfig config, Push push, String key) 
 
     /** Keys that have no effect on a write. */
     private static final Set<String> NOT_WRITERS = Set.of("read_only", "v1_recover", FORMAT_VERSION);
-
-    /** Keys that are durations, in ms. */
-    private static final Set<String> TIMES =
-            Set.of("flush_period", "visibility_timeout", "retain_ms", "gc_on_idle", "archive_retain", "ship_period");
 
     /**
      * Parses and validates options.
@@ -79,8 +76,8 @@ public record WriteOptions(Path path, SinkConfig config, Push push, String key) 
             if (options.isSet(name) && !NOT_WRITERS.contains(name)) {
                 keys.put(
                         name,
-                        TIMES.contains(name)
-                                ? Long.toString(options.duration(name, null).toMillis())
+                        ConfigKey.of(name, "").isTime()
+                                ? Long.toString(options.millis(name, Duration.ZERO))
                                 : options.text(name, null));
             }
         }
