@@ -189,7 +189,7 @@ def test_a_push_waits_for_room(small_queue: mmapqueue.Queue) -> None:
 def test_sync_returns_when_the_records_are_durable(open_queue: Open, atomic: bool) -> None:
     # Nothing is flushed by itself.
     never = 2**31 - 1
-    queue = open_queue(flush_period=never, flush_ceiling_num=never, max_event_size="1m")
+    queue = open_queue(flush_period="24d", flush_ceiling_num=never, max_event_size="1m")
     for sync in (False, True):
         queue.push_arrow(pa.table({"value": [b"x"] * 10}), atomic=atomic, sync=sync)
         stats = queue.stats()

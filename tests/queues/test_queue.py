@@ -318,7 +318,7 @@ def test_the_path_comes_first_and_spark_by_name(tmp_path: Path) -> None:
 def test_sync_returns_when_the_record_is_durable(open_queue: Open) -> None:
     # Nothing is flushed by itself.
     never = 2**31 - 1
-    queue = open_queue(flush_period=never, flush_ceiling_num=never, max_event_size="1m")
+    queue = open_queue(flush_period="24d", flush_ceiling_num=never, max_event_size="1m")
 
     def is_durable() -> bool:
         stats = queue.stats()

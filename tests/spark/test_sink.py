@@ -250,7 +250,7 @@ def test_sync_is_what_makes_rows_durable(rows: DataFrame, spark: SparkSession, q
     never = 2**31 - 1
     # Open in the driver: the sink shares it, and does not close it; a close would make all records durable.
     with mmapqueue.Queue(
-        queue_dir, spark=spark, segment_size="64k", capacity="1m", flush_period=never, flush_ceiling_num=never
+        queue_dir, spark=spark, segment_size="64k", capacity="1m", flush_period="24d", flush_ceiling_num=never
     ) as queue:
         rows.write.format("mmapqueue").mode("append").option("sync", sync).save(str(queue_dir))
         stats = queue.stats()
