@@ -28,7 +28,7 @@ USES: dict[str, set[str]] = {
     "testing": {"", "_values"},
     "pipeline.event_pb2": set(),
     "pipeline._event": {"pipeline.event_pb2"},
-    "pipeline.plugins": set(),
+    "pipeline.plugins": {"_values"},
     "pipeline._signals": set(),
     "pipeline.config": {"", "_values", "pipeline.plugins"},
     "pipeline.process": _HALF,

@@ -6,27 +6,25 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from command_line import CommandLine
 from conftest import Open, eventually
-from mmapqueue._cli import app, overview, plain
+from mmapqueue._cli import app, overview
 from mmapqueue._cli.app import command, names
 from mmapqueue._cli.main import main
 from mmapqueue._cli.queues import existing
 
 
-@pytest.fixture
-def without_typer(tmp_path: Path) -> dict[str, str]:
-    """The environment of an installation without the extra `cli`."""
-    for name in ("typer", "rich"):
-        (tmp_path / "absent" / name).mkdir(parents=True)
-        (tmp_path / "absent" / name / "__init__.py").write_text(
-            f"raise ModuleNotFoundError('No module named {name}', name={name!r})"
-        )
-    return {"PYTHONPATH": os.pathsep.join(filter(None, [str(tmp_path / "absent"), os.environ.get("PYTHONPATH")]))}
+@pytest.mark.parametrize("words", [[], ["--help"], ["jar"], ["tail", "DIR"]], ids=str)
+def test_without_the_extra_all_commands_say_what_to_install(words: list[str]) -> None:
+    code = f"import sys; sys.modules['typer'] = None; import mmapqueue._cli.main as c; sys.exit(c.main({words}))"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    said = "mmapqueue: the command line needs typer and rich: pip install 'mmapqueue[cli]'\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", said)
 
 
 def test_every_command_has_a_help_text(command_line: CommandLine) -> None:
@@ -35,7 +33,6 @@ def test_every_command_has_a_help_text(command_line: CommandLine) -> None:
     for name in names():
         assert f"\n  {name} " in ended.out
         assert command(name).help, name
-    assert set(plain.NAMES) <= set(names())
 
 
 def test_the_help_is_in_groups(command_line: CommandLine) -> None:
@@ -121,20 +118,6 @@ def test_a_damaged_queue(words: list[str], command_line: CommandLine, closed: Pa
     assert (ended.status, ended.out) == (1, "")
     assert f"{closed / 'meta.dat'}" in ended.err
     assert "the file is missing" in ended.err
-
-
-def test_commands_without_typer(command_line: CommandLine, without_typer: dict[str, str], closed: Path) -> None:
-    assert command_line.run("jar", **without_typer).status == 0
-    assert command_line.run("--version", **without_typer).status == 0
-    assert "100 whole" in command_line.run("verify", closed, **without_typer).out
-    ended = command_line.run("tail", closed, **without_typer)
-    assert (ended.status, ended.out) == (2, "")
-    assert "pip install 'mmapqueue[cli]'" in ended.err
-    for words in ([], ["--help"]):
-        ended = command_line.run(*words, **without_typer)
-        assert (ended.status, ended.err) == (0 if words else 2, "")
-        assert overview.text() in ended.out
-        assert ended.out.endswith("The others: pip install 'mmapqueue[cli]'\n")
 
 
 def test_verify_and_repair_print_json(command_line: CommandLine, closed: Path, tmp_path: Path) -> None:

@@ -85,8 +85,8 @@ def test_wrong_usage_pushes_nothing(command_line: CommandLine, path: Path, tmp_p
         assert (ended.status, ended.out) == (2, ""), words
         assert words[1] in ended.err or "--once" in ended.err, words
     assert ended.err == (
-        "mmapqueue: --timeout = 'soon' is invalid; allowed: seconds from 0 on, or a number with a unit, such as 500ms, "
-        "30s, 5m, 2h or 1d\n"
+        "mmapqueue: --timeout = 'soon' is invalid; allowed: seconds from 0 on, or a time with its unit, such as "
+        '"500ms", "30s", "5min", "2h" or "7d"\n'
     )
     ended = command_line.call("push", path, "--once", os.fsdecode(b"\xff:1"), stdin="one\n")
     assert (ended.status, ended.err) == (2, r"mmapqueue: '\udcff' cannot be encoded in UTF-8" + "\n")

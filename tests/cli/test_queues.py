@@ -82,7 +82,7 @@ def test_create_says_what_it_made(command_line: CommandLine, tmp_path: Path) -> 
         (["--set", "segment_size"], "--set = 'segment_size' is invalid; allowed: KEY=VALUE"),
         (["--capacity", "1m", "--set", "capacity=2m"], "--set = 'capacity=2m' is invalid; allowed: capacity once"),
         (["--set", "read_only=true"], "allowed: any key but read_only"),
-        (["--capacity", "lots"], "capacity = 'lots' is invalid; allowed: a positive number of bytes"),
+        (["--capacity", "lots"], "capacity = 'lots' is invalid; allowed: a number of bytes from 1 on"),
         (["--set", "max_attempts=3"], "dead_letter_dir"),
     ],
 )  # fmt: skip

@@ -179,13 +179,16 @@ def test_failures_end_it_with_one_line(
         "mmapqueue: archive_codec = lzma is invalid; allowed: none or zstd\n",
     )
     assert failed(closed, "--period", "never")[0] == 2
-    # A number alone is seconds, here as in all commands.
-    assert failed(closed, "--period", "2147484") == (
+    # It is a key of the configuration: a number alone has no unit.
+    assert failed(closed, "--period", "5")[1].startswith(
+        'mmapqueue: --period = \'5\' is invalid; allowed: "5s" or "5ms"'
+    )
+    assert failed(closed, "--period", "2147484s") == (
         2,
         "mmapqueue: ship_period = 2147484000 is invalid; allowed: 1..2147483647 ms\n",
     )
     status, text = failed(closed, "--retain", "soon")
-    assert (status, "--retain = 'soon' is invalid; allowed: seconds from 0 on" in text) == (2, True)
+    assert (status, "--retain = 'soon' is invalid; allowed: a time with its unit" in text) == (2, True)
     with open_queue(closed, archive_uri=archive):
         status, text = failed(closed)
         assert (status, "consumer ship" in text) == (1, True)

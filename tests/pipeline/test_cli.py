@@ -14,7 +14,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 
 import conftest
 import mmapqueue
-from mmapqueue._cli import pipeline_commands
+from mmapqueue._cli.collector import EXTRA
 from mmapqueue._cli.main import main
 from mmapqueue.pipeline import Event
 from mmapqueue.pipeline._signals import children_ignore_hangups
@@ -290,10 +290,10 @@ def test_check_says_where_undecodable_records_go(
 @pytest.mark.parametrize("arguments", [[], ["a.yaml", "--schema"]])
 def test_check_needs_a_file_or_schema(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", *arguments]) == 2
-    assert capsys.readouterr().err == "mmapqueue check: give a FILE, or --schema\n"
+    assert "give a FILE, or --schema" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("module", ["pydantic", "yaml", "google.protobuf"])
+@pytest.mark.parametrize("module", ["yaml", "google.protobuf"])
 def test_a_missing_extra_is_one_line(module: str, tmp_path: Path) -> None:
     # A module that cannot be found acts as one that is not installed.
     code = (
@@ -316,8 +316,11 @@ def test_other_commands_need_no_extra() -> None:
 
 
 def test_modules_of_the_extra_are_known() -> None:
-    lines = Path("python/pyproject.toml").read_text().partition("pipeline = [")[2].partition("]")[0]
+    lines = Path("python/pyproject.toml").read_text().partition("pipeline = [")[2].partition("\n]")[0]
     modules = {"pyyaml": "yaml", "protobuf": "google", "grpcio": "grpc", "googleapis_common_protos": "google"}
-    names = [re.split(r"[>=<]", each.strip(' ",'))[0].replace("-", "_") for each in lines.splitlines() if each.strip()]
+    names = [
+        re.split(r"[>=<]", each.strip(' ",'))[0].replace("-", "_") for each in lines.splitlines() if each.strip(' ",')
+    ]
+    names.remove("mmapqueue[cli]")
     for name in names:
-        assert modules.get(name, name).removesuffix("_proto") in pipeline_commands._EXTRA
+        assert modules.get(name, name).removesuffix("_proto") in EXTRA

@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 from typer.completion import completion_init  # type: ignore[attr-defined]
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
-from mmapqueue._cli import overview, plain
+from mmapqueue._cli import overview
 from mmapqueue._cli.status import DONE, INTERRUPTED, USAGE
 from mmapqueue._values.version import __version__
 
@@ -80,11 +80,9 @@ def names() -> list[str]:
 def command(name: str) -> Any:
     """The command of a name, as typer makes it."""
     place: dict[str, Any] = {"short_help": overview.SUMMARIES[name], "rich_help_panel": overview.GROUP_OF[name]}
-    if name in plain.NAMES:
-        # Listed only: `main` runs this command.
-        return TyperCommand(name=name, help=plain.parsers()[name].description, **place)
     function = name + "_" if iskeyword(name) else name
-    found = getattr(import_module(f"mmapqueue._cli.commands.{function}"), function)
+    module = "collector" if overview.GROUP_OF[name] == "Collector" else f"commands.{function}"
+    found = getattr(import_module(f"mmapqueue._cli.{module}"), function)
     if isinstance(found, typer.Typer):
         found.rich_markup_mode = _markup()
         group = typer.main.get_command(found)

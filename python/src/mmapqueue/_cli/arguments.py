@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mmapqueue._values.durations import seconds
+from mmapqueue._values.durations import SECONDS_AS_TEXT, seconds
 from mmapqueue._values.errors import ConfigError
 from mmapqueue._values.offsets import SeekTarget
 
@@ -34,7 +34,7 @@ def duration(name: str, text: str) -> float:
     Raises:
         ConfigError: The text is not a duration.
     """
-    return seconds(name, float(text) if _NUMBER.fullmatch(text) else text)
+    return seconds(name, float(text) if _NUMBER.fullmatch(text) else text, SECONDS_AS_TEXT)
 
 
 def seek_target(name: str, text: str) -> SeekTarget:

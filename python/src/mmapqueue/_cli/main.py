@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
 
-from mmapqueue._cli import plain
 from mmapqueue._cli.output import error_text, print_error, printable
 from mmapqueue._cli.owners import Owner
 from mmapqueue._cli.status import FAILED, INTERRUPTED, PIPE_CLOSED, USAGE, status_of
@@ -64,20 +63,12 @@ def _open_standard_streams() -> None:
 
 
 def _run(words: list[str]) -> int:
-    if words and words[0] in plain.NAMES:
-        return plain.run(words)
     try:
         from mmapqueue._cli import app
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in _EXTRA:
             raise
-        if not words or words[0].startswith("-"):
-            return plain.run(words)
-        print(
-            f"mmapqueue: this command needs {' and '.join(_EXTRA)}: pip install 'mmapqueue[cli]'; without these there "
-            f"are {', '.join(plain.NAMES)}",
-            file=sys.stderr,
-        )
+        print_error(f"the command line needs {' and '.join(_EXTRA)}: pip install 'mmapqueue[cli]'")
         return USAGE
     return app.run(words)
 

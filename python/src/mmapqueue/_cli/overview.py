@@ -1,4 +1,4 @@
-"""The commands by group, with a line for each: what `mmapqueue --help` lists, with typer and without."""
+"""The commands by group, with a line for each: what `mmapqueue --help` lists."""
 
 #: By group, in the order of the help. A summary fits a box of 80 columns.
 GROUPS = {

@@ -1,47 +1,56 @@
-"""A progress bar on a terminal: tqdm's if installed, else a percentage. Writes nothing elsewhere."""
+"""Progress on a terminal, drawn by rich; elsewhere nothing is shown."""
 
+import sys
 from types import TracebackType
-from typing import Any, TextIO
+from typing import Any
+
+from mmapqueue._cli.output import error_console
 
 
-class ProgressBar:
-    """Shows the progress of a tool; `with` ends its line."""
+class Progress:
+    """Shows how much of a command is done; `with` removes it at the end.
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._shown = -1
-        self._bar: Any = None
-        self._wanted = stream.isatty()
+    Args:
+        total: All bytes or records; None where the number is unknown, or comes with the updates.
+        in_bytes: Whether progress is measured in bytes.
+        of_records: Whether the number of records is shown.
+        wanted: Whether to show anything.
+    """
 
-    def update(self, done: int, total: int) -> None:
-        """Shows `done` of `total` bytes."""
-        if not self._wanted or total <= 0:
-            return
-        if self._shown < 0:
-            self._bar = _tqdm(self._stream, total)
-        percent = done * 100 // total
-        if self._bar is not None:
-            self._bar.update(done - self._bar.n)
-        elif percent != self._shown:
-            self._stream.write(f"\r{percent:3} %")
-            self._stream.flush()
-        self._shown = percent
+    def __init__(
+        self, total: int | None = None, *, in_bytes: bool = True, of_records: bool = True, wanted: bool = True
+    ) -> None:
+        self._total = total
+        self._in_bytes = in_bytes
+        self._of_records = of_records
+        self._wanted = wanted and sys.stderr.isatty()
+        self._progress: Any = None
+        self._task: Any = None
 
-    def __enter__(self) -> "ProgressBar":
+    def update(self, done: int, total: int | None = None, *, records: int = 0) -> None:
+        """Shows how many bytes or records are done, and the number of records."""
+        if self._progress is not None:
+            whole = self._total if total is None else total
+            self._progress.update(self._task, completed=done, total=whole, records=f"{records:,} records")
+
+    def __enter__(self) -> "Progress":
+        if self._wanted:
+            # Not at the start: its import takes longer than a short command.
+            from rich import progress
+
+            columns: list[progress.ProgressColumn] = [progress.BarColumn(), progress.TaskProgressColumn()]
+            if self._of_records:
+                columns.insert(0, progress.TextColumn("{task.fields[records]}"))
+            if self._in_bytes:
+                columns += [progress.DownloadColumn(binary_units=True), progress.TransferSpeedColumn()]
+            # Else rich would print on stderr what is written to stdout.
+            self._progress = progress.Progress(*columns, console=error_console(), transient=True, redirect_stdout=False)
+            self._task = self._progress.add_task("", total=self._total, records="0 records")
+            self._progress.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._bar is not None:
-            self._bar.close()
-        elif self._shown >= 0:
-            self._stream.write("\n")
-
-
-def _tqdm(stream: TextIO, total: int) -> Any:
-    try:
-        from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
-    except ImportError:
-        return None
-    return tqdm(total=total, unit="B", unit_scale=True, unit_divisor=1024, file=stream)
+        if self._progress is not None:
+            self._progress.stop()

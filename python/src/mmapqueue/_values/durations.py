@@ -37,17 +37,20 @@ _MICROS = {
 }
 _WITH_UNIT = 'a time with its unit, such as "500ms", "30s", "5min", "2h" or "7d"'
 _SECONDS = f"seconds from 0 on, a timedelta, or {_WITH_UNIT}"
+#: Those of a command line.
+SECONDS_AS_TEXT = f"seconds from 0 on, or {_WITH_UNIT}"
 _PERIOD = f"a timedelta, or {_WITH_UNIT}"
 _MICROSECOND = timedelta(microseconds=1)
 _MAX_SPAN = timedelta.max // timedelta(milliseconds=1)
 
 
-def seconds(name: str, duration: Duration) -> float:
+def seconds(name: str, duration: Duration, allowed: str = _SECONDS) -> float:
     """A duration in seconds.
 
     Args:
         name: The name of the argument, for the error.
         duration: As a user gave it.
+        allowed: What is allowed, for the error.
 
     Raises:
         ConfigError: The duration is below 0, not a number, or a string without a known unit.
@@ -55,11 +58,11 @@ def seconds(name: str, duration: Duration) -> float:
     """
     if isinstance(duration, float | int) and not isinstance(duration, bool):
         if not duration >= 0:
-            raise _invalid(name, duration, _SECONDS)
+            raise _invalid(name, duration, allowed)
         return min(duration, _MAX_SECONDS)
     if not isinstance(duration, timedelta | str):
         raise TypeError(f"{name} is a number of seconds, a timedelta or a string, not {type(duration).__name__}")
-    return min(_micros(name, duration, _SECONDS) / 1e6, _MAX_SECONDS)
+    return min(_micros(name, duration, allowed) / 1e6, _MAX_SECONDS)
 
 
 def delay_micros(name: str, delay: Duration) -> int:
@@ -122,6 +125,6 @@ def _parsed(text: str) -> int | None:
 
 
 def _invalid(name: str, value: object, allowed: str) -> ConfigError:
-    if allowed != _SECONDS and _NUMBER.fullmatch(str(value)):
+    if allowed in (_PERIOD, _WITH_UNIT) and _NUMBER.fullmatch(str(value)):
         allowed = f'"{value}s" or "{value}ms", {allowed}'
     return ConfigError(f"{name} = {value!r} is invalid; allowed: {allowed}", name, str(value), allowed)

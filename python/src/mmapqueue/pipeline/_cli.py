@@ -1,4 +1,4 @@
-"""Implements the subcommands gather, process, run and check."""
+"""Implements the commands gather, process, run and check."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from mmapqueue.pipeline.gather import main, supervisor
 from mmapqueue.pipeline.gather.rehearsal import rehearse
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from mmapqueue.pipeline.config import Loaded, Pipeline
 
@@ -24,38 +23,40 @@ FAILED = 1
 USAGE = 2
 
 
-def _gather(options: argparse.Namespace) -> int:
-    loaded = _loaded(options)
+def gather(file: str, log_level: str, *, partition: int | None, listen: Sequence[str], parent: int | None) -> int:
+    """Runs the gathering half until a signal; returns the exit status."""
+    loaded = _loaded(file, log_level)
     if isinstance(loaded, int):
         return loaded
     if not any(pipe.receivers or pipe.fetchers for pipe in loaded.pipeline.pipes):
-        return _refused(f"{options.file}: no pipe has receivers or fetchers; there is nothing to gather")
-    wrong = _rehearsed(loaded, options.file)
+        return _refused(f"{file}: no pipe has receivers or fetchers; there is nothing to gather")
+    wrong = _rehearsed(loaded, file)
     if wrong:
         return wrong
     _warn(loaded)
     return _guarded(
         lambda: main.run(
             loaded.pipeline,
-            file=options.file,
-            partition=options.partition,
-            listen=dict(each.split("=", 1) for each in options.listen),
-            parent=options.parent,
-            log_level=options.log_level,
+            file=file,
+            partition=partition,
+            listen=dict(each.split("=", 1) for each in listen),
+            parent=parent,
+            log_level=log_level,
         )
     )
 
 
-def _process(options: argparse.Namespace) -> int:
-    loaded = _loaded(options)
+def process(file: str, log_level: str, *, once: bool, parent: int | None) -> int:
+    """Runs the filters and senders until a signal; returns the exit status."""
+    loaded = _loaded(file, log_level)
     if isinstance(loaded, int):
         return loaded
     if not any(pipe.senders for pipe in loaded.pipeline.pipes):
-        return _refused(f"{options.file}: no pipe has senders; there is nothing to process")
+        return _refused(f"{file}: no pipe has senders; there is nothing to process")
     _warn(loaded)
-    if options.parent is not None:
-        supervisor.end_with(options.parent)
-    return _guarded(lambda: _run_process(loaded.pipeline, once=options.once))
+    if parent is not None:
+        supervisor.end_with(parent)
+    return _guarded(lambda: _run_process(loaded.pipeline, once=once))
 
 
 def _run_process(pipeline: Pipeline, *, once: bool) -> int:
@@ -69,8 +70,9 @@ def _run_process(pipeline: Pipeline, *, once: bool) -> int:
         return runner.main(pipeline, once=once, telemetry=telemetry)
 
 
-def _run(options: argparse.Namespace) -> int:
-    loaded = _loaded(options)
+def run(file: str, log_level: str) -> int:
+    """Runs both halves as processes until a signal; returns the exit status."""
+    loaded = _loaded(file, log_level)
     if isinstance(loaded, int):
         return loaded
     for what, used in {
@@ -78,25 +80,27 @@ def _run(options: argparse.Namespace) -> int:
         "senders": any(pipe.senders for pipe in loaded.pipeline.pipes),
     }.items():
         if not used:
-            return _refused(f"{options.file}: no pipe has {what}; use `mmapqueue gather` or `mmapqueue process` alone")
-    wrong = _rehearsed(loaded, options.file)
+            return _refused(f"{file}: no pipe has {what}; use `mmapqueue gather` or `mmapqueue process` alone")
+    wrong = _rehearsed(loaded, file)
     if wrong:
         return wrong
-    return _guarded(lambda: supervisor.run_both(options.file, log_level=options.log_level))
+    return _guarded(lambda: supervisor.run_both(file, log_level=log_level))
 
 
-def _check(options: argparse.Namespace) -> int:
-    if options.schema == (options.file is not None):
-        return _refused("mmapqueue check: give a FILE, or --schema")
-    if options.schema:
-        from mmapqueue.pipeline.config._schema import schema
+def print_schema() -> int:
+    """Prints the JSON Schema of configurations; returns the exit status."""
+    from mmapqueue.pipeline.config._schema import schema
 
-        print(json.dumps(schema(), indent=2))
-        return OK
-    loaded = _loaded(options)
+    print(json.dumps(schema(), indent=2))
+    return OK
+
+
+def check(file: str) -> int:
+    """Validates a configuration, and prints what would run; returns the exit status."""
+    loaded = _loaded(file, "warning")
     if isinstance(loaded, int):
         return loaded
-    wrong = _rehearsed(loaded, options.file)
+    wrong = _rehearsed(loaded, file)
     if wrong:
         return wrong
     for line in loaded.warnings:
@@ -105,15 +109,15 @@ def _check(options: argparse.Namespace) -> int:
     return OK
 
 
-def _loaded(options: argparse.Namespace) -> Loaded | int:
+def _loaded(file: str, log_level: str) -> Loaded | int:
     """The configuration; the exit status if it is invalid."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     # Libraries keep their log levels: at debug, py4j would log the token that authenticates with the JVM.
-    logging.getLogger("mmapqueue").setLevel(getattr(options, "log_level", "warning").upper())
+    logging.getLogger("mmapqueue").setLevel(log_level.upper())
     for library in ("py4j", "watchfiles"):
         logging.getLogger(library).setLevel(logging.WARNING)
     try:
-        return load_all(options.file)
+        return load_all(file)
     except ConfigFileError as error:
         return _refused(str(error))
 
@@ -146,11 +150,3 @@ def _guarded(run: Callable[[], int]) -> int:
 def _refused(lines: str) -> int:
     print(lines, file=sys.stderr)
     return USAGE
-
-
-COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
-    "gather": _gather,
-    "process": _process,
-    "run": _run,
-    "check": _check,
-}

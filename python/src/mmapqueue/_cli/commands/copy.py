@@ -1,13 +1,12 @@
 """`mmapqueue copy`."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from mmapqueue._cli.arguments import AsJson, Directory
 from mmapqueue._cli.output import print_object
-from mmapqueue._cli.progress import ProgressBar
+from mmapqueue._cli.progress import Progress
 from mmapqueue._tools import copies
 from mmapqueue._tools.reports import CopyReport
 
@@ -28,8 +27,8 @@ def copy(
     as_json: AsJson = False,
 ) -> None:
     """Copy a queue that no process has open, into a ring of another size if wanted. Keeps offsets and consumers."""
-    with ProgressBar(sys.stderr) as bar:
-        report = copies.copy(directory, to, capacity=capacity, segment_size=segment_size, progress=bar.update)
+    with Progress(of_records=False) as progress:
+        report = copies.copy(directory, to, capacity=capacity, segment_size=segment_size, progress=progress.update)
     print_copied(report, as_json=as_json)
 
 

@@ -10,9 +10,9 @@ from mmapqueue._cli import exchange
 from mmapqueue._cli.arguments import AsJson, Directory, seek_target
 from mmapqueue._cli.log_reader import LogReader
 from mmapqueue._cli.output import print_error, print_object
+from mmapqueue._cli.progress import Progress
 from mmapqueue._cli.pushing import records_text
 from mmapqueue._cli.queues import open_to_read
-from mmapqueue._cli.record_progress import RecordProgress
 from mmapqueue._cli.status import DONE, USAGE
 from mmapqueue._values.errors import ConfigError, MmapQueueError
 from mmapqueue._values.offsets import offsets_text
@@ -53,10 +53,10 @@ def export(
             raise ConfigError(f"--to = {stop!r} is offset {end}; allowed: {allowed}", "--to", stop, allowed)
         written = 0
         try:
-            with RecordProgress(end - first, in_bytes=False, wanted=has_progress) as progress:
+            with Progress(end - first, in_bytes=False, wanted=has_progress) as progress:
                 for count in exchange.write(reader.records(first, end), path):
                     written += count
-                    progress.update(written, written)
+                    progress.update(written, records=written)
         except ImportError as error:
             print_error(f"Parquet needs pyarrow: pip install 'mmapqueue[arrow]' ({error})")
             return USAGE

@@ -7,9 +7,9 @@ import typer
 from mmapqueue._cli import exchange
 from mmapqueue._cli.arguments import AsJson, Directory, duration
 from mmapqueue._cli.output import print_error
+from mmapqueue._cli.progress import Progress
 from mmapqueue._cli.pushing import InputNumber, Once, Pusher, Sync, Timeout, counted_on_failure, print_pushed
 from mmapqueue._cli.queues import open_to_write
-from mmapqueue._cli.record_progress import RecordProgress
 from mmapqueue._cli.status import DONE, USAGE
 from mmapqueue._cli.warnings import shown_waits
 
@@ -37,11 +37,11 @@ def import_(
         pusher = Pusher(queue, wait, sync=sync, once=number)
         is_same, has_offsets = True, False
         try:
-            with shown_waits(), counted_on_failure(pusher), RecordProgress(None, in_bytes=False) as progress:
+            with shown_waits(), counted_on_failure(pusher), Progress(in_bytes=False) as progress:
                 for rows in exchange.read(file):
                     before = pusher.pushed
                     pusher.push(rows.values)
-                    progress.update(pusher.pushed, pusher.pushed)
+                    progress.update(pusher.pushed, records=pusher.pushed)
                     new = range(pusher.first_offset + before, pusher.first_offset + pusher.pushed)
                     is_same = is_same and rows.offsets[len(rows.offsets) - len(new) :] == list(new)
                     has_offsets = has_offsets or any(offset is not None for offset in rows.offsets)

@@ -11,9 +11,9 @@ import typer
 
 from mmapqueue._cli import framing
 from mmapqueue._cli.arguments import AsJson, Directory, duration
+from mmapqueue._cli.progress import Progress
 from mmapqueue._cli.pushing import InputNumber, Once, Pusher, Sync, Timeout, counted_on_failure, print_pushed
 from mmapqueue._cli.queues import open_to_write
-from mmapqueue._cli.record_progress import RecordProgress
 from mmapqueue._cli.warnings import shown_waits
 
 _STDIN = "-"
@@ -74,7 +74,7 @@ def push(
         inputs = [_Input(name, opened) for name in files or [_STDIN]]
         queue = opened.enter_context(open_to_write(directory))
         pusher = Pusher(queue, wait, sync=sync, once=number)
-        with shown_waits(), counted_on_failure(pusher), RecordProgress(_total(inputs), in_bytes=True) as progress:
+        with shown_waits(), counted_on_failure(pusher), Progress(_total(inputs)) as progress:
             before = 0
             for each in inputs:
                 splitter = _splitter(nul=nul, jsonl=jsonl, length_prefixed=length_prefixed)(
@@ -82,7 +82,7 @@ def push(
                 )
                 for records in framing.batches(each.chunks(), splitter):
                     pusher.push(records)
-                    progress.update(pusher.pushed, before + each.read)
+                    progress.update(before + each.read, records=pusher.pushed)
                 before += each.read
             pusher.end()
     print_pushed(pusher, "pushed", as_json=as_json)

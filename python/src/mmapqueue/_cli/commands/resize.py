@@ -1,13 +1,12 @@
 """`mmapqueue resize`."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from mmapqueue._cli.arguments import AsJson, Directory
 from mmapqueue._cli.commands.copy import SegmentSize, print_copied
-from mmapqueue._cli.progress import ProgressBar
+from mmapqueue._cli.progress import Progress
 from mmapqueue._tools import copies
 
 
@@ -19,6 +18,6 @@ def resize(
     as_json: AsJson = False,
 ) -> None:
     """Give a queue that no process has open a ring of another size, in place. Keeps offsets and consumers."""
-    with ProgressBar(sys.stderr) as bar:
-        report = copies.resize(directory, capacity, segment_size=segment_size, progress=bar.update)
+    with Progress(of_records=False) as progress:
+        report = copies.resize(directory, capacity, segment_size=segment_size, progress=progress.update)
     print_copied(report, as_json=as_json)

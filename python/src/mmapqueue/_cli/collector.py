@@ -1,0 +1,117 @@
+"""`mmapqueue gather`, `process`, `run` and `check`. The modules that run them are imported by the commands alone."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from mmapqueue._cli.status import USAGE
+
+#: Modules of the extra `pipeline`, any of which may be missing.
+EXTRA = frozenset(
+    (
+        *("pydantic", "pydantic_core", "yaml", "grpc", "aiohttp", "uvloop", "google", "prometheus_client", "tenacity"),
+        *("watchfiles", "pyspark", "pyarrow", "opentelemetry"),
+    )
+)
+
+
+class Level(str, Enum):
+    """Levels of the log."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+_File = Annotated[str, typer.Argument(metavar="FILE", help="The configuration, YAML.", show_default=False)]
+_LogLevel = Annotated[Level, typer.Option(help="Of the log on stderr.")]
+_Parent = Annotated[int | None, typer.Option(hidden=True)]
+
+
+@contextmanager
+def _extra() -> Iterator[None]:
+    """Ends the command with an advice when a module of the extra is missing."""
+    try:
+        yield
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in EXTRA:
+            raise
+        print(f"mmapqueue: module {error.name} is missing: pip install 'mmapqueue[pipeline]'", file=sys.stderr)
+        raise typer.Exit(USAGE) from None
+
+
+def gather(
+    file: _File,
+    *,
+    log_level: _LogLevel = Level.INFO,
+    partition: Annotated[int | None, typer.Option(hidden=True)] = None,
+    listen: Annotated[list[str] | None, typer.Option(metavar="SERVER=HOST:PORT", hidden=True)] = None,
+    parent: _Parent = None,
+) -> int:
+    """Run the servers, receivers and fetchers of a pipeline; push their events. Needs no Spark.
+
+    Prints `ready: SERVER HOST:PORT …` when it accepts events. SIGTERM and SIGINT stop it after the requests in flight;
+    a second one stops it at once.
+
+    Exit status: 0 stopped, 1 failed, 2 the configuration is invalid.
+    """
+    with _extra():
+        from mmapqueue.pipeline import _cli
+
+        return _cli.gather(file, log_level.value, partition=partition, listen=listen or [], parent=parent)
+
+
+def process(
+    file: _File,
+    *,
+    once: Annotated[
+        bool, typer.Option("--once", help="End when the records that are in the queues now are sent.")
+    ] = False,
+    log_level: _LogLevel = Level.INFO,
+    parent: _Parent = None,
+) -> int:
+    """Run the filters and senders of a pipeline on Spark: one streaming query for each sender.
+
+    Exit status: 0 stopped, 1 failed, 2 the configuration is invalid.
+    """
+    with _extra():
+        from mmapqueue.pipeline import _cli
+
+        return _cli.process(file, log_level.value, once=once, parent=parent)
+
+
+def run(file: _File, *, log_level: _LogLevel = Level.INFO) -> int:
+    """Run gather and process as two processes.
+
+    Exit status: 0 stopped, 1 failed, 2 the configuration is invalid.
+    """
+    with _extra():
+        from mmapqueue.pipeline import _cli
+
+        return _cli.run(file, log_level.value)
+
+
+def check(
+    file: Annotated[
+        str | None, typer.Argument(metavar="FILE", help="The configuration, YAML.", show_default=False)
+    ] = None,
+    *,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON Schema of configurations, for editors.")
+    ] = False,
+) -> int:
+    """Validate the configuration of a pipeline, and print what would run; start nothing.
+
+    Exit status: 0 valid, 2 not valid.
+    """
+    if schema == (file is not None):
+        raise typer.BadParameter("give a FILE, or --schema")
+    with _extra():
+        from mmapqueue.pipeline import _cli
+
+        return _cli.print_schema() if file is None else _cli.check(file)
