@@ -100,7 +100,7 @@ demo: ## Collect a million events, kill both halves, compare exactly (LOGS=… f
 	@command -v bash >/dev/null || { echo "make demo needs bash" >&2; exit 1; }
 	@PYTHON="$(PYTHON)" scripts/demo-needs $(call STALE,$(JAR),jar) $(if $(wildcard $(PACKAGE_READY)),,$(call STALE,$(DEMO_READY),packages))
 	@$(MAKE) --no-print-directory demo-ready
-	@$(DEMO_VENV)/bin/python examples/log_pipeline/demo.py $(DEMO)
+	@$(DEMO_VENV)/bin/python tests/log_pipeline/demo.py $(DEMO)
 demo: DEMO ?=
 demo-ready: $(JAR) $(DEMO_READY) ; @:
 STALE = $$($(MAKE) --question --no-print-directory $(1) >/dev/null 2>&1 || echo $(2))

@@ -24,7 +24,7 @@ import yaml
 import mmapqueue
 
 sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "log_pipeline"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "log_pipeline"))
 
 from kill_peers import Recorder, SyslogClient, numbers
 
@@ -34,7 +34,7 @@ from outputs import rows_of_parquet
 from services import Service, free_ports
 from view import committed
 
-EXAMPLE = Path(journal.__file__).parent
+DEMO = Path(journal.__file__).parent
 
 #: For a process to start or end, and for the last rows to be written.
 SECONDS = 300.0
@@ -70,7 +70,7 @@ class Pipeline:
         return Service(name, [sys.executable, "-m", "mmapqueue", name, str(config)], self.directory / "logs")
 
     def _client(self, script: str, number: int, *arguments: str) -> Service:
-        words = [sys.executable, str(EXAMPLE / f"{script}.py"), "--journal", str(self._journal(number)), *arguments]
+        words = [sys.executable, str(DEMO / f"{script}.py"), "--journal", str(self._journal(number)), *arguments]
         return Service(f"{script}-{number}", words, self.directory / "logs")
 
     def _journal(self, number: int) -> Path:

@@ -11,12 +11,12 @@ import pyarrow.parquet as parquet
 import pytest
 from rich.console import Console
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "log_pipeline"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "log_pipeline"))
 
 import outputs
 import report
 
-EXAMPLE = Path(report.__file__).parent
+DEMO = Path(report.__file__).parent
 LINES, RECORDS = 20_000, 5_000
 
 
@@ -35,7 +35,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int, subpr
     """One run, both kills included."""
     base = tmp_path_factory.mktemp("demo")
     lines = write_logs(base / "logs")
-    command = [sys.executable, str(EXAMPLE / "demo.py"), "--out", str(base / "out"), "--lines", str(LINES)]
+    command = [sys.executable, str(DEMO / "demo.py"), "--out", str(base / "out"), "--lines", str(LINES)]
     command += ["--records", str(RECORDS), "--seconds", "5"]
     environment = {**os.environ, "LOGS": str(base / "logs")}
     run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)

@@ -1,4 +1,4 @@
-"""The comparison of the demo of examples/log_pipeline: lines of files, records of clients."""
+"""The comparison of the demo: lines of files, records of clients."""
 
 import io
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "log_pipeline"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "log_pipeline"))
 
 import compare
 import outputs

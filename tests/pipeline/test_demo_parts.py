@@ -1,4 +1,4 @@
-"""The parts of the demo of examples/log_pipeline that need no Spark: inputs, journals, comparison, view, plot."""
+"""The parts of the demo that need no Spark: inputs, journals, comparison, view, plot."""
 
 import io
 import json
@@ -16,7 +16,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from rich.console import Console
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "log_pipeline"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "log_pipeline"))
 
 import demo
 import inputs

@@ -16,6 +16,7 @@ from pathlib import Path
 import yaml
 
 _HERE = Path(__file__).parent
+_CONFIGURATION = Path(__file__).parents[2] / "examples" / "log_pipeline" / "pipeline.yaml"
 
 
 class ServiceError(Exception):
@@ -127,7 +128,7 @@ def of_pipeline(
     out: Path, options: argparse.Namespace, port: int, metrics: int, files: Sequence[Path]
 ) -> list[Service]:
     """Gather, process and the two clients. The configuration is pipeline.yaml, with the files to follow."""
-    settings = yaml.safe_load((_HERE / "pipeline.yaml").read_text())
+    settings = yaml.safe_load(_CONFIGURATION.read_text())
     pipe = settings["pipes"][0]
     # The growing file is matched under both of its names.
     pipe["fetchers"][0]["paths"] = [*(glob_of(path) for path in files), str(out / "input" / "app.log*")]
