@@ -32,6 +32,15 @@ def test_a_finding_has_file_and_position(closed: Path) -> None:
     assert f"lost: offset {finding.first_lost}" in str(report)
 
 
+def test_a_newline_in_a_path_stays(closed: Path, tmp_path: Path) -> None:
+    path = closed.rename(tmp_path / "two\nlines")
+    assert mmapqueue.verify(path).path == str(path)
+    flip(path / "0_segment.dat", 20)
+    report = mmapqueue.repair(path, to=tmp_path / 'a\n"copy" \\')
+    assert (report.path, report.before.path) == (str(tmp_path / 'a\n"copy" \\'), str(path))
+    assert {Path(each.file).parent for each in report.before.findings} <= {path, Path()}
+
+
 def test_repair_resets_the_clock_on_request_alone(closed: Path, tmp_path: Path) -> None:
     report = mmapqueue.repair(closed, to=tmp_path / "plain")
     assert not any("clock" in action for action in report.actions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from typing import Generic
 
@@ -59,8 +60,8 @@ class Consumers(Generic[Value]):
 
     def names(self) -> list[str]:
         """As `Queue.consumers`."""
-        lines: str = self._handle.call("consumers")
-        return lines.splitlines()
+        found: list[str] = json.loads(self._handle.call("consumers"))
+        return found
 
 
 class QueueSource:

@@ -1,8 +1,9 @@
 """Damaged ranges that consumers have skipped."""
 
+import json
 from typing import NamedTuple
 
-from mmapqueue._jvm import names
+from mmapqueue._jvm.answers import named
 
 
 class DamagedRange(NamedTuple):
@@ -33,9 +34,5 @@ class DamagedRange(NamedTuple):
 
 
 def parsed_ranges(text: str) -> dict[str, list[DamagedRange]]:
-    """The damaged ranges of each consumer, from the text of the JVM."""
-    found: dict[str, list[DamagedRange]] = {}
-    for line in text.split("\n") if text else []:
-        name, first, last, position, file, detail = line.split(names.SEPARATOR)
-        found.setdefault(name, []).append(DamagedRange(int(first), int(last), file, int(position), detail))
-    return found
+    """The damaged ranges of each consumer, from the answer of the JVM."""
+    return {name: [DamagedRange(**named(each)) for each in ranges] for name, ranges in json.loads(text).items()}

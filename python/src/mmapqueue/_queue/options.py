@@ -1,5 +1,6 @@
 """The configuration of a queue in the form that the JVM takes."""
 
+import json
 from collections.abc import Callable, Mapping
 from typing import cast, get_type_hints
 
@@ -49,7 +50,6 @@ def options(directory: str, configuration: Mapping[str, object]) -> str:
 
 
 def effective(text: str) -> EffectiveConfiguration:
-    """Parses the configuration that the JVM reports: alternating keys and values."""
-    words = text.split(names.SEPARATOR)
-    values = dict(zip(words[::2], words[1::2], strict=True))
+    """Parses the configuration that the JVM reports."""
+    values = json.loads(text)
     return cast(EffectiveConfiguration, {key: _VALUES[kind](values[key]) for key, kind in _TYPES.items()})

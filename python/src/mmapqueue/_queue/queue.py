@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable
 from datetime import datetime
@@ -603,8 +604,8 @@ class Queue(Reading[Value]):
             >>> queue.producers()
             ['importer']
         """
-        lines: str = self._handle.call("producers")
-        return lines.splitlines()
+        found: list[str] = json.loads(self._handle.call("producers"))
+        return found
 
     def producer_stats(self) -> dict[str, ProducerStats]:
         """The last batch of each producer of `push_once`, by name; also of a queue that was opened with read_only.

@@ -1,12 +1,12 @@
 """Shipping: what an archive has of a queue."""
 
-from datetime import datetime, timedelta, timezone
+import json
+from datetime import datetime
 from typing import NamedTuple
 
+from mmapqueue._jvm.answers import named, time_or_none
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.handle import QueueHandle
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class ShipStats(NamedTuple):
@@ -44,10 +44,6 @@ class ShipStats(NamedTuple):
     has_ended: bool
 
 
-def _time(micros: str) -> datetime | None:
-    return _EPOCH + timedelta(microseconds=int(micros)) if micros else None
-
-
 class Archive:
     """The archive of a queue: waits until it has records. Safe for any number of threads."""
 
@@ -81,18 +77,8 @@ class Archive:
 
     def stats(self) -> ShipStats | None:
         """As `Queue.ship_stats`."""
-        text: str = self._handle.call("shipStats")
-        if not text:
+        found = json.loads(self._handle.call("shipStats"))
+        if found is None:
             return None
-        values = dict(line.split("=", 1) for line in text.splitlines())
-        return ShipStats(
-            int(values["records"]),
-            int(values["bytes"]),
-            int(values["runs"]),
-            int(values["failures"]),
-            _time(values["lastRun"]),
-            values["hasBegun"] == "true",
-            values["failure"] or None,
-            _time(values["failingSince"]),
-            values["hasEnded"] == "true",
-        )
+        times = {name: time_or_none(found.pop(name)) for name in ("lastRun", "failingSince")}
+        return ShipStats(**named(found | times))

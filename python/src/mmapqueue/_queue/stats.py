@@ -1,12 +1,14 @@
 """Statistics of a queue and of its consumers."""
 
+import json
 from collections import deque
-from datetime import datetime, timedelta, timezone
-from typing import NamedTuple
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from mmapqueue._jvm.answers import named, time_of
 
 #: A rate is measured over at least this time in seconds, if earlier calls allow; and the most samples kept for that.
 _RATE_SECONDS = 1.0
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _SAMPLE_SECONDS = 0.1
 
 
@@ -183,14 +185,12 @@ def parsed(text: str, consumers: dict[str, ConsumerStats], rates: Rates, time: f
     """Computes statistics.
 
     Args:
-        text: The JVM's text: lines of name=value, the names in Java's spelling.
+        text: The JVM's answer.
         consumers: The statistics of all consumers.
         rates: The samples of earlier calls.
         time: The time of this call, by `time.monotonic`.
     """
-    values = dict(line.split("=", 1) for line in text.splitlines())
-    slowest_consumer = values.pop("slowestConsumer") or None
-    number = {name: int(value) for name, value in values.items()}
+    number: dict[str, Any] = json.loads(text)
     end, low, segment = number["writingPosition"], number["lowWatermark"], number["segmentSize"]
     committed = min((each.committed_offset for each in consumers.values()), default=number["firstOffset"])
     records = max(0, number["endOffset"] - committed)
@@ -207,7 +207,7 @@ def parsed(text: str, consumers: dict[str, ConsumerStats], rates: Rates, time: f
         pushed_bytes_per_second=pushed_bytes,
         popped_per_second=popped,
         popped_bytes_per_second=popped_bytes,
-        slowest_consumer=slowest_consumer,
+        slowest_consumer=number["slowestConsumer"],
         first_offset=number["firstOffset"],
         end_offset=number["endOffset"],
         end_position=end,
@@ -224,38 +224,23 @@ def parsed(text: str, consumers: dict[str, ConsumerStats], rates: Rates, time: f
 
 
 def parsed_consumers(text: str) -> dict[str, ConsumerStats]:
-    """Parses the JVM's text: a line of name=value for each consumer. The key is the consumer's name."""
+    """Parses the JVM's answer. The key is the consumer's name."""
     found = {}
-    for line in text.splitlines():
-        # The label comes last and may contain spaces.
-        values = dict(word.split("=", 1) for word in line.split(" ", len(ConsumerStats._fields) - 1))
-        found[values["name"]] = ConsumerStats(
-            name=values["name"],
-            committed_offset=int(values["committedOffset"]),
-            committed_position=int(values["committedPosition"]),
-            lag_records=int(values["lagRecords"]),
-            lag_bytes=int(values["lagBytes"]),
-            lag_seconds=int(values["lagTime"] or 0) / 1e6,
-            read_offset=int(values["readOffset"]),
-            read_position=int(values["readPosition"]),
-            unacked=int(values["unacked"]),
-            dropped_records=int(values["droppedRecords"]),
-            damaged_records=int(values["damagedRecords"]),
-            label=values["label"],
-        )
+    for each in map(named, json.loads(text)):
+        lag, label = each.pop("lag_time"), each.pop("label")
+        found[each["name"]] = ConsumerStats(lag_seconds=(lag or 0) / 1e6, label=label or "", **each)
     return found
 
 
 def parsed_producers(text: str) -> dict[str, ProducerStats]:
-    """Parses the JVM's text: a line of name=value for each producer. The key is the producer's name."""
+    """Parses the JVM's answer. The key is the producer's name."""
     found = {}
-    for line in text.splitlines():
-        values = dict(word.split("=", 1) for word in line.split(" "))
-        sequence = int(values["lastSequence"])
-        found[values["name"]] = ProducerStats(
-            name=values["name"],
+    for each in json.loads(text):
+        sequence = each["lastSequence"]
+        found[each["name"]] = ProducerStats(
+            name=each["name"],
             last_sequence=None if sequence < 0 else sequence,
-            end_offset=int(values["endOffset"]),
-            created=_EPOCH + timedelta(microseconds=int(values["createdAt"])),
+            end_offset=each["endOffset"],
+            created=time_of(each["createdAt"]),
         )
     return found

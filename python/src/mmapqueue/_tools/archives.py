@@ -1,13 +1,13 @@
 """Describes an archive: its partitions, gaps and consumers."""
 
+import json
 from collections.abc import Iterable
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from typing import NamedTuple
 
 from mmapqueue._jvm import bridge, names
+from mmapqueue._jvm.answers import named, time_of, time_or_none
 from mmapqueue._jvm.calls import Call
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class PartitionState(NamedTuple):
@@ -109,30 +109,22 @@ def describe(location: str) -> ArchiveState:
         ArchiveError: The location has no archive, or no library is installed that reads the file system.
         MmapQueueError: The archive cannot be read.
     """
-    uri = identity = ""
-    partitions, consumers, gaps = [], [], []
-    for line in str(_call("describe")(location)).split("\n"):
-        kind, *fields = line.split(names.SEPARATOR)
-        if kind == "archive":
-            identity, uri = fields
-        elif kind == "partition":
-            number, host, queue, *numbers, last_run, error = fields
-            local, first, end, runs, size = map(int, numbers)
-            partitions.append(
-                PartitionState(int(number), host, queue, local, first, end, runs, size, _time(last_run), error or None)
+    found = json.loads(_call("describe")(location))
+    return ArchiveState(
+        found["uri"],
+        found["id"],
+        [PartitionState(last_run=time_or_none(each.pop("lastRun")), **named(each)) for each in found["partitions"]],
+        [
+            ConsumerState(
+                each["name"],
+                each["label"],
+                time_of(each["lastCommit"]),
+                {int(partition): offset for partition, offset in each["offsets"].items()},
             )
-        elif kind == "gap":
-            gaps.append(_gap(fields))
-        else:
-            name, label, updated, *pairs = fields
-            offsets = dict(zip(map(int, pairs[::2]), map(int, pairs[1::2]), strict=True))
-            consumers.append(ConsumerState(name, label, _time(updated) or _EPOCH, offsets))
-    return ArchiveState(uri, identity, partitions, consumers, gaps)
-
-
-def _gap(fields: list[str]) -> GapState:
-    partition, first, end, reason = fields
-    return GapState(int(partition), int(first), int(end) - 1, reason)
+            for each in found["consumers"]
+        ],
+        [GapState(**each) for each in found["gaps"]],
+    )
 
 
 def mark_lost(location: str, partition: int, first: int, last: int) -> list[GapState]:
@@ -151,8 +143,7 @@ def mark_lost(location: str, partition: int, first: int, last: int) -> list[GapS
         ArchiveError: The archive has no such partition.
         MmapQueueError: The archive cannot be read or written.
     """
-    text = str(_call("markLost")(location, partition, first, last + 1))
-    return [_gap(line.split(names.SEPARATOR)[1:]) for line in text.splitlines()]
+    return [GapState(**each) for each in json.loads(_call("markLost")(location, partition, first, last + 1))]
 
 
 def delete_consumer(location: str, name: str) -> bool:
@@ -194,7 +185,3 @@ def leave_archive(directory: str) -> bool:
 
 def _call(name: str) -> Call:
     return Call(bridge.class_of(None, names.ARCHIVE_ADMIN), name, names.ARCHIVE_CALLS[name])
-
-
-def _time(millis: str) -> datetime | None:
-    return None if int(millis) < 0 else _EPOCH + timedelta(milliseconds=int(millis))

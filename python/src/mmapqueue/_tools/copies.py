@@ -2,7 +2,7 @@
 
 import os
 
-from mmapqueue._tools.jobs import Answer, Progress, run
+from mmapqueue._tools.jobs import Progress, run
 from mmapqueue._tools.reports import CopyReport
 from mmapqueue._values.arguments import Size, absolute, size_in_bytes
 
@@ -103,4 +103,4 @@ def _run(
         "0" if size is None else str(size_in_bytes(key, size))
         for key, size in (("capacity", capacity), ("segment_size", segment_size))
     ]
-    return Answer(run(spark, "copy", (absolute("path", source), target, *sizes), progress)).copied()
+    return CopyReport(*run(spark, "copy", (absolute("path", source), target, *sizes), progress).values())

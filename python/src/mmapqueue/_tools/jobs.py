@@ -1,5 +1,6 @@
 """Verify and repair, for a queue that no process has open. Both run in a JVM."""
 
+import json
 import os
 import time
 from collections.abc import Callable
@@ -7,9 +8,10 @@ from contextlib import suppress
 from typing import Any
 
 from mmapqueue._jvm import bridge, heap, names
+from mmapqueue._jvm.answers import named
 from mmapqueue._jvm.calls import Call
 from mmapqueue._jvm.signals import Shield
-from mmapqueue._tools.reports import ConsumerState, CopyReport, Finding, FindingKind, RepairReport, VerifyReport
+from mmapqueue._tools.reports import ConsumerState, Finding, FindingKind, RepairReport, VerifyReport
 from mmapqueue._values.arguments import absolute
 from mmapqueue._values.errors import MmapQueueError
 from mmapqueue._values.functions import eager
@@ -42,7 +44,7 @@ def verify(path: str | os.PathLike[str], *, spark: object = None, progress: Prog
         NotFound: The directory has no queue.
         MmapQueueError: The directory cannot be read.
     """
-    return Answer(run(spark, "verify", (absolute("path", path),), progress)).verified()
+    return _verified(run(spark, "verify", (absolute("path", path),), progress))
 
 
 def repair(
@@ -82,11 +84,11 @@ def repair(
         raise ValueError("either to=… or in_place=True is needed, not both")
     target = "" if to is None else absolute("to", to)
     arguments = (absolute("path", path), target, "true" if reset_clock else "false")
-    return Answer(run(spark, "repair", arguments, progress)).repaired()
+    return _repaired(run(spark, "repair", arguments, progress))
 
 
-def run(spark: object, tool: str, arguments: tuple[str, ...], progress: Progress | None) -> str:
-    """Runs a tool in the JVM, and returns its report lines. The first argument is the queue's directory.
+def run(spark: object, tool: str, arguments: tuple[str, ...], progress: Progress | None) -> Any:
+    """Runs a tool in the JVM, and returns its report. The first argument is the queue's directory.
 
     Ctrl-C, and any other exception of a signal handler or of `progress`, cancels the job.
     """
@@ -107,7 +109,7 @@ def run(spark: object, tool: str, arguments: tuple[str, ...], progress: Progress
         if job is not None:
             _cancel(job)
         raise
-    answer = str(Call(job, "result", "")())
+    answer = json.loads(Call(job, "result", "")())
     if progress is not None:
         progress(int(total()), int(total()))
     return answer
@@ -123,49 +125,16 @@ def _cancel(job: Any) -> None:
             pass
 
 
-class Answer:
-    """Parses the report lines of Job.java."""
+def _verified(answer: Any) -> VerifyReport:
+    """The report of a verification, from the answer of the JVM."""
+    fields = named(answer)
+    consumers = [ConsumerState(**named(each)) for each in fields.pop("consumers")]
+    return VerifyReport(consumers=consumers, findings=_findings(fields.pop("findings")), **fields)
 
-    def __init__(self, text: str) -> None:
-        self._lines = [line.split(names.SEPARATOR) for line in text.split("\n") if line]
 
-    def copied(self) -> CopyReport:
-        """The report of a copy or a resize."""
-        path, *numbers = self._of("copied")[0]
-        return CopyReport(path, *map(int, numbers))
+def _repaired(answer: Any) -> RepairReport:
+    return RepairReport(answer["path"], _verified(answer["before"]), answer["actions"], _findings(answer["lost"]))
 
-    def _of(self, what: str) -> list[list[str]]:
-        return [line[1:] for line in self._lines if line[0] == what]
 
-    def verified(self) -> VerifyReport:
-        path, version, clean, records, payload_bytes, first_offset, end_offset, segments = self._of("report")[0]
-        consumers = [
-            ConsumerState(name, int(position), int(resume_position), int(offset))
-            for name, position, resume_position, offset in self._of("consumer")
-        ]
-        return VerifyReport(
-            path,
-            int(version),
-            clean == "true",
-            int(records),
-            int(payload_bytes),
-            int(first_offset),
-            int(end_offset),
-            int(segments),
-            consumers,
-            self._found("finding"),
-        )
-
-    def repaired(self) -> RepairReport:
-        return RepairReport(
-            self._of("repaired")[0][0],
-            self.verified(),
-            [action for (action,) in self._of("action")],
-            self._found("lost"),
-        )
-
-    def _found(self, what: str) -> list[Finding]:
-        return [
-            Finding(FindingKind(kind.lower()), file, int(at), detail, int(first), int(last), exact == "true")
-            for kind, file, at, detail, first, last, exact in self._of(what)
-        ]
+def _findings(answer: Any) -> list[Finding]:
+    return [Finding(kind=FindingKind(each.pop("kind")), **named(each)) for each in answer]

@@ -70,6 +70,7 @@ class LayerTest {
     /** Bottom to top: each package and what it may use besides itself. "values" are the value types of the face. */
     private static final Map<String, List<String>> LAYERS = layersFromTheBottom(
             room("errors"),
+            room("json"),
             room("metrics"),
             room("values", "metrics"),
             room("io", "errors"),
@@ -170,6 +171,7 @@ class LayerTest {
                     "errors"),
             room(
                     "bridge",
+                    "json",
                     "values",
                     "metrics",
                     FACE,
@@ -196,7 +198,7 @@ class LayerTest {
                     "meta",
                     "io",
                     "errors"),
-            room("tool", "tool.repair", "tool.copy", "tool.verify", "tool.report", "errors"),
+            room("tool", "json", "tool.repair", "tool.copy", "tool.verify", "tool.report", "errors"),
             room("spark.common", FACE, "config"),
             room("spark.read.pushdown", "spark.common"),
             room(

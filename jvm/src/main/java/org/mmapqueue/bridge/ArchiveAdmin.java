@@ -2,6 +2,7 @@ package org.mmapqueue.bridge;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -15,8 +16,6 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.archive.Archive;
 import org.mmapqueue.archive.ArchiveConsumer;
@@ -31,48 +30,70 @@ import org.mmapqueue.archive.run.GapName;
 import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.config.Locations;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.json.Json;
 
 /** Describes archives, and changes what neither shippers nor queries change, for py4j. Thread-safe. */
 public final class ArchiveAdmin {
     private static final String KEY = "archive";
     /** The reason of a gap without a name. */
     private static final String MISSING = "missing";
-    /** Returned in place of a time. */
-    private static final long NEVER = -1;
 
     /** The most partitions that are read at once. */
     private static final int AT_ONCE = 16;
 
     private ArchiveAdmin() {}
 
+    /** A partition, and the errors of what could not be read. */
+    public record PartitionState(
+            int partition,
+            String host,
+            String queue,
+            int local,
+            long firstOffset,
+            long endOffset,
+            int runs,
+            long bytes,
+            Optional<Instant> lastRun,
+            Optional<String> error) {}
+
+    /** Records of a partition that no file has, and why: {@code dropped}, {@code lost} or {@code missing}. */
+    public record GapState(int partition, long first, long last, String reason) {}
+
+    /** A consumer, and its committed offset by partition. */
+    public record ConsumerState(String name, String label, Instant lastCommit, Map<Integer, Long> offsets) {}
+
+    /** An archive. */
+    public record ArchiveState(
+            String uri,
+            String id,
+            List<PartitionState> partitions,
+            List<ConsumerState> consumers,
+            List<GapState> gaps) {}
+
+    private record Described(PartitionState partition, List<GapState> gaps) {}
+
     /**
      * The state of an archive.
      *
      * @param location the archive's path or URI
-     * @return lines of fields, separated by {@link Bridge#SEPARATOR}: {@code archive}, UUID, URI; for each partition
-     *     {@code partition}, number, host, queue's UUID, number in the queue's directory, log start, end, runs, bytes of
-     *     records, time of the last run in ms or -1, errors of this partition or nothing, and for each of its gaps
-     *     {@code gap}, number of the partition, first offset, end, and {@code dropped}, {@code lost} or {@code missing};
-     *     for each consumer {@code consumer}, name, label, time of the last
-     *     commit in ms, and each partition and offset
+     * @return {@link ArchiveState} as JSON
      * @throws MmapQueueException if there is no archive, or it cannot be read
      */
     public static String describe(String location) {
         return onArchive(location, archive -> {
-            List<String> lines = new ArrayList<>();
-            lines.add(Bridge.line(KEY, archive.id(), archive.files().uri()));
-            lines.addAll(describe(archive, archive.partitions()));
-            for (ArchiveConsumer each : archive.consumers()) {
-                lines.add(describe(each));
-            }
-            return String.join("\n", lines);
+            List<Described> partitions = describe(archive, archive.partitions());
+            return Json.of(new ArchiveState(
+                    archive.files().uri().toString(),
+                    archive.id().toString(),
+                    partitions.stream().map(Described::partition).toList(),
+                    archive.consumers().stream().map(ArchiveAdmin::describe).toList(),
+                    partitions.stream().flatMap(each -> each.gaps().stream()).toList()));
         });
     }
 
     // Each partition by itself: one that cannot be read hides no other one. Each takes several calls of the file
-    // system,
-    // which wait for a server, not for a processor.
-    private static List<String> describe(Archive archive, List<PartitionEntry> partitions) {
+    // system, which wait for a server, not for a processor.
+    private static List<Described> describe(Archive archive, List<PartitionEntry> partitions) {
         ExecutorService threads =
                 Executors.newFixedThreadPool(Math.max(1, Math.min(AT_ONCE, partitions.size())), task -> {
                     Thread thread = new Thread(task, "mmapqueue-describe");
@@ -80,13 +101,13 @@ public final class ArchiveAdmin {
                     return thread;
                 });
         try {
-            List<String> lines = new ArrayList<>();
-            for (Future<String> each : threads.invokeAll(partitions.stream()
-                    .<Callable<String>>map(each -> () -> describe(archive, each))
+            List<Described> found = new ArrayList<>();
+            for (Future<Described> each : threads.invokeAll(partitions.stream()
+                    .<Callable<Described>>map(each -> () -> describe(archive, each))
                     .toList())) {
-                lines.add(each.get());
+                found.add(each.get());
             }
-            return lines;
+            return found;
         } catch (ExecutionException e) {
             throw new MmapQueueException("the archive could not be described: " + e.getCause(), e);
         } catch (InterruptedException e) {
@@ -97,7 +118,7 @@ public final class ArchiveAdmin {
         }
     }
 
-    private static String describe(Archive archive, PartitionEntry partition) {
+    private static Described describe(Archive archive, PartitionEntry partition) {
         Errors errors = new Errors();
         Optional<Registration> registration = errors.collect(() -> Optional.of(archive.registration(partition)));
         Optional<Claim> owner = errors.collect(() -> archive.owner(partition));
@@ -112,30 +133,26 @@ public final class ArchiveAdmin {
                         ? Optional.empty()
                         : Optional.of(listed.get().cover(first, end)))
                 .orElse(List.<RunName>of());
-        long stored = errors.collect(() -> cover.isEmpty()
-                        ? Optional.empty()
-                        : Optional.of(storedMillis(archive, partition.id(), cover.get(cover.size() - 1))))
-                .orElse(NEVER);
+        Optional<Instant> stored = errors.collect(() ->
+                cover.isEmpty() ? Optional.empty() : stored(archive, partition.id(), cover.get(cover.size() - 1)));
         List<Gap> gaps = errors.collect(() -> listed.isEmpty()
                         ? Optional.empty()
                         : Optional.of(listed.get().gaps(first, end)))
                 .orElse(List.<Gap>of());
-        List<String> lines = new ArrayList<>();
-        lines.add(Bridge.line(
-                "partition",
-                partition.id(),
-                owner.map(Claim::host)
-                        .orElse(registration.map(Registration::host).orElse("")),
-                partition.queue(),
-                registration.map(Registration::local).orElse(-1),
-                first,
-                end,
-                cover.size(),
-                cover.stream().mapToLong(RunName::bytes).sum(),
-                stored,
-                errors));
-        gaps.forEach(each -> lines.add(describe(partition.id(), each)));
-        return String.join("\n", lines);
+        return new Described(
+                new PartitionState(
+                        partition.id(),
+                        owner.map(Claim::host)
+                                .orElse(registration.map(Registration::host).orElse("")),
+                        partition.queue().toString(),
+                        registration.map(Registration::local).orElse(-1),
+                        first,
+                        end,
+                        cover.size(),
+                        cover.stream().mapToLong(RunName::bytes).sum(),
+                        stored,
+                        errors.text()),
+                gaps.stream().map(each -> describe(partition.id(), each)).toList());
     }
 
     /** The errors of a partition, each on the way to a part of its description. */
@@ -155,36 +172,29 @@ public final class ArchiveAdmin {
             }
         }
 
-        @Override
-        public String toString() {
-            return String.join("; ", texts).replace('\n', ' ');
+        Optional<String> text() {
+            return texts.isEmpty()
+                    ? Optional.empty()
+                    : Optional.of(String.join("; ", texts).replace('\n', ' '));
         }
     }
 
-    private static String describe(int partition, Gap gap) {
+    private static GapState describe(int partition, Gap gap) {
         String reason =
                 gap.reason().map(each -> each.name().toLowerCase(Locale.ROOT)).orElse(MISSING);
-        return Bridge.line("gap", partition, gap.first(), gap.end(), reason);
+        return new GapState(partition, gap.first(), gap.end() - 1, reason);
     }
 
-    private static long storedMillis(Archive archive, int partition, RunName run) throws IOException {
+    private static Optional<Instant> stored(Archive archive, int partition, RunName run) throws IOException {
         return archive.files().list(RunName.directory(partition, run.bucket())).stream()
                 .filter(each -> each.name().equals(run.toString()))
-                .mapToLong(ArchiveFiles.Entry::modifiedMillis)
-                .findFirst()
-                .orElse(NEVER);
+                .map(each -> Instant.ofEpochMilli(each.modifiedMillis()))
+                .findFirst();
     }
 
-    private static String describe(ArchiveConsumer consumer) {
-        Stream<Object> fields = Stream.of(
-                "consumer",
-                consumer.name(),
-                consumer.label(),
-                consumer.updated().toEpochMilli());
-        Stream<Object> offsets = new TreeMap<>(consumer.offsets())
-                .entrySet().stream()
-                        .flatMap((Map.Entry<Integer, Long> each) -> Stream.of(each.getKey(), each.getValue()));
-        return Bridge.line(Stream.concat(fields, offsets).toArray());
+    private static ConsumerState describe(ArchiveConsumer consumer) {
+        return new ConsumerState(
+                consumer.name(), consumer.label(), consumer.updated(), new TreeMap<>(consumer.offsets()));
     }
 
     /**
@@ -206,16 +216,16 @@ public final class ArchiveAdmin {
      * @param partition the partition's number
      * @param from the first record's offset
      * @param to the offset after the last record
-     * @return lines of fields as those of {@link #describe} for gaps, one for each gap that has got a name; empty for none
+     * @return the gaps that have got a name, as JSON
      * @throws MmapQueueException if there is no archive or no such partition, or it cannot be written
      */
     public static String markLost(String location, int partition, long from, long to) {
         return onArchive(
                 location,
-                archive -> archive.markLost(partition, from, to).stream()
+                archive -> Json.of(archive.markLost(partition, from, to).stream()
                         .map(each -> describe(
                                 partition, new Gap(each.first(), each.end(), Optional.of(GapName.Reason.LOST))))
-                        .collect(Collectors.joining("\n")));
+                        .toList()));
     }
 
     /**

@@ -8,8 +8,6 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.errors.MmapQueueException;
@@ -61,12 +59,6 @@ public final class Bridge {
         QueueHandle handle = new QueueHandle(MmapQueue.open(QueueConfig.of(keys)), OPEN::remove);
         OPEN.add(handle);
         return handle;
-    }
-
-    /** A line of fields, separated by {@link #SEPARATOR}. */
-    static String line(Object... fields) {
-        String line = Stream.of(fields).map(String::valueOf).collect(Collectors.joining(SEPARATOR));
-        return line.replace('\n', ' ');
     }
 
     private static void closeAll() {

@@ -5,17 +5,12 @@ import java.nio.ByteOrder;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
-import java.util.Map;
-import java.util.stream.Collectors;
 import org.mmapqueue.Consumer;
-import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.MmapQueue;
-import org.mmapqueue.ProducerStats;
-import org.mmapqueue.QueueStats;
-import org.mmapqueue.ShipStats;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.json.Json;
 import org.mmapqueue.metrics.PrometheusText;
 import org.mmapqueue.write.RoomWait;
 
@@ -65,19 +60,14 @@ public final class QueueHandle {
         queue.deleteConsumer(name);
     }
 
-    /** {@return the names of all consumers, a line for each} */
+    /** {@return the names of all consumers, as JSON} */
     public String consumers() {
-        return String.join("\n", queue.consumers());
+        return Json.of(queue.consumers());
     }
 
-    /**
-     * {@return the statistics of all consumers, a line for each: the components of {@link ConsumerStats} as name=value,
-     * separated by spaces; the last one, the label, may contain spaces}
-     */
+    /** {@return the statistics of all consumers, as JSON} */
     public String consumerStats() {
-        return queue.consumerStats().stream()
-                .map(stats -> StatsText.of(stats, " "))
-                .collect(Collectors.joining("\n"));
+        return Json.of(queue.consumerStats());
     }
 
     /**
@@ -277,12 +267,9 @@ public final class QueueHandle {
         onClose.accept(this);
     }
 
-    /**
-     * {@return the damaged ranges that consumers have skipped, a line for each: the consumer's name, first and last
-     * offset, position, file and detail, separated by {@link Bridge#SEPARATOR}}
-     */
+    /** {@return the damaged ranges that consumers have skipped, by the consumer's name, as JSON} */
     public String damagedRanges() {
-        return StatsText.of(queue.damagedRanges());
+        return Json.of(queue.damagedRanges());
     }
 
     /** {@return 1 if the ring has no room for a record of max_event_size, otherwise 0} */
@@ -300,19 +287,14 @@ public final class QueueHandle {
         return queue.lastSequence(producer).orElse(Status.EMPTY);
     }
 
-    /** {@return the names of all idempotent producers, a line for each} */
+    /** {@return the names of all idempotent producers, as JSON} */
     public String producers() {
-        return String.join("\n", queue.producers());
+        return Json.of(queue.producers());
     }
 
-    /**
-     * {@return the last batches of all idempotent producers, a line for each: the components of {@link ProducerStats} as
-     * name=value, separated by spaces}
-     */
+    /** {@return the last batches of all idempotent producers, as JSON} */
     public String producerStats() {
-        return queue.producerStats().stream()
-                .map(stats -> StatsText.of(stats, " "))
-                .collect(Collectors.joining("\n"));
+        return Json.of(queue.producerStats());
     }
 
     /**
@@ -345,9 +327,9 @@ public final class QueueHandle {
         return RoomWait.warning(seconds, queue.config().queueDir(), queue.heldBy());
     }
 
-    /** {@return the components of {@link QueueStats} as lines of name=value} */
+    /** {@return the statistics of the queue, as JSON} */
     public String stats() {
-        return StatsText.of(queue.stats(), "\n");
+        return Json.of(queue.stats());
     }
 
     /** {@return the metrics of the queue, in the text format of Prometheus} */
@@ -355,12 +337,9 @@ public final class QueueHandle {
         return PrometheusText.of(queue.config().queueDir(), queue.metrics());
     }
 
-    /** {@return the configuration in effect: alternating keys and values, joined by NUL characters} */
+    /** {@return the configuration in effect, texts by key, as JSON} */
     public String config() {
-        Map<String, String> values = queue.config().asMap();
-        return values.entrySet().stream()
-                .map(entry -> entry.getKey() + Bridge.SEPARATOR + entry.getValue())
-                .collect(Collectors.joining(Bridge.SEPARATOR));
+        return Json.of(queue.config().asMap());
     }
 
     /** {@return the offset after the last durable record} */
@@ -381,9 +360,9 @@ public final class QueueHandle {
         return queue.awaitShipped(offset, Duration.ofMillis(millis)) ? 1 : 0;
     }
 
-    /** {@return the components of {@link ShipStats} as lines of name=value; empty if this process does not ship} */
+    /** {@return the state of shipping as JSON; null if this process does not ship} */
     public String shipStats() {
-        return queue.shipStats().map(stats -> StatsText.of(stats, "\n")).orElse("");
+        return Json.of(queue.shipStats());
     }
 
     /** Closes this handle, and wakes the calls that wait through it. Idempotent. */

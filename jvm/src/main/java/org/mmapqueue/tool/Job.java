@@ -1,30 +1,22 @@
 package org.mmapqueue.tool;
 
 import java.nio.file.Path;
-import java.util.Arrays;
-import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Function;
-import java.util.stream.Stream;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.json.Json;
 import org.mmapqueue.tool.copy.Copier;
 import org.mmapqueue.tool.copy.RingSize;
 import org.mmapqueue.tool.repair.Repairer;
-import org.mmapqueue.tool.report.CopyReport;
 import org.mmapqueue.tool.report.Progress;
-import org.mmapqueue.tool.report.RepairReport;
-import org.mmapqueue.tool.report.VerifyReport;
 import org.mmapqueue.tool.verify.Verifier;
 
 /** A tool that runs in a thread of its own, for callers in Python that poll the progress. Thread-safe. */
 public final class Job {
-    /** Separates the fields of a line; no path and no text contains it. */
-    private static final String SEPARATOR = "\0";
-
     private final FutureTask<String> task;
     private volatile long done;
     private volatile long total;
@@ -52,7 +44,7 @@ public final class Job {
 
     /** Starts {@link Verifier#verify}. */
     public static Job verify(String directory) {
-        return started("mmapqueue-verify", progress -> flat(Verifier.verify(Path.of(directory), progress)));
+        return started("mmapqueue-verify", progress -> Json.of(Verifier.verify(Path.of(directory), progress)));
     }
 
     /**
@@ -66,7 +58,7 @@ public final class Job {
         boolean reset = Boolean.parseBoolean(resetClock);
         return started(
                 "mmapqueue-repair",
-                progress -> flat(
+                progress -> Json.of(
                         target.isEmpty()
                                 ? Repairer.repairInPlace(path, reset, progress)
                                 : Repairer.repair(path, Path.of(target), reset, progress)));
@@ -84,7 +76,7 @@ public final class Job {
         Path path = Path.of(directory);
         return started(
                 "mmapqueue-copy",
-                progress -> flat(
+                progress -> Json.of(
                         target.isEmpty()
                                 ? Copier.resize(path, size, progress)
                                 : Copier.copy(path, Path.of(target), size, progress)));
@@ -125,10 +117,9 @@ public final class Job {
     }
 
     /**
-     * Waits for the end, and returns the report: lines of fields that are separated by NUL. The first field of a line
-     * is the line's type.
+     * Waits for the end, and returns the report.
      *
-     * @return the lines, each ended by a newline
+     * @return the report as JSON
      * @throws MmapQueueException if the tool has failed
      */
     public String result() throws InterruptedException {
@@ -140,46 +131,5 @@ public final class Job {
             }
             throw new MmapQueueException("the tool failed: " + e.getCause(), e.getCause());
         }
-    }
-
-    private static String flat(VerifyReport report) {
-        StringBuilder text = new StringBuilder();
-        line(text, "report", report);
-        report.consumers().forEach(each -> line(text, "consumer", each));
-        report.findings().forEach(each -> line(text, "finding", each));
-        return text.toString();
-    }
-
-    private static String flat(RepairReport report) {
-        StringBuilder text = new StringBuilder(flat(report.before()));
-        line(text, "repaired", report);
-        report.actions().forEach(each -> line(text, "action", Stream.of(each)));
-        report.lost().forEach(each -> line(text, "lost", each));
-        return text.toString();
-    }
-
-    private static String flat(CopyReport report) {
-        StringBuilder text = new StringBuilder();
-        line(text, "copied", report);
-        return text.toString();
-    }
-
-    // Writes the components of a record, in order. Lists, and a report inside a report, have lines of their own.
-    private static void line(StringBuilder text, String type, Record fields) {
-        line(text, type, Arrays.stream(fields.getClass().getRecordComponents()).flatMap(each -> {
-            try {
-                Object value = each.getAccessor().invoke(fields);
-                return value instanceof List || value instanceof Record ? Stream.empty() : Stream.of(value);
-            } catch (ReflectiveOperationException e) {
-                throw new IllegalStateException("a public record's own accessor", e);
-            }
-        }));
-    }
-
-    private static void line(StringBuilder text, String type, Stream<?> fields) {
-        text.append(type);
-        // A newline in the name of a file is replaced, since it would end the line.
-        fields.forEach(each -> text.append(SEPARATOR).append(each.toString().replace('\n', ' ')));
-        text.append('\n');
     }
 }

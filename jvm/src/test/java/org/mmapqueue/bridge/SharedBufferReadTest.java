@@ -212,26 +212,21 @@ class SharedBufferReadTest {
     }
 
     @Test
-    void consumerStatsAreLines() {
+    void consumerStatsAreJson() {
         push(1, 2, 3);
         pop(2);
         queue.createConsumer("other", "latest");
-        assertEquals("default\nother", queue.consumers());
-        List<String> lines = queue.consumerStats().lines().toList();
-        assertEquals(2, lines.size());
+        assertEquals("[\"default\",\"other\"]", queue.consumers());
         assertTrue(
-                lines.get(0)
-                        .matches("name=default committedOffset=0 committedPosition=0 lagRecords=3 lagBytes=\\d+"
-                                + " lagTime=\\d+ readOffset=2 readPosition=\\d+ unacked=2 droppedRecords=0"
-                                + " damagedRecords=0 label="),
-                lines.get(0));
-        assertTrue(
-                lines.get(1)
-                        .matches("name=other committedOffset=3 committedPosition=\\d+ lagRecords=0 lagBytes=0 lagTime="
-                                + " readOffset=3 readPosition=\\d+ unacked=0 droppedRecords=0 damagedRecords=0"
-                                + " label="),
-                lines.get(1));
-        assertTrue(queue.stats().startsWith("firstOffset=0\nendOffset=3\n"), queue.stats());
+                queue.consumerStats()
+                        .matches(
+                                "\\[\\{\"name\":\"default\",\"committedOffset\":0,\"committedPosition\":0,\"lagRecords\":3,"
+                                    + "\"lagBytes\":\\d+,\"lagTime\":\\d+,\"readOffset\":2,\"readPosition\":\\d+,\"unacked\":2,"
+                                    + "\"droppedRecords\":0,\"damagedRecords\":0,\"label\":null},"
+                                    + "\\{\"name\":\"other\",\"committedOffset\":3,\"committedPosition\":\\d+,\"lagRecords\":0,"
+                                    + "\"lagBytes\":0,\"lagTime\":null,\"readOffset\":3,\"readPosition\":\\d+,\"unacked\":0,"
+                                    + "\"droppedRecords\":0,\"damagedRecords\":0,\"label\":null}]"),
+                queue.consumerStats());
     }
 
     @Test
@@ -255,6 +250,6 @@ class SharedBufferReadTest {
         assertEquals(1, buffer.pop(++call, again, 1, 1, 0));
         queue.deleteConsumer(
                 queue.queue().consumer("other", SeekTargets.parse("latest")).name());
-        assertEquals("default", queue.consumers());
+        assertEquals("[\"default\"]", queue.consumers());
     }
 }

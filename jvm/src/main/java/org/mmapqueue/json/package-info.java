@@ -1,0 +1,2 @@
+/** A writer of JSON, for answers to Python. */
+package org.mmapqueue.json;
