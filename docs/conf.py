@@ -50,7 +50,7 @@ _TREE = "https://github.com/mmapqueue/mmapqueue/blob/main"
 def _prepare(_: Sphinx, page: str, source: list[str]) -> None:
     """Adapts a page to the site.
 
-    Tables of the API get their descriptions, and comments become tables of contents. Links to files that are no pages
+    Tables of the API get their descriptions, and comments become tables of contents. Links to files that are not pages
     lead to the repository. The search leaves out the decisions, which are for contributors.
     """
 

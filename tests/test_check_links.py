@@ -57,7 +57,7 @@ def test_accepts(root: Path, target: str) -> None:
         ("other.md#no-heading", "the file has no such heading"),
         ("#there", "the file has no such heading"),
         ("../../outside", "the link leaves the repository"),
-        ("../code.py#L3", "the anchor is no line of the file: L1 to L2"),
+        ("../code.py#L3", "the anchor is not a line of the file: L1 to L2"),
     ],
 )
 def test_reports(root: Path, target: str, wrong: str) -> None:

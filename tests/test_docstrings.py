@@ -28,7 +28,7 @@ ELSEWHERE = {
     "verify": "reference/tools.md",
     "repair": "reference/tools.md",
 }
-#: Classes that only this package makes or raises, and those that are no more than their fields.
+#: Classes that only this package makes or raises, and those that have only their fields.
 PLAIN = {"Origin", "EffectiveConfiguration", "Consumer", "DamagedRange.records"}
 
 

@@ -79,7 +79,7 @@ def test_kept_results_are_small_and_without_paths(published: Path) -> None:
 def test_kept_results_are_those_of_one_run(tmp_path: Path) -> None:
     kept = tmp_path / "raw"
     publish.publish(bench_runs.write(tmp_path / "long", ["jmh", "latency"]), kept)
-    (kept / "archive.json").write_text("{}")  # Of `make archive`, which is no part of a run.
+    (kept / "archive.json").write_text("{}")  # Of `make archive`, which is not part of a run.
     shorter = bench_runs.write(tmp_path / "short", ["jmh"])
     (shorter / "results/round-3.json").unlink()
     done = publish.publish(shorter, kept)

@@ -132,13 +132,13 @@ def test_files_of_other_programs(command_line: CommandLine, open_queue: Open, tm
 @pytest.mark.parametrize(
     ("lines", "text"),
     [
-        ('{"value": "a"}\n{"value": 1}\n', "line 2 is no record: expected one of value and value_base64, a text"),
-        ('{"value": "a"}\n{"value"}\n', "line 2 is no record: Expecting ':' delimiter at character 9"),
-        ('{"value": "a"}\n' + "[" * 100_000, "line 2 is no record: its JSON is nested too deeply"),
-        ('{"value": "a"}\n[]\n', "line 2 is no record: expected an object, found list"),
-        ('{"value": "a"}\n{"value_base64": "*"}\n', "line 2 is no record: value_base64 is not base64"),
-        ('{"value": "a"}\n{"value": "a", "offset": "1"}\n', "line 2 is no record: offset is '1', not a number"),
-        ('{"value": "a"}\n{"value": "a", "value_base64": "YQ=="}\n', "line 2 is no record: expected one of"),
+        ('{"value": "a"}\n{"value": 1}\n', "line 2 is not a record: expected one of value and value_base64, a text"),
+        ('{"value": "a"}\n{"value"}\n', "line 2 is not a record: Expecting ':' delimiter at character 9"),
+        ('{"value": "a"}\n' + "[" * 100_000, "line 2 is not a record: its JSON is nested too deeply"),
+        ('{"value": "a"}\n[]\n', "line 2 is not a record: expected an object, found list"),
+        ('{"value": "a"}\n{"value_base64": "*"}\n', "line 2 is not a record: value_base64 is not base64"),
+        ('{"value": "a"}\n{"value": "a", "offset": "1"}\n', "line 2 is not a record: offset is '1', not a number"),
+        ('{"value": "a"}\n{"value": "a", "value_base64": "YQ=="}\n', "line 2 is not a record: expected one of"),
     ],
 )
 def test_a_wrong_line_comes_after_those_before_it(

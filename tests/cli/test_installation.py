@@ -39,7 +39,7 @@ def test_doctor(command_line: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for name, command in itertools.product(("none", "file"), ("doctor", "bench")):
         ended = command_line.call(command, tmp_path / name)
-        assert (ended.status, ended.err) == (1, f"mmapqueue: {tmp_path / name} is no directory\n")
+        assert (ended.status, ended.err) == (1, f"mmapqueue: {tmp_path / name} is not a directory\n")
 
 
 def test_doctor_says_what_is_wrong(command_line: CommandLine, tmp_path: Path) -> None:

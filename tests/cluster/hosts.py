@@ -84,7 +84,7 @@ class Network:
         _run("ip", "link", "set", "lo", "up")
         _run("ip", "link", "add", _BRIDGE, "type", "bridge")
         _run("ip", "link", "set", _BRIDGE, "up")
-        # For this process; it is no host.
+        # For this process; it is not a host.
         _run("ip", "address", "add", f"{_NETWORK}.1/24", "dev", _BRIDGE)
         self.hosts = {
             name: Host(name, ip, directories[name], [d for other, d in directories.items() if other != name])

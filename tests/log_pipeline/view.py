@@ -20,7 +20,7 @@ from journal import Follower
 
 #: Seconds over which a rate is taken.
 RATE_OVER = 3.0
-#: Seconds between two lines where the output is no terminal.
+#: Seconds between two lines where the output is not a terminal.
 PLAIN_EVERY = 5.0
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import grpc
 
-#: What an answer is: a status with headers and a body; "reset" and "hang" are no answers.
+#: What an answer is: a status with headers and a body; "reset" and "hang" are not answers.
 Answer = int | tuple[int, dict[str, str], bytes] | str
 
 

@@ -58,7 +58,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
         ["1: not YAML: aliases expand the file to more than 100000 values"],
     ),
     "deep": ("[" * 2000, ["1: values are nested too deeply"]),
-    "key that is no text": ("? [1]\n: 2\n", ["1: not YAML: a key must be text"]),
+    "key that is not text": ("? [1]\n: 2\n", ["1: not YAML: a key must be text"]),
     "no pipes": ("name: a\n", ["1: pipes: is missing"]),
     "pipes empty": ("name: a\npipes: []\n", ["2: pipes: a list is invalid; allowed: at least 1 of them"]),
     "pipes a mapping": ("pipes: {a: b}\n", ["1: pipes: a mapping is invalid; allowed: a list"]),
@@ -306,11 +306,11 @@ BAD: dict[str, tuple[str, list[str]]] = {
     ),
     "reference that is none": (
         pipeline(queue="{dir: '${a b}'}"),
-        [f"4: pipes[0].queue.dir: '${{a b}}' is no reference to a variable; {REFERENCES}"],
+        [f"4: pipes[0].queue.dir: '${{a b}}' is not a reference to a variable; {REFERENCES}"],
     ),
     "reference that is open": (
         pipeline(queue="{dir: '${a'}"),
-        [f"4: pipes[0].queue.dir: '${{' is no reference to a variable; {REFERENCES}"],
+        [f"4: pipes[0].queue.dir: '${{' is not a reference to a variable; {REFERENCES}"],
     ),
     "default of a shell": (
         pipeline(queue="{dir: '${A:-b}'}"),

@@ -15,7 +15,7 @@ from pipeline.configuring import (
 
 @pytest.fixture
 def third_party(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A distribution with a receiver, one that cannot be imported, and one that is no receiver."""
+    """A distribution with a receiver, one that cannot be imported, and one that is not a receiver."""
     root = tmp_path / "site"
     (root / "third-1.0.dist-info").mkdir(parents=True)
     (root / "third-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: third\nVersion: 1.0\n")

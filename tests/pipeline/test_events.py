@@ -30,7 +30,7 @@ def queue_dir(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def filled(spark: SparkSession, path: Path) -> Path:
-    """A queue with four events; the second is no event, the third holds what its content type does not say."""
+    """A queue with four events; the second is not an event, the third holds what its content type does not say."""
     log = {"level": "info", "status": 200}
     records = [
         encode(

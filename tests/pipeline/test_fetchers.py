@@ -264,8 +264,8 @@ def test_an_answer_may_not_grow_beyond_the_limit() -> None:
         (b"# EOF\n", "application/openmetrics-text; version=1.0.0", "it has no samples"),
         (b"", "application/openmetrics-text; version=1.0.0", "it is cut off: its last line is not # EOF"),
         (b"up 1\n", "application/openmetrics-text; version=1.0.0", "it is cut off: its last line is not # EOF"),
-        (b"<html>\n", "text/html", "line 1 is no sample: '<html>'"),
-        (b'up{a="b} 1\n', "text/plain", "line 1 is no sample: 'up{a=\"b} 1'"),
+        (b"<html>\n", "text/html", "line 1 is not a sample: '<html>'"),
+        (b'up{a="b} 1\n', "text/plain", "line 1 is not a sample: 'up{a=\"b} 1'"),
         (b"up \xff\n", "text/plain", "codec can't decode byte 0xff"),
     ],
 )
@@ -305,7 +305,7 @@ def test_what_prometheus_takes_is_stored(body: bytes, content_type: str) -> None
 @pytest.mark.parametrize("openmetrics", [True, False])
 def test_a_line_without_end_is_checked_in_linear_time(body: bytes, openmetrics: bool) -> None:
     # In quadratic time this takes hours.
-    with pytest.raises(ValueError, match="line 1 is no sample"):
+    with pytest.raises(ValueError, match="line 1 is not a sample"):
         check(body + b"\n# EOF\n", openmetrics=openmetrics)
 
 

@@ -263,7 +263,7 @@ def test_long_lines_are_cut_at_characters(encoding: Any, lines: list[str]) -> No
         assert len(record) <= 300
         text = found.data.decode()
         whole = [*whole[:-1], whole[-1] + text] if found.continuation else [*whole, text]
-    # A mark at the file's start is no text.
+    # A mark at the file's start is not text.
     expected = [each.removeprefix("\ufeff") if i == 0 else each for i, each in enumerate(lines)]
     assert whole == expected
 

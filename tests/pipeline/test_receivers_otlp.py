@@ -411,7 +411,7 @@ def test_content_without_records_is_counted_and_logged_once(
 ) -> None:
     with Serving(OtlpReceiver(server="http")) as serving:
         for _ in range(3):
-            # Unknown members are no error in OTLP.
+            # Unknown members are not errors in OTLP.
             assert post(serving, path, body.encode(), "application/json")[0] == 200
         assert serving.host.counted == {"no_records": 3}
         assert len(serving.events) == 3

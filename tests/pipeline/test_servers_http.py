@@ -145,7 +145,7 @@ def test_http_paths_are_registered_once_and_are_paths() -> None:
     with pytest.raises(ValueError, match=r"server main: pipe b: receiver y takes /a, which pipe a: receiver x takes"):
         server.post("/a", handle, owner="pipe b: receiver y")
     for path in ("a", "/{b}", "/a?b"):
-        with pytest.raises(ValueError, match="is no path"):
+        with pytest.raises(ValueError, match="is not a path"):
             server.post(path, handle)
 
 

@@ -97,7 +97,7 @@ def test_commits_free_the_space(streams: Streams, queue: mmapqueue.Queue) -> Non
 
 @pytest.mark.parametrize("options", [{}, {"minOffsetsPerTrigger": 1000, "maxTriggerDelay": "1h"}], ids=["", "waiting"])
 def test_no_batch_blocks_the_next_one(streams: Streams, queue: mmapqueue.Queue, options: dict[str, object]) -> None:
-    """A batch is retained until there are new records, which need room in a ring of the least capacity."""
+    """A batch is retained until there are new records, which need room in a ring of the minimum capacity."""
     taken_up(streams, queue)
     records = [b"%04d" % i + b"x" * 496 for i in range(400)]
     query = streams.start(**options)

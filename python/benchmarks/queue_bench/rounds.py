@@ -42,7 +42,7 @@ class Measurement:
         payload: Bytes of a record.
         workload: The workload.
         null: The null call that calls are compared with, if the subject has one.
-        room: The most bytes of records in the queue at once.
+        room: The maximum number of bytes of records in the queue at once.
         figures: By operation.
         null_us: Microseconds of the null calls, round by round.
     """

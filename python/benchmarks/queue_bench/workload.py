@@ -46,7 +46,7 @@ class Workload:
 
     @property
     def batch(self) -> int:
-        """The most records in a call."""
+        """The maximum number of records in a call."""
         return max(step.batch for step in self.steps)
 
     @property
@@ -64,7 +64,7 @@ class Session(ABC):
     Attributes:
         record: The record of all pushes.
         null: A call to the queue's JVM that does nothing, if it has one.
-        room: The most bytes of records in the queue at once.
+        room: The maximum number of bytes of records in the queue at once.
     """
 
     null: Callable[[], object] | None = None

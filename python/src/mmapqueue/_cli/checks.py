@@ -36,7 +36,7 @@ _OPEN_FILES = 1024
 _LEAST_SPACE, _USUAL_SPACE = 2 << 30, 8 << 30
 _LARGEST_SEGMENT = 64 << 20
 _SET_CACHE = "set XDG_CACHE_HOME: commands start in less time then"
-#: The least size of /dev/shm that is used.
+#: The minimum size of /dev/shm that is used.
 _SHARED_BYTES = 256 << 20
 
 
@@ -197,7 +197,7 @@ def space(directory: str) -> Check:
     """Whether a ring has room."""
     if not os.access(directory, os.W_OK | os.X_OK):
         return Check(
-            Status.ERROR, "disk space", f"{directory} is not writable", "run as its owner, or choose another one"
+            Status.ERROR, "disk space", f"{directory} is not writable", "run as its owner, or choose another directory"
         )
     free = shutil.disk_usage(directory).free
     found = f"{size_text(free)} free"

@@ -22,7 +22,7 @@ from mmapqueue._values.message import AnyMessage
 
 STANDARD = "-"
 _SUFFIXES = {".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
-#: The most records and bytes that are read at a time.
+#: The maximum number of records and bytes that are read at a time.
 _MOST_ROWS = 10_000
 _MOST_BYTES = 4 << 20
 
@@ -196,10 +196,10 @@ def _read_json(name: str, stream: Iterable[bytes]) -> Iterator[Rows]:
         except ValueError as error:
             yield rows
             text = f"{error.msg} at character {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
-            raise MmapQueueError(f"{name}: line {number} is no record: {text}") from None
+            raise MmapQueueError(f"{name}: line {number} is not a record: {text}") from None
         except RecursionError:
             yield rows
-            raise MmapQueueError(f"{name}: line {number} is no record: its JSON is nested too deeply") from None
+            raise MmapQueueError(f"{name}: line {number} is not a record: its JSON is nested too deeply") from None
         rows.values.append(value)
         rows.offsets.append(offset)
         size += len(value)

@@ -9,7 +9,7 @@ from mmapqueue._values.errors import MmapQueueError, OutOfRange
 from mmapqueue._values.message import AnyMessage
 from mmapqueue._values.offsets import SeekTarget
 
-#: The most records and bytes that are read at a time.
+#: The maximum number of records and bytes that are read at a time.
 _MOST_RECORDS = 1000
 _MOST_BYTES = 4 << 20
 
@@ -81,7 +81,7 @@ class LogReader:
         """The last records that are wanted, in order, and the log end at that moment.
 
         Args:
-            count: The most records.
+            count: The maximum number of records.
             wanted: Whether a record counts.
 
         Raises:

@@ -13,7 +13,7 @@ from mmapqueue._values.errors import Locked, MmapQueueError
 
 #: What the extra `cli` installs.
 _EXTRA = ("typer", "rich")
-#: The most characters of a program's command line in an error.
+#: The maximum number of characters of a program's command line in an error.
 _MOST_PROGRAM = 60
 
 

@@ -176,12 +176,12 @@ def directory_for_bench(parent: str) -> Iterator[str]:
     """A new directory in an existing one, removed at the end with all that is in it.
 
     Raises:
-        MmapQueueError: `parent` is no directory, or the disk has no room for the ring.
+        MmapQueueError: `parent` is not a directory, or the disk has no room for the ring.
         OSError: The directory cannot be created.
     """
     path = absolute("DIR", parent)
     if not Path(path).is_dir():
-        raise MmapQueueError(f"{path} is no directory")
+        raise MmapQueueError(f"{path} is not a directory")
     free = shutil.disk_usage(path).free
     if free < 2 * _RING_BYTES:
         raise MmapQueueError(f"{path} has {free >> 20} MiB free, and bench needs {2 * _RING_BYTES >> 20} MiB")

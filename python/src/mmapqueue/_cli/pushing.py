@@ -12,7 +12,7 @@ from mmapqueue._cli.output import error_text, print_error, print_object, size_te
 from mmapqueue._cli.status import EMPTY, FAILED, status_of
 from mmapqueue._values.offsets import offsets_text
 
-#: The longest wait of one call. A timeout counts from the last pushed record on, which each call tells.
+#: The maximum wait of one call. A timeout counts from the last pushed record on, which each call tells.
 _SLICE_SECONDS = 1.0
 #: Bytes of one batch of an idempotent producer; less in a small ring.
 _BATCH_BYTES = 256 << 10
@@ -32,7 +32,7 @@ Once = Annotated[
 ]
 Timeout = Annotated[
     str | None,
-    typer.Option("--timeout", metavar="TIME", help="The longest wait for room: 30s, 5m; by default no limit."),
+    typer.Option("--timeout", metavar="TIME", help="The maximum wait for room: 30s, 5m; by default no limit."),
 ]
 
 
@@ -89,7 +89,7 @@ class Pusher:
 
     Args:
         queue: The queue.
-        timeout: The longest to wait for room, in seconds; None for as long as it takes.
+        timeout: The maximum time to wait for room, in seconds; None for no limit.
         sync: Whether records are made durable at the end, and whenever the input has none for the moment.
         once: Identifies the input, so that a repeated run pushes only the rest; None to push everything.
 

@@ -28,7 +28,7 @@ def retry_while_ending(call: Callable[[], _Result], seconds: float) -> _Result:
 
     Args:
         call: Raises Locked when a process holds the lock.
-        seconds: The longest time of retries.
+        seconds: The maximum time of retries.
 
     Raises:
         Locked: The holder is not ending, or has not ended in time.

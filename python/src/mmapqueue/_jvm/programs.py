@@ -91,5 +91,5 @@ def _of_python(words: Iterator[str]) -> list[str]:
 
 
 def _last_part(path: str) -> str:
-    # A title that a process has given itself is no path.
+    # A title that a process has given itself is not a path.
     return path if " " in path else path.rpartition("/")[2]

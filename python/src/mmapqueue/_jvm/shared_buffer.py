@@ -20,11 +20,11 @@ from mmapqueue._values.origin import Origin
 SMALL_BYTES = 64 << 10
 #: Size of the buffer of threads that move many records: a thousand of 1 KiB, which outweigh the cost of a call.
 LARGE_BYTES = 5 << 18
-#: The most large buffers of a process. Threads keep small ones when all are in use.
+#: The maximum number of large buffers of a process. Threads keep small ones when all are in use.
 MAX_LARGE = 16
 #: Size of the buffers that can be lent: see `lending`.
 LENT_BYTES = 4 << 20
-#: The most lendable buffers of a process. Records are copied when all others are lent.
+#: The maximum number of lendable buffers of a process. Records are copied when all others are lent.
 MAX_LENT = 16
 # One entry for each buffer of a size that may still be made. A list, because its append and pop are atomic.
 _large_left = [None] * MAX_LARGE

@@ -30,7 +30,8 @@ _PREFIX = ".mmapqueue-buffer-"
 #: The age in seconds from which a named file was left by a killed process: names exist for milliseconds.
 _LEFT_SECONDS = 600
 _NONCE_BYTES = 16
-#: The most bytes of one answer. py4j stalls for 40 ms on an answer of 8 KB, which these bytes in base 64 stay below.
+#: The maximum number of bytes of one answer. py4j stalls for 40 ms on an answer of 8 KB, which these bytes in base 64
+#: stay below.
 _PIECE = 4096
 
 

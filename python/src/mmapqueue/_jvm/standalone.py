@@ -46,7 +46,7 @@ _VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 #: The main program, and the beginning of its line with the port.
 _MAIN = "org.mmapqueue.bridge.PythonServer"
 _READY = "mmapqueue.port="
-#: The longest time from the end of this process to that of the JVM: less than the default of lock_timeout.
+#: The maximum time from the end of this process to that of the JVM: less than the default of lock_timeout.
 _GRACE_SECONDS = 3.0
 #: The same for a JVM that writes an archive of classes at its end, which this process waits for.
 _EXIT_SECONDS = 10.0

@@ -8,7 +8,7 @@ from time import monotonic
 from mmapqueue._values.arguments import block_flag
 from mmapqueue._values.durations import Duration, seconds
 
-#: The longest wait of one call in the JVM in seconds, and so the longest delay of Ctrl-C.
+#: The maximum wait of one call in the JVM in seconds, and so the maximum delay of Ctrl-C.
 SLICE_MILLIS = 200
 
 
@@ -65,6 +65,6 @@ class Bell:
         """Waits for `ring`; returns False when the time is over. For one thread.
 
         Args:
-            seconds: The longest to wait; None for as long as it takes.
+            seconds: The maximum time to wait; None for no limit.
         """
         return self._lock.acquire(timeout=-1 if seconds is None else seconds)

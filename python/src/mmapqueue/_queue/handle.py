@@ -90,7 +90,7 @@ class QueueHandle:
         origin: The origin of messages that are read by offset.
         config: The effective configuration.
         serializer: Converts objects to records and back; None for bytes.
-        lock_timeout: The longest wait for a lock holder that is ending, in seconds.
+        lock_timeout: The maximum wait for a lock holder that is ending, in seconds.
         pool: The shared buffers that no thread keeps.
         thread_buffers: The buffers that threads keep, by identity.
         producers: The batching producers. They end before the queue closes.

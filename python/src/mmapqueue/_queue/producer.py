@@ -236,7 +236,7 @@ class Producer:
             size: Bytes of payload in it.
             count: Records in it.
             done: Number of those records that are pushed already.
-            millis: The longest wait for room for one record, in ms.
+            millis: The maximum wait for room for one record, in ms.
             sync: Whether to return only when the records are durable.
 
         Returns:

@@ -127,17 +127,17 @@ class Queue(Reading[Value]):
                 "msgpack", which needs the package msgpack; an object with dumps and loads, such as a module; or
                 "pickle": loading a pickle may run any code, so use it only where no one else can write the directory.
                 The queue does not store the choice. None for bytes.
-            lock_timeout: The longest wait for a lock while its holder is ending or in another container: seconds, a
-                timedelta, or a text such as "30s". A JVM outlives its killed Python process for a moment. Locked is
+            lock_timeout: The maximum wait for a lock while its holder is ending or in another container: seconds, a
+                timedelta, or a string such as "30s". A JVM outlives its killed Python process for a moment. Locked is
                 raised at once for any other holder.
-            prefetch: The most records that `pop` takes ahead, so that the next pops need no call into the JVM; 0 for
-                none. None for 4096, or 0 with visibility_timeout. It takes what the consumer needs for 0.1 s at its
-                present pace. Prefetched records count as not popped; a close and a `nack` release them.
+            prefetch: The maximum number of records that `pop` takes ahead, so that the next pops need no call into the
+                JVM; 0 for none. None for 4096, or 0 with visibility_timeout. It takes what the consumer needs for 0.1 s
+                at its present pace. Prefetched records count as not popped; a close and a `nack` release them.
             ack_linger: How long an ack waits for others before it is sent to the JVM; twice that at most: seconds, a
-                timedelta, or a text such as "5ms"; 0 to send each at once. None for 5 ms, or 0 with visibility_timeout.
-                A kill before the ack is sent redelivers the record.
-            **configuration: The keys of `Configuration`: sizes are bytes, or texts such as "128k" or "16m"; durations
-                are milliseconds, timedeltas, or texts such as "250ms" or "7d". `capacity`, a size, is what the
+                timedelta, or a string such as "5ms"; 0 to send each at once. None for 5 ms, or 0 with
+                visibility_timeout. A kill before the ack is sent redelivers the record.
+            **configuration: The keys of `Configuration`: sizes are bytes, or strings such as "128k" or "16m"; durations
+                are milliseconds, timedeltas, or strings such as "250ms" or "7d". `capacity`, a size, is what the
                 queue holds at most, 512 MiB by default; the number and size of its segments follow from it.
 
         Raises:
@@ -230,7 +230,7 @@ class Queue(Reading[Value]):
             data: The record: bytes-like, or with a serializer any object that it takes.
             block: Whether to wait for room when the queue is full. When the queue has stored nothing for 5 s, the
                 logger "mmapqueue" gets one warning that names the slowest consumer and its lag.
-            timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
+            timeout: The maximum time to wait: seconds, a timedelta, or a string such as "500ms"; None for no limit.
             sync: Whether to return only when the record is durable. Concurrent threads share one fsync.
             shipped: Whether to return only when the archive has the record, which then survives the loss of this host.
                 It waits as `await_shipped` without a timeout: `timeout` applies to room alone.
@@ -278,8 +278,8 @@ class Queue(Reading[Value]):
         Args:
             items: The records: any iterable, of any length.
             block: Whether to wait for room when the queue is full, with a warning as that of `push`.
-            timeout: The longest to wait in all: seconds, a timedelta, or a text such as "500ms"; None for as long as it
-                takes.
+            timeout: The maximum time to wait in all: seconds, a timedelta, or a string such as "500ms"; None for no
+                limit.
             atomic: Whether all records become visible together, or none. They must then fit into the queue, and into a
                 quarter of the JVM's heap, at once.
             sync: Whether to return only when the records are durable, as after `flush`. Those before an error need not
@@ -334,8 +334,8 @@ class Queue(Reading[Value]):
                 DataFrame of polars or pandas. The column is the one with the name "value", or the only one; binary or
                 string of any kind, text as UTF-8. No serializer runs. Null values raise ValueError.
             block: Whether to wait for room when the queue is full.
-            timeout: The longest to wait in all: seconds, a timedelta, or a text such as "30s"; None for as long as it
-                takes.
+            timeout: The maximum time to wait in all: seconds, a timedelta, or a string such as "30s"; None for no
+                limit.
             atomic: Whether all records become visible together, or none, as in `push_many`.
             sync: Whether to return only when the records are durable, as in `push_many`.
 
@@ -406,8 +406,8 @@ class Queue(Reading[Value]):
 
         Args:
             data: The record.
-            timeout: The longest to wait for room: seconds, a timedelta, or a text such as "500ms"; None for as long as
-                it takes.
+            timeout: The maximum time to wait for room: seconds, a timedelta, or a string such as "500ms"; None for no
+                limit.
             sync: Whether to return only when the record is durable.
             shipped: Whether to return only when the archive has the record, as for `push`.
 
@@ -447,8 +447,8 @@ class Queue(Reading[Value]):
 
         Args:
             items: The records, which this call reads into a list first.
-            timeout: The longest to wait for room in all: seconds, a timedelta, or a text such as "500ms"; None for as
-                long as it takes.
+            timeout: The maximum time to wait for room in all: seconds, a timedelta, or a string such as "500ms"; None
+                for no limit.
             atomic: Whether all records become visible together, or none.
             sync: Whether to return only when the records are durable, as after `aflush`.
             shipped: Whether to return only when the archive has the records, as for `push`.
@@ -503,11 +503,11 @@ class Queue(Reading[Value]):
         """A producer that pushes records one by one, without a round trip for each.
 
         Args:
-            linger: The longest time that a record waits for others of its batch: seconds, a timedelta, or a text such
+            linger: The maximum time that a record waits for others of its batch: seconds, a timedelta, or a string such
                 as "5ms".
-            batch_bytes: A batch of this size is sent at once: bytes, or a text such as "1m".
-            buffer_bytes: The most bytes of records that wait to be pushed, plus 128 for each record; beyond it `push`
-                blocks.
+            batch_bytes: A batch of this size is sent at once: bytes, or a string such as "1m".
+            buffer_bytes: The maximum number of bytes of records that wait to be pushed, plus 128 for each record;
+                beyond it `push` blocks.
             sync: Whether a handle is done only when its record is durable. The records of a batch share one fsync.
 
         Returns:
@@ -546,8 +546,8 @@ class Queue(Reading[Value]):
             producer: 1 to 100 letters, digits, "_", "-" or ".". A producer pushes one batch at a time.
             sequence: The batch's sequence number, 0 or more, higher than the last one; gaps are allowed.
             items: The records; an empty batch is allowed.
-            timeout: The longest to wait for room: seconds, a timedelta, or a text such as "500ms"; None for as long as
-                it takes.
+            timeout: The maximum time to wait for room: seconds, a timedelta, or a string such as "500ms"; None for no
+                limit.
             sync: Whether to return only when batch and sequence number are durable, so that a loss of power at any
                 moment duplicates no batch. It costs two fsyncs; all pushes wait during the first.
 
@@ -670,7 +670,7 @@ class Queue(Reading[Value]):
 
         Args:
             offset: The first record's offset.
-            max_records: The most records.
+            max_records: The maximum number of records.
 
         Returns:
             The records, in order, at least one; their attempts are 0.
@@ -776,7 +776,7 @@ class Queue(Reading[Value]):
             first: The first record's offset; None for the log start.
             end: The offset after the last record, as in `range`; None, or any offset above `end_offset`, for the log
                 end at the time of this call.
-            max_records: The most records of a batch; None for 4 MiB of data, or a single larger record.
+            max_records: The maximum number of records of a batch; None for 4 MiB of data, or a single larger record.
 
         Returns:
             An iterator over RecordBatches, which DuckDB, polars and pyarrow also read as a stream. Each batch is read
@@ -936,7 +936,7 @@ class Queue(Reading[Value]):
 
         Args:
             offset: The record's offset.
-            timeout: The longest to wait: seconds, a timedelta, or a text such as "30s"; None for as long as it takes.
+            timeout: The maximum time to wait: seconds, a timedelta, or a string such as "30s"; None for no limit.
 
         Returns:
             Whether the archive has them in time.
@@ -961,7 +961,7 @@ class Queue(Reading[Value]):
 
         Args:
             offset: The record's offset.
-            timeout: The longest to wait: seconds, a timedelta, or a text such as "30s"; None for as long as it takes.
+            timeout: The maximum time to wait: seconds, a timedelta, or a string such as "30s"; None for no limit.
 
         Returns:
             Whether the archive has the record and all before it.

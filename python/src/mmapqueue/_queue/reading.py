@@ -97,7 +97,7 @@ class Reading(Generic[Value]):
 
         Args:
             block: Whether to wait until a record is available.
-            timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
+            timeout: The maximum time to wait: seconds, a timedelta, or a string such as "500ms"; None for no limit.
 
         Returns:
             The record.
@@ -135,10 +135,11 @@ class Reading(Generic[Value]):
         """Pops several records; waits for the first one only.
 
         Args:
-            max_records: The most records.
-            max_bytes: The most bytes of data, or a text such as "1m"; the first record is returned whatever its size.
-            timeout: The longest to wait for the first one: seconds, a timedelta, or a text such as "500ms"; None for as
-                long as it takes.
+            max_records: The maximum number of records.
+            max_bytes: The maximum number of bytes of data, or a string such as "1m"; the first record is returned
+                whatever its size.
+            timeout: The maximum time to wait for the first one: seconds, a timedelta, or a string such as "500ms"; None
+                for no limit.
 
         Returns:
             The records, in order; empty when none was available in time.
@@ -176,11 +177,11 @@ class Reading(Generic[Value]):
         Acknowledge with `ack(batch)`.
 
         Args:
-            max_records: The most records.
-            max_bytes: The most bytes of data, or a text such as "1m", up to 4 MiB, which is also the default; the first
-                record is returned whatever its size.
-            timeout: The longest to wait for the first one: seconds, a timedelta, or a text such as "500ms"; None for as
-                long as it takes.
+            max_records: The maximum number of records.
+            max_bytes: The maximum number of bytes of data, or a string such as "1m", up to 4 MiB, which is also the
+                default; the first record is returned whatever its size.
+            timeout: The maximum time to wait for the first one: seconds, a timedelta, or a string such as "500ms"; None
+                for no limit.
 
         Returns:
             The records, in order; empty when none was available in time. A batch may end before both limits: only an
@@ -234,10 +235,10 @@ class Reading(Generic[Value]):
         With visibility_timeout set, a whole batch must be handled within it: keep max_records small.
 
         Args:
-            timeout: Ends when no record became available for this time: seconds, a timedelta, or a text such as "30s";
-                None to wait without end.
-            max_records: The most records of a batch.
-            max_bytes: The most bytes of data of a batch, or a text such as "1m".
+            timeout: Ends when no record became available for this time: seconds, a timedelta, or a string such as
+                "30s"; None to wait without end.
+            max_records: The maximum number of records of a batch.
+            max_bytes: The maximum number of bytes of data of a batch, or a string such as "1m".
 
         Returns:
             An iterator over the records, in order, for one thread.
@@ -286,11 +287,11 @@ class Reading(Generic[Value]):
             workers: The number of threads. A single thread keeps the order of records.
             timeout: Ends when no record became available for this time, or when only records came that the handler had
                 failed for in this call, it failed for each of them again, and no handler runs. Seconds, a timedelta, or
-                a text such as "30s"; None to wait without end.
-            retry_delay: The delay of redelivery after the handler has raised: seconds, a timedelta, or a text. By
+                a string such as "30s"; None to wait without end.
+            retry_delay: The delay of redelivery after the handler has raised: seconds, a timedelta, or a string. By
                 default 0.1 s after the first attempt, doubled with each further one, 60 s at most.
-            max_records: The most records of a batch.
-            max_bytes: The most bytes of data of a batch, or a text such as "1m".
+            max_records: The maximum number of records of a batch.
+            max_bytes: The maximum number of bytes of data of a batch, or a string such as "1m".
 
         Returns:
             The number of times that the handler has returned.
@@ -450,14 +451,14 @@ class Reading(Generic[Value]):
 
         Args:
             message: The record, or its offset.
-            delay: The delay of redelivery: seconds, a timedelta, or a text such as "30s".
+            delay: The delay of redelivery: seconds, a timedelta, or a string such as "30s".
 
         Raises:
             OutOfRange: This consumer has not popped the record since the queue was opened, or since it was moved by
                 `seek`; or it has acked the record; or the consumer does not exist.
             Foreign: The message is of another consumer or queue.
             TypeError: `message` is neither a message nor an offset.
-            ConfigError: The delay is below 0, or a text without a unit.
+            ConfigError: The delay is below 0, or a string without a unit.
             Closed: The queue or this consumer is closed.
 
         Example:
@@ -579,7 +580,7 @@ class Reading(Generic[Value]):
         return self.qsize()
 
     def __bool__(self) -> bool:
-        """True, also without records: a queue is no container, and `if queue:` asks whether there is one."""
+        """True, also without records, so that `if queue:` tells a queue from None."""
         return True
 
     # ---- under asyncio
@@ -590,7 +591,7 @@ class Reading(Generic[Value]):
         Tasks that pop at the same time get different records.
 
         Args:
-            timeout: The longest wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
+            timeout: The maximum wait: seconds, a timedelta, or a string such as "500ms"; None for no limit.
 
         Returns:
             The record, after `await`; or an argument of `async with`, which acks the record at its end.
@@ -647,10 +648,10 @@ class Reading(Generic[Value]):
         keeps the rest of its batch until the generator is closed: use `contextlib.aclosing`, or call `aclose`.
 
         Args:
-            timeout: Ends when no record became available for this time: seconds, a timedelta, or a text such as "30s";
-                None to wait without end.
-            max_records: The most records of a batch.
-            max_bytes: The most bytes of data of a batch, or a text such as "1m".
+            timeout: Ends when no record became available for this time: seconds, a timedelta, or a string such as
+                "30s"; None to wait without end.
+            max_records: The maximum number of records of a batch.
+            max_bytes: The maximum number of bytes of data of a batch, or a string such as "1m".
 
         Returns:
             An asynchronous generator of the records, in order, for one task.
@@ -793,6 +794,6 @@ class Reading(Generic[Value]):
 def bounds(
     max_records: int, max_bytes: Size | None, timeout: Duration | None, most_bytes: int = names.INT_MAX
 ) -> tuple[int, Deadline]:
-    """Checks the limits of a pop of several records; returns the most bytes, and the deadline."""
+    """Checks the limits of a pop of several records; returns the maximum number of bytes, and the deadline."""
     count("max_records", max_records)
     return byte_limit(max_bytes, most_bytes), Deadline(timeout)

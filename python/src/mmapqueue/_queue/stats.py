@@ -43,7 +43,7 @@ class Stats(NamedTuple):
         segment_size: Bytes of a segment.
         mapped_segments: Segments mapped now, preallocated ones not included.
         mapped_bytes: Bytes of all mappings, preallocated segments and the meta page included.
-        peak_mapped_segments: The most segments that were mapped at once since the queue was opened.
+        peak_mapped_segments: The maximum number of segments that were mapped at once since the queue was opened.
         epoch: The number of recoveries after an unclean shutdown.
 
     Example:

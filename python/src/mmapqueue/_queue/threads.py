@@ -16,9 +16,9 @@ from mmapqueue._values.errors import Full
 
 _Result = TypeVar("_Result")
 
-#: The longest wait of one call in seconds, and so the longest delay of a cancellation.
+#: The maximum wait of one call in seconds, and so the maximum delay of a cancellation.
 SLICE_SECONDS = 0.1
-#: The most threads of each kind. Concurrent sync pushes share one fsync, so more of them may wait at once.
+#: The maximum number of threads of each kind. Concurrent sync pushes share one fsync, so more of them may wait at once.
 _PUSHES = 16
 _POPS = 8
 _WAITS = 4
@@ -43,7 +43,7 @@ class Threads:
         """Repeats a push until it has room.
 
         Args:
-            push: Called with the longest wait in seconds; raises Full when it has pushed nothing.
+            push: Called with the maximum wait in seconds; raises Full when it has pushed nothing.
             deadline: The time at which Full is raised.
         """
         while True:
@@ -58,7 +58,7 @@ class Threads:
         """Repeats a wait until it succeeds; returns whether it has succeeded in time.
 
         Args:
-            wait: Called with the longest wait in seconds; returns whether it has succeeded.
+            wait: Called with the maximum wait in seconds; returns whether it has succeeded.
             deadline: The time at which to give up.
         """
         while not await self._ended(self._submit(self._waits, partial(wait, deadline.seconds(SLICE_SECONDS)))):

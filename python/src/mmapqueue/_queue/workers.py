@@ -5,7 +5,7 @@ its own record. The caller's thread works in steps of a fraction of a second, ea
 between two steps.
 
 The call continues while it makes progress: a record that no handler has failed for in this call, or a handler that
-returns. A redelivered record that fails again is no progress, so a record that always fails cannot keep the call
+returns. A redelivered record that fails again is not progress, so a record that always fails cannot keep the call
 running.
 """
 
@@ -26,7 +26,7 @@ from mmapqueue._values.message import AnyMessage
 
 _LOG = logging.getLogger("mmapqueue")
 
-#: The longest wait of a step in seconds, without work and with running handlers. Acks of the latter must not wait long.
+#: The maximum wait of a step in seconds, without work and with running handlers. Acks of the latter must not wait long.
 _IDLE_SECONDS = 0.2
 _STEP_SECONDS = 0.05
 #: What to write in place of an async handler.

@@ -58,8 +58,8 @@ def read(
         starting_timestamp: Instead of starting_offsets: the first record that was pushed then or later.
         ending_timestamp: Instead of ending_offsets: the first record that was pushed then or later.
         consumer: The consumer that "committed" refers to; by default the default consumer.
-        min_partitions: The least number of tasks, where there are enough records.
-        max_partition_bytes: About the most bytes of the log for a task, or a text such as "64m".
+        min_partitions: The minimum number of tasks, where there are enough records.
+        max_partition_bytes: About the maximum number of bytes of the log for a task, or a string such as "64m".
         fail_on_data_loss: Whether records that are not retained any more are an error; by default they are.
         on_damage: Whether a damaged record is an error, as by default, or is skipped, logged and counted.
 
@@ -113,12 +113,12 @@ def read_stream(
             continues from its checkpoint.
         starting_timestamp: Instead of starting_offsets: the first record that was pushed then or later.
         consumer: The consumer's name; by default derived from the checkpoint's location.
-        max_offsets_per_trigger: The most records of a micro-batch.
+        max_offsets_per_trigger: The maximum number of records of a micro-batch.
         min_offsets_per_trigger: The records that a micro-batch waits for, max_trigger_delay at most.
-        max_trigger_delay: How long it waits for them at most: seconds, a timedelta, or a text such as "30s".
-        max_bytes_per_trigger: About the most bytes of the log of a micro-batch, or a text such as "64m".
-        min_partitions: The least number of tasks, where there are enough records.
-        max_partition_bytes: About the most bytes of the log for a task, or a text such as "64m".
+        max_trigger_delay: How long it waits for them at most: seconds, a timedelta, or a string such as "30s".
+        max_bytes_per_trigger: About the maximum number of bytes of the log of a micro-batch, or a string such as "64m".
+        min_partitions: The minimum number of tasks, where there are enough records.
+        max_partition_bytes: About the maximum number of bytes of the log for a task, or a string such as "64m".
         fail_on_data_loss: Whether records that are not there any more are an error; by default they are.
         on_damage: Whether a damaged record is an error, as by default, or is skipped, logged and counted.
 
@@ -165,7 +165,7 @@ def write(
         key: The column with the values that decide the partition; without it rows go round robin.
         sync: Whether the rows are durable when this returns. By default they survive a kill of any process, but not a
             loss of power.
-        push_timeout: How long to wait for room: seconds, a timedelta, or a text such as "30s".
+        push_timeout: How long to wait for room: seconds, a timedelta, or a string such as "30s".
         **configuration: Keys for creating and opening the queue; see Configuration.
 
     Raises:
@@ -201,7 +201,7 @@ def write_stream(
         key: The column that determines a row's partition; without it rows are distributed round-robin.
         sync: Whether the rows of a committed epoch are durable. By default they survive a kill of any process, but not
             a loss of power.
-        push_timeout: The longest wait for room: seconds, a timedelta, or a text such as "30s".
+        push_timeout: The maximum wait for room: seconds, a timedelta, or a string such as "30s".
         fail_on_data_loss: Whether an epoch that was pushed before, and is retried with other rows, is an error; by
             default it is. If not, these rows are dropped, with a line in the log.
         **configuration: Keys for creating and opening the queue; see Configuration.
@@ -225,7 +225,7 @@ def real_time(writer: DataStreamWriter, batch: Duration) -> DataStreamWriter:
 
     Args:
         writer: A writer of a stream that is read from a queue, to a sink that Spark allows in real-time mode.
-        batch: How long a batch lasts: seconds, a timedelta, or a text such as "5m"; records do not wait for its end.
+        batch: How long a batch lasts: seconds, a timedelta, or a string such as "5m"; records do not wait for its end.
 
     Returns:
         The writer.

@@ -27,9 +27,9 @@ def copy(
         source: The queue's directory.
         target: The directory of the copy, which must be empty or not exist. It becomes a queue when the copy is
             complete.
-        capacity: Bytes of all segment files, or a text such as "512m", rounded up to whole segments; None for the
+        capacity: Bytes of all segment files, or a string such as "512m", rounded up to whole segments; None for the
             queue's own.
-        segment_size: Bytes of a segment file, or a text such as "16m", rounded down to whole pages; None for the
+        segment_size: Bytes of a segment file, or a string such as "16m", rounded down to whole pages; None for the
             queue's own.
         spark: A SparkSession or SparkContext, to use its JVM; None to use a JVM that this process starts.
         progress: Called with the bytes of segments that were read and the bytes to read, about ten times a second.
@@ -39,7 +39,7 @@ def copy(
 
     Raises:
         ConfigError: A path is empty, or a size is out of range or too small for the records that are not acked; the
-            error states the least size.
+            error states the minimum size.
         Locked: A process writes the queue, or owns one of its consumers.
         NotFound: The directory has no queue.
         MmapQueueError: The queue is damaged (repair it first) or of format version 1, or the target is not empty.

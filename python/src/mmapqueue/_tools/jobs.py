@@ -16,9 +16,9 @@ from mmapqueue._values.arguments import absolute
 from mmapqueue._values.errors import MmapQueueError
 from mmapqueue._values.functions import eager
 
-#: The longest wait of one call in the JVM in ms, and so the period of progress reports.
+#: The maximum wait of one call in the JVM in ms, and so the period of progress reports.
 _SLICE_MILLIS = 100
-#: The longest wait for the end of a cancelled job in s.
+#: The maximum wait for the end of a cancelled job in s.
 _CANCEL_SECONDS = 10
 
 Progress = Callable[[int, int], object]

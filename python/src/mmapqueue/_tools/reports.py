@@ -140,7 +140,7 @@ class CopyReport(NamedTuple):
         first_offset: The offset of the oldest record.
         end_offset: The offset of the next record.
         segment_size: Bytes of a segment file.
-        capacity_segments: The most segment files.
+        capacity_segments: The maximum number of segment files.
         left_out: The number of acked records for which the new ring had no room.
     """
 

@@ -73,7 +73,7 @@ def as_bytes(data: object) -> bytes:
 
 
 def byte_limit(max_bytes: Size | None, unlimited: int) -> int:
-    """The most bytes that a call takes.
+    """The maximum number of bytes that a call takes.
 
     Args:
         max_bytes: As a user gave it; None for no limit.

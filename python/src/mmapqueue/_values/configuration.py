@@ -34,20 +34,21 @@ class Configuration(TypedDict, total=False):
         capacity: Bytes of the ring, rounded up to whole segments: 512 MiB by default. The next three keys are derived
             from it unless they are given, and so is max_event_size in a ring below 8 MiB.
         segment_size: Bytes of a segment file.
-        max_in_mem_segments: The most segments that are mapped at once.
+        max_in_mem_segments: The maximum number of segments that are mapped at once.
         queue_capacity_segments: Segments in the ring.
-        flush_period: The longest time between two flushes.
+        flush_period: The maximum time between two flushes.
         flush_ceiling_num: The number of pushed records that starts a flush.
         max_event_size: The largest record, in bytes: 1 MiB by default.
         timestamps: Whether each record has the time of its push.
         format_version: The format of a new directory: 2, or 1 for that of Apache SkyWalking Satellite.
         v1_recover: The cursor up to which recovery keeps records of version 1: "watermark" or "writing".
         read_only: Whether to open for reading alone; another process may write.
-        max_unacked: The most records from the first unacked one to the last popped one.
+        max_unacked: The maximum number of records from the first unacked one to the last popped one.
         visibility_timeout: The time after which a record that is not acked is redelivered; 0 for never.
         max_attempts: Attempts before a record is dead-lettered; 0 for no limit.
         dead_letter_dir: Directory of the dead-letter queue; only together with max_attempts.
-        max_consumer_lag: The most bytes of a consumer's lag before records are dropped for it; 0 for no limit.
+        max_consumer_lag: The maximum number of bytes of a consumer's lag before records are dropped for it; 0 for no
+            limit.
         max_age: The age from which records are dropped for a consumer that has not acked them; 0 for no limit.
         on_damage: What a consumer does at a damaged record: "error" raises Corrupt; "skip" continues after the damage,
             logs it, and lists it in `Queue.damaged_ranges`.
@@ -152,7 +153,7 @@ class EffectiveConfiguration(TypedDict):
 
 
 def check_keywords(call: str, configuration: Mapping[str, object], arguments: tuple[str, ...]) -> None:
-    """Raises TypeError for a keyword argument that is no key, as Python does for a call without `**configuration`.
+    """Raises TypeError for a keyword argument that is not a key, as Python does for a call without `**configuration`.
 
     Args:
         call: The name of the call, for the error.

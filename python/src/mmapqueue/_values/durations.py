@@ -19,7 +19,7 @@ _MAX_MILLIS = 2**63 - 1
 #: The delay of redelivery after the first failure, in seconds; each further failure doubles it.
 _FIRST_RETRY = 0.1
 _LONGEST_RETRY = 60.0
-#: This many doublings exceed the longest delay.
+#: This many doublings exceed the maximum delay.
 _MAX_DOUBLINGS = 10
 #: Java's `Durations` accepts the same strings: jvm/src/test/resources/durations.csv is the test of both.
 _PART = re.compile(r"\s*([0-9]{1,15})(?:\.([0-9]{1,9}))?\s*([a-zµ]+)\s*", re.ASCII)

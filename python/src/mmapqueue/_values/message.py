@@ -16,7 +16,7 @@ from mmapqueue._values.errors import MmapQueueError, Undecodable
 from mmapqueue._values.origin import OpenOrigin, Origin, own_consumer, unknown_queue
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-#: The most bytes of data that `repr` shows.
+#: The maximum number of bytes of data that `repr` shows.
 _SHOWN = 64
 
 
@@ -175,13 +175,13 @@ class Message(_Fields, Generic[Value]):
         """Negative acknowledgement: requeues this record, as `Queue.nack`. The end of a `with` block does not ack it.
 
         Args:
-            delay: The delay of redelivery: seconds, a timedelta, or a text such as "30s".
+            delay: The delay of redelivery: seconds, a timedelta, or a string such as "30s".
 
         Raises:
             OutOfRange: The record is acked, or the consumer was moved by `seek` since the pop.
             Foreign: As from `ack`.
             Closed: The queue or the consumer is closed.
-            ConfigError: The delay is below 0, or a text without a unit.
+            ConfigError: The delay is below 0, or a string without a unit.
 
         Example:
             >>> queue.push(b"one")

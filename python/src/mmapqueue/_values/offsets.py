@@ -98,7 +98,9 @@ def offset_of(what: str, message: AnyMessage | int, origin: Origin) -> int:
     found = message.origin
     # Compared by value, too: the message may have been popped before the queue was closed and opened again.
     if found is not None and found is not origin and found not in (origin, Origin(origin.queue, None)):
-        raise Foreign(f"{what} by {origin} of a message that is of {found}: offset {message.offset} means another one")
+        raise Foreign(
+            f"{what} by {origin}: the message is of {found}, where offset {message.offset} is a different record"
+        )
     return message.offset
 
 

@@ -148,7 +148,7 @@ class Queue(Tasks[T], Closing):
         Args:
             item: Any object that the serializer takes.
             block: Whether to wait while maxsize items wait to be got, or the directory is full.
-            timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
+            timeout: The maximum time to wait: seconds, a timedelta, or a string such as "500ms"; None for no limit.
 
         Raises:
             Full: There was no room in time.
@@ -198,7 +198,7 @@ class Queue(Tasks[T], Closing):
 
         Args:
             block: Whether to wait for an item.
-            timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
+            timeout: The maximum time to wait: seconds, a timedelta, or a string such as "500ms"; None for no limit.
 
         Returns:
             The item, as the serializer loads it.

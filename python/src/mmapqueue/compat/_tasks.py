@@ -70,7 +70,7 @@ class Tasks(queue.Queue[T]):
 
         Args:
             item: The object that `get` returned, itself, or the Undecodable that it raised.
-            delay: The delay of redelivery: seconds, a timedelta, or a text such as "500ms".
+            delay: The delay of redelivery: seconds, a timedelta, or a string such as "500ms".
 
         Raises:
             ValueError: As from `ack`; or the delay is negative.

@@ -396,7 +396,7 @@ class SenderContext(Protocol):
         """Waits inside a `foreachBatch` function. Raises `Stopping` as soon as the query must stop."""
 
     def waiting(self, reason: str | None) -> None:
-        """Says why the sender cannot go on, which /ready then tells; None when it can again."""
+        """Reports why the sender cannot continue, which /ready shows; None when it can continue."""
 
     def count(self, status: str, records: int) -> None:
         """Counts rows by their outcome: success, dead_letter, dropped or rejected."""
@@ -407,8 +407,8 @@ class Batch(Options):
 
     Attributes:
         interval: Time between the starts of two micro-batches (Satellite's flush_time).
-        max_records: The most records of the queue in a micro-batch (Satellite's max_buffer_size).
-        max_bytes: The most bytes of the queue in a micro-batch.
+        max_records: The maximum number of records of the queue in a micro-batch (Satellite's max_buffer_size).
+        max_bytes: The maximum number of bytes of the queue in a micro-batch.
         min_records: A micro-batch waits for this number of records (Satellite's min_flush_events),
         longest_wait: but at most for this time.
     """
@@ -438,7 +438,7 @@ class Sender(Plugin):
     """
 
     group = "mmapqueue.senders"
-    #: The most records and bytes in a micro-batch, when `batch` sets neither.
+    #: The maximum number of records and bytes in a micro-batch, when `batch` sets neither.
     bounds: ClassVar[tuple[int | None, int | None]] = (None, None)
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")]
     where: str | None = None
@@ -460,7 +460,7 @@ class Sender(Plugin):
         return None
 
     def most_bytes(self, context: SenderContext) -> int | None:  # noqa: ARG002
-        """The most bytes of the queue that the target can take in a micro-batch; None for any number.
+        """The maximum number of bytes of the queue that the target can take in a micro-batch; None for any number.
 
         Called before each start, and may create the target.
         """

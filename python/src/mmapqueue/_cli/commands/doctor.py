@@ -24,7 +24,7 @@ def doctor(
     Prints a line for each check, with what to do. Exit status 1 after an error; warnings are none.
     """
     if not Path(directory).is_dir():
-        raise MmapQueueError(f"{directory} is no directory")
+        raise MmapQueueError(f"{directory} is not a directory")
     found = list(checks(directory))
     columns = [
         Column("status", "STATUS", lambda status: status.value),

@@ -18,19 +18,19 @@ from mmapqueue._values.durations import retry_seconds
 from mmapqueue._values.errors import ConfigError
 from mmapqueue._values.message import AnyMessage
 
-#: The most records and bytes that are popped at a time.
+#: The maximum number of records and bytes that are popped at a time.
 _MOST_RECORDS = 1000
 _MOST_BYTES = 4 << 20
 _EXEC = (
     "Run this shell command for each record: payload on stdin, MMAPQUEUE_OFFSET, MMAPQUEUE_TIMESTAMP and "
-    "MMAPQUEUE_ATTEMPTS in the environment. Exit status 0 acks the record, another one requeues it."
+    "MMAPQUEUE_ATTEMPTS in the environment. Exit status 0 acks the record, any other requeues it."
 )
 
 
 def pop(
     directory: Directory,
     *,
-    count: Annotated[int, typer.Option("-n", min=0, metavar="N", help="The most records; 0 for all.")] = 1,
+    count: Annotated[int, typer.Option("-n", min=0, metavar="N", help="The maximum number of records; 0 for all.")] = 1,
     name: Annotated[str, typer.Option("-c", "--consumer", metavar="NAME", help="The consumer.")] = DEFAULT_CONSUMER,
     ack: Annotated[bool, typer.Option("--ack", help="Ack the records. Without it, they are released again.")] = False,
     wait: Annotated[

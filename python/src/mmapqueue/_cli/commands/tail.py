@@ -23,7 +23,9 @@ _POLL_MILLIS = 50
 #: Seconds for which the queue may have no meta page, because a resize replaces it.
 _SWITCH_SECONDS = 5.0
 _START = "Start at: earliest, latest, an offset, a time in ISO 8601, or a duration before now such as -5m."
-_COUNT = f"The most records: the last ones, {_LAST} by default; with --from the first ones, all by default."
+_COUNT = (
+    f"The maximum number of records: the last ones, {_LAST} by default; with --from the first ones, all by default."
+)
 
 
 def tail(

@@ -13,7 +13,7 @@ from mmapqueue._values.message import AnyMessage
 
 #: The name of the column with the records.
 VALUE = "value"
-#: The most bytes of values in one batch, since positions have 32 bits.
+#: The maximum number of bytes of values in one batch, since positions have 32 bits.
 MAX_VALUE_BYTES = 2**31 - 1
 
 

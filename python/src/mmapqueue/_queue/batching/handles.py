@@ -61,7 +61,7 @@ class PushHandle:
         """Returns the record's offset; waits for it.
 
         Args:
-            timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
+            timeout: The maximum time to wait: seconds, a timedelta, or a string such as "500ms"; None for no limit.
 
         Raises:
             TimeoutError: The record still waits. It will be pushed later.
@@ -86,7 +86,7 @@ class PushHandle:
         """Returns the record's error, None when the record is in the queue; waits as `result`.
 
         Args:
-            timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
+            timeout: The maximum time to wait: seconds, a timedelta, or a string such as "500ms"; None for no limit.
 
         Raises:
             TimeoutError: The record still waits.

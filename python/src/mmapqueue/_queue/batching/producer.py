@@ -30,7 +30,7 @@ class BatchingProducer(AsyncClosing, Generic[Value]):
                 producer.push(line)
 
     Records keep the order of their pushes. When a batch fails, each of its handles gets the error, and `flush` and
-    `close` raise it; the producer continues with the next batch. A full queue is no failure: records wait for room.
+    `close` raise it; the producer continues with the next batch. A full queue is not a failure: records wait for room.
 
     Made by `Queue.producer`. Safe for any number of threads. A context manager that flushes and closes itself, also
     with `async with`. It cannot be used in a forked child.
@@ -86,7 +86,7 @@ class BatchingProducer(AsyncClosing, Generic[Value]):
         Args:
             data: The record: bytes-like, or with a serializer any object that it takes.
             block: Whether to wait when buffer_bytes of records wait to be pushed.
-            timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
+            timeout: The maximum time to wait: seconds, a timedelta, or a string such as "500ms"; None for no limit.
 
         Returns:
             The handle of its offset.
@@ -128,7 +128,7 @@ class BatchingProducer(AsyncClosing, Generic[Value]):
         """Waits until all records accepted before are in the queue; with sync, until they are durable. Does not linger.
 
         Args:
-            timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
+            timeout: The maximum time to wait: seconds, a timedelta, or a string such as "500ms"; None for no limit.
 
         Raises:
             TimeoutError: Some records still wait. They will be pushed later.
@@ -153,7 +153,7 @@ class BatchingProducer(AsyncClosing, Generic[Value]):
         queue is open; `Queue.close` pushes those for which the queue has room, and fails the others.
 
         Args:
-            timeout: The longest to wait: seconds, a timedelta, or a text such as "500ms"; None for as long as it takes.
+            timeout: The maximum time to wait: seconds, a timedelta, or a string such as "500ms"; None for no limit.
 
         Raises:
             TimeoutError: As from `flush`.

@@ -34,7 +34,7 @@ _LINGER_SHARE = 0.75
 _SLICE_SECONDS = SLICE_MILLIS / 1000
 #: The pause of a push that completes a batch, in seconds: the thread wakes in this time.
 _PAUSE_SECONDS = 0.0001
-#: The longest wait of `stop` for the thread in seconds. A call takes a fraction of a second.
+#: The maximum wait of `stop` for the thread in seconds. A call takes a fraction of a second.
 _STOP_SECONDS = 30.0
 
 _live: WeakSet[Sender] = WeakSet()

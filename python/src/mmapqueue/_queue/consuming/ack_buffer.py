@@ -62,7 +62,7 @@ class AckBuffer:
     that could see a difference, the queue before its own calls, and the thread of `upkeep` after ack_linger.
 
     Attributes:
-        linger: The longest that an ack waits, in seconds; 0 for acks that are sent at once.
+        linger: The maximum time that an ack waits, in seconds; 0 for acks that are sent at once.
         pending: Acks that are not sent.
         in_blocks: Offsets of messages in a `with` block that were neither acked nor nacked yet.
     """

@@ -18,8 +18,8 @@ class Ahead(NamedTuple):
     """The work that a consumer does ahead of or after calls into the JVM.
 
     Attributes:
-        prefetch: The most records that it pops ahead; 0 for none.
-        ack_linger: The longest that an ack waits, in seconds; 0 for acks that are sent at once.
+        prefetch: The maximum number of records that it pops ahead; 0 for none.
+        ack_linger: The maximum time that an ack waits, in seconds; 0 for acks that are sent at once.
     """
 
     prefetch: int

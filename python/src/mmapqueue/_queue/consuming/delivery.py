@@ -180,7 +180,7 @@ class Pace:
     Its steps are plain stores: a race of threads costs one estimate.
 
     Attributes:
-        most: The most records.
+        most: The maximum number of records.
     """
 
     __slots__ = ("_last", "_since", "most")

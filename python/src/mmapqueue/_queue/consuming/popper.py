@@ -90,8 +90,8 @@ class Popper:
 
         Args:
             own: The thread's buffer, from `begin`.
-            most: The most records.
-            max_bytes: The most bytes of data; a first record is popped whatever its size.
+            most: The maximum number of records.
+            max_bytes: The maximum number of bytes of data; a first record is popped whatever its size.
             deadline: The end of the wait for a first record.
             read: Reads the records of one call of the JVM; None for messages. If it returns anything but a list, the
                 records are still in the shared buffer, and no other call follows.

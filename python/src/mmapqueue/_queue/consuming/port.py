@@ -42,7 +42,7 @@ class ConsumerPort(Protocol):
     Attributes:
         name: The consumer's name.
         path: The queue's directory, for errors.
-        max_event_size: The most bytes of a record.
+        max_event_size: The maximum number of bytes of a record.
         visibility: The time of a lease, in seconds; 0 for none.
         closed: Whether this process has closed the consumer. The port sets it, too, when the JVM says so.
         ended: Whether the consumer or its queue is closed.

@@ -16,7 +16,7 @@ from mmapqueue._queue.consuming.port import ConsumerPort
 from mmapqueue._values.errors import MmapQueueError
 from mmapqueue._values.weak import living
 
-#: The longest wait for a running call in seconds, after which the JVM counts as stopped.
+#: The maximum wait for a running call in seconds, after which the JVM counts as stopped.
 _MAX_CALL_SECONDS = 30.0
 #: The time between two looks at a prefetch of another thread, in seconds: about that of one call of the JVM.
 _PREFETCH_SECONDS = 0.0001

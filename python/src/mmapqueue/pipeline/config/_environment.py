@@ -104,7 +104,7 @@ def _look_up(found: re.Match[str], environment: Mapping[str, str]) -> tuple[str 
     if inside is not None:
         reference = _PREFIXED.fullmatch(inside) if inside.startswith("env:") else _PLAIN.fullmatch(inside)
     if reference is None:
-        raise ValueError(f"{found[0]!r} is no reference to a variable; allowed: {_FORMS}")
+        raise ValueError(f"{found[0]!r} is not a reference to a variable; allowed: {_FORMS}")
     name, default = reference[1], reference[2]
     if default is not None and default.startswith("-") and not inside.startswith("env:"):
         raise ValueError(

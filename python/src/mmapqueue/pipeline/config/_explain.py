@@ -33,7 +33,7 @@ _WANTED = {
     "frozen": "a list",
     "url": "a URL",
 }
-#: Patterns of ours, as their keys' documentation has them.
+#: The configuration's own patterns, as their keys' documentation has them.
 _PATTERNS = {
     "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$": "a name of 1 to 100 letters, digits, _ . or -, not beginning with . or -",
 }

@@ -23,7 +23,7 @@ DEAD_LETTER = "dead_letter"
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")]
 
 
-#: The most bytes of an event besides the client's data: meta, source.
+#: The maximum number of bytes of an event besides the client's data: meta, source.
 ENVELOPE = 64 << 10
 
 
@@ -77,7 +77,7 @@ class Server(Options):
         name: The name by which receivers refer to it.
         type: Its protocol.
         listen: Address.
-        max_connections: The most connections at a time; further ones are closed.
+        max_connections: The maximum number of connections at a time; further ones are closed.
         max_message_size: Bytes of a request, decompressed.
         request_timeout: Of http: the time in which a request must arrive.
         tls: Certificates; without them the server speaks plain text.

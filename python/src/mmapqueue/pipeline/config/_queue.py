@@ -26,7 +26,7 @@ def _not_here(key: str, why: str) -> str:
 
 
 def _path_or_uri(value: object) -> object:
-    """A text without a scheme as a path, which is relative to the file."""
+    """A string without a scheme as a path, which is relative to the file."""
     return Path(value) if isinstance(value, str) and value and not is_uri(value) else value
 
 
@@ -52,12 +52,13 @@ class QueueKeys(Options):
         capacity: Bytes of the ring; or
         queue_capacity_segments: segments of the ring.
         segment_size: Bytes of each of its files.
-        max_event_size: The most bytes of an event.
-        max_in_mem_segments: The most segments that are mapped at once.
-        flush_period: The longest time between two flushes.
-        flush_ceiling_num: The most records between two flushes.
+        max_event_size: The maximum number of bytes of an event.
+        max_in_mem_segments: The maximum number of segments that are mapped at once.
+        flush_period: The maximum time between two flushes.
+        flush_ceiling_num: The maximum number of records between two flushes.
         timestamps: Whether each record stores the time of its push.
-        max_consumer_lag: The most bytes of a consumer's lag before records are dropped for it; 0 for no limit.
+        max_consumer_lag: The maximum number of bytes of a consumer's lag before records are dropped for it; 0 for no
+            limit.
         max_age: Age from which records are dropped for consumers that have not acked them; 0 for never.
         retain_ms: The time for which acked records stay readable.
         retain_bytes: Bytes of acked records that stay readable.
@@ -148,7 +149,7 @@ class QueueSettings(QueueKeys):
     Attributes:
         segment_size: Bytes of each of its files.
         max_event_size: Bytes of an event, at most.
-        max_in_mem_segments: The most segments that are mapped at once.
+        max_in_mem_segments: The maximum number of segments that are mapped at once.
     """
 
     @property

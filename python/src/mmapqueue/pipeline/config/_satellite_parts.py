@@ -36,7 +36,7 @@ FALLBACKERS = ("none-fallbacker", "timer-fallbacker")
 
 @dataclass
 class Part:
-    """A server or sender of ours.
+    """A server or sender of a pipeline.
 
     Attributes:
         name: Its plugin's name in Satellite.

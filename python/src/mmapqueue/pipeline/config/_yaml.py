@@ -13,7 +13,7 @@ from mmapqueue.pipeline.config._problems import Location, Problem
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: The most values of a file, with aliases counted each time: a small file must not expand to a large one.
+#: The maximum number of values of a file, with aliases counted each time: a small file must not expand to a large one.
 _MAX_VALUES = 100_000
 _MAX_BYTES = 4 << 20
 

@@ -22,7 +22,7 @@ async def read(content: StreamReader, encoding: str, limit: int) -> bytes:
     Args:
         content: The body.
         encoding: Its content encoding, a key of WINDOW_BITS; empty for none.
-        limit: The most bytes, before and after decompression.
+        limit: The maximum number of bytes, before and after decompression.
 
     Raises:
         TooLong: It has more bytes.

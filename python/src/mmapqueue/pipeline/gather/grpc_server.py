@@ -20,12 +20,12 @@ from mmapqueue.pipeline.gather.wire import Malformed
 from mmapqueue.pipeline.plugins import Stream, Unary
 
 _LOG = logging.getLogger("mmapqueue.pipeline.grpc")
-#: The most streams of one connection at a time. Further streams wait in the client.
+#: The maximum number of streams of one connection at a time. Further streams wait in the client.
 _MAX_STREAMS = 128
 #: Connections without traffic are pinged after this time, in ms, and closed without an answer in the next 20 s.
 _KEEPALIVE_MS = 60_000
 _KEEPALIVE_TIMEOUT_MS = 20_000
-#: The longest time for the handshakes of TLS and HTTP/2.
+#: The maximum time for the handshakes of TLS and HTTP/2.
 _HANDSHAKE_TIMEOUT_MS = 20_000
 #: Clients may ping every 10 s. gRPC's default of 5 minutes disconnects agents that ping more often.
 _PING_INTERVAL_MS = 10_000

@@ -99,7 +99,7 @@ class HttpServer:
     ) -> None:
         """As `HttpRoutes.post`."""
         if _PATH.fullmatch(path) is None:
-            raise ValueError(f"server {self._settings.name}: {owner}: {path!r} is no path; one is /v1/logs")
+            raise ValueError(f"server {self._settings.name}: {owner}: {path!r} is not a path; one is /v1/logs")
         if path in self._owners:
             raise ValueError(
                 f"server {self._settings.name}: {owner} takes {path}, which {self._owners[path]} takes already; "
@@ -135,7 +135,7 @@ class HttpServer:
         if encoding and encoding not in WINDOW_BITS:
             return HttpError(
                 415,
-                f"content encoding {encoding!r} is none of identity, gzip, deflate",
+                f"content encoding {encoding!r} is not one of identity, gzip, deflate",
                 headers={"Accept-Encoding": "gzip"},
             )
         if request.content_length is None and "Transfer-Encoding" not in request.headers:

@@ -1,7 +1,7 @@
 """Checks requests of OTLP: what no decoder accepts must not be answered with success, nor stored.
 
 Protobuf is parsed by its own library, which takes less than a microsecond for each log record; JSON takes some ten.
-Texts that are not UTF-8 are no error: decoders replace the bytes at fault.
+Texts that are not UTF-8 are not errors: decoders replace the bytes at fault.
 """
 
 import json
@@ -81,7 +81,7 @@ def check_protobuf(signal: str, request: bytes) -> Checked:
         request: The request.
 
     Raises:
-        Malformed: The bytes are no request of that signal.
+        Malformed: The bytes are not a request of that signal.
     """
     try:
         message = _class(signal).FromString(request)
@@ -223,7 +223,7 @@ class _Object:
     def check(self, value: Any, depth: int) -> None:
         """Raises ValueError if a value is no such object."""
         if type(value) is not tuple:
-            raise ValueError(f"{_shown(value)} is no object {self._name}")
+            raise ValueError(f"{_shown(value)} is not an object {self._name}")
         if depth > _MOST_DEPTH:
             raise ValueError(f"it has more than {_MOST_DEPTH} nested objects")
         members = self._members or self._prepare()
@@ -244,7 +244,7 @@ class _Object:
                     for each in content:
                         check(each, depth + 1)
                 else:
-                    raise ValueError(f"{_shown(content)} is no array")
+                    raise ValueError(f"{_shown(content)} is not an array")
             except _Wrong:
                 raise
             except ValueError as error:
@@ -285,7 +285,7 @@ def _check_of(field: FieldDescriptor) -> Callable[[Any, int], None]:
 
 def _check_text(value: Any, _: int) -> None:
     if type(value) is not str:
-        raise ValueError(f"{_shown(value)} is no text")
+        raise ValueError(f"{_shown(value)} is not text")
 
 
 def _check_bool(value: Any, _: int) -> None:
@@ -327,13 +327,13 @@ def _integers(least: int, most: int) -> Callable[[Any, int], None]:
             whole = not number or 0 <= number.adjusted() <= 20
             number = int(number) if whole and number == int(number) else most + 1
         if not least <= number <= most:
-            raise ValueError(f"{_shown(value)} is no integer from {least} to {most}")
+            raise ValueError(f"{_shown(value)} is not an integer from {least} to {most}")
 
     return check
 
 
 def _number(value: Any) -> int | Decimal:
-    """The value of a number, or of a text with a number."""
+    """The value of a number, or of a string with a number."""
     if type(value) is int or type(value) is Decimal:
         return value
     if type(value) is str:
@@ -341,7 +341,7 @@ def _number(value: Any) -> int | Decimal:
             return int(value)
         if len(value) <= _MOST_CHARACTERS and _NUMBER.fullmatch(value) is not None:
             return Decimal(value)
-    raise ValueError(f"{_shown(value)} is no number")
+    raise ValueError(f"{_shown(value)} is not a number")
 
 
 def _shown(value: Any) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import mmapqueue
 from mmapqueue.pipeline.plugins import Fetcher, Host
 
-#: Seconds before the first restart, and the most before any.
+#: Seconds before the first restart, and the maximum before any.
 _FIRST, _LONGEST = 1.0, 30.0
 #: Seconds of running after which a failure is the first one again.
 _STABLE = 60.0

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 
-#: The most bytes of a group, apart from its last message.
+#: The maximum number of bytes of a group, apart from its last message.
 GROUP_BYTES = 1 << 20
 #: Bytes that a message takes in a group besides its own.
 _OVERHEAD = 8

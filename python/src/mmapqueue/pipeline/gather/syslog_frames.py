@@ -2,7 +2,7 @@
 
 import re
 
-#: MSG-LEN SP, and the "<" with which each counted message starts: a line that starts with a year is no length.
+#: MSG-LEN SP, and the "<" with which each counted message starts: a line that starts with a year is not a length.
 _COUNT = re.compile(rb"([1-9][0-9]{0,8}) <")
 #: The ends of messages that are not counted. Python's SysLogHandler ends messages with NUL.
 _END = re.compile(rb"[\n\0]")
@@ -26,7 +26,8 @@ class SyslogFrames:
         """Starts at the first byte of a connection.
 
         Args:
-            limit: The most bytes of a message. Larger messages are discarded, and reading continues after them.
+            limit: The maximum number of bytes of a message. Larger messages are discarded, and reading continues after
+                them.
         """
         self.discarded = 0
         self._limit = limit

@@ -12,9 +12,9 @@ from typing import Any
 from mmapqueue.pipeline.gather.sockets import bind_address, peer_name
 from mmapqueue.pipeline.gather.syslog_frames import SyslogFrames
 
-#: The most bytes of a connection that wait for their push; beyond it the connection is not read.
+#: The maximum number of bytes of a connection that wait for their push; beyond it the connection is not read.
 _MAX_WAITING = 1 << 18
-#: The most datagrams that are pushed together.
+#: The maximum number of datagrams that are pushed together.
 _DATAGRAMS = 512
 _LARGEST_DATAGRAM = 65_535
 #: Requested receive buffer in bytes, for datagrams that arrive during a push. The system may give less.

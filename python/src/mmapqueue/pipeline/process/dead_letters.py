@@ -32,7 +32,8 @@ class DeadLetters:
 
     Attributes:
         directory: The queue.
-        batch_bytes: The most bytes of the pipe's queue in a micro-batch, so that all of it fits into this queue.
+        batch_bytes: The maximum number of bytes of the pipe's queue in a micro-batch, so that all of it fits into this
+            queue.
     """
 
     def __init__(self, pipe: Pipe) -> None:

@@ -30,7 +30,7 @@ def sent_rows(spark: SparkSession, pipe: Pipe, sender: Sender, *, batch_bytes: i
         spark: The session.
         pipe: The pipe.
         sender: One of its senders.
-        batch_bytes: The most bytes of the queue in a micro-batch, if the configuration sets none.
+        batch_bytes: The maximum number of bytes of the queue in a micro-batch, if the configuration sets none.
     """
     drops = pipe.on_undecodable == "drop"
     frame = _events(spark, pipe, sender.name, sender.bounded, batch_bytes)
@@ -64,7 +64,7 @@ def dead_rows(
         pipe: The pipe.
         consumer: Name of the consumer.
         refused: Selects the rows that a sender can never write, by the sender's name.
-        batch_bytes: The most bytes of the queue in a micro-batch.
+        batch_bytes: The maximum number of bytes of the queue in a micro-batch.
     """
     from pyspark.sql import functions as sf
 

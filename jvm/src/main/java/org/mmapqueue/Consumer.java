@@ -86,7 +86,7 @@ public final class Consumer implements AutoCloseable {
      * Pops the next record; waits until one is available. Unlike {@link #pop(Duration)}, it throws no exception when
      * none was available.
      *
-     * @param timeout the longest wait
+     * @param timeout the maximum wait
      * @return the record; null if no record was available within the timeout
      * @throws InterruptedException if interrupted; nothing was popped
      * @throws org.mmapqueue.errors.CorruptException if the record is damaged; the position does not move
@@ -125,7 +125,7 @@ public final class Consumer implements AutoCloseable {
     /**
      * Pops the next record; waits until one is available.
      *
-     * @param timeout the longest wait
+     * @param timeout the maximum wait
      * @return the record
      * @throws InterruptedException if interrupted; nothing was popped
      * @throws EmptyException if no record was available within the timeout
@@ -144,7 +144,7 @@ public final class Consumer implements AutoCloseable {
      * interrupt ends it, too, and stays pending. Each {@code next} pops one record, or returns the one that {@code
      * hasNext} has popped. An iterator is for one thread; several of them share the records.
      *
-     * @param timeout the longest wait for each record; zero ends the loop at the log end
+     * @param timeout the maximum wait for each record; zero ends the loop at the log end
      * @return the records; its iterators throw what {@link #poll(Duration)} throws
      */
     public Iterable<Message> messages(Duration timeout) {
@@ -215,7 +215,7 @@ public final class Consumer implements AutoCloseable {
      * <p><b>Errors.</b> Every failure completes the future exceptionally, {@link ClosedException} as soon as the consumer
      * or its handle is closed. At max_unacked the future waits for an ack.
      *
-     * @param maxRecords the most records
+     * @param maxRecords the maximum number of records
      * @param maxBytes the most payload bytes; a larger first record is popped nevertheless
      * @return a future of the records, in order, at least one
      */
@@ -252,9 +252,9 @@ public final class Consumer implements AutoCloseable {
     /**
      * Pops several records; waits for the first one only.
      *
-     * @param maxRecords the most records
+     * @param maxRecords the maximum number of records
      * @param maxBytes the most payload bytes; a larger first record is popped nevertheless
-     * @param timeout the longest wait for the first record
+     * @param timeout the maximum wait for the first record
      * @return the records, in order; empty if none was available within the timeout
      * @throws InterruptedException if interrupted; nothing was popped
      * @throws org.mmapqueue.errors.CorruptException if the first record is damaged
@@ -277,7 +277,7 @@ public final class Consumer implements AutoCloseable {
     /**
      * Pops several records. Does not wait.
      *
-     * @param maxRecords the most records
+     * @param maxRecords the maximum number of records
      * @param maxBytes the most payload bytes; a larger first record is popped nevertheless
      * @return the records, in order; empty if none is available
      * @throws org.mmapqueue.errors.CorruptException if the first record is damaged
@@ -324,9 +324,9 @@ public final class Consumer implements AutoCloseable {
     /**
      * Pops several records without an allocation for each; waits for the first one only.
      *
-     * @param maxRecords the most records
+     * @param maxRecords the maximum number of records
      * @param maxBytes the most payload bytes; a larger first record is popped nevertheless
-     * @param timeout the longest wait for the first record
+     * @param timeout the maximum wait for the first record
      * @param handler called with each record, in order
      * @return the number of records popped
      * @throws InterruptedException if interrupted; nothing was popped

@@ -163,7 +163,7 @@ public final class MmapQueue implements AutoCloseable {
      * org.mmapqueue.write.RoomWait}, that names the slowest consumer and its lag.
      *
      * @param data the payload
-     * @param timeout the longest wait
+     * @param timeout the maximum wait
      * @return the record's offset
      * @throws InterruptedException if interrupted while waiting
      */
@@ -175,7 +175,7 @@ public final class MmapQueue implements AutoCloseable {
      * Appends a record as {@link #push(ByteBuffer)} does; waits for space.
      *
      * @param data the payload, from position to limit; the position moves to the limit
-     * @param timeout the longest wait
+     * @param timeout the maximum wait
      * @return the record's offset
      * @throws InterruptedException if interrupted while waiting
      */
@@ -201,7 +201,7 @@ public final class MmapQueue implements AutoCloseable {
      * is full.
      *
      * @param data the payload
-     * @param timeout the longest wait
+     * @param timeout the maximum wait
      * @return the record's offset; empty if there was no space within the timeout
      * @throws InterruptedException if interrupted while waiting
      */
@@ -213,7 +213,7 @@ public final class MmapQueue implements AutoCloseable {
      * Appends a record, and returns when it is durable. Threads that wait at the same time share an fsync.
      *
      * @param data the payload
-     * @param timeout the longest wait for space
+     * @param timeout the maximum wait for space
      * @return the record's offset
      * @throws InterruptedException if interrupted while waiting for space
      * @throws org.mmapqueue.errors.PoisonedException if the fsync fails; whether the record is durable is unknown
@@ -280,7 +280,7 @@ public final class MmapQueue implements AutoCloseable {
      * Appends an atomic batch; waits for space.
      *
      * @param batch the payloads
-     * @param timeout the longest wait
+     * @param timeout the maximum wait
      * @return the first record's offset; the others follow it
      * @throws InterruptedException if interrupted while waiting
      */
@@ -295,7 +295,7 @@ public final class MmapQueue implements AutoCloseable {
      * @param from the index of the first payload's first byte
      * @param lengths the payloads' lengths in bytes
      * @param count the number of payloads
-     * @param timeout the longest wait
+     * @param timeout the maximum wait
      * @return the first record's offset; the others follow it
      * @throws InterruptedException if interrupted while waiting
      */
@@ -308,7 +308,7 @@ public final class MmapQueue implements AutoCloseable {
      * Appends an atomic batch; waits for space.
      *
      * @param batch the payloads; its methods are called without a lock
-     * @param timeout the longest wait
+     * @param timeout the maximum wait
      * @return the first record's offset; the others follow it
      * @throws InterruptedException if interrupted while waiting
      * @throws IllegalArgumentException if a length is negative
@@ -326,7 +326,7 @@ public final class MmapQueue implements AutoCloseable {
      * @param from the index of the first payload's first byte
      * @param lengths the payloads' lengths in bytes
      * @param count the number of payloads
-     * @param timeout the longest wait for space
+     * @param timeout the maximum wait for space
      * @return the first record's offset; the others follow it
      * @throws InterruptedException if interrupted while waiting for space
      * @throws org.mmapqueue.errors.PoisonedException if the fsync fails; whether the batch is durable is unknown
@@ -349,7 +349,7 @@ public final class MmapQueue implements AutoCloseable {
      * @param producer the producer's name
      * @param sequence the batch's sequence
      * @param batch the payloads
-     * @param timeout the longest wait for space
+     * @param timeout the maximum wait for space
      * @return the first record's offset; empty if the producer's batch of this or a higher sequence is stored
      * @throws InterruptedException if interrupted while waiting
      */
@@ -365,7 +365,7 @@ public final class MmapQueue implements AutoCloseable {
      * @param producer the producer's name
      * @param sequence the batch's sequence
      * @param batch the payloads
-     * @param timeout the longest wait for space
+     * @param timeout the maximum wait for space
      * @return the first record's offset; empty if the producer's batch of this or a higher sequence is stored
      * @throws InterruptedException if interrupted while waiting
      */
@@ -385,7 +385,7 @@ public final class MmapQueue implements AutoCloseable {
      * @param producer the producer's name: 1 to 100 letters, digits, '_', '-' or '.'; must not start with '-' or '.'
      * @param sequence the batch's sequence, 0 or more
      * @param batch the payloads; its methods are called without a lock
-     * @param timeout the longest wait for space
+     * @param timeout the maximum wait for space
      * @param sync whether to return only when batch and sequence are durable. All pushes wait while the sequence is
      *     fsynced, before the batch becomes visible; the caller also waits for the fsync of the batch
      * @return the first record's offset; empty if the producer's batch of this or a higher sequence is stored
@@ -409,7 +409,7 @@ public final class MmapQueue implements AutoCloseable {
      * @param sequence the batch's sequence
      * @param digest what {@link #digest} returns later; the queue does not compare it
      * @param batch the payloads; its methods are called without a lock
-     * @param timeout the longest wait for space
+     * @param timeout the maximum wait for space
      * @param sync whether to return only when batch, sequence and digest are durable
      * @return the first record's offset; empty if the producer's batch of this or a higher sequence is stored
      * @throws InterruptedException if interrupted while waiting for space
@@ -583,7 +583,7 @@ public final class MmapQueue implements AutoCloseable {
      * Reads records. Moves no consumer.
      *
      * @param offset the first record's offset
-     * @param count the most records
+     * @param count the maximum number of records
      * @return the records from the offset on, in order, at least one; their attempts are 0
      */
     public List<Message> getMany(long offset, int count) {
@@ -594,7 +594,7 @@ public final class MmapQueue implements AutoCloseable {
      * Reads records without an allocation for each. Moves no consumer.
      *
      * @param offset the first record's offset
-     * @param count the most records
+     * @param count the maximum number of records
      * @param maxBytes the most payload bytes; a larger first record is read nevertheless
      * @param handler called with each record, in order, with 0 attempts
      * @return the number of records, at least 1
@@ -706,7 +706,7 @@ public final class MmapQueue implements AutoCloseable {
      * process it first makes them durable.
      *
      * @param offset the record's offset
-     * @param timeout the longest wait
+     * @param timeout the maximum wait
      * @return whether the archive has them
      * @throws org.mmapqueue.errors.ConfigException if no consumer {@code ship} exists, as no process has shipped the
      *     queue; and in format version 1, which cannot be shipped

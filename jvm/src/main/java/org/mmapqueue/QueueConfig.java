@@ -148,7 +148,7 @@ public final class QueueConfig {
         }
 
         /**
-         * The most segments mapped at once.
+         * The maximum number of segments mapped at once.
          *
          * @param segments at least 4; less is raised to 4
          * @return this
@@ -168,7 +168,7 @@ public final class QueueConfig {
         }
 
         /**
-         * The longest time until a record is fsynced.
+         * The maximum time until a record is fsynced.
          *
          * @param period at least 1 ms; like every duration here, rounded up to whole milliseconds
          * @return this
@@ -248,7 +248,7 @@ public final class QueueConfig {
         }
 
         /**
-         * The most records that a consumer may pop beyond its first unacked one.
+         * The maximum number of records that a consumer may pop beyond its first unacked one.
          *
          * @param records 1 to 1073741824
          * @return this

@@ -17,7 +17,7 @@ import java.util.Optional;
  * @param segmentSize bytes of a segment
  * @param mappedSegments mapped segments that hold or have held records
  * @param mappedBytes bytes of all mappings, preallocated segments and the meta page included
- * @param peakMappedSegments the most segments that were mapped at once since the queue was opened
+ * @param peakMappedSegments the maximum number of segments that were mapped at once since the queue was opened
  * @param epoch 1 plus the number of recoveries after an unclean shutdown
  */
 public record QueueStats(

@@ -32,7 +32,7 @@ def check(body: bytes, *, openmetrics: bool) -> None:
         openmetrics: Whether it is OpenMetrics; otherwise it is Prometheus' text format.
 
     Raises:
-        ValueError: It is empty, cut off, or has no samples, or a line is none of the format.
+        ValueError: It is empty, cut off, or has no samples, or a line is not in the format.
 
     Example:
         >>> check(b"# TYPE up gauge\nup 1\n", openmetrics=False)
@@ -51,6 +51,6 @@ def check(body: bytes, *, openmetrics: bool) -> None:
         if sample.fullmatch(line) is not None:
             samples += 1
         elif other.fullmatch(line) is None:
-            raise ValueError(f"line {number} is no sample: {line[:_MOST_QUOTED]!r}")
+            raise ValueError(f"line {number} is not a sample: {line[:_MOST_QUOTED]!r}")
     if not samples:
         raise ValueError("it has no samples")

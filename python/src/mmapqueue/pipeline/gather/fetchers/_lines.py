@@ -10,7 +10,7 @@ from mmapqueue.pipeline._event import data_header, encode
 from mmapqueue.pipeline.event_pb2 import Event, EventType
 from mmapqueue.pipeline.gather.fetchers._text import Encoding, Text
 
-#: The most bytes that timestamp, position, marks and lengths add to the header of an event.
+#: The maximum number of bytes that timestamp, position, marks and lengths add to the header of an event.
 _VARIABLE = 112
 #: The first bytes of parts of a file that may begin with a hole or a byte order mark.
 _ODD_STARTS = (b"\0", b"\xef")
@@ -61,8 +61,8 @@ class LineEncoder:
         (2, 8)
 
     Attributes:
-        overhead: The most bytes of an event besides its line.
-        max_line: The most bytes of a line, as it is in the file, in one event.
+        overhead: The maximum number of bytes of an event besides its line.
+        max_line: The maximum number of bytes of a line, as it is in the file, in one event.
         text: How the file's bytes are read.
     """
 
@@ -79,7 +79,7 @@ class LineEncoder:
         Args:
             source: Path of the file.
             inode: The file's inode.
-            max_event_size: The most bytes of an event.
+            max_event_size: The maximum number of bytes of an event.
             start: Matches at the start of lines that begin an event; None if every line is an event.
             encoding: The encoding of the file.
 
@@ -171,7 +171,7 @@ class LineEncoder:
             done = end
             continuation = False
             begin = text.line_start(data, end, position)
-        # Room that is allocated and not written yet is no part of the line.
+        # Room that is allocated and not written yet is not part of the line.
         stop = text.last(data, begin)
         while begin < stop and (everything or stop - begin > self.max_line):
             end = text.cut(data, begin, begin + self.max_line) if stop - begin > self.max_line else stop

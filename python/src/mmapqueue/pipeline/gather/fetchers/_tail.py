@@ -15,10 +15,10 @@ from mmapqueue.pipeline.gather.fetchers._text import Encoding
 
 #: Bytes at the start of a file, and before the position, by which the file is recognised.
 WINDOW = 1024
-#: The most reads of NULs in one turn, and the bytes of each.
+#: The maximum number of reads of NULs in one turn, and the bytes of each.
 _HOLE_READS, _HOLE_BYTES = 16, 1 << 20
 _CHECK_BITS = 20
-#: The most bytes of a file, which a sequence has room for.
+#: The maximum number of bytes of a file, which a sequence has room for.
 MAX_POSITION = (1 << 63 - _CHECK_BITS) - 1
 
 

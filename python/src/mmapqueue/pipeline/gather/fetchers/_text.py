@@ -9,7 +9,7 @@ _NULS = re.compile(rb"\0*")
 _BIG_ENDIAN = b"\xfe\xff"
 _LITTLE_ENDIAN = b"\xff\xfe"
 _UTF8 = b"\xef\xbb\xbf"
-#: The most bytes of a character of UTF-8 after its first one.
+#: The maximum number of bytes of a character of UTF-8 after its first one.
 _CONTINUED = 3
 
 
@@ -37,12 +37,12 @@ class Text:
         self.mark = _UTF8 if self.unit == 1 else _BIG_ENDIAN if big else _LITTLE_ENDIAN
 
     def fits(self, room: int) -> int:
-        """The most bytes of the file whose text has this number of bytes in UTF-8."""
+        """The maximum number of bytes of the file whose text has this number of bytes in UTF-8."""
         # Each unit of two bytes becomes three at most.
         return room if self.unit == 1 else room // 3 * 2
 
     def utf8(self, data: bytes) -> bytes:
-        """Data of units of two bytes in UTF-8; what is no text becomes U+FFFD."""
+        """Data of units of two bytes in UTF-8; what is not text becomes U+FFFD."""
         return data.decode(self._codec, "replace").encode()
 
     def line_end(self, data: bytes, begin: int) -> int:

@@ -16,7 +16,7 @@ from mmapqueue.pipeline.event_pb2 import EventType
 from mmapqueue.pipeline.gather.fetchers._period import every
 from mmapqueue.pipeline.plugins import Duration, Fetcher, Host, Size
 
-#: The most bytes of standard error that are logged.
+#: The maximum number of bytes of standard error that are logged.
 _MAX_LOGGED = 2000
 
 
@@ -43,7 +43,7 @@ class CommandFetcher(Fetcher):
         interval: Time from one run to the next one.
         timeout: Longest duration of a run.
         lines: Whether each line is an event. All lines of a run are stored together, or none.
-        max_size: The most bytes of output; at most max_event_size unless `lines`.
+        max_size: The maximum number of bytes of output; at most max_event_size unless `lines`.
         directory: Working directory; that of the agent when None.
         environment: Variables that are set in addition to the agent's.
     """

@@ -23,7 +23,7 @@ def _checked(start: str) -> str:
     try:
         _compiled(start)
     except re.error as error:
-        raise ValueError(f"{start!r} is no regular expression: {error}") from None
+        raise ValueError(f"{start!r} is not a regular expression: {error}") from None
     return start
 
 
@@ -67,7 +67,7 @@ class FileFetcher(Fetcher):
 
     **Long and unfinished lines.** A line that is too long for max_event_size becomes several events; a last line
     without newline becomes one when the file has not grown for `idle`. `meta` then has incomplete = "true" (no newline
-    ends it), and the events that follow have continuation = "true" (the byte before is no newline).
+    ends it), and the events that follow have continuation = "true" (the byte before is not a newline).
 
     Example:
         FileFetcher(paths=["/var/log/*.log"], exclude=["*/debug.log"], multiline={"start": r"\d{4}-"})

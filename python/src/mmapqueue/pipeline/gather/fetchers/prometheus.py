@@ -29,7 +29,7 @@ class ScrapeFailed(Exception):
 def _url(value: str) -> str:
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"{value!r} is no target; it is a URL as http://host:9100/metrics")
+        raise ValueError(f"{value!r} is not a target; it is a URL as http://host:9100/metrics")
     return value
 
 
@@ -50,8 +50,8 @@ class PrometheusFetcher(Fetcher):
         targets: URLs.
         interval: Time from one scrape of a target to the next one.
         timeout: Longest duration of a scrape.
-        validate_format: Whether answers without samples, or with lines that are no metrics, count as failed.
-        max_size: The most bytes of an answer. A larger one counts as failed.
+        validate_format: Whether answers without samples, or with lines that are not metrics, count as failed.
+        max_size: The maximum number of bytes of an answer. A larger one counts as failed.
         headers: Headers of the requests, for instance Authorization.
         ca: PEM file of the authorities of https targets; None for the system's.
     """
@@ -138,7 +138,7 @@ async def _body(response: aiohttp.ClientResponse, limit: int) -> bytes:
     encoding = response.headers.get("Content-Encoding", "").strip().lower()
     encoding = "" if encoding == "identity" else encoding
     if encoding and encoding not in bodies.WINDOW_BITS:
-        raise ScrapeFailed(f"content encoding {encoding!r} is none of identity, gzip, deflate")
+        raise ScrapeFailed(f"content encoding {encoding!r} is not one of identity, gzip, deflate")
     try:
         return await bodies.read(response.content, encoding, limit)
     except bodies.TooLong:

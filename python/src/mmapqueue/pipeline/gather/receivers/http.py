@@ -60,7 +60,9 @@ class HttpReceiver(Receiver):
 
         async def take(request: HttpRequest) -> HttpReply:
             if allowed and request.media_type not in allowed:
-                raise HttpError(415, f"content type {request.content_type!r} is none of {', '.join(sorted(allowed))}")
+                raise HttpError(
+                    415, f"content type {request.content_type!r} is not one of {', '.join(sorted(allowed))}"
+                )
             meta = {each.lower(): request.headers[each] for each in self.headers if each in request.headers}
             identity = request.headers.get(self.id_header, "") if self.id_header else ""
             if request.media_type == _CLOUD_EVENT:

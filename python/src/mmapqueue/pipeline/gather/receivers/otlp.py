@@ -21,7 +21,7 @@ _JSON = "application/json"
 
 
 class _Signal(NamedTuple):
-    type: "EventType"  # quoted: protobuf's enums are no classes, which Python 3.10 asks for
+    type: "EventType"  # quoted: protobuf's enums are not classes, which Python 3.10 asks for
     content_type: str
     method: str
     path: str
@@ -49,7 +49,7 @@ class OtlpReceiver(Receiver):
     """Takes OTLP. The server's protocol decides between gRPC and HTTP (protobuf and JSON).
 
     A request that cannot be decoded is answered with INVALID_ARGUMENT or 400, and not stored. One with content and
-    without a record is stored and counted, since fields that are unknown are no error in OTLP.
+    without a record is stored and counted, since fields that are unknown are not errors in OTLP.
 
     Attributes:
         server: Name of a gRPC or HTTP server.
@@ -99,7 +99,7 @@ class _Requests:
         """Takes a request of HTTP."""
         media_type = request.media_type
         if media_type not in (_PROTOBUF, _JSON):
-            raise HttpError(415, f"content type {request.content_type!r} is none of {_PROTOBUF}, {_JSON}")
+            raise HttpError(415, f"content type {request.content_type!r} is not one of {_PROTOBUF}, {_JSON}")
         check = check_json if media_type == _JSON else check_protobuf
         content_type = f"{media_type};{self._parameters}"
         await self._put(check, request.body, content_type, self._signal.path, f"otlp://{request.peer}")

@@ -24,7 +24,7 @@ _CONTENT_TYPE = "text/x-syslog"
 _OFFSET = re.compile(r"[+-](?:0\d|1[0-7]):[0-5]\d|[+-]18:00")
 #: Names of Python that Java has not, or not in all of its versions.
 _NOT_IN_JAVA = {"EST", "HST", "MST", "ROC", "Factory", "localtime", "posixrules"}
-#: The most bytes of an event besides its message.
+#: The maximum number of bytes of an event besides its message.
 _HEADER = 512
 #: Seconds between two attempts to push messages of TCP connections.
 _FIRST_RETRY, _LONGEST_RETRY = 0.05, 1.0
@@ -34,7 +34,7 @@ def _zone(value: str) -> str:
     """Checks a time zone: what names one here, and in Java, which decodes the messages."""
     if _OFFSET.fullmatch(value) is None and (value in _NOT_IN_JAVA or value not in available_timezones()):
         raise ValueError(
-            f"{value!r} is no time zone of this system; one is a name as Europe/Berlin, or an offset as +02:00"
+            f"{value!r} is not a time zone of this system; one is a name as Europe/Berlin, or an offset as +02:00"
         )
     return value
 

@@ -26,7 +26,7 @@ def dedupe(frame: DataFrame, keys: Sequence[str], *, time: str = "time", within:
         frame: Rows with these columns.
         keys: The key columns.
         time: The column with the row's time. A stream drops rows without a time.
-        within: The delay: the longest time between equal rows.
+        within: The delay: the maximum time between equal rows.
 
     Raises:
         ValueError: No keys or no delay are given.
@@ -64,7 +64,7 @@ class Dedupe(Filter):
     Attributes:
         keys: Columns that determine which rows are equal; by default the events' identity.
         time: The column with the row's time.
-        within: The longest time between equal rows. Spark's state grows with it.
+        within: The maximum time between equal rows. Spark's state grows with it.
     """
 
     keeps_types: ClassVar[bool] = True

@@ -41,7 +41,7 @@ def load(function: str) -> Callable[..., DataFrame]:
         ValueError: The name has another form, or the function does not exist.
     """
     if not _REFERENCE.fullmatch(function):
-        raise ValueError(f"{function!r} is no name of a function; allowed: package.module:function")
+        raise ValueError(f"{function!r} is not a name of a function; allowed: package.module:function")
     module, name = function.split(":")
     try:
         found = getattr(importlib.import_module(module), name)
@@ -55,7 +55,7 @@ def load(function: str) -> Callable[..., DataFrame]:
 
 def _reference(function: str) -> str:
     if not _REFERENCE.fullmatch(function):
-        raise ValueError(f"{function!r} is no name of a function; allowed: package.module:function")
+        raise ValueError(f"{function!r} is not a name of a function; allowed: package.module:function")
     return function
 
 

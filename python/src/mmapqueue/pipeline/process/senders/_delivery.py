@@ -25,7 +25,7 @@ from mmapqueue.pipeline.plugins import Duration, Options
 
 _LOG = logging.getLogger("mmapqueue.pipeline.senders")
 _DEFAULT_ATTEMPTS = 5
-#: With this exponent of 2, any first pause exceeds any longest pause.
+#: With this exponent of 2, any first pause exceeds any maximum pause.
 _EXPONENTS = 60
 #: Seconds for which a task keeps a core while it waits between attempts. Longer pauses are waited for in the driver.
 HOLD = 5.0
@@ -36,7 +36,7 @@ class Backoff(Options):
 
     Attributes:
         first: The first pause.
-        most: The longest pause. A pause that the receiver requests is kept even if it is longer.
+        most: The maximum pause. A pause that the receiver requests is kept even if it is longer.
     """
 
     first: Annotated[Duration, Field(gt=timedelta(0))] = timedelta(seconds=1)
@@ -56,8 +56,8 @@ class Retry(Options):
         max_attempts: Attempts for a request, the first included; 5 when None. Refused with `then: block`, which has no
             last attempt.
         backoff: Pauses between attempts.
-        timeout: The longest duration of one attempt.
-        then: After the last attempt of an outage: `block` tries on with the longest pause, `dead_letter` stores the
+        timeout: The maximum duration of one attempt.
+        then: After the last attempt of an outage: `block` tries on with the maximum pause, `dead_letter` stores the
             rows in the pipe's dead-letter queue, `drop` counts them.
         refused: At once after an error that no further attempt can mend: `dead_letter` or `drop`, as above.
     """
@@ -166,7 +166,7 @@ async def deliver(
         retry: The number of attempts, and the pauses.
         key: Idempotency key of the request, for the log.
         earlier: The number of attempts made before this call.
-        hold: The longest duration of this call in seconds, apart from its last attempt.
+        hold: The maximum duration of this call in seconds, apart from its last attempt.
 
     Returns:
         `GivenUp` after an error that no attempt can mend, and after the last attempt. With `then: block`, no attempt is

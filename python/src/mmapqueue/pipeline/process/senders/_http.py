@@ -50,7 +50,7 @@ class HttpConnection:
             Content type and body of the answer, which has a status of 200 to 299.
 
         Raises:
-            Undelivered: The status was another one, or there was no answer.
+            Undelivered: The server answered with another status, or not at all.
         """
         headers = {**self._headers, "Content-Type": content_type, "Idempotency-Key": key}
         if self._gzip:

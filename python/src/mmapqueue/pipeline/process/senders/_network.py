@@ -60,7 +60,7 @@ class NetworkSender(Sender):
     Attributes:
         retry: The treatment of a request that fails.
         request: The limits of a request.
-        parallel: The most requests in flight for each partition of the queue.
+        parallel: The maximum number of requests in flight for each partition of the queue.
         headers: Sent with each request, as HTTP headers or gRPC metadata.
     """
 

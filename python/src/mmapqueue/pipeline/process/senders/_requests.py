@@ -18,7 +18,7 @@ class RequestLimits(Options):
     """The limits of a request. The rows of one record of the queue are never divided over two requests.
 
     Attributes:
-        max_records: The most rows in a request; more only if one record of the queue has more.
+        max_records: The maximum number of rows in a request; more only if one record of the queue has more.
         max_bytes: Bytes of payload in a request, before compression; more only where one record of the queue has more.
     """
 

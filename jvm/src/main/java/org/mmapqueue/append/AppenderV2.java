@@ -263,7 +263,7 @@ public final class AppenderV2 extends Appender {
         clockTime = NO_TIME;
     }
 
-    // Small, so that the JIT compiler always inlines it, and the checksum is no object on the heap.
+    // Small, so that the JIT compiler always inlines it, and the checksum is not an object on the heap.
     private long header(CRC32C crc, long record, int flags, long timestamp) {
         return RecordDescriptor.header(flags, checksum.finish(crc, record, timestamp, flags));
     }

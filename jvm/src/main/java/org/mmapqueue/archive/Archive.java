@@ -62,7 +62,7 @@ public final class Archive implements AutoCloseable {
     public static Archive open(ArchiveFiles files) throws IOException {
         Optional<ArchiveText> text = ArchiveText.read(files, FILE);
         if (text.isEmpty()) {
-            throw new ArchiveException(files.uri() + " is no archive: it has no " + FILE);
+            throw new ArchiveException(files.uri() + " is not an archive: it has no " + FILE);
         }
         return opened(files, text.get());
     }

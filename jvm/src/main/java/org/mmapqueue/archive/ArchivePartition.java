@@ -106,7 +106,7 @@ public final class ArchivePartition {
         return listed(() -> list.gaps(from, to));
     }
 
-    /** All runs that are not nested in another one of their bucket, by first offset; gaps between them are no error. */
+    /** All runs that are not nested in another run of their bucket, by first offset; gaps between them are valid. */
     public List<RunName> longestRuns() {
         return listed(list::longest);
     }

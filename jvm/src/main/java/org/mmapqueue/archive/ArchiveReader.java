@@ -24,7 +24,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Reads the records of a range of one partition in order, as a queue's {@code RecordReader} does. A run that was
- * replaced is no error: the reader lists again, and continues with the run that holds the records now. Not thread-safe.
+ * replaced is not an error: the reader lists again, and continues with the run that holds the records now. Not
+ * thread-safe.
  */
 public final class ArchiveReader implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(ArchiveReader.class);
@@ -128,7 +129,7 @@ public final class ArchiveReader implements AutoCloseable {
     /**
      * Reads records, each into an array of its own.
      *
-     * @param maxRecords the most records, at least 1
+     * @param maxRecords the maximum number of records, at least 1
      * @param maxBytes the most payload bytes, at least 1; a larger first record is read nevertheless
      * @param sink called with each record, in order
      * @return the number of records; 0 at the end of the range, or if the next one is not in the archive yet
@@ -150,7 +151,7 @@ public final class ArchiveReader implements AutoCloseable {
     /**
      * Reads records without an allocation for each; see {@link #read(int, long, RecordSink)}.
      *
-     * @param maxRecords the most records, at least 1
+     * @param maxRecords the maximum number of records, at least 1
      * @param maxBytes the most payload bytes, at least 1; a larger first record is read nevertheless
      * @param handler called with each record, in order, with attempts of 0; if it throws, this record and those after
      *     it count as not read

@@ -389,7 +389,7 @@ public final class RunList {
         return runs;
     }
 
-    /** The runs that are not nested in another one of their bucket, by first offset; gaps between them are no error. */
+    /** The runs that are not nested in another run of their bucket, by first offset; gaps between them are valid. */
     public List<RunName> longest() throws IOException {
         List<RunName> runs = new ArrayList<>();
         for (long number : buckets.keySet()) {

@@ -29,7 +29,7 @@ public interface ShipSource extends LinkStore {
      *
      * @param from the first record's offset
      * @param to the offset after the last record
-     * @param maxBytes the most bytes of records; a larger first record is read nevertheless
+     * @param maxBytes the maximum number of bytes of records; a larger first record is read nevertheless
      * @param sink called with each record
      * @return the offset after the last record
      * @throws org.mmapqueue.errors.OutOfRangeException if the first record is not retained

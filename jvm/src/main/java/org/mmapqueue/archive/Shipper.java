@@ -265,7 +265,7 @@ public final class Shipper implements AutoCloseable {
     /**
      * Ships the records that are durable at the call, completes the first compaction, and ends the thread.
      *
-     * @param most the longest duration; a call of the file system that takes longer is interrupted, and not waited for
+     * @param most the maximum duration; a call of the file system that takes longer is interrupted, and not waited for
      * @return whether nothing of this shipper runs any more; else {@link #whenEnded} tells when
      */
     public boolean close(Duration most) {

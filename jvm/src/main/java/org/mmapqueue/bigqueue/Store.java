@@ -13,7 +13,7 @@ final class Store {
     /** Bytes of a segment. A file is filled before it is used, so small segments suit small queues. */
     static final int SEGMENT_BYTES = 4 << 20;
 
-    /** The most segments that a ring can have, since bigqueue grows until the disk is full. */
+    /** The maximum number of segments that a ring can have, since bigqueue grows until the disk is full. */
     private static final int SEGMENTS = 1 << 30;
 
     private static final int MOST_ITEM_BYTES = (128 << 20) - 1;

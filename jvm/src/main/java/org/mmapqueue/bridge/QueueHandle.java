@@ -351,7 +351,7 @@ public final class QueueHandle {
      * Waits until the archive has a record and all records before it.
      *
      * @param offset the record's offset
-     * @param millis the longest wait, in ms
+     * @param millis the maximum wait, in ms
      * @return 1 if the archive has them, 0 after the wait
      * @throws MmapQueueException as {@link MmapQueue#awaitShipped} does
      * @throws InterruptedException if the thread is interrupted

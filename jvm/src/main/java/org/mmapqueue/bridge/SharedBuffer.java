@@ -39,12 +39,12 @@ public final class SharedBuffer {
         this.loaded = new LoadedRecords(queue, this.memory);
     }
 
-    /** {@return the most bytes of payload in one call} */
+    /** {@return the maximum number of bytes of payload in one call} */
     public int payloadLimit() {
         return SharedBufferLayout.payloadLimit(memory.capacity());
     }
 
-    /** {@return the most records in one call} */
+    /** {@return the maximum number of records in one call} */
     public int recordLimit() {
         return SharedBufferLayout.recordLimit(memory.capacity());
     }
@@ -175,8 +175,8 @@ public final class SharedBuffer {
      *
      * @param call the number of this call
      * @param consumer the consumer's number
-     * @param maxRecords the most records
-     * @param maxBytes the most bytes of payload; the first record is popped whatever its size
+     * @param maxRecords the maximum number of records
+     * @param maxBytes the maximum number of bytes of payload; the first record is popped whatever its size
      * @param waitMillis how long to wait for the first record, in ms
      * @return the number of records, or {@link Status#EMPTY} or {@link Status#CLOSED}
      * @throws MmapQueueException as {@link Consumer#popBatch} does, and when the
@@ -216,8 +216,8 @@ public final class SharedBuffer {
      * @param consumer the consumer's number
      * @param first the offset of the first record to ack; below 0 for all records up to the last one
      * @param last the offset of the last record to ack
-     * @param maxRecords the most records
-     * @param maxBytes the most bytes of payload; the first record is popped whatever its size
+     * @param maxRecords the maximum number of records
+     * @param maxBytes the maximum number of bytes of payload; the first record is popped whatever its size
      * @param waitMillis how long to wait for the first record, in ms
      * @return as {@link #pop}
      * @throws MmapQueueException as {@link #pop}
@@ -276,7 +276,7 @@ public final class SharedBuffer {
      * Reads records into the buffer, and moves no consumer.
      *
      * @param offset the first record's offset
-     * @param maxRecords the most records
+     * @param maxRecords the maximum number of records
      * @return the number of records, at least 1; or {@link Status#CLOSED}
      * @throws MmapQueueException as {@link MmapQueue#getMany} does
      */

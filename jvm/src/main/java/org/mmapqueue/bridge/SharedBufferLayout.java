@@ -45,12 +45,12 @@ final class SharedBufferLayout {
 
     private SharedBufferLayout() {}
 
-    /** The most records in a buffer of this size. */
+    /** The maximum number of records in a buffer of this size. */
     static int recordLimit(int size) {
         return size / BYTES_PER_RECORD;
     }
 
-    /** The most bytes of payload in a buffer of this size. */
+    /** The maximum number of bytes of payload in a buffer of this size. */
     static int payloadLimit(int size) {
         return size - PAYLOAD - PADDING - recordLimit(size) * COLUMN_BYTES;
     }

@@ -13,7 +13,7 @@ import org.mmapqueue.io.Threads;
  * started. An interrupt by other code ends a pause, is logged, and ends nothing else. Safe for any number of threads.
  */
 public final class OwnThread {
-    /** The longest wait after an interrupt. */
+    /** The maximum wait after an interrupt. */
     private static final long LAST_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private enum State {
@@ -156,7 +156,7 @@ public final class OwnThread {
      * Requests the end and waits for it; then interrupts the thread and waits for one more second. An interrupt of the
      * caller ends the first wait, and stays pending.
      *
-     * @param most the longest wait before the interrupt
+     * @param most the maximum wait before the interrupt
      * @param abort called before the interrupt
      * @return whether the thread has ended
      */

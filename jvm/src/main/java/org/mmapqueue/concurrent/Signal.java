@@ -13,7 +13,7 @@ import java.util.function.BooleanSupplier;
  * publisher wakes one of them, and each wakes the next when it takes the lock: waking a thread costs some microseconds.
  */
 public final class Signal {
-    /** The longest time in {@link #await}, plus a slice: the caller has other conditions to check. */
+    /** The maximum time in {@link #await}, plus a slice: the caller has other conditions to check. */
     private static final long PATIENCE_NANOS = 50_000_000;
 
     private static final int SPINS = 100;

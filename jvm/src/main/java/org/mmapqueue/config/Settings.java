@@ -15,8 +15,8 @@ import org.mmapqueue.segment.Geometry;
  * The settings of an open queue: values that were set, else those of the directory, else the defaults. Immutable.
  *
  * @param geometry the ring
- * @param maxInMemSegments the most segments mapped at once
- * @param flushPeriodMillis the longest time until a record is fsynced, in ms
+ * @param maxInMemSegments the maximum number of segments mapped at once
+ * @param flushPeriodMillis the maximum time until a record is fsynced, in ms
  * @param flushCeilingNum the number of unsynced records that starts a flush
  * @param maxEventSize the largest payload, in bytes
  * @param timestamps whether records get timestamps
@@ -54,7 +54,7 @@ public record Settings(
     /**
      * How a consumer treats records that are not acked, and damaged records.
      *
-     * @param maxUnacked the most records from the first unacked one to the last popped one
+     * @param maxUnacked the maximum number of records from the first unacked one to the last popped one
      * @param visibilityMillis visibility timeout in ms; 0 for none
      * @param maxAttempts the most deliveries of a record; 0 for no limit
      * @param deadLetterDir the dead-letter queue, or null

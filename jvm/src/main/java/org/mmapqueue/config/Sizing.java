@@ -18,7 +18,7 @@ final class Sizing {
 
     private static final int FEW_SEGMENTS = 8;
     private static final int MOST_SEGMENTS = 64;
-    /** Address space for mappings in bytes; the least number of segments may exceed it. */
+    /** Address space for mappings in bytes; the minimum number of segments may exceed it. */
     private static final long MAPPED_BYTES = 1L << 30;
     /** The most mapped segments: each has a file descriptor and an entry in the kernel's table of mappings. */
     private static final int MOST_MAPPED = 1024;

@@ -69,7 +69,7 @@ final class DamagePolicy {
         skipped.add(failure, offset, offset + 1);
     }
 
-    // Throws unless damage is skipped. Segments of dropped records may hold later records: that is no damage.
+    // Throws unless damage is skipped. Segments of dropped records may hold later records: that is not damage.
     private void checkSkips(CorruptException failure) {
         if (skip == null || cursors.dropped() > cursors.committed()) {
             throw failure;

@@ -95,7 +95,7 @@ final class Fetcher {
      * to the next call, which throws it.
      *
      * @param batch an empty batch
-     * @param maxRecords the most records, at least 1
+     * @param maxRecords the maximum number of records, at least 1
      * @param first whether the caller has no record yet: then an error is thrown
      * @return false if max_unacked allows no record, though one may be available
      */

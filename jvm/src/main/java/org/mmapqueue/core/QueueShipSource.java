@@ -30,7 +30,7 @@ record QueueShipSource(QueueCore core, StoredReader reader, ConsumerCore consume
         return core.id();
     }
 
-    // 0 for a queue that is no partition.
+    // 0 for a queue that is not a partition.
     @Override
     public int localPartition() {
         Matcher name = PARTITION.matcher(

@@ -219,7 +219,7 @@ public final class Shipping {
     /**
      * Waits until a record and all records before it are in the archive.
      *
-     * @param timeoutNanos the longest wait
+     * @param timeoutNanos the maximum wait
      * @return whether they are
      * @throws DroppedException if the queue has dropped the record before it was shipped
      */

@@ -57,7 +57,7 @@ public final class Flusher implements Closeable {
      * A flusher that is not running yet.
      *
      * @param blocks chooses the block size of new files by the amount of each fsync
-     * @param periodMillis the longest time that a published record stays unsynced, in ms
+     * @param periodMillis the maximum time that a published record stays unsynced, in ms
      */
     public Flusher(
             String name,

@@ -8,7 +8,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
 
 /**
- * Refuses what is no file of a queue: a symbolic link leads out of the directory, and opening a FIFO would wait for its
+ * Refuses what a queue cannot have: a symbolic link leads out of the directory, and opening a FIFO would wait for its
  * other end. The JDK's own error about a link does not name it. Has no state; safe for any number of threads.
  */
 final class RegularFile {

@@ -19,8 +19,8 @@ public final class BatchDelivery {
          * Fetches the next records. Takes the lock of the source.
          *
          * @param offset the first record's offset, for a source that has no position of its own
-         * @param maxRecords the most records
-         * @param maxBytes the most bytes of payload
+         * @param maxRecords the maximum number of records
+         * @param maxBytes the maximum number of bytes of payload
          * @param own whether each record gets an array of its own
          * @param first whether this is the first batch of a delivery: then a record larger than {@code maxBytes} is
          *     still fetched, and errors are thrown
@@ -53,8 +53,8 @@ public final class BatchDelivery {
      * Fetches and delivers records until none are left or a limit is reached.
      *
      * @param offset the first record's offset, for a source that has no position of its own
-     * @param maxRecords the most records, at least 1
-     * @param maxBytes the most bytes of payload; a larger first record is still delivered
+     * @param maxRecords the maximum number of records, at least 1
+     * @param maxBytes the maximum number of bytes of payload; a larger first record is still delivered
      * @param own whether the handler may keep the arrays that it gets
      * @param handler gets the records, in order, without a lock
      * @return the number of delivered records, or {@link #NOT_ALLOWED}
@@ -88,7 +88,7 @@ public final class BatchDelivery {
      * Begins a batch. One thread at a time: the source's lock guards this call.
      *
      * @param placement value for {@link RecordBatch#placement}
-     * @param maxBytes the most bytes of payload
+     * @param maxBytes the maximum number of bytes of payload
      * @param own whether each record gets an array of its own
      * @param first whether the first record may be larger than {@code maxBytes}
      */

@@ -10,7 +10,7 @@ import org.mmapqueue.MessageHandler;
  * thread-safe: the thread that fills the batch owns it until {@link BatchDelivery#put}.
  */
 public final class RecordBatch {
-    /** The most records of one round; a larger pop or read takes several rounds. */
+    /** The maximum number of records of one round; a larger pop or read takes several rounds. */
     private static final int MOST_RECORDS = 1024;
     /** The most payload bytes of one round, unless its only record is larger; so much stays in a core's cache. */
     private static final int MOST_BYTES = 128 << 10;

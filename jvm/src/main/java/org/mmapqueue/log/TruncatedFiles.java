@@ -31,7 +31,7 @@ public final class TruncatedFiles {
      * there is none, the directory: a full file system that copies pages when they are written (btrfs), or one that was
      * shut down after an error (XFS), fails so.
      *
-     * @throws InternalError the error itself, if it is no fault in a mapping
+     * @throws InternalError the error itself, if it is not a fault in a mapping
      */
     public static MmapQueueException explain(InternalError fault, SegmentRing ring) {
         if (!isMappingFault(fault)) {

@@ -65,7 +65,7 @@ final class LogCursor {
      * Reads on.
      *
      * @param to the offset after the last record
-     * @param most the most records; 0 to find the first record alone
+     * @param most the maximum number of records; 0 to find the first record alone
      * @param taker takes each record
      * @throws OutOfRangeException if the next record is not retained, or is beyond the log end
      * @throws CorruptException if it is damaged

@@ -45,7 +45,8 @@ public final class StoredReader implements Closeable {
      *
      * @param from the first record's offset; fastest at the offset at which the last call ended
      * @param to the offset after the last record
-     * @param maxBytes the most bytes of records in the log, headers included; a larger first record is read nevertheless
+     * @param maxBytes the maximum number of bytes of records in the log, headers included; a larger first record is
+     *     read nevertheless
      * @param sink called with each record, in order; the array is reused for the next record. It must not wait, because
      *     a close waits for it
      * @return the offset after the last record; {@code from} if the first one has not been pushed yet

@@ -158,7 +158,7 @@ public final class QueueDirectory {
             try {
                 storage.createDirectories(path);
             } catch (NoSuchFileException e) {
-                // In some file systems, such as /proc, no directory can be made. That is no damage.
+                // In some file systems, such as /proc, no directory can be made. That is not damage.
                 throw new MmapQueueException("the directory " + path + " cannot be made: " + e, e);
             }
         } else if (parent != null && Files.isReadable(parent)) {

@@ -45,7 +45,7 @@ public final class RecordDescriptor {
     public static final long OFFSET_MASK = (1L << OFFSET_BITS) - 1;
     /** The most lost records of one gap. */
     public static final long MAX_LOST = (1L << Long.SIZE - OFFSET_BITS) - 1;
-    /** The longest time between a segment's base time and a record's timestamp, in ms: longer ones are cut. */
+    /** The maximum time between a segment's base time and a record's timestamp, in ms: longer ones are cut. */
     public static final long MAX_MILLIS = (1L << Long.SIZE - OFFSET_BITS) - 1;
 
     private static final int LENGTH_BITS = 27;

@@ -13,7 +13,7 @@ import org.mmapqueue.segment.SlotFile;
  * others fill, map and delete the files.
  */
 final class SlotSyncer {
-    /** The most bytes of one fsync; bounds the time for which the preallocation of a slot waits. */
+    /** The maximum number of bytes of one fsync; bounds the time for which the preallocation of a slot waits. */
     private static final int SYNCED_AT_ONCE = 8 << 20;
 
     private final SegmentRing ring;

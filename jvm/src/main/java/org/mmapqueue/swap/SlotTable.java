@@ -33,7 +33,7 @@ final class SlotTable {
      * An empty table.
      *
      * @param byId whether slots are by segment id, instead of by ring slot
-     * @param max the most segments that may be mapped at once
+     * @param max the maximum number of segments that may be mapped at once
      * @param changed signalled when a slot's {@code filling} has ended or its last pin was released
      */
     SlotTable(SegmentRing ring, boolean byId, int max, Condition changed, Unmapper unmapper) {
@@ -113,7 +113,7 @@ final class SlotTable {
         return peak;
     }
 
-    /** The limit: the most segments that may be mapped at once. */
+    /** The limit: the maximum number of segments that may be mapped at once. */
     int max() {
         return max;
     }

@@ -46,7 +46,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
     /**
      * A swapper with nothing mapped.
      *
-     * @param max the most segments that may be mapped at once, at least 4
+     * @param max the maximum number of segments that may be mapped at once, at least 4
      * @param writable whether segments are mapped to be written
      */
     public Swapper(SegmentRing ring, int max, boolean writable, Scopes scopes) {

@@ -103,7 +103,7 @@ public final class Job {
     /**
      * Waits for the end of the job.
      *
-     * @param millis the longest wait, in ms
+     * @param millis the maximum wait, in ms
      */
     public boolean isOver(int millis) throws InterruptedException {
         try {

@@ -51,7 +51,7 @@ public final class TypedConsumer<T> {
     /**
      * Pops the next record; waits until one is available.
      *
-     * @param timeout the longest wait
+     * @param timeout the maximum wait
      * @return the record; null if no record was available within the timeout
      * @throws InterruptedException if interrupted; nothing was popped
      */
@@ -62,7 +62,7 @@ public final class TypedConsumer<T> {
     /**
      * Pops the next record; waits until one is available.
      *
-     * @param timeout the longest wait
+     * @param timeout the maximum wait
      * @return the record
      * @throws InterruptedException if interrupted; nothing was popped
      * @throws org.mmapqueue.errors.EmptyException if no record was available within the timeout
@@ -74,9 +74,9 @@ public final class TypedConsumer<T> {
     /**
      * Pops several records; waits for the first one only.
      *
-     * @param maxRecords the most records
+     * @param maxRecords the maximum number of records
      * @param maxBytes the most payload bytes; a larger first record is popped nevertheless
-     * @param timeout the longest wait for the first record
+     * @param timeout the maximum wait for the first record
      * @return the records, in order; empty if none was available within the timeout
      * @throws InterruptedException if interrupted; nothing was popped
      */
@@ -89,7 +89,7 @@ public final class TypedConsumer<T> {
     /**
      * Pops records one by one, for a loop.
      *
-     * @param timeout the longest wait for each record; zero ends the loop at the log end
+     * @param timeout the maximum wait for each record; zero ends the loop at the log end
      * @return the records
      */
     public Iterable<TypedMessage<T>> messages(Duration timeout) {

@@ -87,7 +87,7 @@ public final class TypedQueue<T> {
      * Appends a record; waits for space.
      *
      * @param value the value
-     * @param timeout the longest wait
+     * @param timeout the maximum wait
      * @return the record's offset
      * @throws InterruptedException if interrupted while waiting
      */
@@ -129,7 +129,7 @@ public final class TypedQueue<T> {
      * Appends an atomic batch; waits for space.
      *
      * @param values the values
-     * @param timeout the longest wait
+     * @param timeout the maximum wait
      * @return the first record's offset; the others follow it
      * @throws InterruptedException if interrupted while waiting
      */

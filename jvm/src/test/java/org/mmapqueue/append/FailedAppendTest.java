@@ -99,7 +99,7 @@ class FailedAppendTest extends FailingAppends {
         push(100);
         for (Throwable failure : failures()) {
             for (int calls = 0; calls < (version == 1 ? 3 : 6); calls++) {
-                // Bytes that are no zeros, so that what is left of them would be taken for a header.
+                // Bytes that are not zeros, so that what is left of them would be taken for a header.
                 fails(failure, calls, Payload.of(1, 700), Payload.of(2, 700), Payload.of(3, 700));
                 push(24);
                 assertNotNull(core.consumer("default", StartAt.EARLIEST).poll());

@@ -62,7 +62,7 @@ class ArchiveTest {
     @Test
     void anArchiveIsMadeOnceAndOpenedAgain() throws IOException {
         assertFalse(Archive.isArchive(files));
-        fails(() -> Archive.open(files), "memory:/ is no archive", "archive.properties");
+        fails(() -> Archive.open(files), "memory:/ is not an archive", "archive.properties");
         UUID id = Archive.create(files).id();
         assertTrue(Archive.isArchive(files));
         assertEquals(id, Archive.create(files).id());

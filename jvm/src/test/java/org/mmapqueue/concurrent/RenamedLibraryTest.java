@@ -20,7 +20,7 @@ class RenamedLibraryTest {
     /** Of the same length as ours, so that the class files need no other change. */
     private static final String RENAMED = "com.mmapqueue.";
 
-    /** Loads the classes of org.mmapqueue as com.mmapqueue; texts that are no names of classes stay. */
+    /** Loads the classes of org.mmapqueue as com.mmapqueue; texts that are not names of classes stay. */
     private static final class Renaming extends ClassLoader {
         Renaming() {
             super(RenamedLibraryTest.class.getClassLoader());

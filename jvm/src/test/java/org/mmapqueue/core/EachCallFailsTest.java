@@ -75,7 +75,7 @@ class EachCallFailsTest {
         try {
             step.run();
         } catch (CorruptException e) {
-            throw new AssertionError(what + ": an I/O error is no damage", e);
+            throw new AssertionError(what + ": an I/O error is not damage", e);
         } catch (PoisonedException e) {
             isPoisoned = true;
             errors.add(what + ": " + e);

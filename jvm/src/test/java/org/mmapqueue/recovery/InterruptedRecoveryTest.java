@@ -88,7 +88,7 @@ class InterruptedRecoveryTest {
                 storage.heal();
                 core.close();
             } catch (CorruptException e) {
-                throw new AssertionError("an I/O error at step " + step + " is no damage", e);
+                throw new AssertionError("an I/O error at step " + step + " is not damage", e);
             } catch (MmapQueueException e) {
                 assertTrue(e.getMessage().contains("injected"), e.getMessage());
             }

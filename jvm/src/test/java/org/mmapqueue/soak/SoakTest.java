@@ -88,7 +88,7 @@ class SoakTest {
 
     @Test
     void aFigureGrowsIfTheMedianOfTheLastThirdIsHigher() {
-        assertTrue(growth(900, 100, 100, 104, 700, 90, 110, 110, 800).isGood(), "peaks are no growth");
+        assertTrue(growth(900, 100, 100, 104, 700, 90, 110, 110, 800).isGood(), "peaks are not growth");
         assertEquals(
                 "grows", growth(100, 101, 102, 105, 106, 107, 111, 112, 113).verdict());
         assertEquals(

@@ -85,7 +85,7 @@ public final class ArchiveText {
         try {
             values.load(new StringReader(lines));
         } catch (IllegalArgumentException e) {
-            throw new ArchiveException(files.uri() + file + " is no file of properties: " + e.getMessage(), e);
+            throw new ArchiveException(files.uri() + file + " is not a file of properties: " + e.getMessage(), e);
         }
         return Optional.of(new ArchiveText(files.uri() + file, values));
     }

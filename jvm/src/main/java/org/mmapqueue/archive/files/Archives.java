@@ -58,7 +58,7 @@ public final class Archives {
 
     private static String localPath(URI uri) {
         if (uri.getPath() == null || uri.getAuthority() != null) {
-            throw new IllegalArgumentException(uri + " is no location of a directory; expected file:///directory");
+            throw new IllegalArgumentException(uri + " is not a location of a directory; expected file:///directory");
         }
         return uri.getPath();
     }

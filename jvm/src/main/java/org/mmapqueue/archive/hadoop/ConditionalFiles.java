@@ -17,7 +17,7 @@ final class ConditionalFiles implements HadoopFiles.Publication {
 
     @Override
     public void createRoot() {
-        // A directory is no object, and exists with the first one.
+        // A directory is not an object, and exists with the first one.
     }
 
     @Override

@@ -12,7 +12,7 @@ import org.mmapqueue.errors.CorruptException;
  */
 public final class RunFile implements AutoCloseable {
     private static final int TAIL = 64 << 10;
-    /** The most bytes that one read fetches, unless a block is larger. */
+    /** The maximum number of bytes that one read fetches, unless a block is larger. */
     private static final int MOST_AHEAD = 4 << 20;
 
     private static final int MOST_BLOCK = (1 << 27) + 64;

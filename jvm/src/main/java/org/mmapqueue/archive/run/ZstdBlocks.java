@@ -14,7 +14,7 @@ final class ZstdBlocks {
         Zstd.compressBound(1);
     }
 
-    /** The most bytes that a block of this size compresses to. */
+    /** The maximum number of bytes that a block of this size compresses to. */
     static int bound(int bytes) {
         return Math.toIntExact(Zstd.compressBound(bytes));
     }

@@ -13,7 +13,7 @@ public interface PartitionRecords extends AutoCloseable {
     UUID queueId();
 
     /**
-     * Returns the most threads of this process that may read at once.
+     * Returns the maximum number of threads of this process that may read at once.
      *
      * @return at least 1
      */

@@ -30,7 +30,7 @@ public interface SequentialReader extends AutoCloseable {
     /**
      * Reads records, each into an array of its own.
      *
-     * @param maxRecords the most records, at least 1
+     * @param maxRecords the maximum number of records, at least 1
      * @param maxBytes the most payload bytes, at least 1; a larger first record is read nevertheless
      * @param sink called with each record, in order
      * @return the number of records; 0 at the end of the range, or if the next one does not exist yet
@@ -43,7 +43,7 @@ public interface SequentialReader extends AutoCloseable {
     /**
      * Reads records without an allocation for each; see {@link #read(int, long, RecordSink)}.
      *
-     * @param maxRecords the most records, at least 1
+     * @param maxRecords the maximum number of records, at least 1
      * @param maxBytes the most payload bytes, at least 1; a larger first record is read nevertheless
      * @param handler called with each record, in order
      * @return the number of records

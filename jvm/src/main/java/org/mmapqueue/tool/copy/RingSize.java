@@ -12,7 +12,7 @@ import org.mmapqueue.segment.SegmentHeader;
  * @param segmentSize bytes of a segment file, rounded down to whole pages; 0 for the queue's own
  */
 public record RingSize(long capacity, long segmentSize) {
-    /** The most bytes of a record besides its payload: header, timestamp, padding. */
+    /** The maximum number of bytes of a record besides its payload: header, timestamp, padding. */
     private static final int LARGEST_FRAME = 23;
 
     /**
@@ -46,7 +46,7 @@ public record RingSize(long capacity, long segmentSize) {
         return facts.withRing((int) segments, (int) size);
     }
 
-    /** The most bytes of records that the ring of a queue holds. */
+    /** The maximum number of bytes of records that the ring of a queue holds. */
     static long room(MetaFields facts) {
         return (long) facts.capacity() * (facts.segmentSize() - SegmentHeader.LENGTH);
     }

@@ -108,7 +108,7 @@ final class RingWriter implements Closeable {
         put(word, RecordDescriptor.second(number, stored), payload, length, number + 1);
     }
 
-    /** Appends a gap of the least size. */
+    /** Appends a gap of the minimum size. */
     void appendGap(long lost) throws IOException {
         begin();
         long word = checksum.gapHeader(number, lost, Long.BYTES);

@@ -16,7 +16,7 @@ import org.mmapqueue.tool.verify.Survey;
  * offsets, and consumers their positions. For one use.
  */
 final class Gaps {
-    /** The most bytes that a gap can cover after its header. */
+    /** The maximum number of bytes that a gap can cover after its header. */
     static final int LARGEST_BODY = (RecordDescriptor.MAX_LENGTH & -Long.BYTES) + Long.BYTES;
 
     /** By segment id, then by byte in the segment. */
@@ -32,7 +32,7 @@ final class Gaps {
     private final RecordChecksum checksum;
     private final int largestBody;
 
-    /** @param largestBody the most bytes that a gap covers after its header, at least 16 */
+    /** @param largestBody the maximum number of bytes that a gap covers after its header, at least 16 */
     Gaps(Survey survey, int largestBody) {
         this.largestBody = largestBody;
         this.survey = survey;

@@ -10,7 +10,7 @@ import java.nio.file.Path;
  * @param firstOffset the offset of the oldest record
  * @param endOffset the offset of the next record
  * @param segmentSize bytes of a segment file
- * @param capacity the most segment files
+ * @param capacity the maximum number of segment files
  * @param leftOut the number of acked records for which the new ring had no room
  */
 public record CopyReport(

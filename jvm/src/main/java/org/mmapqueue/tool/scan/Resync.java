@@ -69,7 +69,7 @@ record Resync(Slots slots, WalkRange range, Geometry geometry, RecordScan scan) 
         return header != null && header.epoch() >= epoch ? header : null;
     }
 
-    // Finds an intact record. A record that is no later one is part of a payload. A record with an offset of a later
+    // Finds an intact record. A record that is not a later one is part of a payload. A record with an offset of a later
     // segment is dead: a recovery has cut it off.
     private LogPosition find(Slot in, int from, SegmentBase base, long expected, long end) throws IOException {
         long limit = range.endOffset() >= 0 ? range.endOffset() : Long.MAX_VALUE;

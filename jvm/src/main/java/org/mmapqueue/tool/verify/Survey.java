@@ -36,7 +36,7 @@ import org.mmapqueue.tool.scan.WalkResult;
  * thread-safe.
  */
 public final class Survey implements Closeable {
-    /** The most segment files that may be missing. */
+    /** The maximum number of segment files that may be missing. */
     private static final int MOST_MISSING = 1024;
 
     public final Path directory;

@@ -78,7 +78,7 @@ abstract class OtlpRows {
         void read(WireReader in) throws MalformedException;
     }
 
-    /** A time in ns as Spark's µs; null for 0, which is no time. */
+    /** A time in ns as Spark's µs; null for 0, which is not a time. */
     static Object micros(long nanos) {
         return nanos == 0 ? null : Long.divideUnsigned(nanos, 1000);
     }

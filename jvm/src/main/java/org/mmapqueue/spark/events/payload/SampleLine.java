@@ -162,7 +162,7 @@ final class SampleLine {
 
     private void check(boolean condition) throws MalformedException {
         if (!condition) {
-            throw new MalformedException("line " + number + " is no sample", at);
+            throw new MalformedException("line " + number + " is not a sample", at);
         }
     }
 }

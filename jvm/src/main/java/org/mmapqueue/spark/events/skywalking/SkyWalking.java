@@ -11,7 +11,7 @@ public final class SkyWalking {
 
     private SkyWalking() {}
 
-    /** A time in ms as Spark's µs; null for 0, which is no time, and for one that is out of range. */
+    /** A time in ms as Spark's µs; null for 0, which is not a time, and for one that is out of range. */
     static Object micros(long millis) {
         return millis == 0 || millis > MOST_MILLIS || millis < -MOST_MILLIS ? null : millis * 1000;
     }

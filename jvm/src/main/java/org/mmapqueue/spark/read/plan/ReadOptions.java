@@ -24,9 +24,9 @@ import org.mmapqueue.spark.common.Options;
  * @param consumer the consumer's name; null if not given
  * @param maxOffsetsPerTrigger the limit of records in a micro-batch; {@link #UNLIMITED} if not given
  * @param minOffsetsPerTrigger the number of records that a micro-batch waits for; 0 if not given
- * @param maxTriggerDelayMs the longest wait for minOffsetsPerTrigger, in ms
+ * @param maxTriggerDelayMs the maximum wait for minOffsetsPerTrigger, in ms
  * @param maxBytesPerTrigger the approximate limit of log bytes in a micro-batch; {@link #UNLIMITED} if not given
- * @param minPartitions the least number of input partitions; 0 if not given
+ * @param minPartitions the minimum number of input partitions; 0 if not given
  * @param maxPartitionBytes the approximate limit of log bytes in an input partition
  * @param failOnDataLoss whether the loss of a requested record is an error
  * @param skipsDamage whether damaged records are skipped; else they are an error

@@ -8,8 +8,8 @@ import java.util.function.ToLongFunction;
  * Puts small ranges together, so that they share a task. Each range counts for its bytes and for the cost of opening it,
  * as in Spark's file sources.
  *
- * @param most the most bytes of a task; a larger range has a task of its own
- * @param least the least number of tasks, if there are as many ranges
+ * @param most the maximum number of bytes of a task; a larger range has a task of its own
+ * @param least the minimum number of tasks, if there are as many ranges
  */
 record TaskPacking(long most, int least) {
     /** Opening a range takes as long as reading this many bytes. */

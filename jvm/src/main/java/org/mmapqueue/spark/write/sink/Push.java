@@ -5,7 +5,7 @@ import java.time.Duration;
 /**
  * Settings of a push of staged rows.
  *
- * @param timeout the longest wait for room
+ * @param timeout the maximum wait for room
  * @param sync whether rows are durable when the push returns
  * @param failOnDataLoss whether a repeated epoch with other rows is an error; if false, its rows are dropped
  * @param figures receives counts and waits

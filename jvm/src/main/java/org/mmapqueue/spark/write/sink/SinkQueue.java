@@ -199,7 +199,7 @@ public final class SinkQueue implements Closeable {
 
     private void lock(Push push) throws InterruptedException {
         if (committing.tryLock(0, TimeUnit.NANOSECONDS)) {
-            return; // no other commit: a pause of this thread is no wait for one
+            return; // no other commit: a pause of this thread is not a wait for one
         }
         long start = System.nanoTime();
         committing.lockInterruptibly();

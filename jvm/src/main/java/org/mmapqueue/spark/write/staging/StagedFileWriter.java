@@ -50,12 +50,12 @@ public final class StagedFileWriter implements Closeable {
         this.file = create(storage, path);
     }
 
-    /** The most rows that a file of this size can have. */
+    /** The maximum number of rows that a file of this size can have. */
     static long mostRows(long size) {
         return size / Integer.BYTES;
     }
 
-    /** The most bytes that the rows of a file can take in the log. */
+    /** The maximum number of bytes that the rows of a file can take in the log. */
     static long mostLogBytes(long size, long rows) {
         return size + rows * (RECORD_OVERHEAD + Long.BYTES);
     }

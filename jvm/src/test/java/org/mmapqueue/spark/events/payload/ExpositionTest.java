@@ -271,7 +271,7 @@ class ExpositionTest {
     void aLineThatIsNoSampleIsAnError(String line) {
         List<Map<String, Object>> rows = points(TEXT, "b 1\n" + line + "\nc 1\n");
         assertEquals(1, rows.size());
-        assertTrue(rows.get(0).get("error").toString().contains("line 2 is no sample"), rows.toString());
+        assertTrue(rows.get(0).get("error").toString().contains("line 2 is not a sample"), rows.toString());
     }
 
     @ParameterizedTest
