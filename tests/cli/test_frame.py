@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import mmapqueue
 from command_line import CommandLine
 from conftest import Open, eventually
 from mmapqueue._cli import app, overview
@@ -19,8 +20,14 @@ from mmapqueue._cli.main import main
 from mmapqueue._cli.queues import existing
 
 
-@pytest.mark.parametrize("words", [[], ["--help"], ["jar"], ["tail", "DIR"]], ids=str)
-def test_without_the_extra_all_commands_say_what_to_install(words: list[str]) -> None:
+def test_the_jar_needs_no_extra() -> None:
+    code = "import sys; sys.modules['typer'] = None; import mmapqueue._cli.main as c; sys.exit(c.main(['jar']))"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, f"{mmapqueue.jar_path()}\n", "")
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["jar", "--help"], ["tail", "DIR"]], ids=str)
+def test_without_the_extra_the_other_commands_say_what_to_install(words: list[str]) -> None:
     code = f"import sys; sys.modules['typer'] = None; import mmapqueue._cli.main as c; sys.exit(c.main({words}))"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     said = "mmapqueue: the command line needs typer and rich: pip install 'mmapqueue[cli]'\n"

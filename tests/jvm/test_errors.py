@@ -113,7 +113,6 @@ def test_errors_come_without_the_stack_of_py4j(open_queue: Open) -> None:
         ({"retain_bytes": -1}, "retain_bytes"),
         ({"gc_on_idle": "never"}, "gc_on_idle"),
         ({"wait_strategy": "sleep"}, "wait_strategy"),
-        ({"sement_size": "4k"}, "sement_size"),
         ({"v1_recover": "a\0b"}, "v1_recover"),
         ({"capacity": "lots"}, "capacity"),
         ({"capacity": 0}, "capacity"),

@@ -6,9 +6,10 @@ import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
 
+from mmapqueue._cli.commands.jar import jar
 from mmapqueue._cli.output import error_text, print_error, printable
 from mmapqueue._cli.owners import Owner
-from mmapqueue._cli.status import FAILED, INTERRUPTED, PIPE_CLOSED, USAGE, status_of
+from mmapqueue._cli.status import DONE, FAILED, INTERRUPTED, PIPE_CLOSED, USAGE, status_of
 from mmapqueue._values.errors import Locked, MmapQueueError
 
 #: What the extra `cli` installs.
@@ -68,6 +69,10 @@ def _run(words: list[str]) -> int:
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in _EXTRA:
             raise
+        if words == ["jar"]:
+            # `spark-submit --jars "$(mmapqueue jar)"` also where the library alone is installed.
+            jar()
+            return DONE
         print_error(f"the command line needs {' and '.join(_EXTRA)}: pip install 'mmapqueue[cli]'")
         return USAGE
     return app.run(words)
