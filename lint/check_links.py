@@ -101,7 +101,7 @@ def problem(file: Path, target: str, root: Path) -> str | None:
         lines = _LINES.fullmatch(anchor)
         count = found.read_text(encoding="utf-8").count("\n") if found.is_file() else 0
         if not lines or int(lines[2] or lines[1]) > count:
-            return f"the anchor is no line of the file: L1 to L{count}"
+            return f"the anchor is not a line of the file: L1 to L{count}"
     return None
 
 
