@@ -20,7 +20,7 @@ from mmapqueue._values.message import AnyMessage
 
 #: Acks wait until something sends them, or the thread in the background does.
 AHEAD = Ahead(prefetch=4096, ack_linger=1000.0)
-SEEDS = [int(os.environ["SEED"])] if "SEED" in os.environ else range(5000 if LONG else 100)
+SEEDS = [int(os.environ["SEED"])] if "SEED" in os.environ else range(5000 if LONG else 200)
 
 
 NOW = Deadline(block=False)
