@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ import mmapqueue
 import spark_archive
 from command_line import CommandLine
 from mmapqueue._jvm import standalone
+from mmapqueue._queue.deadline import Deadline
 
 
 class Ring(TypedDict, total=False):
@@ -214,6 +216,39 @@ def in_thread() -> Iterator[Callable[[Callable[[], Any]], "Future[Any]"]]:
     """Runs functions in threads; all of them must have ended in the end."""
     with ThreadPoolExecutor(32) as executor:
         yield executor.submit
+
+
+class Waits:
+    """The calls of other threads that wait in the JVM, for records or for room."""
+
+    def __init__(self) -> None:
+        self._slices: Counter[int] = Counter()
+
+    def begin_slice(self) -> None:
+        self._slices[threading.get_ident()] += 1
+
+    def until(self, threads: int, slices: int = 2) -> None:
+        """Until this number of threads wait: a thread that begins a second slice has waited for a whole one."""
+        main = threading.main_thread().ident
+        assert eventually(
+            lambda: sum(begun >= slices for each, begun in self._slices.copy().items() if each != main) >= threads
+        )
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
+    """Says which threads wait in the JVM; it sees the calls that begin after this fixture."""
+    found = Waits()
+    call_millis = Deadline.call_millis
+
+    def counted(deadline: Deadline) -> int:
+        millis = call_millis(deadline)
+        if millis > 0:
+            found.begin_slice()
+        return millis
+
+    monkeypatch.setattr(Deadline, "call_millis", counted)
+    return found
 
 
 def thread_states(pid: int) -> set[str]:

@@ -5,12 +5,17 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import mmapqueue
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+def jvm(spark: "SparkSession") -> Any:
+    """py4j's view of the JVM."""
+    return spark._jvm
 
 
 def _checkpoint_files(version: str) -> dict[str, str]:

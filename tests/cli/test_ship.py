@@ -8,7 +8,6 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -226,7 +225,7 @@ def test_an_archive_that_does_not_answer_is_reported_once(
 
     with Shippers(str(closed), Configuration(archive_uri=str(archive)), takes_over=False) as shippers:
         assert eventually(reported, 60)
-        time.sleep(0.3)
+        monkeypatch.setattr("mmapqueue._cli.shipping._SILENT_SECONDS", 0.0)
         shippers.check()
         monkeypatch.setattr("mmapqueue._cli.shipping._is_shipped", lambda _: True)
         shippers.check()

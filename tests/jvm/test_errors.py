@@ -36,7 +36,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "OutOfRangeException": ("said", 7, 2, 5),
     "DroppedException": ("some consumer", 3, 9),
 }
-ATTRIBUTES = {
+ATTRIBUTES: dict[str, dict[str, object]] = {
     "LockedException": {"pid": 4711},
     "CorruptException": {"file": "a/file", "position": 123},
     "ConfigException": {"key": "some_key", "value": "some value", "allowed": "other values"},
@@ -214,6 +214,7 @@ def test_corrupt_has_file_and_position(open_queue: Open, tmp_path: Path) -> None
     assert got == [b"%03d" % i * 100 for i in range(len(got))]
     assert 0 < len(got) < 12
     assert caught.value.file == str(Path(queue.path) / "0_segment.dat")
+    assert caught.value.position is not None
     assert 0 < caught.value.position <= 1500
     for call in (queue.pop, queue.peek, queue.pop_many):
         with pytest.raises(mmapqueue.Corrupt):
@@ -303,7 +304,7 @@ def test_what_has_no_jvm_is_told_so(tmp_path: Path) -> None:
         mmapqueue.Queue(tmp_path, spark=connect)
     for wrong in (object(), type("SparkSession", (), {"_jvm": None})(), "spark"):
         with pytest.raises(mmapqueue.MmapQueueError, match="no JVM in reach"):
-            mmapqueue.Queue(tmp_path, spark=wrong)
+            mmapqueue.Queue(tmp_path, spark=wrong)  # type: ignore[arg-type]
     assert not any(tmp_path.iterdir())
 
 
@@ -317,4 +318,4 @@ def test_an_old_java_is_told_so(tmp_path: Path, version: str) -> None:
             raise AssertionError("an old Java cannot load the classes")
 
     with pytest.raises(mmapqueue.MmapQueueError, match=f"Java 17 or newer is needed, and this JVM has Java {version}"):
-        mmapqueue.Queue(tmp_path, spark=SimpleNamespace(_jvm=Jvm()))
+        mmapqueue.Queue(tmp_path, spark=SimpleNamespace(_jvm=Jvm()))  # type: ignore[call-overload]

@@ -3,8 +3,10 @@
 import os
 import signal
 import stat
+import tempfile
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,7 +38,7 @@ def with_names(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_file_has_a_name(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_memory.tempfile, "mkstemp", lambda **_: pytest.fail("a file with a name"))
+    monkeypatch.setattr(tempfile, "mkstemp", lambda **_: pytest.fail("a file with a name"))
     use(open_queue(max_event_size="1m"))
 
 
@@ -104,9 +106,14 @@ def test_nothing_is_left_of_the_files(open_queue: Open, monkeypatch: pytest.Monk
 
 @pytest.mark.usefixtures("with_names")
 def test_a_small_shared_memory_is_left_to_others(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    directories = []
-    make = shared_memory.tempfile.mkstemp
-    monkeypatch.setattr(shared_memory.tempfile, "mkstemp", lambda **at: directories.append(at["dir"]) or make(**at))
+    directories: list[Path] = []
+    make = tempfile.mkstemp
+
+    def mkstemp(**at: Any) -> tuple[int, str]:
+        directories.append(at["dir"])
+        return make(**at)
+
+    monkeypatch.setattr(tempfile, "mkstemp", mkstemp)
     monkeypatch.setattr(shared_memory, "_LEAST_SHARED", 1 << 60)
     queue = open_queue(max_event_size="1m")
     use(queue)
@@ -134,7 +141,7 @@ def test_memory_that_cannot_be_shared_is_no_error(
     def fail(*_: object, **__: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr(shared_memory.tempfile if failing == "mkstemp" else shared_memory, failing, fail)
+    monkeypatch.setattr(tempfile if failing == "mkstemp" else shared_memory, failing, fail)
     with pytest.warns(RuntimeWarning, match="many times slower"):
         use(open_queue(max_event_size="1m"))
 

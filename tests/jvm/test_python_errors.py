@@ -35,7 +35,7 @@ def test_a_file_instead_of_the_directory(open_queue: Open, tmp_path: Path) -> No
 def test_no_queue_to_read(open_queue: Open, tmp_path: Path) -> None:
     missing = tmp_path / "missing"
     (tmp_path / "empty").mkdir()
-    calls = [
+    calls: list[Callable[[], object]] = [
         lambda: open_queue(missing, read_only=True),
         lambda: open_queue(tmp_path / "empty", read_only=True),
         lambda: mmapqueue.verify(missing),

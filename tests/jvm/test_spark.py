@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import mmapqueue
+import sessions
 from conftest import SMALL, Open, Script, data
 from mmapqueue._jvm.calls import translated
 
@@ -86,7 +87,7 @@ def test_errors_are_ours_whatever_spark_makes_of_them(spark: SparkSession, tmp_p
         with pytest.raises(mmapqueue.Empty):
             queue.pop(block=False)
     with pytest.raises(CapturedException) as spark_made:
-        spark._jvm.java.lang.Integer.parseInt("seven")
+        sessions.jvm(spark).java.lang.Integer.parseInt("seven")
     error = translated(spark_made.value)
     assert type(error) is mmapqueue.MmapQueueError
     assert error.java_class == "java.lang.NumberFormatException"
@@ -96,7 +97,7 @@ def test_errors_are_ours_whatever_spark_makes_of_them(spark: SparkSession, tmp_p
 def test_the_driver_and_another_jvm_keep_apart(queue: mmapqueue.Queue, spark: SparkSession, open_queue: Open) -> None:
     with pytest.raises(mmapqueue.Locked) as caught:
         open_queue(queue.path)
-    assert caught.value.pid == spark._jvm.java.lang.ProcessHandle.current().pid()
+    assert caught.value.pid == sessions.jvm(spark).java.lang.ProcessHandle.current().pid()
 
 
 ALONE = """
@@ -190,7 +191,8 @@ class Builder:
 
 def configured(builder: Builder) -> str:
     assert mmapqueue.configure(builder) is builder
-    return builder._options["spark.jars"]
+    jars: str = builder._options["spark.jars"]
+    return jars
 
 
 @pytest.fixture

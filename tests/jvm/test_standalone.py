@@ -12,12 +12,13 @@ import subprocess
 import sys
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import mmapqueue
-from conftest import SMALL, Open, Script, children, data, eventually, is_running
+from conftest import SMALL, Open, Script, children, data, eventually, has_ended, is_running
 from mmapqueue._jvm import standalone
 
 START = """
@@ -273,7 +274,9 @@ def test_who_may_read_what_a_queue_makes(
     assert {mode for path, mode in found.items() if path.is_dir()} == {directories}
 
 
-def test_its_log_goes_to_pythons(open_queue: Open, caplog: pytest.LogCaptureFixture, capfd) -> None:
+def test_its_log_goes_to_pythons(
+    open_queue: Open, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
     open_queue()
     with caplog.at_level(logging.INFO, "mmapqueue.jvm"):
         log = standalone.jvm().org.slf4j.LoggerFactory.getLogger("a.part")
@@ -470,13 +473,13 @@ def test_a_signal_ends_the_start(script: Script, tmp_path: Path, name: str, java
         assert eventually(lambda: children(process.pid))
         (java_process,) = children(process.pid)
         # What the program has started, such as the JVM of a script.
-        assert " & " not in java or eventually(lambda pid=java_process: children(pid))
+        assert " & " not in java or eventually(partial(children, java_process))
         below = children(java_process)
         process.send_signal(number)
         ended = "KeyboardInterrupt" if number == signal.SIGINT else f"RuntimeError got {int(number)}"
         assert first_line(process) == ended
         assert not is_running(java_process)
-        assert eventually(lambda pids=below: not any(map(is_running, pids)))
+        assert all(eventually(partial(has_ended, pid)) for pid in below)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (0, "", "")
 

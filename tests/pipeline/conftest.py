@@ -2,16 +2,19 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pipeline.tailing import Make, MemoryInbox, Steps
 from sessions import spark_session
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 
 @pytest.fixture(scope="package")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:  # noqa: F821
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     """A session on three cores, for all tests of the collector."""
     pytest.importorskip("pyspark")
     with spark_session(3, tmp_path_factory.mktemp("warehouse"), "ERROR", spark_scheduler_mode="FAIR") as session:

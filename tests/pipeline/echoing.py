@@ -9,9 +9,8 @@ from typing import Any
 import grpc
 import pytest
 
-from mmapqueue.pipeline.gather.grpc_server import Call
 from mmapqueue.pipeline.gather.inbox import Full
-from mmapqueue.pipeline.plugins import HttpReply, HttpRequest
+from mmapqueue.pipeline.plugins import GrpcCall, HttpReply, HttpRequest
 
 from .serving import Serving
 
@@ -31,7 +30,7 @@ class Echoing(Serving):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.raised: list[Exception] = []
-        self.calls: list[Call] = []
+        self.calls: list[GrpcCall] = []
         self.requests: list[HttpRequest] = []
         self.held: asyncio.Event | None = None
         self.received = asyncio.Event()
@@ -46,12 +45,12 @@ class Echoing(Serving):
         if self.raised:
             raise self.raised.pop(0)
 
-    async def _echo(self, request: bytes, call: Call) -> bytes:
+    async def _echo(self, request: bytes, call: GrpcCall) -> bytes:
         self.calls.append(call)
         await self._answer()
         return request
 
-    async def _count(self, messages: AsyncIterator[bytes], _: Call) -> bytes:
+    async def _count(self, messages: AsyncIterator[bytes], _: GrpcCall) -> bytes:
         total = [each async for each in messages]
         await self._answer()
         return b"%d" % len(total)

@@ -23,14 +23,13 @@ import yaml
 
 import mmapqueue
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "log_pipeline"))
-
-from kill_peers import Recorder, SyslogClient, numbers
 
 import journal
 from compare import check_records
 from outputs import rows_of_parquet
+from pipeline.kill_peers import Recorder, SyslogClient, numbers
 from services import Service, free_ports
 from view import committed
 

@@ -18,6 +18,7 @@ from mmapqueue.pipeline.gather.http_server import HttpServer
 from mmapqueue.pipeline.plugins import Receiver
 
 T = TypeVar("T")
+S = TypeVar("S", bound="Serving")
 
 
 class FakeInbox:
@@ -48,6 +49,12 @@ class FakeInbox:
         raise NotImplementedError
 
     async def last_sequence(self, producer: str) -> int | None:
+        raise NotImplementedError
+
+    async def producers(self) -> list[str]:
+        raise NotImplementedError
+
+    async def forget(self, producer: str) -> None:
         raise NotImplementedError
 
     async def hold(self) -> None:
@@ -118,7 +125,7 @@ class Serving:
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return self.submit(coroutine).result(60)
 
-    def __enter__(self) -> "Serving":
+    def __enter__(self: S) -> S:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._thread.start()

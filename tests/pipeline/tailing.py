@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import mmapqueue
 from mmapqueue.pipeline import Event
@@ -58,6 +58,7 @@ class FakeHost:
     """A pipe without an agent."""
 
     pipe = "pipe"
+    shared = False
     log = logging.getLogger("tests")
 
     def __init__(self, inbox: Any) -> None:
@@ -66,6 +67,9 @@ class FakeHost:
 
     def count(self, status: str, number: int) -> None:
         self.counted.append((status, number))
+
+    def protocol(self, server: str) -> Literal["grpc", "http"]:
+        raise KeyError(server)
 
     def grpc(self, name: str) -> Any:
         raise KeyError(name)
@@ -101,11 +105,10 @@ class Steps:
     def look_after(self, **durations: str) -> None:
         """As `look`, when these options have passed."""
         assert self.follower is not None
-        options = self.follower._options
-        self.follower._options = FileFetcher(**{**options.model_dump(), **durations})
+        self.follower._options = FileFetcher(**{**self.options.model_dump(), **durations})
         self.look()
         self.look()
-        self.follower._options = options
+        self.follower._options = self.options
 
     def _do(self, what: str) -> Any:
         assert self.follower is not None

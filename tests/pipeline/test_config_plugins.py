@@ -1,6 +1,7 @@
 """Plugins of other distributions in a configuration, and its JSON Schema."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from pipeline.configuring import (
 
 
 @pytest.fixture
-def third_party(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def third_party(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A distribution with a receiver, one that cannot be imported, and one that is not a receiver."""
     root = tmp_path / "site"
     (root / "third-1.0.dist-info").mkdir(parents=True)

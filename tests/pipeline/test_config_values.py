@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -108,11 +109,11 @@ def test_all_keys_of_a_queue_are_known() -> None:
         {"queue_capacity_segments": 3, "segment_size": 4096, "max_event_size": 2 * (4096 - 64) - 23},
     ],
 )
-def test_the_largest_event_is_that_of_the_queue(options: dict[str, int], tmp_path: Path) -> None:
+def test_the_largest_event_is_that_of_the_queue(options: dict[str, Any], tmp_path: Path) -> None:
     assert QueueKeys(dir=tmp_path, **options)
     with mmapqueue.Queue(tmp_path / "q", **options):
         pass
-    larger = {**options, "max_event_size": options["max_event_size"] + 1}
+    larger: dict[str, Any] = {**options, "max_event_size": options["max_event_size"] + 1}
     with pytest.raises(ValueError, match="allowed: 1 to"):
         QueueKeys(dir=tmp_path, **larger)
     with pytest.raises(mmapqueue.ConfigError):

@@ -8,10 +8,10 @@ from mmapqueue.pipeline.config._environment import retyped, substitute, substitu
 
 NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True)
 #: What a reference may have as a default: no braces, no quotes around it, and no - at its beginning.
-DEFAULTS = st.text(st.characters(exclude_characters="{}$", exclude_categories=("Cs",)), max_size=20).filter(
+DEFAULTS = st.text(st.characters(exclude_characters="{}$", exclude_categories=["Cs"]), max_size=20).filter(
     lambda text: not text.startswith(("-", '"'))
 )
-TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 
 
 @given(TEXTS)

@@ -8,9 +8,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
+from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -259,20 +261,21 @@ def test_a_plot_is_drawn(tmp_path: Path) -> None:
 
 def test_legends_and_names_of_marks_cover_no_curve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     figures: list[Figure] = []
-    monkeypatch.setattr(plot.plt, "close", figures.append)
+    monkeypatch.setattr(plt, "close", figures.append)
     plot.draw(tmp_path / "run.png", samples(), [{"time": 101.0, "text": "process killed"}])
     (figure,) = figures
     monkeypatch.undo()
     curves = [
-        line.get_window_extent() for axes in figure.axes for line in axes.get_lines() if len(line.get_xdata()) > 2
+        line.get_window_extent() for axes in figure.axes for line in axes.get_lines() if np.size(line.get_xdata()) > 2
     ]
     assert len(curves) == 5
     names = [text for axes in figure.axes for text in axes.texts]
     assert [text.get_text() for text in names] == ["process killed"]
     for covering in [*names, *(axes.get_legend() for axes in figure.axes)]:
+        assert covering is not None
         extent = covering.get_window_extent()
         assert not any(extent.overlaps(curve) for curve in curves), covering
-    plot.plt.close(figure)
+    plt.close(figure)
 
 
 @pytest.mark.parametrize("terminal", [True, False])

@@ -5,6 +5,7 @@ import gzip
 import sys
 import zlib
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from aiohttp import web
 import mmapqueue
 from conftest import eventually, has_ended
 from mmapqueue.pipeline import Event, EventType
+from mmapqueue.pipeline._event import encode as real_encode
 from mmapqueue.pipeline.gather.fetchers import prometheus
 from mmapqueue.pipeline.gather.fetchers._exposition import check
 from mmapqueue.pipeline.gather.fetchers._period import every
@@ -26,6 +28,7 @@ from pipeline.tailing import FakeHost, MemoryInbox
 METRICS = b'# HELP up Up.\n# TYPE up gauge\nup{job="a"} 1\n'
 OPENMETRICS = b"# TYPE up gauge\nup 1.0\n# EOF\n"
 SECONDS = 60
+SHORT = timedelta(milliseconds=10)
 
 
 class Notes(FakeHost):
@@ -94,7 +97,7 @@ def scrape(
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        fetcher = PrometheusFetcher(targets=[url + path for path in paths], **{"interval": "10ms", **options})
+        fetcher = PrometheusFetcher(targets=tuple(url + path for path in paths), **{"interval": SHORT, **options})
         host = Notes(inbox or MemoryInbox())
         task = asyncio.create_task(fetcher.run(host))
         waiting = asyncio.create_task(host.until(lambda: until(host)))
@@ -173,7 +176,9 @@ def test_a_content_type_that_is_not_utf8_stops_no_target() -> None:
         server = await asyncio.start_server(answer, "127.0.0.1", 0)
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         host = Notes(MemoryInbox())
-        fetcher = PrometheusFetcher(targets=[f"{url}/odd", f"{url}/good"], interval="10ms", timeout="60s")
+        fetcher = PrometheusFetcher(
+            targets=(f"{url}/odd", f"{url}/good"), interval=SHORT, timeout=timedelta(seconds=60)
+        )
         task = asyncio.create_task(fetcher.run(host))
         waiting = asyncio.create_task(host.until(lambda: len({each.source for each in host.events}) == 2))
         await asyncio.wait([task, waiting], return_when=asyncio.FIRST_COMPLETED)
@@ -198,9 +203,8 @@ def test_an_error_that_no_one_expects_stops_no_other_target(
     def encode(**event: Any) -> bytes:
         if event["source"].endswith("/odd"):
             raise RuntimeError("odd")
-        return real(**event)
+        return real_encode(**event)
 
-    real = prometheus.encode
     monkeypatch.setattr(prometheus, "encode", encode)
 
     async def metrics(_: web.Request) -> web.Response:
@@ -319,7 +323,7 @@ def test_answers_that_are_no_metrics_may_pass() -> None:
 
 def test_nobody_listens() -> None:
     host = run(
-        PrometheusFetcher(targets=["http://127.0.0.1:1/metrics"], interval="10ms"), lambda host: host.failures > 2
+        PrometheusFetcher(targets=("http://127.0.0.1:1/metrics",), interval=SHORT), lambda host: host.failures > 2
     )
     assert host.events == []
 
@@ -345,7 +349,7 @@ def test_what_is_not_stored_stops_nothing(error: Exception) -> None:
 
     host, _ = scrape(metrics, lambda host: host.events, FullInbox(error))
     assert host.events[0].data == METRICS
-    host = run(CommandFetcher(command=["echo", "x"], interval="10ms"), lambda host: host.events, FullInbox(error))
+    host = run(CommandFetcher(command=("echo", "x"), interval=SHORT), lambda host: host.events, FullInbox(error))
     assert host.events[0].data == b"x\n"
 
 
@@ -356,14 +360,14 @@ def test_a_closed_inbox_ends_fetchers() -> None:
     with pytest.raises(mmapqueue.Closed):
         scrape(metrics, lambda _: False, FullInbox(mmapqueue.Closed("closed")))
     with pytest.raises(mmapqueue.Closed):
-        run(CommandFetcher(command=["echo", "x"]), lambda _: False, FullInbox(mmapqueue.Closed("closed")))
+        run(CommandFetcher(command=("echo", "x")), lambda _: False, FullInbox(mmapqueue.Closed("closed")))
 
 
 # ---- commands
 
 
 def python(code: str, *arguments: str, **options: Any) -> CommandFetcher:
-    return CommandFetcher(command=[sys.executable, "-c", code, *arguments], **{"interval": "10ms", **options})
+    return CommandFetcher(command=(sys.executable, "-c", code, *arguments), **{"interval": SHORT, **options})
 
 
 def test_output_is_one_event(tmp_path: Path) -> None:
@@ -379,7 +383,7 @@ def test_output_is_one_event(tmp_path: Path) -> None:
 
 
 def test_each_line_is_an_event() -> None:
-    host = run(CommandFetcher(command=["printf", "a\\n\\nb"], lines=True), lambda host: len(host.events) > 2)
+    host = run(CommandFetcher(command=("printf", "a\\n\\nb"), lines=True), lambda host: len(host.events) > 2)
     assert [event.data for event in host.events] == [b"a", b"", b"b"]
 
 
@@ -407,7 +411,7 @@ def test_standard_error_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_a_program_that_does_not_exist() -> None:
-    host = run(CommandFetcher(command=["/does/not/exist"], interval="10ms"), lambda host: host.failures > 1)
+    host = run(CommandFetcher(command=("/does/not/exist",), interval=SHORT), lambda host: host.failures > 1)
     assert host.events == []
 
 
@@ -424,7 +428,7 @@ def test_runs_do_not_overlap(tmp_path: Path) -> None:
 def test_moments_that_have_passed_are_left_out() -> None:
     async def moments() -> list[int]:
         found = []
-        interval: Duration = CommandFetcher(command=["x"], interval="20ms").interval
+        interval: Duration = CommandFetcher(command=("x",), interval=timedelta(milliseconds=20)).interval
         async for number in every(interval):
             found.append(number)
             if len(found) == 3:

@@ -4,6 +4,8 @@ import asyncio
 import os
 import random
 import threading
+from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -23,13 +25,18 @@ def test_it_follows_by_itself(log: Path, open_queue: Open) -> None:
     async def follow() -> None:
         stored: asyncio.Queue[int] = asyncio.Queue()
         inbox = QueueInbox(queue, count=lambda _status, records: stored.put_nowait(records))
-        fetcher = FileFetcher(paths=[str(log)], poll="1h", idle="1h")
+        fetcher = FileFetcher(paths=(str(log),), poll=timedelta(hours=1), idle=timedelta(hours=1))
         task = asyncio.create_task(fetcher.run(FakeHost(inbox)))
-        for step in (
+
+        def rename_and_append() -> None:
+            append(log.rename(log.with_name("old")), b"3\n")
+
+        steps: tuple[Callable[[], object], ...] = (
             lambda: append(log, b"2\n"),
-            lambda: (log.rename(log.with_name("old")), append(log.with_name("old"), b"3\n")),
+            rename_and_append,
             lambda: log.write_bytes(b"4\n"),
-        ):
+        )
+        for step in steps:
             # By notices alone: the next poll is an hour away.
             while not await asyncio.wait_for(stored.get(), 60):
                 pass
@@ -99,7 +106,7 @@ def test_kills_at_random_lose_and_repeat_nothing(script: Script, log: Path, open
 
     async def finish() -> None:
         inbox = QueueInbox(queue)
-        follower = _follow.Follower(FileFetcher(paths=[f"{log}*"]), FakeHost(inbox))
+        follower = _follow.Follower(FileFetcher(paths=(f"{log}*",)), FakeHost(inbox))
         await follower.start()
         while await follower.turn():
             pass

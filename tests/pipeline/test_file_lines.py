@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mmapqueue.pipeline import Event, EventType
 from mmapqueue.pipeline.gather.fetchers._lines import LineEncoder
-from mmapqueue.pipeline.gather.fetchers.files import FileFetcher
+from mmapqueue.pipeline.gather.fetchers.files import FileFetcher, Multiline
 from pipeline.tailing import Make, MemoryInbox, append, joined, line, texts
 
 
@@ -105,7 +105,7 @@ def test_lines_of_one_event(log: Path, make: Make) -> None:
 def test_events_cover_the_file_without_gaps(
     lines: list[bytes], rest: bytes, most: int, everything: bool, grouped: bool
 ) -> None:
-    pattern = FileFetcher(paths=["x"], multiline={"start": "[a-z]"}).start_pattern if grouped else None
+    pattern = FileFetcher(paths=("x",), multiline=Multiline(start="[a-z]")).start_pattern if grouped else None
     encoder = LineEncoder("/var/log/x.log", 7, 400, pattern)
     content = b"".join(each + b"\n" for each in lines) + rest
     records: list[bytes] = []
@@ -287,4 +287,4 @@ def test_the_end_of_a_file_in_utf16_is_between_units(log: Path, make: Make) -> N
 
 def test_an_unknown_encoding_is_refused() -> None:
     with pytest.raises(ValueError, match="validation error"):
-        FileFetcher(paths=["x"], encoding="utf-17")
+        FileFetcher(paths=("x",), encoding="utf-17")  # type: ignore[arg-type]

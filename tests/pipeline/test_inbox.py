@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import mmapqueue
-from conftest import SMALL, Open, fill
+from conftest import SMALL, Open, Waits, fill
 from mmapqueue.pipeline.gather.inbox import Full, QueueInbox
 
 
@@ -99,14 +99,14 @@ def test_drop_counts_what_it_abandons(open_queue: Open) -> None:
     assert run(queue, use, on_full="drop") == {"abandoned": 3}
 
 
-def test_block_waits_for_room(open_queue: Open) -> None:
+def test_block_waits_for_room(open_queue: Open, waits: Waits) -> None:
     queue = open_queue(**SMALL)
     fill(queue, b"x" * 1000)
     consumer = queue.consumer("reader")
 
     async def use(inbox: QueueInbox) -> None:
         waiting = asyncio.create_task(inbox.put(b"y" * 5000))
-        await asyncio.sleep(0.5)
+        await asyncio.to_thread(waits.until, threads=1)
         assert not waiting.done()
         while not waiting.done():
             # The new record may be the next one.

@@ -1,16 +1,13 @@
 """Short form of the kill loop: both halves are killed under load from real clients; in the long form each one, too."""
 
-import sys
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-import kill_loop
-
 from conftest import LONG
+
+from . import kill_loop
 
 
 @pytest.mark.slow

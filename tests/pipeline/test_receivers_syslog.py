@@ -20,6 +20,7 @@ from pydantic import ValidationError
 import mmapqueue
 from conftest import Script
 from mmapqueue.pipeline import EventType
+from mmapqueue.pipeline.config import Tls
 from mmapqueue.pipeline.gather import syslog_sockets
 from mmapqueue.pipeline.gather.receivers.syslog import SyslogReceiver
 from mmapqueue.pipeline.gather.syslog_frames import SyslogFrames
@@ -267,7 +268,7 @@ def test_tls(tmp_path: Path) -> None:
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed")
     files = certificates(tmp_path)
-    tls = {"certificate": files["server.pem"], "key": files["server.key"], "client_ca": files["ca.pem"]}
+    tls = Tls(certificate=files["server.pem"], key=files["server.key"], client_ca=files["ca.pem"])
     with Serving(SyslogReceiver(listen="tls+tcp://127.0.0.1:0", tls=tls)) as serving:
         context = ssl.create_default_context(cafile=str(files["ca.pem"]))
         context.load_cert_chain(files["client.pem"], files["client.key"])

@@ -45,7 +45,9 @@ def test_the_log_names_the_fetcher_and_the_pause_begins_again(
                 lasts.set()
                 await asyncio.Event().wait()
 
-        running = keep_running(Odd(command=["x"]), "fetcher odd (fetchers[1])", FakeHost(MemoryInbox()), lambda: stored)
+        running = keep_running(
+            Odd(command=("x",)), "fetcher odd (fetchers[1])", FakeHost(MemoryInbox()), lambda: stored
+        )
         task = asyncio.create_task(running)
         await asyncio.wait_for(lasts.wait(), SECONDS)
         task.cancel()

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import shutil
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from google.rpc.status_pb2 import Status
 import mmapqueue
 from mmapqueue.pipeline.config import Server
 from mmapqueue.pipeline.gather import grpc_server
-from mmapqueue.pipeline.gather.grpc_server import Call, GrpcServer
+from mmapqueue.pipeline.gather.grpc_server import GrpcServer
 from mmapqueue.pipeline.gather.wire import Malformed
+from mmapqueue.pipeline.plugins import GrpcCall
 
 from .echoing import COUNT, ECHO, Echoing, full, refused
 from .serving import Serving, certificates, wait_for
@@ -94,7 +96,7 @@ def test_grpc_unknown_methods_and_answers() -> None:
 def test_grpc_methods_are_registered_once() -> None:
     server = GrpcServer(Server(name="main", type="grpc", listen="127.0.0.1:0"))
 
-    async def handle(request: bytes, _: Call) -> bytes:
+    async def handle(request: bytes, _: GrpcCall) -> bytes:
         return request
 
     server.unary(ECHO, handle, owner="pipe a: receiver x")
@@ -162,9 +164,11 @@ def test_an_address_in_use_is_an_error_that_names_the_server() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         listen = f"127.0.0.1:{taken.getsockname()[1]}"
-        for options in ({"grpc": {"listen": listen}}, {"http": {"listen": listen}}):
-            name = next(iter(options))
-            with pytest.raises(OSError, match=f"server {name}: cannot listen on {listen}"), Serving(**options):
+        for name, serving in (
+            ("grpc", Serving(grpc={"listen": listen})),
+            ("http", Serving(http={"listen": listen})),
+        ):
+            with pytest.raises(OSError, match=f"server {name}: cannot listen on {listen}"), serving:
                 pass
 
 
@@ -203,7 +207,7 @@ def test_requests_in_flight_are_answered_at_the_stop(protocol: str) -> None:
             serving.held.set()
 
         serving.run(hold())
-        ask = serving.call if protocol == "grpc" else lambda: serving.post()[1]
+        ask: Callable[[], bytes] = serving.call if protocol == "grpc" else lambda: serving.post()[1]
 
         async def ask_in_thread() -> bytes:
             return await asyncio.to_thread(ask)

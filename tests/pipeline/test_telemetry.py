@@ -7,6 +7,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -50,8 +51,8 @@ class Nowhere(Sender):
 
 
 def pipeline(tmp_path: Path, **keys: Any) -> Pipeline:
-    fetcher = CommandFetcher(command=["echo", "x"], interval="1h")
-    failing = CommandFetcher(command=["/does/not/exist"], interval="1h")
+    fetcher = CommandFetcher(command=("echo", "x"), interval=timedelta(hours=1))
+    failing = CommandFetcher(command=("/does/not/exist",), interval=timedelta(hours=1))
     pipe = {
         "name": "logs",
         "queue": {
@@ -248,10 +249,12 @@ def test_no_answer_says_what_the_server_is_made_with(tmp_path: Path, request_lin
 
 
 def test_ports_end() -> None:
-    config = Pipeline(
-        name="x",
-        telemetry={"listen": "127.0.0.1:65535"},
-        pipes=({"name": "a", "queue": {"dir": "q"}, "senders": (Nowhere(name="b"),)},),
+    config = Pipeline.model_validate(
+        {
+            "name": "x",
+            "telemetry": {"listen": "127.0.0.1:65535"},
+            "pipes": ({"name": "a", "queue": {"dir": "q"}, "senders": (Nowhere(name="b"),)},),
+        }
     )
     with pytest.raises(ValueError, match="process 1 would listen on port 65536"):
         ProcessTelemetry(config).start()
@@ -275,6 +278,10 @@ def test_nothing_is_served_without_telemetry(tmp_path: Path) -> None:
 
 def started(name: str | None, run: str = "r1") -> Any:
     return SimpleNamespace(name=name, runId=run)
+
+
+def terminated(run: str, exception: str) -> Any:
+    return SimpleNamespace(runId=run, exception=exception)
 
 
 def progressed(name: str | None, records: int, rows: int = -1) -> Any:
@@ -333,8 +340,8 @@ def test_ready_and_health_of_processing(tmp_path: Path) -> None:
         telemetry.started(started("logs.back.end", "r2"))
         telemetry.started(started(None, "r3"))
         assert page("/ready") == (200, "ok\n")
-        telemetry.terminated(SimpleNamespace(runId="r2", exception="lost"))
-        telemetry.terminated(SimpleNamespace(runId="r3", exception="not ours"))
+        telemetry.terminated(terminated("r2", "lost"))
+        telemetry.terminated(terminated("r3", "not ours"))
         assert page("/ready") == (503, "queries that do not run: logs.back.end\nlogs.back.end: lost\n")
         assert page("/nothing")[0] == 404
         assert (
@@ -414,13 +421,13 @@ def test_a_sender_without_progress_is_not_ready(tmp_path: Path, monkeypatch: pyt
         telemetry.sender_waiting("logs", "back.end", None)
         assert page() == (200, "ok\n")
         # A query that fails again and again runs in between.
-        telemetry.terminated(SimpleNamespace(runId="0", exception="too large\nstack"))
+        telemetry.terminated(terminated("0", "too large\nstack"))
         telemetry.started(started("logs.archive", "2"))
         assert page() == (503, "logs.archive: too large\n")
         telemetry.progressed(progressed("logs.archive", 1))
         assert page() == (200, "ok\n")
         # Without records that wait, the last failure says nothing any more.
-        telemetry.terminated(SimpleNamespace(runId="2", exception="disk full"))
+        telemetry.terminated(terminated("2", "disk full"))
         telemetry.started(started("logs.archive", "3"))
         behind["logs", "archive"] = Lag(0, 0, 0.0)
         assert page() == (200, "ok\n")

@@ -3,11 +3,12 @@
 import logging
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
 
+from conftest import eventually
 from mmapqueue.pipeline.process.undecodable import Undecodable, UndecodableLog, undecodable
 
 PROGRESS: dict[str, Any] = {
@@ -46,10 +47,28 @@ def test_each_micro_batch_is_logged_once(caplog: pytest.LogCaptureFixture) -> No
     assert {each.levelno for each in caplog.records} == {logging.WARNING}
 
 
+class WatchedLock:
+    """A lock that says when a thread waits for it."""
+
+    def __init__(self) -> None:
+        self.contended = threading.Event()
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            self.contended.set()
+            self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
 def test_a_micro_batch_is_logged_when_a_second_thread_has_noted_it(
-    caplog: pytest.LogCaptureFixture, in_thread: Callable[..., "Future[None]"]
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, in_thread: Callable[..., "Future[None]"]
 ) -> None:
     log = UndecodableLog({"p.archive": "dropped"})
+    lock = WatchedLock()
+    monkeypatch.setattr(log, "_lock", lock)
     logging_, may_log = threading.Event(), threading.Event()
 
     def hold(_: logging.LogRecord) -> bool:
@@ -61,8 +80,14 @@ def test_a_micro_batch_is_logged_when_a_second_thread_has_noted_it(
     try:
         first = in_thread(lambda: log.note(PROGRESS))
         assert logging_.wait(60)
-        second = in_thread(lambda: (log.note(PROGRESS), caplog.records[0]))
-        assert not wait([second], 0.2).done
+
+        def note() -> None:
+            log.note(PROGRESS)
+            assert caplog.records
+
+        second = in_thread(note)
+        assert eventually(lambda: second.done() or lock.contended.is_set())
+        assert not second.done()
     finally:
         may_log.set()
         logger.removeFilter(hold)

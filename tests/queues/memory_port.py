@@ -278,8 +278,8 @@ class MemoryPort:
             for offset in list(self._leases):
                 self._requeue(offset, self.now)
             return
-        offset = {"earliest": self._first, "latest": len(self.log)}.get(target)
-        offset = int(target.removeprefix("offset:")) if offset is None else offset
+        end = {"earliest": self._first, "latest": len(self.log)}.get(target)
+        offset = int(target.removeprefix("offset:")) if end is None else end
         if not self._first <= offset <= len(self.log):
             raise self._out_of_range(offset)
         self._move_to(offset)

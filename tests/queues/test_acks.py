@@ -1,6 +1,7 @@
 """Acks of single records, the limit of records in flight, and records that are dropped or redelivered."""
 
 import time
+from collections.abc import Callable
 from datetime import datetime, timezone
 from itertools import pairwise
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 from acking import pushed, seen
 
 import mmapqueue
-from conftest import SMALL, Open, Script, data, eventually
+from conftest import SMALL, Open, Script, Waits, data
 from mmapqueue._jvm.shared_buffer import SMALL_BYTES
 
 
@@ -53,9 +54,9 @@ def test_ack_many(open_queue: Open, count: int) -> None:
 
 def test_ack_many_is_all_or_nothing(any_queue: mmapqueue.Queue) -> None:
     messages = pushed(any_queue, 10).pop_many(5)
-    for wrong in (5, 9, 10, -1, 2**70, -(2**70)):
+    for offset in (5, 9, 10, -1, 2**70, -(2**70)):
         with pytest.raises(mmapqueue.OutOfRange):
-            any_queue.ack_many([*messages, wrong])
+            any_queue.ack_many([*messages, offset])
     for wrong in ("0", 1.0, None, b"0"):
         with pytest.raises(TypeError):
             any_queue.ack_many([*messages, wrong])
@@ -66,12 +67,11 @@ def test_ack_many_is_all_or_nothing(any_queue: mmapqueue.Queue) -> None:
     assert (any_queue.lag(), any_queue.unacked()) == (5, 0)
 
 
-def test_ack_many_without_shared_memory(open_queue: Open) -> None:
+def test_ack_many_without_shared_memory(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     queue = pushed(open_queue(), 2000)
     messages = queue.pop_many(2000)
     # As where no memory can be had that both processes map.
-    allocator = queue._handle.pool._allocator
-    allocator.shared = lambda _size: None
+    monkeypatch.setattr(queue._handle.pool._allocator, "shared", lambda _size: None)
     queue._handle.pool._free[SMALL_BYTES].clear()
     with pytest.warns(RuntimeWarning, match="shared"):
         queue.ack_many(messages[:1000])
@@ -82,12 +82,13 @@ def test_ack_many_without_shared_memory(open_queue: Open) -> None:
 @pytest.mark.parametrize("offset", [10, 2**63 - 1, 2**70, -1, -(2**70)])
 def test_no_offset_is_too_large_to_be_refused(any_queue: mmapqueue.Queue, offset: int) -> None:
     pushed(any_queue, 10).pop_many(3)
-    for call in (
+    calls: tuple[Callable[[], None], ...] = (
         lambda: any_queue.ack(offset),
         lambda: any_queue.ack_up_to(offset),
         lambda: any_queue.ack_many([offset]),
         lambda: any_queue.nack(offset),
-    ):
+    )
+    for call in calls:
         with pytest.raises(mmapqueue.OutOfRange, match=r"available: 0\.\.2"):
             call()
     assert (any_queue.lag(), any_queue.unacked()) == (10, 3)
@@ -117,11 +118,12 @@ def test_max_unacked(open_queue: Open) -> None:
     assert seen(queue.pop_many(100)) == [(i, 1) for i in range(9, 17)]
 
 
-def test_a_pop_at_the_limit_waits_for_an_ack(open_queue: Open, in_thread: Any) -> None:
+def test_a_pop_at_the_limit_waits_for_an_ack(open_queue: Open, in_thread: Any, waits: Waits) -> None:
     queue = pushed(open_queue(max_unacked=2), 4)
     queue.pop_many(2)
     waiting = in_thread(lambda: queue.pop(timeout=120))
-    assert not eventually(waiting.done, 0.5)
+    waits.until(threads=1)
+    assert not waiting.done()
     queue.ack(0)
     assert waiting.result(60).offset == 2
 
@@ -225,7 +227,7 @@ def test_a_kill_brings_back_what_was_not_acked(script: Script, open_queue: Open)
     assert process.returncode == -9
     queue = open_queue()
     assert seen(queue) == [(i, 1) for i in range(2, 10)]
-    assert all(m.timestamp <= datetime.now(timezone.utc) for m in queue.read_many(2, 8))
+    assert all(m.timestamp and m.timestamp <= datetime.now(timezone.utc) for m in queue.read_many(2, 8))
 
 
 # Records that were popped ahead

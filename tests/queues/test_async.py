@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import mmapqueue
-from conftest import SMALL, Open, Script, data, eventually, interrupt_twice
+from conftest import SMALL, Open, Script, Waits, data, eventually, interrupt_twice
 
 
 def pushed(queue: mmapqueue.Queue, count: int) -> mmapqueue.Queue:
@@ -191,7 +191,7 @@ def test_a_seek_makes_void_what_was_popped(open_queue: Open) -> None:
     assert asyncio.run(run()) == [0, 1, 2, *range(90, 100)]
 
 
-def test_errors_come_out(open_queue: Open) -> None:
+def test_errors_come_out(open_queue: Open, waits: Waits) -> None:
     queue = pushed(open_queue(max_unacked=10, **SMALL), 20)
 
     async def all_of(source: Any) -> list[mmapqueue.Message]:
@@ -203,7 +203,7 @@ def test_errors_come_out(open_queue: Open) -> None:
 
     async def close_meanwhile() -> None:
         waiting = asyncio.create_task(taken(queue.consumer("empty", start="latest"), 1))
-        await asyncio.sleep(0.3)
+        await asyncio.to_thread(waits.until, threads=1)
         queue.close()
         await waiting
 

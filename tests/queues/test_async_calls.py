@@ -7,12 +7,13 @@ import contextlib
 import random
 import sys
 from collections.abc import Awaitable, Callable
+from itertools import count
 from typing import Any
 
 import pytest
 
 import mmapqueue
-from conftest import LONG, SMALL, Open, data, fill
+from conftest import LONG, SMALL, Open, Waits, data, fill
 
 
 def test_records_come_and_go(any_queue: mmapqueue.Queue) -> None:
@@ -138,12 +139,25 @@ def test_a_cancelled_push_is_whole_or_not_at_all(open_queue: Open) -> None:
     assert found == [b"a", b"b", b"c"] * (len(found) // 3)
 
 
-def test_a_cancelled_push_says_how_many_it_knows_of(small_queue: mmapqueue.Queue) -> None:
+def test_a_cancelled_push_says_how_many_it_knows_of(
+    small_queue: mmapqueue.Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = small_queue._handle.threads
+    push_round = threads.push
+    rounds = count()
+
     async def run() -> Any:
+        second_round = asyncio.Event()
+
+        async def counted(*arguments: Any) -> Any:
+            # The first round has filled the queue, and its records are counted.
+            if next(rounds) == 1:
+                second_round.set()
+            return await push_round(*arguments)
+
+        monkeypatch.setattr(threads, "push", counted)
         push = asyncio.create_task(small_queue.apush_many([b"x" * 100] * 1000))
-        while not small_queue.full():
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.3)
+        await asyncio.wait_for(second_round.wait(), 60)
         push.cancel()
         with pytest.raises(asyncio.CancelledError) as caught:
             await push
@@ -225,13 +239,13 @@ def test_a_queue_and_a_consumer_close_themselves(open_queue: Open) -> None:
         asyncio.run(run())
 
 
-def test_closing_wakes_what_waits(open_queue: Open) -> None:
+def test_closing_wakes_what_waits(open_queue: Open, waits: Waits) -> None:
     queue = open_queue(**SMALL)
 
     async def run() -> list[Any]:
         calls: list[Callable[[], Awaitable[object]]] = [queue.apop, lambda: queue.apop_many(timeout=None)]
         waiting = [asyncio.ensure_future(call()) for call in calls]
-        await asyncio.sleep(0.05)
+        await asyncio.to_thread(waits.until, threads=2)
         await queue.aclose()
         return await asyncio.gather(*waiting, return_exceptions=True)
 

@@ -7,10 +7,10 @@ import logging
 import re
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 import pytest
@@ -115,9 +115,9 @@ def test_a_full_queue_makes_records_wait_and_then_the_buffer_is_full(open_queue:
     messages = queue.pop_many(pushed)
     with queue.producer(linger=0.0, buffer_bytes=3000) as producer:
         handles: list[mmapqueue.PushHandle] = []
-        pushes = (handles.append(producer.push(b"x" * 500, timeout=0.5)) for _ in range(100))
+        pushes = (producer.push(b"x" * 500, timeout=0.5) for _ in range(100))
         with pytest.raises(mmapqueue.Full, match=r"buffer_bytes = 3000 .* slowest consumer"):
-            list(pushes)
+            handles.extend(pushes)
         # One more than fits: the last one may exceed the limit.
         assert 4 <= len(handles) <= 6
         with pytest.raises(mmapqueue.Full):
@@ -272,7 +272,7 @@ def test_many_threads_push(open_queue: Open, in_thread: Callable[[Callable[[], A
         def push(thread: int) -> list[mmapqueue.PushHandle]:
             return [producer.push(b"%d %d" % (thread, number)) for number in range(3000)]
 
-        each = [in_thread(lambda thread=thread: push(thread)) for thread in range(4)]  # type: ignore[misc]
+        each = [in_thread(partial(push, thread)) for thread in range(4)]
         handles = [future.result(60) for future in each]
         producer.flush()
     records = data(queue.pop_many(20_000))
@@ -324,7 +324,8 @@ def test_a_push_that_waits_ends_with_its_producer(
     handle = producer.push(b"x" * 500)
     waiting = in_thread(lambda: producer.push(b"y"))
     result = in_thread(handle.result)
-    time.sleep(0.1)
+    progress = producer._sender._progress
+    assert eventually(lambda: len(progress._waiters) == 2)  # type: ignore[attr-defined]
     queue.close()
     for future in (waiting, result):
         with pytest.raises(mmapqueue.Closed):

@@ -2,6 +2,8 @@
 
 import gc
 import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,16 +26,22 @@ def test_acks_reach_the_jvm_before_anything_that_could_see_them(open_queue: Open
         assert in_jvm(queue, "lag") == lag
         lag -= 2
 
-    for see in (
-        lambda: queue.lag(),
-        lambda: queue.consumer_stats()["default"].lag_records,
-        lambda: queue.flush() or in_jvm(queue, "lag"),
-        lambda: queue.stats() and in_jvm(queue, "lag"),
-        lambda: (queue.pop_many(1) and queue.nack(100 - lag)) or in_jvm(queue, "lag"),
-        lambda: queue.peek() and in_jvm(queue, "lag"),
-    ):
+    def pop_and_nack() -> None:
+        queue.pop_many(1)
+        queue.nack(100 - lag)
+
+    sights: tuple[tuple[Callable[[], object], Callable[[], int]], ...] = (
+        (lambda: None, queue.lag),
+        (lambda: None, lambda: queue.consumer_stats()["default"].lag_records),
+        (queue.flush, lambda: in_jvm(queue, "lag")),
+        (queue.stats, lambda: in_jvm(queue, "lag")),
+        (pop_and_nack, lambda: in_jvm(queue, "lag")),
+        (queue.peek, lambda: in_jvm(queue, "lag")),
+    )
+    for call, seen in sights:
         ack()
-        assert see() == lag
+        call()
+        assert seen() == lag
     ack()
     queue.close()
     assert open_queue().lag() == lag
@@ -83,12 +91,16 @@ def test_a_call_waits_for_acks_that_are_on_the_way(open_queue: Open, monkeypatch
     sender.join()
 
 
+def jvm_lag_is(queue: mmapqueue.Queue, expected: int) -> bool:
+    return in_jvm(queue, "lag") == expected
+
+
 def test_acks_reach_the_jvm_by_themselves(open_queue: Open) -> None:
     queue = open_queue()
     queue.push_many([b"x"] * 10)
     for left in (9, 8, 7):
         queue.ack(queue.pop())
-        assert eventually(lambda left=left: in_jvm(queue, "lag") == left)  # type: ignore[misc]
+        assert eventually(partial(jvm_lag_is, queue, left))
 
 
 def test_acks_of_a_queue_that_a_program_drops_are_sent(open_queue: Open, script: Script, tmp_path: Path) -> None:

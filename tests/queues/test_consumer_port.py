@@ -63,7 +63,10 @@ def test_both_ports_give_the_same_answers(open_queue: Open, limit: int) -> None:
         jvm = JvmPort(queue._handle, f"consumer-{seed}", "latest")
         # Offsets of the JVM's consumer count from here.
         base = queue.end_offset()
-        ports: list[tuple[ConsumerPort, Any]] = [(memory, memory.small_buffer()), (jvm, jvm.small_buffer())]
+        ports: list[tuple[ConsumerPort | MemoryPort, Any]] = [
+            (memory, memory.small_buffer()),
+            (jvm, jvm.small_buffer()),
+        ]
         trace = []
         for _ in range(60):
             if random.random() < 0.25:

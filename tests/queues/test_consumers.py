@@ -1,11 +1,14 @@
 """Consumers: where they start, their statistics, their release and deletion."""
 
+from collections.abc import Callable
+from concurrent.futures import Future
 from datetime import date, datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 
 import mmapqueue
-from conftest import SMALL, Open, Script, data, eventually, fill
+from conftest import SMALL, Open, Script, Waits, data, fill
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -15,8 +18,11 @@ def test_where_a_consumer_begins(open_queue: Open) -> None:
     queue.push_many(b"%d" % i for i in range(10))
     queue.ack_up_to(queue.pop_many(4)[-1])
     middle = queue.read_at(5).timestamp
-    starts = {
-        "earliest": 0, "Latest": 10, 0: 0, 7: 7, 10: 10, EPOCH: 0, middle: queue.find(middle),
+    assert middle is not None
+    of_middle = queue.find(middle)
+    assert of_middle is not None
+    starts: dict[str | int | datetime, int] = {
+        "earliest": 0, "Latest": 10, 0: 0, 7: 7, 10: 10, EPOCH: 0, middle: of_middle,
         datetime.max.replace(tzinfo=timezone.utc): 10,
     }  # fmt: skip
     for number, (start, first) in enumerate(starts.items()):
@@ -32,6 +38,7 @@ def test_one_instant_in_any_time_zone(open_queue: Open) -> None:
     queue = open_queue()
     queue.push(b"one")
     time = queue.read_at(0).timestamp
+    assert time is not None
     for offset in (-23.5, -1, 0, 5.75, 14):
         there = time.astimezone(timezone(timedelta(hours=offset)))
         assert queue.find(there) == 0
@@ -51,7 +58,7 @@ def test_a_bad_start(small_queue: mmapqueue.Queue) -> None:
             call("name", start=datetime(2024, 1, 1))
         for wrong in (1.5, True, None, b"earliest", date(2024, 1, 1)):
             with pytest.raises(TypeError, match=type(wrong).__name__):
-                call("name", start=wrong)
+                call("name", start=wrong)  # type: ignore[arg-type]
         for offset in (-1, 1, 2**63, -(2**70)):
             with pytest.raises(mmapqueue.OutOfRange):
                 call("name", start=offset)
@@ -95,17 +102,21 @@ def test_names_and_figures(open_queue: Open) -> None:
     assert 0 < first.lag_seconds < 600
     assert 0 < default.lag_seconds < 600
     with pytest.raises(AttributeError):
-        first.unacked = 0
+        first.unacked = 0  # type: ignore[misc]
 
 
-def test_a_closed_consumer(open_queue: Open, in_thread: object) -> None:
+def test_a_closed_consumer(
+    open_queue: Open, in_thread: Callable[[Callable[[], Any]], "Future[Any]"], waits: Waits
+) -> None:
     queue = open_queue(**SMALL)
     consumer = queue.consumer("other")
     waiting = [
-        in_thread(lambda call=call: call())
-        for call in (consumer.pop, lambda: consumer.pop_many(timeout=None), lambda: next(consumer.consume()))
+        in_thread(consumer.pop),
+        in_thread(lambda: consumer.pop_many(timeout=None)),
+        in_thread(lambda: next(consumer.consume())),
     ]
-    assert not eventually(lambda: any(task.done() for task in waiting), 0.5)
+    waits.until(threads=3)
+    assert not any(task.done() for task in waiting)
     consumer.close()
     consumer.close()
     for task in waiting:
@@ -113,7 +124,7 @@ def test_a_closed_consumer(open_queue: Open, in_thread: object) -> None:
         assert str(task.exception()) == f"the consumer other of the queue in {queue.path} is closed"
     assert consumer.closed
     assert repr(consumer).endswith("(closed)>")
-    for call in (
+    calls: tuple[Callable[[], object], ...] = (
         consumer.pop,
         consumer.pop_many,
         consumer.peek,
@@ -128,7 +139,8 @@ def test_a_closed_consumer(open_queue: Open, in_thread: object) -> None:
         lambda: consumer.seek("earliest"),
         lambda: list(consumer),
         lambda: consumer.process(print),
-    ):
+    )
+    for call in calls:
         with pytest.raises(mmapqueue.Closed, match="consumer other"):
             call()
     assert queue.push(b"still open") == 0

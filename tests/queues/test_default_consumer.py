@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 import mmapqueue
-from conftest import Open, Script
+from conftest import Open, Ring, Script
 
-SMALL = {"segment_size": "4k", "queue_capacity_segments": 8, "max_in_mem_segments": 10, "max_event_size": 3000}
+SMALL = Ring(segment_size="4k", queue_capacity_segments=8, max_in_mem_segments=10, max_event_size=3000)
 
 READS: dict[str, Callable[[mmapqueue.Queue], object]] = {
     "pop": lambda queue: queue.pop(),

@@ -31,7 +31,7 @@ def table(name: str) -> list[tuple[str, int | None]]:
 
 @pytest.mark.parametrize(("text", "micros"), table("durations.csv"))
 def test_strings_of_durations(text: str, micros: int | None) -> None:
-    calls = [
+    calls: list[Callable[[], float]] = [
         lambda: delay_micros("name", text) / 1000,
         lambda: period_millis("name", text),
         lambda: TypeAdapter(plugins.Duration).validate_python(text) / timedelta(milliseconds=1),
@@ -46,10 +46,11 @@ def test_strings_of_durations(text: str, micros: int | None) -> None:
 
 @pytest.mark.parametrize(("text", "size"), table("sizes.csv"))
 def test_strings_of_sizes(text: str, size: int | None) -> None:
-    for call in (
+    calls: list[Callable[[], int]] = [
         lambda: size_in_bytes("name", text, minimum=0),
         lambda: TypeAdapter(plugins.Bytes).validate_python(text),
-    ):
+    ]
+    for call in calls:
         if size is None:
             with pytest.raises(ValueError, match="allowed: a number of bytes from 0 on, or one with k"):
                 call()
@@ -84,8 +85,9 @@ def test_periods_are_milliseconds() -> None:
 @pytest.mark.parametrize("number", [5, 0.5, "250"])
 def test_a_key_without_a_unit_is_refused(key: str, number: object, tmp_path: Path) -> None:
     says = f'^{key} = {number!r} is invalid; allowed: "{number}s" or "{number}ms", a timedelta, or a time with its unit'
+    options: dict[str, Any] = {key: number}
     with pytest.raises(mmapqueue.ConfigError, match=says):
-        mmapqueue.Queue(tmp_path, **{key: number})  # type: ignore[arg-type]
+        mmapqueue.Queue(tmp_path, **options)
 
 
 @pytest.mark.parametrize("wrong", [True, -1, float("nan"), "often", b"1s", timedelta(seconds=-1)])

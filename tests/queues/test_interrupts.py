@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import time
 
 import pytest
 
@@ -116,7 +115,7 @@ def wait_for_line(process: "subprocess.Popen[str]", line: str) -> None:
 def test_a_call_that_waits_ends_at_once(script: Script, call: str) -> None:
     process = script.start(
         f"""
-        import os, signal, sys
+        import itertools, os, signal, sys
         import mmapqueue
         from mmapqueue._queue.deadline import Deadline
         queue = mmapqueue.Queue(sys.argv[1])
@@ -130,8 +129,12 @@ def test_a_call_that_waits_ends_at_once(script: Script, call: str) -> None:
         os.set_blocking(arrived, False)
         os.set_blocking(sent, False)
         begun = []
+        slices = itertools.count(1)
         millis = Deadline.call_millis
         def counted(deadline):
+            # The call has waited for a whole slice.
+            if next(slices) == 2:
+                print("waiting", flush=True)
             if begun:
                 begun[0] += 1
             else:
@@ -144,7 +147,6 @@ def test_a_call_that_waits_ends_at_once(script: Script, call: str) -> None:
         Deadline.call_millis = counted
         try:
             signal.set_wakeup_fd(sent)
-            print("waiting", flush=True)
             {call}
         except KeyboardInterrupt:
             signal.set_wakeup_fd(-1)
@@ -158,7 +160,6 @@ def test_a_call_that_waits_ends_at_once(script: Script, call: str) -> None:
         script.directory / "queue",
     )
     wait_for_line(process, "waiting")
-    time.sleep(0.5)
     os.kill(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (0, "")

@@ -9,6 +9,7 @@ import json
 import pickle
 import time
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -57,7 +58,7 @@ def test_messages_of_every_call_ack_themselves(small_queue: mmapqueue.Queue, pop
     if pop == "process":
         small_queue.process(lambda message: message.ack(), timeout=0)
     else:
-        calls = {
+        calls: dict[str, Callable[[], mmapqueue.Message]] = {
             "pop": small_queue.pop,
             "pop_many": lambda: small_queue.pop_many()[0],
             "consume": lambda: next(small_queue.consume()),
@@ -296,7 +297,8 @@ def test_a_record_that_cannot_be_decoded_is_not_lost(open_queue: Open) -> None:
     queue = open_queue(**SMALL)
     queue.push_many([b"1", b"broken", b"3"])
     decoding = open_queue(serializer="json")
-    values, broken = [], []
+    values: list[int] = []
+    broken: list[tuple[int, str]] = []
     for message in decoding:
         try:
             with message:

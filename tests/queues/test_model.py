@@ -1,7 +1,7 @@
 """Any sequence of operations gives what plain lists give."""
 
 import tempfile
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
@@ -119,7 +119,7 @@ class QueueModel(RuleBasedStateMachine):
     def begin(self, timestamps: bool, there: int) -> None:
         self.directory = tempfile.TemporaryDirectory()
         self.timestamps = timestamps
-        self.options = {**SMALL, "timestamps": timestamps}
+        self.options: dict[str, Any] = {**SMALL, "timestamps": timestamps}
         self.log: list[bytes] = []
         self.models = {"default": ConsumerModel(), "other": ConsumerModel()}
         self.open()
@@ -324,13 +324,18 @@ class QueueModel(RuleBasedStateMachine):
             wanted = list(range(offset, min(offset + most, len(self.log))))
             self.are(self.queue.read_many(offset, most), wanted, [0] * len(wanted))
 
+    def timestamp(self, offset: int) -> datetime:
+        found = self.queue.read_at(offset).timestamp
+        assert found is not None
+        return found
+
     @precondition(lambda self: self.timestamps)
     @rule(number=st.integers(0, 20), later=st.sampled_from([0, 1]))
     def find(self, number: int, later: int) -> None:
         retained = range(self.first(), len(self.log))
         if number < len(retained):
-            time = self.queue.read_at(retained[number]).timestamp + timedelta(microseconds=later)
-            expected = [offset for offset in retained if self.queue.read_at(offset).timestamp >= time]
+            time = self.timestamp(retained[number]) + timedelta(microseconds=later)
+            expected = [offset for offset in retained if self.timestamp(offset) >= time]
             assert self.queue.find(time) == (expected[0] if expected else None)
 
     # ---- all of it

@@ -30,7 +30,7 @@ def test_attempts_and_offsets_of_every_record(open_queue: Open, tmp_path: Path) 
     """Each column of a batch, there or not, whatever the others are."""
     for timestamps in (True, False):
         queue = pushed(open_queue(tmp_path / f"{timestamps}", timestamps=timestamps), 3001)
-        expected = {}
+        expected: dict[int, int] = {}
         messages = queue.pop_many(3001)
         assert seen(messages) == [(i, 1) for i in range(3001)]
         for wanted in ({*range(0, 3001, 3)}, {*range(3001)}, {1, 2, 3000}, {2000}):
@@ -63,7 +63,7 @@ def test_nack_raises_for_records_that_were_not_popped_or_are_acked(any_queue: mm
         assert caught.value.requested == offset
     for wrong in ("0", 1.0, None):
         with pytest.raises(TypeError):
-            any_queue.nack(wrong)
+            any_queue.nack(wrong)  # type: ignore[arg-type]
     for delay in (-1, -0.001, nan, -inf):
         with pytest.raises(ValueError, match="delay"):
             any_queue.nack(2, delay=delay)

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 import pytest
+from acking import popped_by_the_jvm
 from prefetching import in_jvm, prefetched, ready
 
 import mmapqueue
@@ -146,13 +147,14 @@ def test_a_record_that_was_not_delivered_cannot_be_acked(open_queue: Open) -> No
     popped = prefetched(queue)
     following = queue.peek()
     assert following is not None
-    for call in (
+    calls: tuple[Callable[[], None], ...] = (
         lambda: queue.ack(following),
         lambda: queue.ack_up_to(following),
         lambda: queue.ack(following.offset),
         lambda: queue.nack(following),
         lambda: queue.ack_many([popped[0], following]),
-    ):
+    )
+    for call in calls:
         with pytest.raises(mmapqueue.OutOfRange):
             call()
     assert (queue.lag(), queue.pop().offset) == (100, len(popped))
@@ -228,9 +230,9 @@ def test_dropped_records_are_not_delivered_from_the_prefetched_ones(open_queue: 
         popped.append(queue.pop(block=False))
     queue.push_many([b"x" * 100] * 1000)
     offsets = [message.offset for message in popped]
-    more = (offsets.append(queue.pop(block=False).offset) for _ in range(1000))
+    more = (queue.pop(block=False).offset for _ in range(1000))
     with pytest.raises(mmapqueue.Dropped) as dropped:
-        list(more)
+        offsets.extend(more)
     assert offsets == list(range(len(offsets)))
     queue.ack(popped[0])
     rest = [message.offset for message in queue]
@@ -242,7 +244,7 @@ def test_threads_pop_and_ack(open_queue: Open, in_thread: Callable[[Callable[[],
     queue.push_many(b"%d" % number for number in range(20_000))
 
     def work() -> list[int]:
-        found = []
+        found: list[int] = []
         while True:
             try:
                 message = queue.pop(block=False)
@@ -335,13 +337,8 @@ def left_prefetched(queue: mmapqueue.Queue) -> None:
 def left_by_an_interrupted_call(queue: mmapqueue.Queue) -> None:
     queue.ack_up_to(queue.pop_many(15)[-1])
 
-    def pop() -> None:
-        popper = queue._popper
-        buffer = popper.buffers.begin().state[0]
-        assert buffer.pop(buffer.next_call(), popper.port.number, 20, 1 << 15, 0) == 20
-
     # The records stay in the shared buffer of a thread that has ended.
-    thread = threading.Thread(target=pop)
+    thread = threading.Thread(target=popped_by_the_jvm, args=(queue._popper, 20))
     thread.start()
     thread.join()
 
@@ -350,8 +347,8 @@ def left_by_an_iterator_in_a_cycle(queue: mmapqueue.Queue) -> None:
     iterator = queue.consume(max_records=35)
     for _ in range(15):
         queue.ack(next(iterator))
-    cycle = [queue, iterator]
-    cycle.append(cycle)  # type: ignore[arg-type]
+    cycle: list[object] = [queue, iterator]
+    cycle.append(cycle)
 
 
 @pytest.mark.filterwarnings("ignore:.*was not closed:ResourceWarning")

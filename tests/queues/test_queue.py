@@ -5,6 +5,7 @@ import copy
 import pickle
 import queue as standard
 import time
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -25,7 +26,9 @@ def test_records_come_in_order_with_dense_offsets(any_queue: mmapqueue.Queue) ->
 
 
 @pytest.mark.parametrize("make", [bytes, bytearray, memoryview, lambda b: memoryview(b + b"--")[:-2]])
-def test_anything_of_bytes_can_be_pushed(small_queue: mmapqueue.Queue, make: object) -> None:
+def test_anything_of_bytes_can_be_pushed(
+    small_queue: mmapqueue.Queue, make: Callable[[bytes], bytes | bytearray | memoryview]
+) -> None:
     small_queue.push(make(b"alone"))
     small_queue.push_many([b"first", make(b"among others")])
     small_queue.push_many([make(b"atomic")], atomic=True)
@@ -41,9 +44,9 @@ def test_a_view_that_is_not_contiguous_is_pushed_as_it_reads(small_queue: mmapqu
 @pytest.mark.parametrize("wrong", ["text", 7, None, [1, 2]])
 def test_anything_else_is_refused(small_queue: mmapqueue.Queue, wrong: object) -> None:
     with pytest.raises(TypeError, match=f"not {type(wrong).__name__}"):
-        small_queue.push(wrong)
+        small_queue.push(wrong)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=f"not {type(wrong).__name__}"):
-        small_queue.push_many([b"right", wrong], atomic=True)
+        small_queue.push_many([b"right", wrong], atomic=True)  # type: ignore[list-item]
     assert small_queue.qsize() == 0
 
 
@@ -76,6 +79,7 @@ def test_timestamps(open_queue: Open) -> None:
 @pytest.mark.parametrize("micros", [1, 999_999, 1_000_000, 1_795_250_948_087_123, 2**55 + 1, -1])
 def test_a_timestamp_is_exact(micros: int) -> None:
     message = mmapqueue.Message(b"", 0, micros, 1)
+    assert message.timestamp is not None
     assert (message.timestamp - EPOCH) // timedelta(microseconds=1) == micros
 
 
@@ -90,7 +94,7 @@ def test_a_message_can_not_be_changed(small_queue: mmapqueue.Queue) -> None:
     small_queue.push(b"one")
     message = small_queue.pop()
     with pytest.raises(AttributeError):
-        message.data = b"two"
+        message.data = b"two"  # type: ignore[misc]
     assert message == mmapqueue.Message(b"one", 0, message.timestamp_micros, 1, message.origin)
 
 
@@ -145,11 +149,12 @@ def test_a_negative_timeout_is_refused(small_queue: mmapqueue.Queue, timeout: fl
 
 def test_a_record_may_be_as_large_as_configured_and_not_larger(small_queue: mmapqueue.Queue) -> None:
     assert small_queue.push(b"x" * 8000) == 0
-    for call in (
+    calls: tuple[Callable[[], int], ...] = (
         lambda: small_queue.push(b"x" * 8001),
         lambda: small_queue.push_many([b"x" * 8001]),
         lambda: small_queue.push_many([b"x", b"x" * 8001], atomic=True),
-    ):
+    )
+    for call in calls:
         with pytest.raises(mmapqueue.TooLarge, match=r"8001 .* 8000") as caught:
             call()
         assert caught.value.pushed == 0
@@ -297,7 +302,9 @@ def test_it_can_not_be_pickled_or_copied(small_queue: mmapqueue.Queue) -> None:
                     call(thing)
 
 
-def test_the_path_may_be_anything_that_is_one(open_queue: Open, tmp_path, monkeypatch) -> None:
+def test_the_path_may_be_anything_that_is_one(
+    open_queue: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     strange = "ein Verzeichnis\nüber zwei Zeilen\\ %d"
     queue = open_queue(strange)
@@ -310,9 +317,9 @@ def test_the_path_may_be_anything_that_is_one(open_queue: Open, tmp_path, monkey
 
 def test_the_path_comes_first_and_spark_by_name(tmp_path: Path) -> None:
     with pytest.raises(TypeError):
-        mmapqueue.Queue(None, tmp_path)  # type: ignore[call-arg, misc, arg-type]
+        mmapqueue.Queue(None, tmp_path)  # type: ignore[call-overload]
     with pytest.raises(TypeError):
-        mmapqueue.Queue()  # type: ignore[call-arg]
+        mmapqueue.Queue()  # type: ignore[call-overload]
 
 
 def test_sync_returns_when_the_record_is_durable(open_queue: Open) -> None:

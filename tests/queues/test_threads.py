@@ -3,16 +3,17 @@
 import gc
 import sys
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from acking import popped_by_the_jvm
 
 import mmapqueue
-from conftest import SMALL, Open, data, fill
+from conftest import SMALL, Open, Waits, data, fill
 from mmapqueue._jvm import shared_buffer
 from mmapqueue._queue import deadline
 
@@ -34,7 +35,7 @@ def run(*tasks: Callable[[], Any]) -> list[Any]:
         except BaseException as error:
             errors.append(error)
 
-    threads = [in_thread(lambda i=i: work(i)) for i in range(len(tasks))]
+    threads = [in_thread(partial(work, i)) for i in range(len(tasks))]
     for thread in threads:
         thread.join(60)
     if errors:
@@ -110,11 +111,11 @@ def test_an_atomic_batch_is_seen_whole(open_queue: Open) -> None:
     assert sizes == {0}
 
 
-def test_a_push_waits_for_room(small_queue: mmapqueue.Queue) -> None:
+def test_a_push_waits_for_room(small_queue: mmapqueue.Queue, waits: Waits) -> None:
     room = fill(small_queue)
-    pushed = []
+    pushed: list[int] = []
     waiting = in_thread(lambda: pushed.append(small_queue.push(b"x" * 500)))
-    time.sleep(0.3)
+    waits.until(threads=1)
     assert not pushed
     small_queue.ack_up_to(small_queue.pop_many(room)[-1])
     waiting.join(60)
@@ -124,12 +125,14 @@ def test_a_push_waits_for_room(small_queue: mmapqueue.Queue) -> None:
 def test_push_many_waits_for_room(small_queue: mmapqueue.Queue) -> None:
     records = [b"%04d" % i * 50 for i in range(3000)]
     for atomic, chunk in ((False, records), (True, records[:100])):
-        pushing = in_thread(
-            lambda chunk=chunk, atomic=atomic: [
-                small_queue.push_many(part, atomic=atomic) for part in (chunk[:100], chunk[100:]) if part
-            ]
-        )
-        got = []
+
+        def push(atomic: bool = atomic, chunk: list[bytes] = chunk) -> None:
+            for part in (chunk[:100], chunk[100:]):
+                if part:
+                    small_queue.push_many(part, atomic=atomic)
+
+        pushing = in_thread(push)
+        got: list[bytes] = []
         while len(got) < len(chunk):
             batch = small_queue.pop_many(37, timeout=60)
             got += data(batch)
@@ -138,14 +141,14 @@ def test_push_many_waits_for_room(small_queue: mmapqueue.Queue) -> None:
         assert got == chunk
 
 
-def test_a_pop_waits_for_a_record(small_queue: mmapqueue.Queue) -> None:
-    got = []
+def test_a_pop_waits_for_a_record(small_queue: mmapqueue.Queue, waits: Waits) -> None:
+    got: list[bytes] = []
     waiting = [
         in_thread(lambda: got.append(small_queue.pop().data)),
         in_thread(lambda: got.extend(data(small_queue.pop_many(1, timeout=None)))),
         in_thread(lambda: got.append(next(small_queue.consume(max_records=1)).data)),
     ]
-    time.sleep(0.3)
+    waits.until(threads=3)
     assert not got
     small_queue.push_many([b"one", b"two", b"three"])
     for thread in waiting:
@@ -153,14 +156,16 @@ def test_a_pop_waits_for_a_record(small_queue: mmapqueue.Queue) -> None:
     assert sorted(got) == [b"one", b"three", b"two"]
 
 
-def test_many_that_wait_do_not_stop_those_that_need_not(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_that_wait_do_not_stop_those_that_need_not(
+    open_queue: Open, monkeypatch: pytest.MonkeyPatch, waits: Waits
+) -> None:
     # A call that waits does not come back by itself.
     monkeypatch.setattr(deadline, "SLICE_MILLIS", 3_600_000)
     queue = open_queue(**SMALL)
     empty = queue.consumer("empty", start="latest")
-    got = []
+    got: list[mmapqueue.Message] = []
     waiting = [in_thread(lambda: got.append(empty.pop())) for _ in range(40)]
-    time.sleep(0.3)
+    waits.until(threads=40, slices=1)
     for i in range(40):
         assert queue.push(b"%d" % i) == i
         assert queue.pop().offset == i
@@ -170,7 +175,7 @@ def test_many_that_wait_do_not_stop_those_that_need_not(open_queue: Open, monkey
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["last handle", "other handle open"])
-def test_close_wakes_those_that_wait(open_queue: Open, shared: bool) -> None:
+def test_close_wakes_those_that_wait(open_queue: Open, waits: Waits, shared: bool) -> None:
     queue = open_queue(**SMALL)
     other = open_queue() if shared else None
     queue.create_consumer("slowest")
@@ -184,18 +189,16 @@ def test_close_wakes_those_that_wait(open_queue: Open, shared: bool) -> None:
         except mmapqueue.Closed as closed:
             raised.append(str(closed))
 
-    waiting = [
-        in_thread(lambda call=call: wait(call))
-        for call in (
-            lambda: queue.push(b"x" * 500),
-            lambda: queue.push_many([b"x" * 500]),
-            lambda: queue.push_many([b"x" * 500], atomic=True),
-            full[0].pop,
-            lambda: full[0].pop_many(timeout=None),
-            lambda: next(full[0].consume()),
-        )
-    ]
-    time.sleep(0.4)
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: queue.push(b"x" * 500),
+        lambda: queue.push_many([b"x" * 500]),
+        lambda: queue.push_many([b"x" * 500], atomic=True),
+        full[0].pop,
+        lambda: full[0].pop_many(timeout=None),
+        lambda: next(full[0].consume()),
+    )
+    waiting = [in_thread(partial(wait, call)) for call in calls]
+    waits.until(threads=len(calls))
     assert not raised
     queue.close()
     for thread in waiting:
@@ -205,13 +208,18 @@ def test_close_wakes_those_that_wait(open_queue: Open, shared: bool) -> None:
         assert other.pop().data == b"x" * 500
 
 
-def test_buffers_of_threads_that_ended_are_used_again(open_queue: Open) -> None:
+def test_buffers_of_threads_that_ended_are_used_again(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     queue = open_queue()
-    made = []
+    made: list[int] = []
     allocate = queue._handle.pool._allocator.shared
-    queue._handle.pool._allocator.shared = lambda size: made.append(size) or allocate(size)
+
+    def shared(size: int) -> object:
+        made.append(size)
+        return allocate(size)
+
+    monkeypatch.setattr(queue._handle.pool._allocator, "shared", shared)
     for i in range(30):
-        run(lambda i=i: queue.push(b"%d" % i), lambda: queue.pop())
+        run(partial(queue.push, b"%d" % i), lambda: queue.pop())
     # One for pushing and one for popping, for each of the two threads at a time.
     assert len(made) <= 4
 
@@ -219,14 +227,7 @@ def test_buffers_of_threads_that_ended_are_used_again(open_queue: Open) -> None:
 def test_what_a_dead_thread_did_not_take_is_popped_by_the_next(open_queue: Open) -> None:
     queue = open_queue()
     queue.push_many([b"%d" % i for i in range(10)])
-
-    def die() -> None:
-        # As an exception from outside would leave it, thrown right after the JVM had popped.
-        popper = queue.consumer("default")._popper
-        buffer = popper.buffers.begin().state[0]
-        assert buffer.pop(buffer.next_call(), popper.port.number, 3, 1000, 0) == 3
-
-    run(die)
+    run(lambda: popped_by_the_jvm(queue.consumer("default")._popper, 3))
     assert data(queue) == [b"%d" % i for i in range(10)]
 
 

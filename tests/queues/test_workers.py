@@ -75,7 +75,7 @@ def test_it_ends_when_nothing_has_come_for_the_timeout(small_queue: mmapqueue.Qu
     assert small_queue.process(print, workers=3, timeout=0.4) == 0
     assert time.monotonic() - start >= 0.4
 
-    handled = []
+    handled: list[int] = []
 
     def handle(message: mmapqueue.Message) -> None:
         handled.append(message.offset)
@@ -105,7 +105,7 @@ def test_a_failed_record_is_requeued_and_logged(open_queue: Open, caplog: pytest
     assert {record.getMessage().split(",")[0] for record in records} == {
         f"the handler failed for the record at offset {i}" for i in (0, 5, 10, 15)
     }
-    assert all(record.exc_info[0] is RuntimeError for record in records)
+    assert all(record.exc_info and record.exc_info[0] is RuntimeError for record in records)
     assert queue.lag() == 0
 
 
@@ -229,7 +229,7 @@ def test_what_fails_is_seen_without_configuration(script: Script) -> None:
 @pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
 def test_what_is_no_exception_ends_it(open_queue: Open, error: type[BaseException]) -> None:
     queue = pushed(open_queue(), 100)
-    handled = []
+    handled: list[int] = []
 
     def handle(message: mmapqueue.Message) -> None:
         if message.offset == 50 and message.attempts == 1:
@@ -248,7 +248,7 @@ def test_what_is_no_exception_ends_it(open_queue: Open, error: type[BaseExceptio
 
 def test_closing_ends_it(open_queue: Open, in_thread: Any) -> None:
     queue = pushed(open_queue(**SMALL), 3)
-    handled = []
+    handled: list[mmapqueue.Message] = []
     running = in_thread(lambda: queue.process(handled.append, workers=2))
     assert eventually(lambda: queue.lag() == 0)
     queue.close()
@@ -261,7 +261,7 @@ def test_closing_ends_it(open_queue: Open, in_thread: Any) -> None:
 
 def test_a_seek_by_a_handler(open_queue: Open) -> None:
     queue = pushed(open_queue(retain_bytes="1m"), 100)
-    handled = []
+    handled: list[int] = []
 
     def handle(message: mmapqueue.Message) -> None:
         handled.append(message.offset)

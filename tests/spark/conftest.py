@@ -15,10 +15,11 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from conftest import Ring
 from sessions import spark_session
 
 #: Small segments: a few hundred records need several of them.
-SMALL = {"segment_size": "4k", "queue_capacity_segments": 256, "max_in_mem_segments": 10, "max_event_size": 8000}
+SMALL = Ring(segment_size="4k", queue_capacity_segments=256, max_in_mem_segments=10, max_event_size=8000)
 
 #: The exceptions of a failed query, which depend on the Java class of the cause.
 QueryFailed = (PySparkException, Py4JJavaError)
@@ -48,7 +49,8 @@ def pushing(spark: SparkSession, default: Path, **defaults: Any) -> Fill:
     ) -> list[bytes]:
         items = [b"record %d" % i for i in range(records)] if isinstance(records, int) else list(records)
         directory = path if partition is None else path / f"p={partition}"
-        with mmapqueue.Queue(directory, spark=spark, **(SMALL | defaults | configuration)) as queue:
+        options: dict[str, Any] = {**SMALL, **defaults, **configuration}
+        with mmapqueue.Queue(directory, spark=spark, **options) as queue:
             queue.push_many(items)
         return items
 
@@ -98,9 +100,14 @@ def explained(frame: DataFrame) -> str:
 def bursts(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory of a queue and the archive of it: two partitions of 300 records, in bursts of the same time."""
     path = tmp_path_factory.mktemp("bursts")
-    shipping = {"archive_uri": path / "archive", "ship_period": "10ms", "flush_period": "10ms"}
+    options: dict[str, Any] = {
+        **SMALL,
+        "archive_uri": path / "archive",
+        "ship_period": "10ms",
+        "flush_period": "10ms",
+    }
     for partition in range(2):
-        with mmapqueue.Queue(path / "queue" / f"p={partition}", spark=spark, **SMALL, **shipping) as queue:
+        with mmapqueue.Queue(path / "queue" / f"p={partition}", spark=spark, **options) as queue:
             queue.create_consumer("keep")  # what is shipped need not be retained
             for i in range(0, 300, 50):
                 queue.push_many([b"%d" % number for number in range(i, i + 50)], shipped=True)

@@ -53,8 +53,8 @@ def session(master: str, directory: Path) -> SparkSession:
 
 def source(spark: SparkSession, directory: Path, delay: float) -> DataFrame:
     """The rows; each one may fail its task, or delay it."""
-    rows = spark.readStream.format("mmapqueue").option("maxOffsetsPerTrigger", 150)
-    rows = rows.option("minPartitions", 2).load(str(directory / "source"))
+    reader = spark.readStream.format("mmapqueue").option("maxOffsetsPerTrigger", 150)
+    rows = reader.option("minPartitions", 2).load(str(directory / "source"))
     luck = sf.expr("cast(reflect('java.lang.Math', 'random') as double)")
     value = sf.col("value").cast("string")
     # An empty text, after the delay.
@@ -63,7 +63,7 @@ def source(spark: SparkSession, directory: Path, delay: float) -> DataFrame:
     return rows.select(mishap.when(luck < MISHAP + delay, sf.concat(value, slowly)).otherwise(value).alias("value"))
 
 
-def start(rows: DataFrame, directory: Path, name: str, mode: str, once: bool, **options: object) -> StreamingQuery:
+def start(rows: DataFrame, directory: Path, name: str, mode: str, once: bool, **options: str | int) -> StreamingQuery:
     writer = rows.writeStream.format("mmapqueue").outputMode(mode).queryName(name)
     writer = writer.options(capacity="64m", checkpointLocation=str(directory / f"{name}-checkpoint"), **options)
     trigger = {"availableNow": True} if once else {"processingTime": "0 seconds"}

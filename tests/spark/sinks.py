@@ -10,9 +10,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import mmapqueue
+from conftest import Ring
 
 #: Small segments.
-SMALL = {"segment_size": "4k", "queue_capacity_segments": 256, "max_event_size": 8000}
+SMALL = Ring(segment_size="4k", queue_capacity_segments=256, max_event_size=8000)
 
 #: The exceptions of a failed write, which depend on the Java class of the cause.
 REFUSED = (PySparkException, Py4JJavaError)
@@ -20,7 +21,7 @@ REFUSED = (PySparkException, Py4JJavaError)
 
 def append(rows: DataFrame, path: Path, **options: Any) -> None:
     """Writes a batch."""
-    rows.write.format("mmapqueue").mode("append").options(**(SMALL | options)).save(str(path))
+    rows.write.format("mmapqueue").mode("append").options(**SMALL).options(**options).save(str(path))
 
 
 def records(spark: SparkSession, path: Path) -> list[bytes]:
@@ -31,7 +32,7 @@ def records(spark: SparkSession, path: Path) -> list[bytes]:
 
 def partitions(spark: SparkSession, path: Path) -> list[list[bytes]]:
     """All records of each partition."""
-    found = []
+    found: list[list[bytes]] = []
     while (path / f"p={len(found)}").exists():
         found.append(records(spark, path / f"p={len(found)}"))
     return found

@@ -10,7 +10,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 import mmapqueue
 
 #: For one query to end, on a machine that is busy.
-SECONDS = 180.0
+SECONDS = 180
 
 Row = tuple[int, int, bytes]
 

@@ -161,7 +161,7 @@ def test_where_a_new_query_begins(streams: Streams, hosts: Hosts, starting: str,
 def test_a_new_query_begins_at_a_time(spark: SparkSession, streams: Streams, bursts: Path, tmp_path: Path) -> None:
     rows = spark.read.format("mmapqueue").load(str(bursts / "queue")).where("partition = 0")
     text = "date_format(timestamp, \"yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX\")"
-    times = dict(rows.selectExpr("offset", text).collect())
+    times: dict[int, str] = {row[0]: row[1] for row in rows.selectExpr("offset", text).collect()}
     time = times[120]
     first = min(offset for offset in times if times[offset] == time)
     at = Streams(spark, bursts / "archive", streams.checkpoint)
@@ -349,7 +349,7 @@ def test_small_partitions_share_a_task(
     out = tmp_path / "out"
     hosts = [pushing(spark, tmp_path / f"w{i}", archive_uri=archive_dir, archive_host=f"w{i}") for i in range(12)]
 
-    def run(**options: object) -> list[Path]:
+    def run(**options: int) -> list[Path]:
         """The files of one more micro-batch."""
         before = set(out.glob("*.parquet"))
         frame = spark.readStream.format("mmapqueue").options(**options).load(str(archive_dir))
@@ -358,8 +358,9 @@ def test_small_partitions_share_a_task(
         streams.end(query.trigger(availableNow=True).start(str(out)))
         return sorted(set(out.glob("*.parquet")) - before)
 
-    expected = []
-    for options, files in [({}, 2), ({}, 2), ({"minPartitions": 6}, 6), ({"minPartitions": 1}, 1)]:
+    expected: list[tuple[int, int, str]] = []
+    cases: list[tuple[dict[str, int], int]] = [({}, 2), ({}, 2), ({"minPartitions": 6}, 6), ({"minPartitions": 1}, 1)]
+    for options, files in cases:
         for number, fill in enumerate(hosts):
             first = sum(1 for partition, _, _ in expected if partition == number)
             expected += [

@@ -10,6 +10,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as f
 
 import mmapqueue
+from conftest import Ring
 
 from .conftest import SMALL, Fill, Load, QueryFailed, plan
 
@@ -195,7 +196,7 @@ def test_bad_options_are_refused(options: str, ten: Path, spark: SparkSession) -
 
 def _named(options: str) -> dict[str, str]:
     words = options.split(" ") if options.count("=") > 1 else [options]
-    return dict(word.split("=", 1) for word in words)  # type: ignore[misc]
+    return dict(word.split("=", 1) for word in words)
 
 
 def test_no_queue(load: Load, spark: SparkSession, tmp_path: Path) -> None:
@@ -277,7 +278,8 @@ def test_little_is_one_task(fill: Fill, load: Load) -> None:
 @pytest.fixture
 def trimmed(spark: SparkSession, queue_dir: Path) -> mmapqueue.Queue:
     """A queue with its first records overwritten."""
-    queue = mmapqueue.Queue(queue_dir, spark=spark, **{**SMALL, "queue_capacity_segments": 8})
+    ring: Ring = {**SMALL, "queue_capacity_segments": 8}
+    queue = mmapqueue.Queue(queue_dir, spark=spark, **ring)
     for _ in range(40):
         queue.push_many([b"x" * 300] * 10)
         queue.ack_up_to(queue.pop_many(10)[-1]) if queue.qsize() > 50 else None

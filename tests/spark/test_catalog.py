@@ -113,12 +113,13 @@ def test_insert(sql: Sql, session: SparkSession) -> None:
 @pytest.mark.usefixtures("events")
 def test_a_frame_names_its_columns(sql: Sql, session: SparkSession) -> None:
     rows = session.range(1).selectExpr("'x' AS name")
-    for write in (
+    by_name: tuple[Callable[[], object], ...] = (
         lambda: rows.writeTo("q.events").append(),
         lambda: rows.write.mode("append").saveAsTable("q.events"),
         lambda: sql("INSERT INTO q.events BY NAME SELECT 'x' AS name") if spark_version >= "3.5" else None,
         lambda: rows.writeTo("q.new").create(),
-    ):
+    )
+    for write in by_name:
         with pytest.raises(QueryFailed, match="the column value is missing; found struct<name:string>"):
             write()
     assert len(values(sql, "q.events")) == 5
@@ -298,11 +299,12 @@ def test_create_takes_the_options_of_its_write(session: SparkSession, sql: Sql, 
     assert properties(sql, "q.none")["queue.partitions"] == "3"
     rows.select("value").write.saveAsTable("q.saved")
     assert len(values(sql, "q.saved")) == 4
-    for write in (
+    replacements: tuple[Callable[[], object], ...] = (
         lambda: rows.writeTo("q.new").replace(),
         lambda: rows.writeTo("q.new").createOrReplace(),
         lambda: rows.writeTo("q.other").createOrReplace(),
-    ):
+    )
+    for write in replacements:
         with pytest.raises(UnsupportedOperationException, match="cannot be replaced in SQL"):
             write()
     assert sorted(path.name for path in root.iterdir()) == ["new", "none", "saved"]

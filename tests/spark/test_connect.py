@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import mmapqueue
-from conftest import Open
+from conftest import Open, Ring
 
 pyspark = pytest.importorskip("pyspark")
 pytest.importorskip("grpc_status", reason="make test-connect brings what a client of Spark Connect needs")
@@ -17,8 +17,8 @@ pytest.importorskip("grpc_status", reason="make test-connect brings what a clien
 from pyspark.errors import PySparkException  # noqa: E402
 from pyspark.sql.connect.session import SparkSession  # noqa: E402
 
-SMALL = {"segment_size": "4k", "queue_capacity_segments": 256, "max_in_mem_segments": 10, "max_event_size": 2000}
-SUBMIT = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+SMALL = Ring(segment_size="4k", queue_capacity_segments=256, max_in_mem_segments=10, max_event_size=2000)
+SUBMIT = str(Path(pyspark.__file__).parent / "bin" / "spark-submit")
 NEW = pyspark.__version__ >= "4"
 
 
@@ -42,7 +42,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(root / "warehouse"),
     }
-    command = [SUBMIT, "--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "--master", "local[2]"]
+    command: list[str | Path] = [
+        SUBMIT,
+        "--class",
+        "org.apache.spark.sql.connect.service.SparkConnectServer",
+        "--master",
+        "local[2]",
+    ]
     for key, value in settings.items():
         command += ["--conf", f"{key}={value}"]
     with (root / "log").open("w") as log:

@@ -9,13 +9,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 import mmapqueue
+from conftest import Ring
 
 from .conftest import SMALL, Fill, QueryFailed
 from .sinks import append, records
 from .streams import SECONDS, Streams, progresses
 
 #: A ring of 28 KiB of records.
-TINY = {**SMALL, "queue_capacity_segments": 8}
+TINY: Ring = {**SMALL, "queue_capacity_segments": 8}
 
 
 @pytest.fixture

@@ -65,6 +65,10 @@ WRONG = {
 }
 
 
+def wrong(argument: str) -> dict[str, Any]:
+    return {argument: Wrong(argument)}
+
+
 class Recorder:
     """A reader or writer of Spark that records its calls; every call returns itself."""
 
@@ -119,7 +123,9 @@ def test_write_names_its_options() -> None:
 
 def test_write_stream_names_its_options() -> None:
     writer = Recorder()
-    made = mmapqueue.write_stream(MagicMock(writeStream=writer), Path("/q"), checkpoint=Path("/cp"), **arguments(WRITE))
+    made: object = mmapqueue.write_stream(
+        MagicMock(writeStream=writer), Path("/q"), checkpoint=Path("/cp"), **arguments(WRITE)
+    )
     assert made is writer
     assert writer.calls == [("format", ("mmapqueue",))]
     assert writer.options_given == expected(WRITE) | {"path": "/q", "checkpointLocation": "/cp"}
@@ -149,14 +155,15 @@ def test_each_option_of_the_source_is_an_argument(spark: SparkSession) -> None:
 def test_the_jvm_reads_each_option_of_read(argument: str, spark: SparkSession, fill: Fill, queue_dir: Path) -> None:
     fill(1)
     with pytest.raises(QueryFailed) as caught:
-        mmapqueue.read(queue_dir, spark=spark, **{argument: Wrong(argument)}).collect()
+        mmapqueue.read(queue_dir, spark=spark, **wrong(argument)).collect()
     assert WRONG[argument] in str(caught.value)
 
 
 @pytest.mark.parametrize("argument", ["max_partition_bytes", "max_bytes_per_trigger", "max_trigger_delay"])
 def test_sizes_and_durations_are_checked_before_spark_is_asked(argument: str) -> None:
+    options: dict[str, Any] = {argument: "wrong"}
     with pytest.raises(mmapqueue.ConfigError, match=f"{argument} = 'wrong' is invalid; allowed: "):
-        mmapqueue.read_stream("/q", spark=MagicMock(), **{argument: "wrong"})
+        mmapqueue.read_stream("/q", spark=MagicMock(), **options)
     with pytest.raises(mmapqueue.ConfigError, match="push_timeout = 'wrong' is invalid; allowed: "):
         mmapqueue.write(MagicMock(), "/q", push_timeout="wrong")
 
@@ -166,7 +173,7 @@ def test_the_jvm_reads_each_option_of_read_stream(
     argument: str, spark: SparkSession, fill: Fill, queue_dir: Path
 ) -> None:
     fill(1)
-    frame = mmapqueue.read_stream(queue_dir, spark=spark, **{argument: Wrong(argument)})
+    frame = mmapqueue.read_stream(queue_dir, spark=spark, **wrong(argument))
     with pytest.raises(QueryFailed) as caught:
         frame.writeStream.format("noop").trigger(availableNow=True).start().awaitTermination()
     assert WRONG[argument] in str(caught.value)
@@ -175,7 +182,7 @@ def test_the_jvm_reads_each_option_of_read_stream(
 @pytest.mark.parametrize("argument", [name for name in WRITE if name in WRONG])
 def test_the_jvm_reads_each_option_of_write(argument: str, spark: SparkSession, queue_dir: Path) -> None:
     with pytest.raises(QueryFailed) as caught:
-        mmapqueue.write(spark.range(1).selectExpr("'x' AS value"), queue_dir, **{argument: Wrong(argument)})
+        mmapqueue.write(spark.range(1).selectExpr("'x' AS value"), queue_dir, **wrong(argument))
     assert WRONG[argument] in str(caught.value)
     assert not queue_dir.exists()
 
@@ -190,7 +197,7 @@ def test_units(spark: SparkSession, fill: Fill, queue_dir: Path, tmp_path: Path)
     assert mmapqueue.read(queue_dir, spark=spark, starting_timestamp=sixth + timedelta(days=1)).count() == 0
     assert mmapqueue.read(queue_dir, spark=spark, ending_timestamp=sixth - timedelta(days=1)).count() == 0
     thick = spark.range(3).selectExpr("rpad('x', 7000, '.') AS value")
-    small: dict[str, Any] = SMALL | {"queue_capacity_segments": 8}
+    small: dict[str, Any] = {**SMALL, "queue_capacity_segments": 8}
     mmapqueue.write(thick, tmp_path / "full", **small)
     with pytest.raises(QueryFailed, match="no room within pushTimeout = 1250ms"):
         mmapqueue.write(thick, tmp_path / "full", push_timeout=timedelta(seconds=1.25), **small)

@@ -6,6 +6,8 @@ import pytest
 from pyspark import __version__ as spark_version
 from pyspark.sql import SparkSession
 
+import sessions
+
 from .conftest import Fill, Load, explained
 from .streams import SECONDS
 
@@ -13,7 +15,7 @@ from .streams import SECONDS
 @pytest.fixture
 def ids(spark: SparkSession, fill: Fill, queue_dir: Path) -> list[str]:
     """The ids of a queue's two partitions, with 3 and 4 records."""
-    jvm = spark._jvm
+    jvm = sessions.jvm(spark)
     found = []
     for partition in range(2):
         fill(3 + partition, partition=partition)

@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import mmapqueue
+import sessions
 from conftest import eventually
 
 from .conftest import SMALL, Fill, Load
@@ -84,7 +85,7 @@ def test_a_batch_that_is_written(spark: SparkSession, queue_dir: Path, shown: Ca
     rows.write.format("mmapqueue").mode("append").options(**SMALL).save(str(queue_dir))
     numbers = shown()
     assert (numbers["records written"], numbers["bytes written"]) == (1000, 2890)
-    write = spark._jvm.java.lang.Class.forName("org.apache.spark.sql.connector.write.Write")
+    write = sessions.jvm(spark).java.lang.Class.forName("org.apache.spark.sql.connector.write.Write")
     if "reportDriverMetrics" not in {method.getName() for method in write.getMethods()}:
         assert not DRIVER & set(numbers)
         return

@@ -181,7 +181,12 @@ def test_what_spark_itself_passes_on(spark: SparkSession, fill: Fill, tmp_path: 
 
 def test_camel_case_and_snake_case_are_one(spark: SparkSession, rows: DataFrame, tmp_path: Path, load: Load) -> None:
     path = tmp_path / "camel"
-    camel = {"segmentSize": "8k", "queueCapacitySegments": 16, "MAXEVENTSIZE": 100, "push_timeout": "5s"}
+    camel: dict[str, str | int] = {
+        "segmentSize": "8k",
+        "queueCapacitySegments": 16,
+        "MAXEVENTSIZE": 100,
+        "push_timeout": "5s",
+    }
     rows.write.format("mmapqueue").mode("append").options(**camel).save(str(path))
     with mmapqueue.Queue(path, spark=spark) as queue:
         assert queue.stats().segment_size == 8192

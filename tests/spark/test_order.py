@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from pyspark import __version__ as spark_version
-from pyspark.sql import DataFrame, Row, SparkSession, Window
+from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as f
 
 import mmapqueue
@@ -30,10 +30,10 @@ def records_read(frame: DataFrame) -> int:
 
 
 def ordered(frame: DataFrame, order: str) -> DataFrame:
-    return frame.orderBy(*(f.expr(key) if "DESC" not in key else descending(key) for key in order.split(", ")))
+    return frame.orderBy([f.expr(key) if "DESC" not in key else descending(key) for key in order.split(", ")])
 
 
-def descending(key: str) -> object:
+def descending(key: str) -> Column:
     column = f.col(key.split()[0])
     return column.desc_nulls_first() if key.endswith("FIRST") else column.desc()
 

@@ -39,7 +39,7 @@ def get(port: int, path: str) -> tuple[int, str]:
 def test_a_query_is_counted(spark: SparkSession, fill: Fill, queue_dir: Path) -> None:
     fill(100)
     pipe = {"name": "logs", "queue": {"dir": queue_dir}, "senders": (Nowhere(name="archive"),)}
-    config = Pipeline(name="test", telemetry={"listen": "127.0.0.1:0"}, pipes=(pipe,))
+    config = Pipeline.model_validate({"name": "test", "telemetry": {"listen": "127.0.0.1:0"}, "pipes": (pipe,)})
     with ProcessTelemetry(config) as telemetry:
         telemetry.attach(spark)
         assert get(telemetry.port, "/ready")[0] == 503

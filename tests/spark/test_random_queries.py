@@ -5,6 +5,7 @@ import random
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -41,8 +42,13 @@ def mixed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
     path = tmp_path_factory.mktemp("mixed")
     for partition, kinds in enumerate([[True] * 3, [False] * 3, [False, True, False], [True, False, True]]):
         for timestamps in kinds:
-            shipping = {"archive_uri": path / "archive", "ship_period": "10ms", "flush_period": "10ms"}
-            settings = SMALL | shipping | {"timestamps": timestamps}
+            settings: dict[str, Any] = {
+                **SMALL,
+                "archive_uri": path / "archive",
+                "ship_period": "10ms",
+                "flush_period": "10ms",
+                "timestamps": timestamps,
+            }
             with mmapqueue.Queue(path / "queue" / f"p={partition}", spark=spark, **settings) as queue:
                 if "keep" not in queue.consumers():
                     queue.create_consumer("keep")  # what is shipped need not be retained

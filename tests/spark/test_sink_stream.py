@@ -38,7 +38,7 @@ def run(tmp_path: Path, queue_dir: Path) -> Run:
     """Writes all there is, one file to a batch, as a query that continues where it ended the last time."""
 
     def until_done(rows: DataFrame, mode: str = "append", path: Path = queue_dir, **options: Any) -> None:
-        writer = rows.writeStream.format("mmapqueue").outputMode(mode).options(**(SMALL | options))
+        writer = rows.writeStream.format("mmapqueue").outputMode(mode).options(**SMALL).options(**options)
         writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
         query = writer.start(str(path))
         try:
@@ -116,7 +116,7 @@ def test_an_epoch_that_the_checkpoint_has_lost(
 
     def run(**options: Any) -> None:
         rows = spark.readStream.format("mmapqueue").load(str(source)).select("value")
-        writer = rows.writeStream.format("mmapqueue").options(**(SMALL | {"partitions": count} | options))
+        writer = rows.writeStream.format("mmapqueue").options(**SMALL, partitions=count).options(**options)
         query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start(str(queue_dir))
         try:
             assert query.awaitTermination(120)

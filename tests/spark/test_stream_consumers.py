@@ -5,6 +5,7 @@ import struct
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,11 +17,13 @@ pytest.importorskip("pyspark")
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
+from conftest import Ring
+
 from .conftest import SMALL, Fill
 from .streams import SECONDS, Streams
 
 #: Soon full.
-TINY = {**SMALL, "queue_capacity_segments": 8}
+TINY: Ring = {**SMALL, "queue_capacity_segments": 8}
 
 
 @pytest.fixture
@@ -96,7 +99,7 @@ def test_commits_free_the_space(streams: Streams, queue: mmapqueue.Queue) -> Non
 
 
 @pytest.mark.parametrize("options", [{}, {"minOffsetsPerTrigger": 1000, "maxTriggerDelay": "1h"}], ids=["", "waiting"])
-def test_no_batch_blocks_the_next_one(streams: Streams, queue: mmapqueue.Queue, options: dict[str, object]) -> None:
+def test_no_batch_blocks_the_next_one(streams: Streams, queue: mmapqueue.Queue, options: dict[str, Any]) -> None:
     """A batch is retained until there are new records, which need room in a ring of the minimum capacity."""
     taken_up(streams, queue)
     records = [b"%04d" % i + b"x" * 496 for i in range(400)]

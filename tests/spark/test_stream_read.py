@@ -139,8 +139,7 @@ def test_where_a_new_query_begins(
     with mmapqueue.Queue(queue_dir, spark=spark, **SMALL) as queue:
         queue.create_consumer("other")
         queue.consumer("mine").seek(6)
-    options = {"startingOffsets": starting, "consumer": "mine"}
-    query = streams.start(**options)
+    query = streams.start(startingOffsets=starting, consumer="mine")
     query.processAllAvailable()
     fill([b"new"])
     query.processAllAvailable()

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import mmapqueue
-from conftest import eventually
+import sessions
+from conftest import Ring, eventually
 
 pyspark = pytest.importorskip("pyspark")
 
@@ -107,7 +108,8 @@ def test_a_restart_continues_after_the_last_batch(
 
 def semaphore(spark: SparkSession, path: Path) -> Any:
     """What tasks that read a partition, which is open here, take a permit from."""
-    jvm, gateway = spark._jvm, spark.sparkContext._gateway
+    jvm = sessions.jvm(spark)
+    gateway: Any = spark.sparkContext._gateway
     product = jvm.org.mmapqueue.spark
     directory = product.common.PartitionDirectory(0, str(path))
     queue = product.source.LocalPartitionLocation(directory, "here").open()
@@ -131,7 +133,8 @@ def semaphore(spark: SparkSession, path: Path) -> Any:
 @needs_real_time
 def test_a_task_takes_its_turn_with_others(spark: SparkSession, streams: Streams, fill: Fill, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with mmapqueue.Queue(streams.queue_dir, spark=spark, **{**SMALL, "max_in_mem_segments": 6}):
+    ring: Ring = {**SMALL, "max_in_mem_segments": 6}
+    with mmapqueue.Queue(streams.queue_dir, spark=spark, **ring):
         records = fill(10, max_in_mem_segments=6)
         permits = semaphore(spark, streams.queue_dir)
         assert permits.availablePermits() == 1
@@ -221,6 +224,7 @@ def test_a_query_with_state(spark: SparkSession, streams: Streams, fill: Fill, t
     words = words.select(sf.col("value").cast("string").alias("word"))
     rows = words.groupBy("word").count() if way == "aggregate" else words.dropDuplicates(["word"])
     partitions = spark.conf.get("spark.sql.shuffle.partitions")
+    assert partitions is not None
     # All tasks of all stages run at the same time.
     spark.conf.set("spark.sql.shuffle.partitions", "1")
     fill([b"a", b"b", b"a"])

@@ -1,12 +1,14 @@
 """The source of a stream as Spark calls it, call by call."""
 
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import mmapqueue
+import sessions
 
 pytest.importorskip("pyspark")
 
@@ -17,13 +19,14 @@ from .conftest import Fill, QueryFailed
 
 def source(spark: SparkSession, queue_dir: Path, checkpoint: Path) -> Any:
     """The source of a query, as Spark makes it; its methods are Spark's to call."""
-    jvm = spark._jvm
+    jvm = sessions.jvm(spark)
     options = jvm.java.util.HashMap()
     options.put("path", str(queue_dir))
     provider = jvm.org.mmapqueue.spark.MmapQueueProvider()
     insensitive = jvm.org.apache.spark.sql.util.CaseInsensitiveStringMap(options)
     schema = provider.inferSchema(insensitive)
-    none = spark.sparkContext._gateway.new_array(jvm.org.apache.spark.sql.connector.expressions.Transform, 0)
+    gateway: Any = spark.sparkContext._gateway
+    none = gateway.new_array(jvm.org.apache.spark.sql.connector.expressions.Transform, 0)
     table = provider.getTable(schema, none, options)
     return table.newScanBuilder(insensitive).build().toMicroBatchStream(checkpoint.as_uri())
 
@@ -47,14 +50,15 @@ def test_a_stopped_source_opens_nothing(
     stopped.stop()
     stopped.commit(end)
     assert stopped.reportLatestOffset() is None
-    assert not stopped.metrics(spark._jvm.java.util.Optional.of(end))
-    for call in [
+    assert not stopped.metrics(sessions.jvm(spark).java.util.Optional.of(end))
+    calls: list[Callable[[], object]] = [
         lambda: stopped.initialOffset(),
         lambda: stopped.latestOffset(begin, limit),
         lambda: stopped.planInputPartitions(begin, end),
         lambda: stopped.prepareForTriggerAvailableNow(),
         *([lambda: stopped.planInputPartitions(begin)] if has_real_time(spark) else []),
-    ]:
+    ]
+    for call in calls:
         with pytest.raises(QueryFailed, match="has been stopped"):
             call()
     stopped.stop()

@@ -15,11 +15,13 @@ pytest.importorskip("pyspark")
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from conftest import Ring
+
 from .conftest import SMALL, Fill, Load
 from .streams import SECONDS, Batches
 
 #: Full after some 60 records of 500 bytes.
-TINY = {**SMALL, "queue_capacity_segments": 8}
+TINY: Ring = {**SMALL, "queue_capacity_segments": 8}
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
@@ -101,6 +102,7 @@ async def under_asyncio(path: str) -> AsyncIterator[Order]:
         assert_type(await orders.apush_many([Order(2)], atomic=True), int)
         async with await orders.apop(timeout=1) as message:
             assert_type(message.value, Order)
+        assert_type(asyncio.create_task(orders.apop()), asyncio.Task[mmapqueue.Message[Order]])
         await orders.aack_many(await orders.apop_many(10))
         async for each in orders.aconsume():
             yield each.value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from time import monotonic
 
 from mmapqueue._jvm.signals import Shield
@@ -13,7 +13,9 @@ from mmapqueue._values.durations import Duration
 from mmapqueue._values.message import AnyMessage
 
 
-def iterate(popper: Popper, timeout: Duration | None, max_records: int, max_bytes: int) -> Iterator[AnyMessage]:
+def iterate(
+    popper: Popper, timeout: Duration | None, max_records: int, max_bytes: int
+) -> Generator[AnyMessage, None, None]:
     """As `Consumer.consume`, with limits that are already checked."""
     delivery = popper.delivery
     while True:

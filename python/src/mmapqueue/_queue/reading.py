@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
 from functools import partial
 from types import TracebackType
 from typing import Generic, NoReturn
@@ -229,7 +229,7 @@ class Reading(Generic[Value]):
 
     def consume(
         self, *, timeout: Duration | None = None, max_records: int = 1000, max_bytes: Size | None = None
-    ) -> Iterator[Message[Value]]:
+    ) -> Generator[Message[Value], None, None]:
         """Iterates over the records, popping them in batches. After a `break`, the next pop delivers the rest.
 
         With visibility_timeout set, a whole batch must be handled within it: keep max_records small.
@@ -241,7 +241,7 @@ class Reading(Generic[Value]):
             max_bytes: The maximum number of bytes of data of a batch, or a string such as "1m".
 
         Returns:
-            An iterator over the records, in order, for one thread.
+            An iterator over the records, in order, for one thread. Its `close` ends it, as a `break` does.
 
         Raises:
             Closed: While iterating: the queue or this consumer was closed.

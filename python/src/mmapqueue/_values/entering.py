@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine, Generator
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 Entered = TypeVar("Entered", bound=AbstractAsyncContextManager[Any])
 
@@ -53,5 +53,8 @@ class Entering(Coroutine[Any, Any, Entered]):
     ) -> None:
         """Never called, since `__enter__` raises."""
 
-    def __getattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"{self.__name__}() is a coroutine without {name!r}; its result comes by `await`")
+    # For type checkers, a class with any attribute would be a generator, too: they would not infer the types of tasks.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(f"{self.__name__}() is a coroutine without {name!r}; its result comes by `await`")

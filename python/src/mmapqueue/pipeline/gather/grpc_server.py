@@ -70,7 +70,7 @@ class GrpcServer:
     Example:
         server = GrpcServer(Server(name="grpc", type="grpc", listen="127.0.0.1:4317"))
 
-        async def export(request: bytes, call: Call) -> bytes: ...
+        async def export(request: bytes, call: GrpcCall) -> bytes: ...
 
         server.unary("/opentelemetry.proto.collector.logs.v1.LogsService/Export", export)
         await server.start()
