@@ -51,7 +51,7 @@ def third_party(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pat
         (
             "{type: wrong}",
             "type: the receiver 'wrong' cannot be loaded: TypeError: third_party_webhook:PORTS, which is installed as "
-            "'wrong' in mmapqueue.receivers, is no Receiver",
+            "'wrong' in mmapqueue.receivers, is not a Receiver",
         ),
     ],
 )

@@ -236,7 +236,7 @@ def nested(field: int, content: bytes) -> bytes:
     return bytes([field << 3 | 2]) + size + content
 
 
-#: Bodies that are no OTLP at all, or cut off.
+#: Bodies that are not OTLP at all, or cut off.
 NO_OTLP = [
     b"abc",
     b"not otlp",
@@ -319,7 +319,7 @@ def test_a_body_that_is_no_otlp_is_refused(body: bytes) -> None:
                 with pytest.raises(grpc.RpcError) as caught:
                     channel.unary_unary(path)(body, timeout=30)
                 assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
-                assert "the request is no OTLP" in caught.value.details()
+                assert "the request is not OTLP" in caught.value.details()
         for path in ("/v1/logs", "/v1/traces", "/v1/metrics"):
             status, answer, _ = post(serving, path, body, "application/x-protobuf")
             assert (status, Status.FromString(answer).code) == (400, 3)
@@ -377,7 +377,7 @@ def test_json_that_is_no_otlp_is_refused(body: str) -> None:
     with Serving(OtlpReceiver(server="http")) as serving:
         status, answer, _ = post(serving, "/v1/logs", body.encode(), "application/json")
         assert (status, json.loads(answer)["code"]) == (400, 3), answer
-        assert "the request is no OTLP logs in JSON: " in json.loads(answer)["message"]
+        assert "the request is not OTLP logs in JSON: " in json.loads(answer)["message"]
         assert not serving.inbox.records
         assert serving.host.counted == {"malformed": 1}
 

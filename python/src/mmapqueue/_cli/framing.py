@@ -109,7 +109,7 @@ class JsonLines(Lines):
     """Lines that are JSON each. Stored as they are."""
 
     def check(self, record: bytes) -> None:
-        """Raises MmapQueueError for a line that is no JSON; NaN and infinity are none."""
+        """Raises MmapQueueError for a line that is not JSON; NaN and infinity are not."""
         try:
             json.loads(record.decode(), parse_constant=_no_json)
         except json.JSONDecodeError as error:

@@ -519,5 +519,5 @@ def find(kind: type[_P], name: str) -> type[_P]:
         raise KeyError(f"there is no plugin {name!r} in {kind.group}; installed: {', '.join(entries(kind.group))}")
     plugin = found.load()
     if not (isinstance(plugin, type) and issubclass(plugin, kind)):
-        raise TypeError(f"{found.value}, which is installed as {name!r} in {kind.group}, is no {kind.__name__}")
+        raise TypeError(f"{found.value}, which is installed as {name!r} in {kind.group}, is not a {kind.__name__}")
     return plugin

@@ -86,7 +86,7 @@ def check_protobuf(signal: str, request: bytes) -> Checked:
     try:
         message = _class(signal).FromString(request)
     except DecodeError as error:
-        raise Malformed(f"the request is no OTLP {signal}: {error}") from None
+        raise Malformed(f"the request is not OTLP {signal}: {error}") from None
     records = _leads(message, _fields(signal))
     checked = request
     if records and len(request) > _WHOLLY_CHECKED_BYTES:
@@ -105,7 +105,7 @@ def check_json(signal: str, request: bytes) -> Checked:
         document = json.loads(request, parse_float=Decimal, parse_constant=_no_constant, object_pairs_hook=tuple)
         _json(_SIGNALS[signal].message.DESCRIPTOR).check(document, 1)
     except (ValueError, ArithmeticError, RecursionError) as error:
-        raise Malformed(f"the request is no OTLP {signal} in JSON: {error}") from None
+        raise Malformed(f"the request is not OTLP {signal} in JSON: {error}") from None
     content = any(value not in (None, [], ()) for _, value in document)
     return Checked(content, _leads_json(document, _SIGNALS[signal].path))
 
@@ -181,7 +181,7 @@ def _check_types(message: Any, signal: str) -> None:
     for unknown in unknown_fields:
         if unknown.field_number in known:
             name = known[unknown.field_number].name
-            raise Malformed(f"the request is no OTLP {signal}: {name} has the wire type {unknown.wire_type}")
+            raise Malformed(f"the request is not OTLP {signal}: {name} has the wire type {unknown.wire_type}")
     for field, value in message.ListFields():
         if field.type == FieldDescriptor.TYPE_MESSAGE:
             for each in value if field.is_repeated else (value,):
@@ -192,7 +192,7 @@ def _check_types(message: Any, signal: str) -> None:
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _leads_json(document: Any, path: Sequence[Sequence[str]]) -> bool:
@@ -303,7 +303,7 @@ def _check_base64(value: Any, _: int) -> None:
         digits = len(value.rstrip("="))
         if digits % 4 != 1 and (digits == len(value) or len(value) % 4 == 0):
             return
-    raise ValueError(f"{_shown(value)} is no Base64")
+    raise ValueError(f"{_shown(value)} is not Base64")
 
 
 def _check_double(value: Any, _: int) -> None:

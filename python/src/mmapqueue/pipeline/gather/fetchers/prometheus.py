@@ -163,4 +163,4 @@ def _check(body: bytes, *, openmetrics: bool) -> None:
     try:
         check(body, openmetrics=openmetrics)
     except ValueError as error:
-        raise ScrapeFailed(f"the answer is no {_OPENMETRICS if openmetrics else _TEXT}: {error}") from error
+        raise ScrapeFailed(f"the answer is not {_OPENMETRICS if openmetrics else _TEXT}: {error}") from error

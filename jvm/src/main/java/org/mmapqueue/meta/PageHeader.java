@@ -48,7 +48,8 @@ public final class PageHeader {
                     path.toString(), file.size(), "the file has " + file.size() + " bytes, expected " + LENGTH);
         }
         if (image.getLong(0) != magic || image.getInt(CHECKSUM) != checksum(image.array())) {
-            throw new CorruptException(path.toString(), 0, "this is no " + kind + "'s page, or its header is damaged");
+            throw new CorruptException(
+                    path.toString(), 0, "this is not a " + kind + "'s page, or its header is damaged");
         }
         return image;
     }

@@ -27,7 +27,7 @@ public final class StructWriter {
     public static void write(WireWriter out, int field, byte[] json) {
         try (JsonParser in = OtlpJson.PARSERS.createParser(json)) {
             if (in.nextToken() != JsonToken.START_OBJECT) {
-                throw new IllegalArgumentException("fields is no JSON object: " + excerpt(json));
+                throw new IllegalArgumentException("fields is not a JSON object: " + excerpt(json));
             }
             int start = out.begin(field);
             object(in, out);
@@ -36,7 +36,7 @@ public final class StructWriter {
                 throw new IllegalArgumentException("fields has text after its JSON object: " + excerpt(json));
             }
         } catch (IOException e) {
-            throw new IllegalArgumentException("fields is no JSON object: " + excerpt(json), e);
+            throw new IllegalArgumentException("fields is not a JSON object: " + excerpt(json), e);
         }
     }
 

@@ -91,12 +91,12 @@ public final class OtlpJson {
             return;
         }
         if (token == null || !token.isScalarValue()) {
-            throw wrong(in, field.name() + " is no " + field.kind());
+            throw wrong(in, field.name() + " is not a valid " + field.kind());
         }
         try {
             scalar(in, token, field, out);
         } catch (IllegalArgumentException | ArithmeticException e) {
-            throw wrong(in, field.name() + " = " + shortened(in.getText()) + " is no " + field.kind());
+            throw wrong(in, field.name() + " = " + shortened(in.getText()) + " is not a valid " + field.kind());
         }
     }
 

@@ -44,7 +44,7 @@ final class MissingEpochs {
         String what = "epoch " + now.sequence() + " of query " + query + " cannot follow in " + root + ": "
                 + (stored < 0 ? "the queue has stored no epoch of this query" : "the last epoch there is " + stored)
                 + ", so epoch " + (stored + 1) + " was expected. Epochs " + (stored + 1) + ".." + (now.sequence() - 1)
-                + " are in the checkpoint and not in the queue: it was deleted, is another one, was restored from an"
+                + " are in the checkpoint and not in the queue: it was deleted, replaced, restored from an"
                 + " older backup, lost them in a loss of power, or has forgotten producer " + now.producer();
         if (failOnDataLoss) {
             throw new IllegalStateException(what
