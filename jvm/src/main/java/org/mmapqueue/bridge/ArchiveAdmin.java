@@ -56,7 +56,7 @@ public final class ArchiveAdmin {
             Optional<Instant> lastRun,
             Optional<String> error) {}
 
-    /** Records of a partition that no file has, and why: {@code dropped}, {@code lost} or {@code missing}. */
+    /** Records of a partition that no file has, and why: "dropped", "lost" or "missing". */
     public record GapState(int partition, long first, long last, String reason) {}
 
     /** A consumer, and its committed offset by partition. */

@@ -232,7 +232,7 @@ public final class Options {
     public long millis(String name, Duration missing) {
         Duration duration = duration(name, missing);
         long millis = duration.toMillis();
-        return duration.getNano() % 1_000_000 == 0 || millis == Long.MAX_VALUE ? millis : millis + 1;
+        return duration.compareTo(Duration.ofMillis(millis)) > 0 ? Math.addExact(millis, 1) : millis;
     }
 
     /**
