@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+import json
 import pickle
 import queue as standard
 import time
@@ -217,10 +218,9 @@ def test_after_flush_nothing_waits_to_be_written(any_queue: mmapqueue.Queue) -> 
 def test_stats_leaves_nothing_out(small_queue: mmapqueue.Queue) -> None:
     small_queue.create_consumer("some")
     # Beside these, eight are computed; of two, the JVM has the same under the names of the format.
-    java = {line.split("=")[0] for line in small_queue._handle.call("stats").splitlines()}
-    assert len(java) == len(mmapqueue.Stats._fields) - 8
-    line = small_queue._handle.call("consumerStats")
-    assert len(line.split(" ")) == len(mmapqueue.ConsumerStats._fields)
+    assert len(json.loads(small_queue._handle.call("stats"))) == len(mmapqueue.Stats._fields) - 8
+    for consumer in json.loads(small_queue._handle.call("consumerStats")):
+        assert len(consumer) == len(mmapqueue.ConsumerStats._fields)
     stats = small_queue.stats()
     assert (stats.segment_size, stats.capacity_segments) == (4096, 16)
 
