@@ -380,6 +380,8 @@ class Reading(Generic[Value]):
     def ack_up_to(self, message: AnyMessage | int | RecordBatch) -> None:
         """Acknowledges a record and every one before it, also those that other threads have popped.
 
+        Threads that share a consumer use `ack`: one of them cannot know what the others have handled.
+
         Args:
             message: The last record, or its offset; or a RecordBatch of `pop_arrow`, for its highest offset: an empty
                 one acknowledges nothing.
