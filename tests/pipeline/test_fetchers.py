@@ -17,7 +17,7 @@ import mmapqueue
 from conftest import eventually, has_ended
 from mmapqueue.pipeline import Event, EventType
 from mmapqueue.pipeline._event import encode as real_encode
-from mmapqueue.pipeline.gather.fetchers import prometheus
+from mmapqueue.pipeline.gather.fetchers import command, prometheus
 from mmapqueue.pipeline.gather.fetchers._exposition import check
 from mmapqueue.pipeline.gather.fetchers._period import every
 from mmapqueue.pipeline.gather.fetchers.command import CommandFetcher
@@ -368,6 +368,23 @@ def test_a_closed_inbox_ends_fetchers() -> None:
 
 def python(code: str, *arguments: str, **options: Any) -> CommandFetcher:
     return CommandFetcher(command=(sys.executable, "-c", code, *arguments), **{"interval": SHORT, **options})
+
+
+def test_a_cancellation_that_comes_with_the_end_of_the_command_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def cancelled() -> bool:
+        fetching = asyncio.create_task(CommandFetcher(command=("true",)).run(Notes(MemoryInbox())))
+        ended = command._Run.connection_lost
+
+        def end_and_cancel(self: command._Run, error: Exception | None) -> None:
+            ended(self, error)
+            fetching.cancel()
+
+        monkeypatch.setattr(command._Run, "connection_lost", end_and_cancel)
+        # Otherwise it waits for its next run, in a minute.
+        await asyncio.wait({fetching}, timeout=30)
+        return fetching.cancelled()
+
+    assert asyncio.run(cancelled())
 
 
 def test_output_is_one_event(tmp_path: Path) -> None:

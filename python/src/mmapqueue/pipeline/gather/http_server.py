@@ -12,6 +12,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 import mmapqueue
 from mmapqueue.pipeline._http import Connection, sign
+from mmapqueue.pipeline._timeout import timeout
 from mmapqueue.pipeline.config import Server
 from mmapqueue.pipeline.gather.http_body import WINDOW_BITS, encoding_of, read_body, too_large
 from mmapqueue.pipeline.gather.refusals import Refusals, Refused, authorized
@@ -167,7 +168,8 @@ class HttpServer:
     async def _body(self, request: web.Request) -> bytes:
         seconds = self._settings.request_timeout.total_seconds()
         try:
-            return await asyncio.wait_for(read_body(request, self._settings.max_message_size), seconds)
+            async with timeout(seconds):
+                return await read_body(request, self._settings.max_message_size)
         except (TimeoutError, asyncio.TimeoutError):
             words = f"the body did not arrive within request_timeout = {seconds:g} s"
             self._refusals.note("timeout", f"request of {_peer(request)} to {request.path}: {words}")

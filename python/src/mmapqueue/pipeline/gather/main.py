@@ -13,6 +13,7 @@ import uvloop
 import mmapqueue
 from mmapqueue._jvm import standalone
 from mmapqueue.pipeline import _signals
+from mmapqueue.pipeline._timeout import timeout
 from mmapqueue.pipeline.config import Pipeline
 from mmapqueue.pipeline.gather.agent import Agent
 from mmapqueue.pipeline.gather.supervisor import end_with, run_partitions
@@ -95,7 +96,8 @@ async def _stopped(stop: asyncio.Event) -> None:
     """
     while not stop.is_set():
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(stop.wait(), _JVM_LOOK_SECONDS)
+            async with timeout(_JVM_LOOK_SECONDS):
+                await stop.wait()
         if standalone.has_ended():
             raise mmapqueue.MmapQueueError("the JVM that has the queues has ended; nothing more can be stored")
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from mmapqueue.pipeline import _signals
+from mmapqueue.pipeline._timeout import timeout
 from mmapqueue.pipeline.config import Pipeline
 
 _LOG = logging.getLogger("mmapqueue.pipeline.supervisor")
@@ -219,7 +220,8 @@ class Supervisor:
                 back_off = _FIRST_BACK_OFF
             _LOG.warning("%s %s; it starts again in %.1f s", child.name, how, back_off)
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._ended.wait(), back_off)
+                async with timeout(back_off):
+                    await self._ended.wait()
             back_off = min(2 * back_off, _LONGEST_BACK_OFF)
 
     async def _run(self, child: Child, group: int) -> int:

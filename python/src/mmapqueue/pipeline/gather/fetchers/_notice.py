@@ -9,6 +9,8 @@ from pathlib import Path
 
 from watchfiles import Change, awatch
 
+from mmapqueue.pipeline._timeout import timeout
+
 #: Milliseconds for which changes are collected.
 _DEBOUNCE = 200
 _STEP = 20
@@ -42,7 +44,8 @@ class Notice:
     async def wait(self, seconds: float) -> None:
         """Waits for a change, for this time at most."""
         with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._changed.wait(), seconds)
+            async with timeout(seconds):
+                await self._changed.wait()
         self._changed.clear()
 
     def take_rescan(self, seconds: float) -> bool:

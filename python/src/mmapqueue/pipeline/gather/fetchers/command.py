@@ -12,6 +12,7 @@ from pydantic import Field
 
 import mmapqueue
 from mmapqueue.pipeline._event import encode
+from mmapqueue.pipeline._timeout import timeout
 from mmapqueue.pipeline.event_pb2 import EventType
 from mmapqueue.pipeline.gather.fetchers._period import every
 from mmapqueue.pipeline.plugins import Duration, Fetcher, Host, Size
@@ -110,7 +111,8 @@ class CommandFetcher(Fetcher):
             start_new_session=True,
         )
         try:
-            await asyncio.wait_for(run.ended, self.timeout.total_seconds())
+            async with timeout(self.timeout.total_seconds()):
+                await run.ended
         except asyncio.TimeoutError:
             raise CommandFailed(f"killed after {self.timeout.total_seconds():g} s, its timeout") from None
         finally:

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
 import mmapqueue
 from mmapqueue.pipeline._event import encode, repeated
+from mmapqueue.pipeline._timeout import timeout
 from mmapqueue.pipeline.config import Tls
 from mmapqueue.pipeline.event_pb2 import Event, EventType
 from mmapqueue.pipeline.gather.refusals import Refusals
@@ -196,5 +197,6 @@ class SyslogReceiver(Receiver):
                 )
                 return
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), pause)
+                async with timeout(pause):
+                    await self._stopping.wait()
             pause = min(2 * pause, _LONGEST_RETRY)

@@ -21,6 +21,7 @@ from tenacity import (
 )
 from tenacity.wait import wait_base
 
+from mmapqueue.pipeline._timeout import timeout
 from mmapqueue.pipeline.plugins import Duration, Options
 
 _LOG = logging.getLogger("mmapqueue.pipeline.senders")
@@ -202,11 +203,12 @@ async def deliver(
     return Delivered()
 
 
-async def _attempt(send: Callable[[], Awaitable[None]], timeout: timedelta) -> None:
+async def _attempt(send: Callable[[], Awaitable[None]], limit: timedelta) -> None:
     try:
-        await asyncio.wait_for(send(), timeout.total_seconds())
+        async with timeout(limit.total_seconds()):
+            await send()
     except (TimeoutError, asyncio.TimeoutError):
-        raise Undelivered(f"no answer within {timeout.total_seconds():g} s", retryable=True) from None
+        raise Undelivered(f"no answer within {limit.total_seconds():g} s", retryable=True) from None
     except Undelivered:
         raise
     except Exception as error:

@@ -232,7 +232,8 @@ public final class Options {
     public long millis(String name, Duration missing) {
         Duration duration = duration(name, missing);
         long millis = duration.toMillis();
-        return duration.compareTo(Duration.ofMillis(millis)) > 0 ? Math.addExact(millis, 1) : millis;
+        boolean isWhole = millis == Long.MAX_VALUE || duration.equals(Duration.ofMillis(millis));
+        return isWhole ? millis : millis + 1;
     }
 
     /**
