@@ -254,6 +254,13 @@ consumer-race: $(TEST_CP) ## Race processes over consumers and space (N=10 round
 	    @$(TEST_CP) org.mmapqueue.soak.ConsumerRace $(N) $(SEED)
 consumer-race: N ?= 10
 
+test-stopped: $(PACKAGE_READY) $(JAR) ## Run the Python tests N=30 times, processes stopped at random (SEED=1)
+	for run in $$(seq $(N)); do \
+	    $(PY) scripts/stop_at_random.py --seed $$(($(SEED) + $$run)) $(MAKE) --no-print-directory test-python || exit 1; \
+	done
+test-stopped: N ?= 30
+test-stopped: SEED ?= 1
+
 jcstress: $(JCS_CP) ## Race two threads with each pair of compilers, MILLIS=200 each (TESTS=regex)
 	$(JCS_RUN) -m default -iters 1 -time $(MILLIS) -t "$(TESTS)"
 jcstress: MILLIS ?= 200
