@@ -13,7 +13,7 @@ MOST_FILES = 25
 
 _LIBRARY = {"_values", "_jvm", "_queue", "_spark", "_tools"}
 _EVENTS = {"pipeline._event", "pipeline.event_pb2"}
-_HALF = {"", "_values", "pipeline.plugins", "pipeline.config", "pipeline._signals", *_EVENTS}
+_HALF = {"", "_values", "pipeline._timeout", "pipeline.plugins", "pipeline.config", "pipeline._signals", *_EVENTS}
 
 #: Each room and the rooms that it uses, which all stand above it here. A room is a package with all that is in it but
 #: the rooms of their own, or a module; "" is what `import mmapqueue` gives.
@@ -28,6 +28,7 @@ USES: dict[str, set[str]] = {
     "testing": {"", "_values"},
     "pipeline.event_pb2": set(),
     "pipeline._event": {"pipeline.event_pb2"},
+    "pipeline._timeout": set(),
     "pipeline.plugins": {"_values"},
     "pipeline._signals": set(),
     "pipeline.config": {"", "_values", "pipeline.plugins"},

@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Map;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -32,6 +33,7 @@ import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
 /** A process reads a queue that another one writes. */
+@Tag("slow")
 @Timeout(value = 180, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ReaderProcessTest {
     @TempDir(factory = QuickDirectory.class)

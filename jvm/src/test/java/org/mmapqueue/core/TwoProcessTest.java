@@ -10,6 +10,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -31,6 +32,7 @@ import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
 /** Consumers of the writer and of other processes, step by step. */
+@Tag("slow")
 @Timeout(value = 180, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class TwoProcessTest {
     private static final int SEGMENT = 4096;

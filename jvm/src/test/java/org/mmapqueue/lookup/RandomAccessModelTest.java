@@ -20,6 +20,7 @@ import org.mmapqueue.support.QuickDirectory;
 
 /** After any sequence of calls, random access returns the records that a list has. */
 @Tag("long-form")
+@Tag("slow")
 @AddLifecycleHook(PropertySeed.class)
 class RandomAccessModelTest {
     private interface Step {

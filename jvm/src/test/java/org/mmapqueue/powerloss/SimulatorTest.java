@@ -22,6 +22,7 @@ import org.mmapqueue.support.QuickDirectory;
  * system property faults.step is the distance of these calls.
  */
 @Tag("long-form")
+@Tag("slow")
 @Timeout(300)
 class SimulatorTest {
     private static final int OPERATIONS = 60;

@@ -39,6 +39,7 @@ import org.mmapqueue.tool.report.RepairReport;
 
 /** Reading repaired queues: whole records have their offsets, consumers pass lost ones. */
 @Tag("long-form")
+@Tag("slow")
 class RepairedQueueTest {
     /** Damages of each segment; damage.rounds in the system properties sets another number. */
     private static final int ROUNDS = Integer.getInteger("damage.rounds", 9);
