@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -172,9 +173,14 @@ def glob_of(path: Path) -> str:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of the loopback interface that nothing listens on."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports: list[int] = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
+    """Ports of the loopback interface that nothing listens on.
+
+    They are below those that the kernel chooses: another process could get one of these before a service listens on it.
+    """
+    ports: list[int] = []
+    while len(ports) < count:
+        port = random.randrange(10_000, 32_768)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            if port not in ports:
+                ports.append(port)
     return ports

@@ -14,7 +14,7 @@ from mmapqueue._cli.status import USAGE
 EXTRA = frozenset(
     (
         *("pydantic", "pydantic_core", "yaml", "grpc", "aiohttp", "uvloop", "google", "prometheus_client", "tenacity"),
-        *("watchfiles", "pyspark", "pyarrow", "opentelemetry"),
+        *("watchfiles", "pyspark", "pyarrow", "opentelemetry", "async_timeout"),
     )
 )
 
