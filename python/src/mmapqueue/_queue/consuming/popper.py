@@ -106,7 +106,7 @@ class Popper:
                 if count:
                     # Records that were put back would come after those that other threads have popped since.
                     break
-                self.buffers.begin_again(own)
+                self.buffers.begin_later(own)
                 return self.pop_into(own, most, max_bytes, deadline, read)
             if not count:
                 if delivery.waiting():  # Another thread has put them back.

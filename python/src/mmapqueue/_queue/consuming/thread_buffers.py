@@ -88,7 +88,7 @@ class ThreadBuffers:
         try:
             own.busy = True
             if self._paused or self._ahead is not None or not self._port.usable():
-                self._begin_later(own)
+                self.begin_later(own)
             buffer, answered, chunks = own.state
             if chunks or buffer.last_call != answered:
                 with Shield():
@@ -106,12 +106,8 @@ class ThreadBuffers:
         """Within a pop: whether the consumer is about to move, and waits for this pop. A prefetch waits for nothing."""
         return self._paused and self._ahead is not own
 
-    def begin_again(self, own: PopBuffer) -> None:
-        """Within a pop that holds no record: waits until the consumer has moved; raises as `check`."""
-        self._begin_later(own)
-
-    def _begin_later(self, own: PopBuffer) -> None:
-        """Waits until the consumer has moved, and no other thread prefetches; raises as `check`."""
+    def begin_later(self, own: PopBuffer) -> None:
+        """For a pop without records: waits until the consumer has moved and no other thread prefetches; as `check`."""
         while True:
             own.busy = False
             if self._ahead is own:
