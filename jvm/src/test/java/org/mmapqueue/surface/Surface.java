@@ -403,6 +403,7 @@ final class Surface implements AutoCloseable {
     /** The forms of a pop. */
     enum Pop {
         POLL,
+        HANDLER,
         TIMED,
         BATCH,
         LOOP,
@@ -448,6 +449,13 @@ final class Surface implements AutoCloseable {
     private @Nullable Message popOne(Consumer handle, Pop form, boolean isAvailable) throws InterruptedException {
         return switch (form) {
             case POLL -> handle.poll();
+            case HANDLER -> {
+                List<Message> one = new ArrayList<>();
+                boolean isPopped = handle.poll((offset, timestamp, data, start, length, attempts) -> one.add(
+                        new Message(offset, timestamp, Arrays.copyOfRange(data, start, start + length), attempts)));
+                assertEquals(isPopped ? 1 : 0, one.size());
+                yield isPopped ? one.get(0) : null;
+            }
             case TIMED -> handle.poll(Duration.ZERO);
             case LOOP -> {
                 Iterator<Message> messages = handle.messages(Duration.ZERO).iterator();
