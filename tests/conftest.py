@@ -158,9 +158,26 @@ def closed(open_queue: Open, records: list[bytes], tmp_path: Path) -> Path:
     return tmp_path / "queue"
 
 
-#: A shell that runs the tests in the background ignores Ctrl-C, and so would the code. It is not set between fork and
-#: exec: a test that has gRPC cannot fork safely.
-_HEED_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+#: What each script begins with. A shell that runs the tests in the background ignores Ctrl-C, and so would the code.
+#: It is not set between fork and exec: a test that has gRPC cannot fork safely.
+_PRELUDE = """\
+import signal; signal.signal(signal.SIGINT, signal.default_int_handler)
+
+def when_waiting(call, threads=1):
+    # Calls a function once, when this number of threads have each waited for a whole slice in the JVM.
+    from collections import Counter
+    from threading import get_ident
+    from mmapqueue._queue.deadline import Deadline
+    begun, calls, call_millis = Counter(), [call], Deadline.call_millis
+    def counted(deadline):
+        millis = call_millis(deadline)
+        begun[get_ident()] += millis > 0
+        if calls and sum(slices > 1 for slices in begun.copy().values()) >= threads:
+            calls.pop()()
+        return millis
+    Deadline.call_millis = counted
+
+"""
 
 
 class Script:
@@ -172,7 +189,7 @@ class Script:
 
     def start(self, code: str, *arguments: object, **environment: str) -> "subprocess.Popen[str]":
         file = self.directory / f"script{len(self._running)}.py"
-        file.write_text(_HEED_CTRL_C + textwrap.dedent(code))
+        file.write_text(_PRELUDE + textwrap.dedent(code))
         process = subprocess.Popen(
             [sys.executable, str(file), *map(str, arguments)],
             stdin=subprocess.PIPE,
@@ -296,13 +313,12 @@ def kill_with_children(process: "subprocess.Popen[str]") -> None:
 
 
 def interrupt_twice(process: "subprocess.Popen[str]", ready: str) -> None:
-    """Sends Ctrl-C to a program when it says that it is ready, and again when it says that it is idle, to its end."""
+    """Sends Ctrl-C to a program when it says that it is ready, and again when it says that it waits, to its end."""
     assert process.stdout is not None
     assert process.stdout.readline() == f"{ready}\n"
     os.kill(process.pid, signal.SIGINT)
     assert process.stdout.readline() == "interrupted\n"
     assert process.stdout.readline() == "idle\n"
-    time.sleep(0.3)
     os.kill(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=120)
     assert (process.returncode, err, out) == (0, "", "interrupted\n")

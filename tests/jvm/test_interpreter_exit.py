@@ -12,6 +12,8 @@ def test_a_queue_that_nobody_closed_is_closed_at_the_end(script: Script, open_qu
         START
         + f"""
     import threading
+    waiting = threading.Event()
+    when_waiting(waiting.set, threads=2)
     def wait(call):
         try:
             call()
@@ -21,12 +23,14 @@ def test_a_queue_that_nobody_closed_is_closed_at_the_end(script: Script, open_qu
     for name in ("a", "b"):
         late = queue.consumer(name, start="latest")
         threading.Thread(target=wait, args=(late.pop,), daemon=True).start()
+    asked = threading.Event()
     def insist():
         while True:
             wait(lambda: late.qsize())
+            asked.set()
             time.sleep(0.001)
     threading.Thread(target=insist, daemon=True).start()
-    time.sleep(0.3)
+    assert waiting.wait(60) and asked.wait(60)
     print(jvm)
     {end}
     """,
@@ -46,8 +50,8 @@ def test_a_queue_that_nobody_closed_is_closed_at_the_end(script: Script, open_qu
         "for message in queue.consume(): pass",
         "queue.process(print, workers=2)",
         "while True: queue.push(b'x' * 1000)",
-        "while True: queue.stats()",
-        "while True: mmapqueue.Queue(sys.argv[1] + '-more').close()",
+        "while True: queue.stats(); working()",
+        "while True: mmapqueue.Queue(sys.argv[1] + '-more').close(); working()",
     ],
 )
 def test_daemon_threads_end_without_a_traceback(script: Script, work: str) -> None:
@@ -56,11 +60,18 @@ def test_daemon_threads_end_without_a_traceback(script: Script, work: str) -> No
         START
         + f"""
     import threading
+    threads = set()
+    all_work = threading.Event()
+    def working():
+        threads.add(threading.get_ident())
+        if len(threads) == 3:
+            all_work.set()
+    when_waiting(all_work.set, threads=3)
     def work():
         {work}
     for _ in range(3):
         threading.Thread(target=work, daemon=True).start()
-    time.sleep(0.5)
+    assert all_work.wait(60)
     """,
         script.directory / "queue",
     )
@@ -97,6 +108,8 @@ def test_other_errors_of_daemon_threads_are_told_as_ever(script: Script) -> None
         + START
         + """
     import threading
+    waiting = threading.Event()
+    when_waiting(waiting.set)
     def work():
         try:
             queue.pop()
@@ -104,7 +117,7 @@ def test_other_errors_of_daemon_threads_are_told_as_ever(script: Script) -> None
             raise LookupError("of the thread itself") from None
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
-    time.sleep(0.3)
+    assert waiting.wait(60)
     """,
         script.directory / "queue",
     )

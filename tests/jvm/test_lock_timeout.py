@@ -3,7 +3,7 @@
 import os
 import signal
 import subprocess
-import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from typing import Any
@@ -12,6 +12,7 @@ import pytest
 
 import mmapqueue
 from conftest import Open, Script, children, eventually, is_running
+from mmapqueue._jvm import lock_holders
 
 HOLDER = """
     import sys, time
@@ -46,26 +47,40 @@ def orphan(script: Script) -> Iterator[int]:
         os.kill(jvm, signal.SIGKILL)
 
 
-def let_end(jvm: int) -> threading.Timer:
-    timer = threading.Timer(0.7, os.kill, (jvm, signal.SIGCONT))
-    timer.start()
-    return timer
+class Pauses:
+    """The pauses of calls that wait for a lock. In the fifth one the JVM that holds it continues, and so ends."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.jvm = 0
+
+    def pause(self, seconds: float) -> None:
+        self.count += 1
+        if self.count == 5:
+            os.kill(self.jvm, signal.SIGCONT)
+        time.sleep(seconds)
 
 
-def test_opening_waits_for_the_jvm_of_a_python_that_was_killed(orphan: int, open_queue: Open) -> None:
-    timer = let_end(orphan)
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> Pauses:
+    found = Pauses()
+    monkeypatch.setattr(lock_holders, "sleep", found.pause)
+    return found
+
+
+def test_opening_waits_for_the_jvm_of_a_python_that_was_killed(orphan: int, open_queue: Open, pauses: Pauses) -> None:
+    pauses.jvm = orphan
     queue = open_queue(lock_timeout=60)
-    timer.join()
+    assert pauses.count >= 5
     assert [message.data for message in queue] == [b"one"]
 
 
-def test_so_does_a_consumer(script: Script, open_queue: Open) -> None:
+def test_so_does_a_consumer(script: Script, open_queue: Open, pauses: Pauses) -> None:
     queue = open_queue(lock_timeout=60)
     queue.create_consumer("reader")
-    jvm = killed(script.start(HOLDER, queue.path, "read_only"))
-    timer = let_end(jvm)
+    pauses.jvm = killed(script.start(HOLDER, queue.path, "read_only"))
     assert queue.consumer("reader").lag() == 0
-    timer.join()
+    assert pauses.count >= 5
 
 
 def test_it_waits_no_longer_than_it_is_told(orphan: int, open_queue: Open) -> None:
@@ -98,9 +113,12 @@ FORKING = """
         pid = fork_exec(*arguments)
         started.set()
         # Popen still has the pipe that a child must not inherit.
-        time.sleep(0.5)
+        forking.wait(60)
         return pid
     setattr(module, name, start)
+    # Called first, before a function that waits for the start: the last one registered is.
+    forking = threading.Event()
+    os.register_at_fork(before=forking.set)
     opened = []
     thread = threading.Thread(target=lambda: opened.append(mmapqueue.Queue(sys.argv[1])))
     thread.start()
@@ -153,9 +171,10 @@ DRIVER = """
 """
 
 
-def test_opening_waits_for_the_driver_of_a_python_that_was_killed(script: Script, open_queue: Open) -> None:
-    jvm = killed(script.start(DRIVER, script.directory / "queue"))
-    timer = let_end(jvm)
+def test_opening_waits_for_the_driver_of_a_python_that_was_killed(
+    script: Script, open_queue: Open, pauses: Pauses
+) -> None:
+    pauses.jvm = killed(script.start(DRIVER, script.directory / "queue"))
     queue = open_queue(lock_timeout=60)
-    timer.join()
+    assert pauses.count >= 5
     assert [message.data for message in queue] == [b"one"]

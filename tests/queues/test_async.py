@@ -56,7 +56,7 @@ def test_timeout_zero_ends_at_once(small_queue: mmapqueue.Queue) -> None:
     assert len(asyncio.run(run())) == 5
 
 
-def test_it_waits_for_records_and_lets_others_run(open_queue: Open) -> None:
+def test_it_waits_for_records_and_lets_others_run(open_queue: Open, waits: Waits) -> None:
     queue = open_queue()
     other = queue.consumer("other")
 
@@ -64,7 +64,7 @@ def test_it_waits_for_records_and_lets_others_run(open_queue: Open) -> None:
         pop = asyncio.create_task(taken(other, 3))
         for i in range(3):
             # The event loop stays free while the pop waits.
-            await asyncio.sleep(0.05)
+            await asyncio.to_thread(waits.until, threads=1, slices=2 * (i + 1))
             assert not pop.done()
             queue.push(b"%d" % i)
         return await asyncio.wait_for(pop, 60)
@@ -260,8 +260,7 @@ def test_ctrl_c_loses_no_record(script: Script) -> None:
         got += [message.offset for message in queue]
 
         async def idle():
-            # The event loop runs: a coroutine that never ran would be warned of.
-            print("idle", flush=True)
+            when_waiting(lambda: print("idle", flush=True))
             async for _message in queue.aconsume():
                 pass
 

@@ -14,6 +14,7 @@ import pytest
 
 import mmapqueue
 from conftest import LONG, SMALL, Open, Waits, data, fill
+from mmapqueue._queue import threads
 
 
 def test_records_come_and_go(any_queue: mmapqueue.Queue) -> None:
@@ -71,12 +72,12 @@ def test_what_went_in_before_the_queue_was_full_is_counted(small_queue: mmapqueu
     assert 0 < caught.value.pushed == small_queue.qsize() < 1000
 
 
-def test_waiting_pops_do_not_keep_pushes_waiting(any_queue: mmapqueue.Queue) -> None:
+def test_waiting_pops_do_not_keep_pushes_waiting(any_queue: mmapqueue.Queue, waits: Waits) -> None:
     """More tasks pop than threads exist."""
 
     async def run() -> list[bytes]:
         pops = [asyncio.create_task(any_queue.apop()) for _ in range(40)]
-        await asyncio.sleep(0.05)
+        await asyncio.to_thread(waits.until, threads=threads._POPS, slices=1)
         for number in range(40):
             await any_queue.apush(b"%d" % number)
         return data(await asyncio.wait_for(asyncio.gather(*pops), 60))
@@ -84,12 +85,12 @@ def test_waiting_pops_do_not_keep_pushes_waiting(any_queue: mmapqueue.Queue) -> 
     assert sorted(map(int, asyncio.run(run()))) == list(range(40))
 
 
-def test_waiting_pushes_do_not_keep_acks_waiting(small_queue: mmapqueue.Queue) -> None:
+def test_waiting_pushes_do_not_keep_acks_waiting(small_queue: mmapqueue.Queue, waits: Waits) -> None:
     fill(small_queue)
 
     async def run() -> None:
         pushes = [asyncio.create_task(small_queue.apush(b"y" * 500)) for _ in range(40)]
-        await asyncio.sleep(0.05)
+        await asyncio.to_thread(waits.until, threads=threads._PUSHES, slices=1)
         while small_queue.qsize() or not all(push.done() for push in pushes):
             for message in await small_queue.apop_many(timeout=0.05):
                 await small_queue.aack(message)
@@ -104,6 +105,7 @@ def test_a_cancelled_pop_loses_no_record(open_queue: Open) -> None:
     count = 2000 if LONG else 200
     rng = random.Random(1)
 
+    # The pauses are the load: a cancellation at any moment of a pop.
     async def run() -> list[int]:
         got: list[int] = []
         for number in range(count):
@@ -129,6 +131,7 @@ def test_a_cancelled_push_is_whole_or_not_at_all(open_queue: Open) -> None:
     async def run() -> None:
         for _ in range(100):
             push = asyncio.create_task(queue.apush_many([b"a", b"b", b"c"], atomic=True))
+            # The load: a cancellation at any moment of a push.
             await asyncio.sleep(0.0005)
             push.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -142,8 +145,8 @@ def test_a_cancelled_push_is_whole_or_not_at_all(open_queue: Open) -> None:
 def test_a_cancelled_push_says_how_many_it_knows_of(
     small_queue: mmapqueue.Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    threads = small_queue._handle.threads
-    push_round = threads.push
+    own = small_queue._handle.threads
+    push_round = own.push
     rounds = count()
 
     async def run() -> Any:
@@ -155,7 +158,7 @@ def test_a_cancelled_push_says_how_many_it_knows_of(
                 second_round.set()
             return await push_round(*arguments)
 
-        monkeypatch.setattr(threads, "push", counted)
+        monkeypatch.setattr(own, "push", counted)
         push = asyncio.create_task(small_queue.apush_many([b"x" * 100] * 1000))
         await asyncio.wait_for(second_round.wait(), 60)
         push.cancel()

@@ -41,6 +41,7 @@ CONSUMER = """
             while hit < i * 25 // total:
                 time.sleep(0.001)
             queue.push(b"%d" % i)
+            # The load: pops wait now and then.
             if random.random() < 0.1:
                 time.sleep(0.002)
 
@@ -193,6 +194,7 @@ def test_a_ctrl_c_in_the_terminal_does_not_end_the_jvm(script: Script) -> None:
         """
         import os, sys, time
         import mmapqueue
+        from mmapqueue._jvm import standalone
         os.setpgid(0, 0)
         queue = mmapqueue.Queue(sys.argv[1])
         queue.push(b"before")
@@ -201,7 +203,8 @@ def test_a_ctrl_c_in_the_terminal_does_not_end_the_jvm(script: Script) -> None:
             time.sleep(600)
         except KeyboardInterrupt:
             pass
-        time.sleep(0.5)
+        # A signal to the group reaches all its processes before the call that sends it returns.
+        assert os.getpgid(standalone._running.process.pid) != os.getpgid(0)
         assert queue.pop().data == b"before"
         queue.close()
         print("works")

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 
 import mmapqueue
 from conftest import Script, data
@@ -79,6 +78,7 @@ INTERRUPTED = """
             armed = True
             while number < 60_000 or hit <= 5:
                 if number >= 60_000:
+                    # Without a pause the queue would be full before the next signal arrives.
                     time.sleep(0.0001)
                 # The number is used once, whatever the interrupted push did.
                 number += 1
@@ -108,12 +108,21 @@ def test_an_interrupted_push_is_in_the_queue_once_or_not(script: Script) -> None
 def test_ctrl_c_ends_a_push_that_waits(script: Script) -> None:
     process = script.start(
         """
-        import sys
+        import itertools, sys, threading
         import mmapqueue
+        from mmapqueue._queue.deadline import Deadline
         queue = mmapqueue.Queue(sys.argv[1], segment_size="4k", capacity="16k", max_event_size="1k")
         producer = queue.producer(linger=0, buffer_bytes=2000)
+        slices, seconds = itertools.count(1), Deadline.seconds
+
+        def counted(deadline, most):
+            # A push that begins a second slice has waited for a whole one.
+            if threading.current_thread() is threading.main_thread() and next(slices) == 2:
+                print("waiting", flush=True)
+            return seconds(deadline, most)
+
+        Deadline.seconds = counted
         try:
-            print("waiting", flush=True)
             while True:
                 producer.push(b"x" * 500)
         except KeyboardInterrupt:
@@ -129,7 +138,6 @@ def test_ctrl_c_ends_a_push_that_waits(script: Script) -> None:
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "waiting\n"
-    time.sleep(1.0)
     os.kill(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, err, out.split()) == (0, "", ["interrupted", "works"])

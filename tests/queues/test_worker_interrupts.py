@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 
 from conftest import Script, interrupt_twice
 
@@ -17,6 +16,7 @@ CTRL_C = """
         begun.append(message.offset)
         if message.offset == 99:
             print("working", flush=True)
+        # The load: handlers are slow, and Ctrl-C finds four of them running.
         time.sleep(0.3 if len(begun) > 100 else 0.001)
         handled.append(message.offset)
 
@@ -34,7 +34,7 @@ CTRL_C = """
     queue.ack_many(rest)
     assert queue.lag() == 0
     try:
-        print("idle", flush=True)
+        when_waiting(lambda: print("idle", flush=True))
         queue.process(handle, workers=4)
     except KeyboardInterrupt:
         print("interrupted")
@@ -52,7 +52,7 @@ def test_ctrl_c(script: Script) -> None:
 def test_a_second_ctrl_c_does_not_wait(script: Script) -> None:
     process = script.start(
         """
-        import sys, threading, time
+        import itertools, sys, threading, time
         import mmapqueue
         from mmapqueue._queue.workers import Workers
         queue = mmapqueue.Queue(sys.argv[1])
@@ -60,12 +60,20 @@ def test_a_second_ctrl_c_does_not_wait(script: Script) -> None:
         release = threading.Event()
         release_waiting = Workers._release_waiting
 
-        def told(workers):
+        def stopping(workers):
             # Within a Shield, right before the wait for running handlers.
             release_waiting(workers)
-            print("stopping", flush=True)
+            join, joins = threading.Thread.join, itertools.count(1)
 
-        Workers._release_waiting = told
+            def counted(thread, timeout=None):
+                # The wait for the handler continues after two slices.
+                if next(joins) == 3:
+                    print("stopping", flush=True)
+                join(thread, timeout)
+
+            threading.Thread.join = counted
+
+        Workers._release_waiting = stopping
 
         def handle(message):
             print("working", flush=True)
@@ -91,8 +99,6 @@ def test_a_second_ctrl_c_does_not_wait(script: Script) -> None:
     assert process.stdout.readline() == "working\n"
     os.kill(process.pid, signal.SIGINT)
     assert process.stdout.readline() == "stopping\n"
-    time.sleep(0.6)
-    assert process.poll() is None
     os.kill(process.pid, signal.SIGINT)
     assert process.stdout.readline() == "interrupted\n"
     out, err = process.communicate(timeout=120)
