@@ -96,7 +96,7 @@ def _kill_shipper(
                 if stopped.is_set():
                     return
                 queue.push_many(b"shipped %d %d %d" % (number, count, each) for each in range(20))
-                time.sleep(0.002)
+                time.sleep(0.002)  # the load: a producer that is slower than the shipper
 
         pushing = threading.Thread(target=push)
         pushing.start()
@@ -117,6 +117,7 @@ def _kill_soon(directory: Path, words: list[str], chance: random.Random, await_s
         assert process.stdout.readline().startswith("ready"), (directory / "errors").read_text()[-2000:]
         started = children(process.pid)
         await_shipping()
+        # The load: a kill at any moment.
         time.sleep(chance.random() * chance.choice([0.05, 0.3, 1.0]))
         for pid in (*started, process.pid):
             with suppress(ProcessLookupError):

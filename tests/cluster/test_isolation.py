@@ -29,7 +29,7 @@ spark = builder.getOrCreate()
 
 
 def look(_):
-    time.sleep(1)
+    time.sleep(1)  # the load: tasks that are slow enough for all executors to get some
     return socket.gethostname(), [os.path.basename(host) for host in hosts if os.listdir(host)]
 
 

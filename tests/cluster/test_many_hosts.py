@@ -64,6 +64,7 @@ def test_a_full_ring_waits_while_the_file_system_is_away(made: Cluster) -> None:
 def full(stream: Stream) -> bool:
     """Whether no producer gets on."""
     before = stream.pushed()
+    # Producers push all the time while they have room; no other process sees whether their queues are full.
     time.sleep(3)
     return stream.pushed() == before
 

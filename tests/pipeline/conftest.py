@@ -5,12 +5,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from pipeline.tailing import Make, MemoryInbox, Steps
 from sessions import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# A busy machine makes any example slow.
+settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("no clock")
 
 
 @pytest.fixture(scope="package")

@@ -88,7 +88,7 @@ class Pipeline:
             self.open_requests += self.requests_open()
         if which != "gather":
             self.process.kill()
-        time.sleep(self.chance.uniform(0, 1))
+        time.sleep(self.chance.uniform(0, 1))  # the load: the other half runs alone for some time
         if which != "gather":
             self.process.start()
         if which != "process":
@@ -100,7 +100,7 @@ class Pipeline:
             # Else the kill often comes while Spark starts.
             more = self.begun() + self.chance.randint(1, 6)
             wait(lambda: self.begun() >= more, "no micro-batch begins", self.process, self.gather)
-        time.sleep(self.chance.uniform(0, 2))
+        time.sleep(self.chance.uniform(0, 2))  # the load: any moment
         if which != "process" and self.chance.random() < 0.8:
             # Else gather mostly has nothing that is not answered.
             deadline = time.monotonic() + 10

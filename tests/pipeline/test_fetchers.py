@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ import mmapqueue
 from conftest import eventually, has_ended
 from mmapqueue.pipeline import Event, EventType
 from mmapqueue.pipeline._event import encode as real_encode
-from mmapqueue.pipeline.gather.fetchers import command, prometheus
+from mmapqueue.pipeline.gather.fetchers import _period, command, prometheus
 from mmapqueue.pipeline.gather.fetchers._exposition import check
 from mmapqueue.pipeline.gather.fetchers._period import every
 from mmapqueue.pipeline.gather.fetchers.command import CommandFetcher
@@ -433,7 +434,7 @@ def test_a_program_that_does_not_exist() -> None:
 
 
 def test_runs_do_not_overlap(tmp_path: Path) -> None:
-    # Fails if the file of another run exists.
+    # Fails if the file of another run exists. The pause is the load: a run that takes longer than the interval.
     code = (
         "import os, sys, time; os.close(os.open(sys.argv[1], os.O_CREAT | os.O_EXCL)); time.sleep(0.1);"
         "os.unlink(sys.argv[1]); print('x')"
@@ -442,21 +443,29 @@ def test_runs_do_not_overlap(tmp_path: Path) -> None:
     assert {event.meta["exit_status"] for event in host.events} == {"0"}
 
 
-def test_moments_that_have_passed_are_left_out() -> None:
+def test_moments_that_have_passed_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+
+    async def pause(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    # A clock that moves with pauses alone.
+    fake = SimpleNamespace(get_running_loop=lambda: SimpleNamespace(time=lambda: now), sleep=pause)
+    monkeypatch.setattr(_period, "asyncio", fake)
+
     async def moments() -> list[int]:
         found = []
-        interval: Duration = CommandFetcher(command=("x",), interval=timedelta(milliseconds=20)).interval
+        interval: Duration = CommandFetcher(command=("x",), interval=timedelta(seconds=20)).interval
         async for number in every(interval):
+            assert now == number * 20
             found.append(number)
-            if len(found) == 3:
+            if len(found) == 4:
                 return found
-            await asyncio.sleep(0.05)
+            await pause((50, 0, 19)[len(found) - 1])
         return found
 
-    first, second, third = asyncio.run(moments())
-    assert first == 0
-    assert second >= 3
-    assert third >= second + 3
+    assert asyncio.run(moments()) == [0, 3, 4, 5]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mmapqueue.pipeline import Event, EventType
@@ -247,7 +247,6 @@ def test_encodings(log: Path, make: Make, encoding: str, codec: str, mark: bytes
 @given(lines=st.lists(st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\n\0"), max_size=300)))
 @example(lines=["\U0001f600" * 200])
 @example(lines=["x" + "\U0001f600" * 200, "xx\u20ac" * 100])
-@settings(deadline=None)
 def test_long_lines_are_cut_at_characters(encoding: Any, lines: list[str]) -> None:
     encoder = LineEncoder("/var/log/x.log", 7, 300, None, encoding)
     content = "".join(f"{each}\n" for each in lines).encode(encoding)

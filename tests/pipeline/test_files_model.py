@@ -165,5 +165,5 @@ class UnmatchedFiles(Files):
 def test_every_line_once(machine: type[Files]) -> None:
     run_state_machine_as_test(
         machine,
-        settings=settings(max_examples=200 if LONG else 30, stateful_step_count=30, deadline=None, print_blob=True),
+        settings=settings(max_examples=200 if LONG else 30, stateful_step_count=30, print_blob=True),
     )

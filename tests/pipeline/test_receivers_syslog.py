@@ -8,7 +8,6 @@ import socket
 import ssl
 import subprocess
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +36,14 @@ def port(serving: Serving) -> int:
     receiver = serving.receivers[0]
     assert isinstance(receiver, SyslogReceiver)
     return receiver.port
+
+
+def all_are_read(serving: Serving) -> bool:
+    """Whether no TCP connection is paused."""
+    receiver = serving.receivers[0]
+    assert isinstance(receiver, SyslogReceiver)
+    assert isinstance(receiver._listener, syslog_sockets.TcpListener)
+    return all(each._transport.is_reading() for each in list(receiver._listener.connections))
 
 
 def data(serving: Serving) -> list[bytes]:
@@ -159,8 +166,9 @@ def test_tcp_clients_wait_while_the_queue_is_full(error: Exception) -> None:
 
             thread = threading.Thread(target=write)
             thread.start()
+            wait_for(lambda: not all_are_read(serving))
             # 20 MB do not fit into the buffers of the sockets.
-            assert not written.wait(1)
+            assert not written.is_set()
             serving.run(serving.inbox.release())
             thread.join(60)
             assert written.is_set()
@@ -397,7 +405,7 @@ def test_rsyslog(tmp_path: Path, framing: str) -> None:
             stderr=subprocess.DEVNULL,
         )
         try:
-            time.sleep(1)
+            wait_for(lambda: (tmp_path / "pid").exists())
             log.write_text("".join(each + "\n" for each in lines))
             wait_for(lambda: len(serving.inbox.records) >= 1000)
         finally:

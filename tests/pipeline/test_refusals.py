@@ -123,6 +123,8 @@ def test_a_slow_body_is_timed_out() -> None:
 def test_a_connection_without_a_request_is_closed(head: bytes) -> None:
     with Counting(http=QUICK) as serving, socket.create_connection(("127.0.0.1", serving.http.port), 60) as silent:
         silent.sendall(head)
+        wait_for(lambda: serving.http.connections == 1)
+        serving.pass_time(1.5)
         assert silent.recv(1000) == b""
         wait_for(lambda: serving.http.connections == 0)
         assert serving.counted == {"timeout": 1}
@@ -134,12 +136,8 @@ def test_a_request_in_progress_and_a_connection_between_requests_are_not_timed_o
         with contextlib.closing(connection):
             connection.request("POST", "/echo", b"x")
             assert connection.getresponse().read() == b"x"
-
-            async def later() -> None:
-                await asyncio.sleep(1.5)
-
             # Longer than request_timeout: the timer of a connection without a request would have closed it.
-            serving.run(later())
+            serving.pass_time(1.5)
             connection.request("POST", "/echo", b"y")
             assert connection.getresponse().read() == b"y"
         assert not serving.counted

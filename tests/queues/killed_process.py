@@ -33,6 +33,7 @@ def main() -> None:
                     note("done", handle.result(), data)
 
                 producer.push(data.encode()).add_done_callback(done)
+                # The load: some batches are full, others linger.
                 if pace.random() < 0.02:
                     time.sleep(pace.random() * 0.01)
 

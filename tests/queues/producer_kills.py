@@ -62,6 +62,7 @@ def _round(directory: Path, number: int, target: str, chance: random.Random, las
         if last:
             journal = directory / "journal"
             assert eventually(lambda: {"done", "handled"} <= set(journal.read_text().split()), SECONDS)
+        # The load: a kill at any moment.
         time.sleep(chance.random() * chance.choice([0.05, 0.5, 1.0]))
         running = process.poll() is None
         if target != "python":

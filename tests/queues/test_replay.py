@@ -118,7 +118,6 @@ def test_find(open_queue: Open) -> None:
     queue = open_queue(**KEEP)
     for i in range(20):
         queue.push(b"%d" % i)
-        time.sleep(0.003)
     messages = queue.read_many(0, 20)
     times = [message.timestamp for message in messages if message.timestamp is not None]
     assert len(times) == 20

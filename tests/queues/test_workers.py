@@ -80,7 +80,7 @@ def test_it_ends_when_nothing_has_come_for_the_timeout(small_queue: mmapqueue.Qu
     def handle(message: mmapqueue.Message) -> None:
         handled.append(message.offset)
         if message.offset < 5:
-            time.sleep(0.2)
+            time.sleep(0.2)  # the load: a handler that is slower than the timeout
             small_queue.push(b"another")
 
     small_queue.push(b"first")

@@ -249,7 +249,7 @@ def run_on(kills: int, directory: Path, master: str, workers: list[int], seed: i
                 if chance.random() < 0.7:
                     # Else the kill mostly comes while nothing is written yet.
                     wait_for_epochs(directory, epochs(directory) + chance.randint(1, 3), pipeline)
-                time.sleep(chance.uniform(0, longest))
+                time.sleep(chance.uniform(0, longest))  # the load: a kill at any moment
                 executors = pipeline.executors()
                 if executors and chance.random() < 0.5:
                     os.kill(chance.choice(executors), signal.SIGKILL)

@@ -66,7 +66,7 @@ def test_a_query_that_is_stopped_while_it_lists_has_not_failed(
         for delay in range(12):
             query = streams.start()
             query.processAllAvailable()
-            time.sleep(delay / 1000)
+            time.sleep(delay / 1000)  # the load: a stop at another moment of its listing
             query.stop()
             assert query.exception() is None
     finally:

@@ -1,7 +1,6 @@
 """Order and partitions of a scan: the records that ORDER BY … LIMIT reads, and plans without a shuffle or a sort."""
 
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -133,7 +132,6 @@ def test_records_without_a_time_are_sorted_by_spark(
     for burst in range(4):
         with mmapqueue.Queue(queue_dir, spark=spark, **SMALL, timestamps=(burst % 2 == 1) == last_has_time) as queue:
             queue.push_many([b"x"] * 100)
-        time.sleep(0.002)
     everything = spark.createDataFrame(load().collect(), load().schema)
     frame = ordered(load(), order).limit(limit)
     rows = frame.collect()

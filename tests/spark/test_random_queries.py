@@ -54,7 +54,6 @@ def mixed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
                     queue.create_consumer("keep")  # what is shipped need not be retained
                 for _ in range(2):
                     queue.push_many([b"%d" % i for i in range(20)], shipped=True)
-                    time.sleep(0.002)
     return path
 
 
