@@ -306,7 +306,7 @@ def test_refused(open_queue: Open, keys: dict[str, Any], message: str) -> None:
 
 def test_an_archive_does_not_lie_in_its_queue(open_queue: Open, tmp_path: Path) -> None:
     for target in (tmp_path / "queue", tmp_path / "queue" / "archive"):
-        with pytest.raises(mmapqueue.ConfigError, match="neither is nor lies in"):
+        with pytest.raises(mmapqueue.ConfigError, match="is not the queue's, nor below it"):
             open_queue(archive_uri=target)
     open_queue(archive_uri=tmp_path / "queue-archive")
 

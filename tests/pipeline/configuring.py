@@ -25,7 +25,9 @@ def pipeline(
     return "\n".join([*lines, *top.splitlines()]) + "\n"
 
 
-ADDRESS = "an address is HOST:PORT with a port of 0 to 65535, as 127.0.0.1:4317 or [::1]:4317; :4317 is all addresses"
+ADDRESS = (
+    "an address is HOST:PORT with a port of 0 to 65535, such as 127.0.0.1:4317 or [::1]:4317; :4317 means all addresses"
+)
 DURATION = 'a time with its unit, such as "500ms", "30s", "5min", "2h" or "7d"'
 SIZE = "a number of bytes from 0 on, or one with k, m, g or t, such as 512m"
 NAME = "a name of 1 to 100 letters, digits, _ . or -, not beginning with . or -"

@@ -268,12 +268,13 @@ def test_check_describes_what_would_run(tmp_path: Path, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("keys", "text"),
     [
-        ("", "{dir}/q.dead: undecodable records, the newest 16 MiB"),
+        ("", "{dir}/q.dead: undecodable records; it keeps the newest 16 MiB"),
         ("dead_letter: {dir: d}", "{dir}/d: undecodable records; when it is full, they wait in the queue"),
         ("on_undecodable: drop", "none: undecodable records are dropped and counted"),
         (
             "on_undecodable: drop\n    senders: [{type: http, url: 'http://h/'}]",
-            "{dir}/q.dead: rows that receivers refuse, the newest 16 MiB; undecodable records are dropped and counted",
+            "{dir}/q.dead: rows that receivers refuse; it keeps the newest 16 MiB; "
+            "undecodable records are dropped and counted",
         ),
     ],
 )

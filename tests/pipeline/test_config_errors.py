@@ -60,7 +60,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
     "deep": ("[" * 2000, ["1: values are nested too deeply"]),
     "key that is not text": ("? [1]\n: 2\n", ["1: not YAML: a key must be text"]),
     "no pipes": ("name: a\n", ["1: pipes: is missing"]),
-    "pipes empty": ("name: a\npipes: []\n", ["2: pipes: a list is invalid; allowed: at least 1 of them"]),
+    "pipes empty": ("name: a\npipes: []\n", ["2: pipes: a list is invalid; allowed: at least 1 element"]),
     "pipes a mapping": ("pipes: {a: b}\n", ["1: pipes: a mapping is invalid; allowed: a list"]),
     "pipe a text": ("pipes: [a]\n", ["1: pipes[0]: 'a' is invalid; allowed: a mapping"]),
     "unknown top key": (
@@ -104,7 +104,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
     ),
     "capacity twice": (
         pipeline(queue="{dir: q, capacity: 1g, queue_capacity_segments: 64}"),
-        ["4: pipes[0].queue.capacity: capacity and queue_capacity_segments say the same; give one of them"],
+        ["4: pipes[0].queue.capacity: set either capacity or queue_capacity_segments"],
     ),
     "wait strategy": (
         pipeline(queue="{dir: q, wait_strategy: sleep}"),
@@ -113,15 +113,15 @@ BAD: dict[str, tuple[str, list[str]]] = {
     "key without effect": (
         pipeline(queue="{dir: q, max_unacked: 5}"),
         [
-            "4: pipes[0].queue.max_unacked: max_unacked has no effect in a pipeline: records are read by Spark, which "
-            "does not pop them",
+            "4: pipes[0].queue.max_unacked: max_unacked has no effect in a pipeline: Spark reads the records "
+            "and does not pop them",
         ],
     ),
     "message larger than an event": (
         pipeline(servers="{name: grpc, type: grpc, listen: ':0', max_message_size: 8m}"),
         [
             "4: pipes[0].queue.max_event_size: 5242880 is invalid; allowed: at least 8454144, which is "
-            "max_message_size of the server 'grpc' and 65536 more",
+            "max_message_size of the server 'grpc' + 65536",
         ],
     ),
     "message too large": (
@@ -157,7 +157,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
             servers="{name: grpc, type: grpc, listen: ':80'}, {name: b, type: grpc, listen: ':80'}",
             receivers=f"{OTLP}, {{type: otlp, server: b}}",
         ),
-        ["1: servers[1].listen: :80 is invalid; allowed: an address apart from :80 of the server grpc"],
+        ["1: servers[1].listen: :80 is invalid; allowed: an address other than :80 of the server grpc"],
     ),
     "a timeout that gRPC does not have": (
         pipeline(servers="{name: grpc, type: grpc, listen: ':0', request_timeout: 1s}"),
@@ -177,14 +177,13 @@ BAD: dict[str, tuple[str, list[str]]] = {
     ),
     "server of the wrong protocol": (
         pipeline(servers=HTTP, receivers="{type: skywalking, server: http}"),
-        [" pipe logs: server 'http' speaks http, and grpc is needed"],
+        [" pipe logs: server 'http' has type http; expected grpc"],
     ),
     "one method twice": (
         pipeline(receivers=f"{OTLP}, {{type: otlp, server: grpc, signals: [logs]}}"),
         [
-            " server grpc: pipe logs: receiver otlp takes "
-            "/opentelemetry.proto.collector.logs.v1.LogsService/Export, which pipe logs: receiver otlp takes already; "
-            "one of them needs another server",
+            " server grpc: pipe logs: receiver otlp already receives "
+            "/opentelemetry.proto.collector.logs.v1.LogsService/Export; pipe logs: receiver otlp needs another server",
         ],
     ),
     "certificate that is not there": (
@@ -196,7 +195,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
     ),
     "secret of the wrong kind": (
         pipeline(servers="{name: grpc, type: grpc, listen: ':0', bearer_token: [s3cret]}"),
-        ["1: servers[0].bearer_token: the value (hidden) is invalid; allowed: a text; put it in quotes"],
+        ["1: servers[0].bearer_token: the value (hidden) is invalid; allowed: a string; put it in quotes"],
     ),
     "no such receiver": (
         pipeline(receivers="{type: oltp, server: grpc}"),
@@ -208,7 +207,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
     ),
     "receiver a text": (
         pipeline(receivers="otlp"),
-        ["5: pipes[0].receivers[0]: 'otlp' is invalid; allowed: a mapping with `type`, as {type: …}"],
+        ["5: pipes[0].receivers[0]: 'otlp' is invalid; allowed: a mapping with `type`, such as {type: …}"],
     ),
     "receivers a text": (
         "pipes:\n- name: a\n  queue: {dir: q}\n  receivers: otlp\n",
@@ -230,23 +229,23 @@ BAD: dict[str, tuple[str, list[str]]] = {
         pipeline(queue="{dir: a/../q}")
         + "- name: b\n  queue: {dir: a/../q/b}\n  senders: [{type: spark, format: noop}]\n",
         [
-            "7: pipes[1].queue.dir: '{dir}/q/b' is invalid; allowed: a directory that neither is, nor holds, nor lies "
-            "in '{dir}/q' of pipe logs",
+            "7: pipes[1].queue.dir: '{dir}/q/b' is invalid; allowed: a directory that is not '{dir}/q' of pipe "
+            "logs, nor above or below it",
         ],
     ),
     "one directory, written in two ways": (
         pipeline(queue="{dir: q}") + "- name: b\n  queue: {dir: '{dir}/q'}\n  senders: [{type: spark, format: noop}]\n",
         [
-            "7: pipes[1].queue.dir: '{dir}/q' is invalid; allowed: a directory that neither is, nor holds, nor lies in "
-            "'{dir}/q' of pipe logs",
+            "7: pipes[1].queue.dir: '{dir}/q' is invalid; allowed: a directory that is not '{dir}/q' of pipe logs, "
+            "nor above or below it",
         ],
     ),
     "checkpoints of two pipes": (
         pipeline(pipe=f"senders: [{SPARK}]\ncheckpoints: c")
         + f"- name: b\n  queue: {{dir: q2}}\n  checkpoints: c\n  senders: [{SPARK}]\n",
         [
-            "11: pipes[1].senders[0]: the checkpoint '{dir}/c/spark' is that of pipe logs, too; give one of the pipes "
-            "other `checkpoints`",
+            "11: pipes[1].senders[0]: the checkpoint '{dir}/c/spark' is also that of pipe logs; set other "
+            "`checkpoints` in one of the pipes",
         ],
     ),
     "on_full": (
@@ -281,7 +280,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
         pipeline(pipe="dead_letter: {dir: d, max_event_size: 1m}"),
         [
             "6: pipes[0].dead_letter.max_event_size: 1048576 is invalid; allowed: at least 5308416, which is "
-            "queue.max_event_size and 65536 more",
+            "queue.max_event_size + 65536",
         ],
     ),
     "processes": (
@@ -316,7 +315,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
         pipeline(queue="{dir: '${A:-b}'}"),
         [
             "4: pipes[0].queue.dir: '${A:-b}' is ambiguous: the default would begin with -; write ${env:A:-b}, or "
-            '${A:"-b"} for a text that begins with -',
+            '${A:"-b"} for a string that begins with -',
         ],
     ),
     "several": (
@@ -347,7 +346,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
             receivers=f"{OTLP}, {{type: otlp, server: b}}",
         ),
         [
-            "1: servers[1].listen: 0.0.0.0:4317 is invalid; allowed: an address apart from 127.0.0.1:4317 of the "
+            "1: servers[1].listen: 0.0.0.0:4317 is invalid; allowed: an address other than 127.0.0.1:4317 of the "
             "server grpc",
         ],
     ),
@@ -357,7 +356,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
             receivers=f"{OTLP}, {{type: syslog, listen: 'udp://:6514'}}, {{type: syslog, listen: 'tcp://:6514'}}",
         ),
         [
-            "5: pipes[0].receivers[2].listen: :6514 is invalid; allowed: an address apart from :6514 of the server "
+            "5: pipes[0].receivers[2].listen: :6514 is invalid; allowed: an address other than :6514 of the server "
             "grpc",
         ],
     ),
@@ -367,7 +366,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
             top="telemetry: {listen: '127.0.0.1:1234'}\ngather: {processes: 2}",
         ),
         [
-            "6: telemetry.listen: 127.0.0.1:1235 is invalid; allowed: an address apart from localhost:1235 of the "
+            "6: telemetry.listen: 127.0.0.1:1235 is invalid; allowed: an address other than localhost:1235 of the "
             "server grpc",
         ],
     ),
@@ -378,23 +377,23 @@ BAD: dict[str, tuple[str, list[str]]] = {
     "a sender into its own queue": (
         pipeline(pipe="senders: [{type: spark, format: mmapqueue, options: {path: ./q}}]"),
         [
-            "6: pipes[0].senders[0].options.path: '{dir}/q' is invalid; allowed: a directory apart from '{dir}/q', "
-            "the queue of pipe logs",
+            "6: pipes[0].senders[0].options.path: '{dir}/q' is invalid; allowed: a directory that is not '{dir}/q', "
+            "the queue of pipe logs, nor above or below it",
         ],
     ),
     "a sender into the checkpoints": (
         pipeline(pipe="senders: [{type: spark, format: json, options: {path: 'file:{dir}/q.checkpoints/spark/x'}}]"),
         [
-            "6: pipes[0].senders[0].options.path: '{dir}/q.checkpoints/spark/x' is invalid; allowed: a directory apart "
-            "from '{dir}/q.checkpoints/spark', a checkpoint of pipe logs",
+            "6: pipes[0].senders[0].options.path: '{dir}/q.checkpoints/spark/x' is invalid; allowed: a directory that "
+            "is not '{dir}/q.checkpoints/spark', a checkpoint of pipe logs, nor above or below it",
         ],
     ),
     "a sender into a queue that another pipe fills": (
         pipeline(pipe="senders: [{type: spark, format: mmapqueue, options: {path: other/p=0}}]")
         + "- name: b\n  queue: {dir: other}\n  fetchers: [{type: command, command: ['true']}]\n",
         [
-            "6: pipes[0].senders[0].options.path: '{dir}/other/p=0' is invalid; allowed: a directory apart from "
-            "'{dir}/other', the queue of pipe b",
+            "6: pipes[0].senders[0].options.path: '{dir}/other/p=0' is invalid; allowed: a directory that is not "
+            "'{dir}/other', the queue of pipe b, nor above or below it",
         ],
     ),
     "a file in the place of a queue": (
@@ -413,9 +412,9 @@ BAD: dict[str, tuple[str, list[str]]] = {
             pipe="senders: [{type: otlp, endpoint: 'h:1'}, {type: http, url: 'http://h'}]",
         ),
         [
-            "6: pipes[0].senders[0]: a sender of type otlp cannot send what the pipe gets: content types "
-            "application/cloudevents+json, application/x-protobuf; proto=skywalking., text/x-syslog; it sends "
-            "application/x-protobuf; proto=otlp., application/json; proto=otlp.",
+            "6: pipes[0].senders[0]: a sender of type otlp sends the content types "
+            "application/x-protobuf; proto=otlp., application/json; proto=otlp.; the pipe receives "
+            "application/cloudevents+json, application/x-protobuf; proto=skywalking., text/x-syslog",
         ],
     ),
     "a queue where dead letters go": (
@@ -425,8 +424,8 @@ BAD: dict[str, tuple[str, list[str]]] = {
             top="- {name: b, queue: {dir: q}, senders: [" + SPARK + "]}",
         ),
         [
-            "7: pipes[1].dead_letter: '{dir}/q.dead' is invalid; allowed: a directory that neither is, nor holds, nor "
-            "lies in '{dir}/q.dead/q' of pipe logs",
+            "7: pipes[1].dead_letter: '{dir}/q.dead' is invalid; allowed: a directory that is not '{dir}/q.dead/q' of "
+            "pipe logs, nor above or below it",
         ],
     ),
 }

@@ -300,5 +300,5 @@ def test_options_that_are_refused(options: dict[str, Any]) -> None:
 
 
 def test_a_path_that_leaves_no_room() -> None:
-    with pytest.raises(ValueError, match="max_event_size = 200 leaves no room"):
+    with pytest.raises(ValueError, match="max_event_size = 200 is too small for lines of"):
         LineEncoder("/x" * 100, 1, 200)

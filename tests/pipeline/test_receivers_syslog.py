@@ -422,8 +422,8 @@ def test_rsyslog(tmp_path: Path, framing: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"listen": "0.0.0.0:514"}, "listen is udp://HOST:PORT"),
-        ({"listen": "tcp://0.0.0.0:70000"}, "listen is udp://HOST:PORT"),
+        ({"listen": "0.0.0.0:514"}, "expected udp://HOST:PORT"),
+        ({"listen": "tcp://0.0.0.0:70000"}, "expected udp://HOST:PORT"),
         ({"listen": "tls+tcp://0.0.0.0:6514"}, "needs tls"),
         ({"listen": TCP, "tls": {"certificate": "a", "key": "b"}}, "tls has no effect"),
         ({"listen": UDP, "max_connections": 5}, "max_connections has no effect"),

@@ -84,17 +84,17 @@ WARNINGS = [
     "3: telemetry.export_type: there is no export of telemetry as 'pprof'; it is left out",
     "8: sharing.clients[0].server_addr: several addresses: the first one is used; a load balancer has one address",
     "12: sharing.clients[1]: there is no client 'kafka-client'; senders of type spark write to Kafka",
-    "18: sharing.servers[0].accept_limit.cpu_utilization: there is no limit by CPU; a full queue refuses clients",
+    "18: sharing.servers[0].accept_limit.cpu_utilization: a limit by CPU is not supported; a full queue refuses "
+    "clients",
     "19: sharing.servers: no pipe uses the server 'http-server'; it is left out",
-    "29: pipes[0].gatherer.queue.max_event_size: 20480 is raised to 8454144, so that what the server takes can be "
-    "stored",
-    "34: pipes[0].sender.fallbacker: what cannot be sent goes to a dead-letter queue, and is not dropped",
-    "37: pipes[0].sender.min_flush_events: fewer records wait for 1 minute at most, and not for ever",
+    "29: pipes[0].gatherer.queue.max_event_size: 20480 is raised to 8454144: a message of the server may be as large",
+    "34: pipes[0].sender.fallbacker: failed requests go to a dead-letter queue, and are not dropped",
+    "37: pipes[0].sender.min_flush_events: fewer records wait for at most 1 minute, not without limit",
     "45: pipes[1].gatherer.queue: the memory-queue of pipe metricspipe becomes a queue on disk, in "
     "satellite-mmap-queue/metricspipe",
     "45: pipes[1].gatherer.queue.partition: a queue has one partition for each process of "
     "`gather: {processes: …}`; this is left out",
-    "47: pipes[1].sender.fallbacker: what cannot be sent is not dropped, but tried again without end (`then: block`)",
+    "47: pipes[1].sender.fallbacker: failed requests are not dropped, but retried without limit (`then: block`)",
     "54: pipes[2].gatherer.receiver: the pipe envoy is left out: there is no receiver 'grpc-envoy-als-v3-receiver'",
     "68: pipes[3].sender.forwarders[0]: the pipe kafka is left out: there is no forwarder "
     "'native-tracing-kafka-forwarder'",
@@ -181,7 +181,7 @@ def test_nothing_that_runs_is_an_error(tmp_path: Path, capsys: pytest.CaptureFix
     file = tmp_path / "satellite_config.yaml"
     file.write_text("sharing:\n  servers: [{plugin_name: grpc-server}]\npipes: []\n")
     assert main(["check", str(file)]) == 2
-    assert capsys.readouterr().err == f"{file}:1: a configuration of Satellite of which nothing runs here\n"
+    assert capsys.readouterr().err == f"{file}:1: no part of this Satellite configuration can run here\n"
 
 
 @pytest.mark.parametrize(
@@ -218,9 +218,9 @@ pipes:
     file.write_text(text)
     assert main(["check", str(file)]) == 2
     assert capsys.readouterr().err.splitlines() == [
-        f"{file}:1: a configuration of Satellite of which nothing runs here",
+        f"{file}:1: no part of this Satellite configuration can run here",
         f"{file}:12: pipes[0].sender.forwarders[0]: the pipe logs is left out: the forwarder "
-        "'native-log-grpc-forwarder' cannot send what the receiver takes (http)",
+        "'native-log-grpc-forwarder' cannot send the events of the receiver (http)",
     ]
 
 

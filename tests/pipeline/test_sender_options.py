@@ -28,7 +28,7 @@ from mmapqueue.pipeline.process.senders.spark import SparkSender
         (lambda: OtlpSender(name="s", endpoint="http://h:1"), "an address is HOST:PORT"),
         (lambda: OtlpSender(name="s", endpoint="h:1", protocol="http"), "URL is needed"),
         (lambda: SparkSender(name="s", format="kafka", select=()), "select is empty"),
-        (lambda: SparkSender(name="s", format="x", options={"checkpointLocation": "/c"}), "pipeline's own"),
+        (lambda: SparkSender(name="s", format="x", options={"checkpointLocation": "/c"}), "is set by the pipeline"),
     ],
 )
 def test_options_without_sense_are_refused(make: Callable[[], Any], message: str) -> None:

@@ -85,5 +85,5 @@ def test_otlp_refuses_other_payloads() -> None:
     error = failed(sender, row(0, b"line", "text/plain"))
     assert not error.retryable
     assert "`where`" in error.reason
-    with pytest.raises(ValueError, match="no OTLP request of logs"):
+    with pytest.raises(ValueError, match="not an OTLP request of logs"):
         protobuf_of("logs", b'{"resourceLogs": 7}')

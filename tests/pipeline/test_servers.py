@@ -100,7 +100,7 @@ def test_grpc_methods_are_registered_once() -> None:
         return request
 
     server.unary(ECHO, handle, owner="pipe a: receiver x")
-    with pytest.raises(ValueError, match=r"server main: pipe b: receiver y takes /test.Service/Echo, which pipe a"):
+    with pytest.raises(ValueError, match=r"pipe a: receiver x already receives /test.Service/Echo; pipe b"):
         server.unary(ECHO, handle, owner="pipe b: receiver y")
 
 

@@ -172,7 +172,7 @@ def test_ready_and_health_of_gathering(tmp_path: Path) -> None:
             status, _, text = await asyncio.to_thread(get, telemetry.port, path)
             return status, text
 
-        assert await page("/ready") == (503, "receivers do not listen yet\n")
+        assert await page("/ready") == (503, "the receivers have not started yet\n")
         assert await page("/health") == (200, "ok\n")
         telemetry.watch(agent)
         assert await page("/ready?verbose") == (200, "ok\n")
@@ -335,14 +335,14 @@ def test_ready_and_health_of_processing(tmp_path: Path) -> None:
             return status, text
 
         assert page("/health") == (200, "ok\n")
-        assert page("/ready") == (503, "queries that do not run: logs.archive, logs.back.end\n")
+        assert page("/ready") == (503, "queries that are not running: logs.archive, logs.back.end\n")
         telemetry.started(started("logs.archive", "r1"))
         telemetry.started(started("logs.back.end", "r2"))
         telemetry.started(started(None, "r3"))
         assert page("/ready") == (200, "ok\n")
         telemetry.terminated(terminated("r2", "lost"))
         telemetry.terminated(terminated("r3", "not ours"))
-        assert page("/ready") == (503, "queries that do not run: logs.back.end\nlogs.back.end: lost\n")
+        assert page("/ready") == (503, "queries that are not running: logs.back.end\nlogs.back.end: lost\n")
         assert page("/nothing")[0] == 404
         assert (
             samples(get(telemetry.port, "/metrics")[2])["queue_output_count", labels(pipe="logs", status="failure")]
@@ -412,7 +412,7 @@ def test_a_sender_without_progress_is_not_ready(tmp_path: Path, monkeypatch: pyt
         now[0] += 299
         assert page() == (200, "ok\n")
         now[0] += 2
-        assert page() == (503, "logs.archive: no progress for 301 s, and records wait\n")
+        assert page() == (503, "logs.archive: no progress for 301 s while records wait\n")
         telemetry.progressed(progressed("logs.archive", 1))
         assert page() == (200, "ok\n")
         # A receiver that is away is told at once, and until it is back.

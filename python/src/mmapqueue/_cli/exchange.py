@@ -225,4 +225,4 @@ def _parsed(line: bytes) -> tuple[bytes, int | None]:
             return b64decode(encoded, validate=True), offset
         except binascii.Error as error:
             raise ValueError(f"value_base64 is not base64: {error}") from None
-    raise ValueError("expected one of value and value_base64, a text")
+    raise ValueError("expected one of value and value_base64, a string")

@@ -30,7 +30,7 @@ class _Opened(NamedTuple):
 class Exporter:
     """Reads the metrics of queues at each scrape. Safe for any number of threads; one scrape at a time.
 
-    A directory that has no queue yet, or has another one than before, is opened again at each scrape. A directory with
+    A directory that has no queue yet, or a different one than before, is opened again at each scrape. A directory with
     partitions, `p=0` and so on, counts as these.
 
     Args:

@@ -106,7 +106,7 @@ class Bench:
         return Rate(pushed, self._size, push_seconds), Rate(popped, self._size, pop_seconds)
 
     def both(self, seconds: float) -> Rate:
-        """Pushes in one thread, and pops and acks in another one."""
+        """Pushes in one thread, and pops and acks in another."""
         consumer = self._queue.consumer(_CONSUMER)
         end = perf_counter() + seconds
         failures: list[BaseException] = []

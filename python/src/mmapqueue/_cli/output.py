@@ -136,7 +136,7 @@ def escaped(data: bytes) -> str:
 
 
 def printable(text: str) -> str:
-    r"""A text on one line: characters that are not printable are escaped, as `\n`, `\x1b`."""
+    r"""A string on one line: characters that are not printable are escaped, as `\n`, `\x1b`."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
@@ -222,6 +222,6 @@ def _print_rich(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> No
 
 
 def _elided(text: str, width: int) -> str:
-    """A text, without its middle if it is longer."""
+    """A string, without its middle if it is longer."""
     half = width // 2
     return text if len(text) <= width else f"{text[: width - half - 1]}…{text[-half:]}"

@@ -25,7 +25,7 @@ _signal_set = _signal.signal
 # find the same ones. For the main thread alone.
 _found: list[object] = []
 _functions: dict[int, _Handler] = {}
-# Whether a Shield of the main thread is up: another one within it has nothing to do.
+# Whether a Shield of the main thread is up: another Shield within it has nothing to do.
 _is_up = False
 
 

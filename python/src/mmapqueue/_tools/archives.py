@@ -171,7 +171,7 @@ def take_over(location: str, directory: str) -> bool:
 
 
 def leave_archive(directory: str) -> bool:
-    """Forgets the archive into which a queue was shipped, so that it may be shipped into another one.
+    """Forgets the archive into which a queue was shipped, so that it may be shipped into another archive.
 
     Returns:
         Whether the queue was ever shipped.

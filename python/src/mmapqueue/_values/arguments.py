@@ -120,7 +120,7 @@ def location(key: str, target: str | os.PathLike[str]) -> str:
 
 
 def is_uri(text: str) -> bool:
-    """Whether a text is a URI, and not a path."""
+    """Whether a string is a URI, and not a path."""
     return _URI.match(text) is not None
 
 

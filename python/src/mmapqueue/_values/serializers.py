@@ -21,7 +21,7 @@ class Serializer(Protocol[T]):
     """
 
     def dumps(self, item: T, /) -> bytes | str:
-        """Returns the bytes of a record, or a text, which is stored as UTF-8."""
+        """Returns the bytes of a record, or a string, which is stored as UTF-8."""
 
     def loads(self, data: bytes, /) -> T:
         """Returns the object for the bytes of a record."""

@@ -42,7 +42,7 @@ class Queue(Tasks[T], Closing):
 
     `task_done` acks the first item that this thread got and has not marked done. A thread that got none marks one of
     other threads' items as done; since it is unknown which one, these items are acked when all items that were got are
-    done. When one thread gets an item and another one handles it, call `ack(item)` instead: it acks this item at once.
+    done. When one thread gets an item and another handles it, call `ack(item)` instead: it acks this item at once.
     Items that are never marked done fill the queue: with auto_ack, `get` acks them.
 
     Differences from `queue.Queue`: `get` returns a copy of the item. The directory has a fixed capacity in bytes (the

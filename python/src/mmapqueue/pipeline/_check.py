@@ -21,7 +21,7 @@ _ACK = {
 _ON_FULL = {
     "reject": "clients get an error that says when to retry",
     "block": "clients wait",
-    "drop": "events are dropped and counted, and clients are not told",
+    "drop": "events are dropped and counted; clients get no error",
 }
 
 
@@ -84,7 +84,7 @@ def _dead_letters(pipe: Pipe) -> str:
     if pipe.dead_letter is not None:
         limit = "; when it is full, they wait in the queue"
     else:
-        limit = f", the newest {_size(settings.max_consumer_lag or 0)}"
+        limit = f"; it keeps the newest {_size(settings.max_consumer_lag or 0)}"
     return f"{settings.dir}: {' and '.join(kinds)}{limit}{f'; {dropped}' if dropped else ''}"
 
 

@@ -83,7 +83,7 @@ class GatherTelemetry:
         self._received = Counts("gatherer_receive_count", "Events that receivers got.", ("pipe", "status"))
         self._fetched = Counts("gatherer_fetch_count", "Events that fetchers got.", ("pipe", "status"))
         self._refused = Counts(
-            "server_refused_count", "Requests and connections that no receiver saw.", ("server", "reason")
+            "server_refused_count", "Requests and connections that the server refused.", ("server", "reason")
         )
         for each in (self._received, self._fetched, self._refused, _Gauges(self)):
             self._pages.registry.register(each)
@@ -157,7 +157,7 @@ class GatherTelemetry:
             RuntimeError: It does not listen.
         """
         if self._listener is None:
-            raise RuntimeError("it does not listen")
+            raise RuntimeError("the server of the telemetry was not started")
         return int(self._listener.sockets[0].getsockname()[1])
 
     async def _answer(self, request: web.Request) -> web.Response:
@@ -179,7 +179,7 @@ class GatherTelemetry:
     def _ready(self) -> str | None:
         agent = self._agent
         if agent is None:
-            return "receivers do not listen yet"
+            return "the receivers have not started yet"
         for pipe in list(agent.pipes.values()):
             failure = pipe.inbox.failure
             if failure is not None:
@@ -220,7 +220,9 @@ def _queue_metrics(queues: list[tuple[str, mmapqueue.Queue]], partition: int) ->
         try:
             stats = queue.stats()
         except mmapqueue.MmapQueueError as error:
-            _LOG.debug("pipe %s has no figures: %s", pipe, error)  # It is closing; /health says what else it may be.
+            _LOG.debug(
+                "the statistics of pipe %s cannot be read: %s", pipe, error
+            )  # It is closing; /health says what else it may be.
             continue
         capacity.add_metric((pipe,), stats.capacity)
         used.add_metric((pipe, str(partition)), stats.end_position - stats.low_watermark)

@@ -215,7 +215,7 @@ class ProcessTelemetry:
             RuntimeError: It does not listen.
         """
         if self._server is None:
-            raise RuntimeError("it does not listen")
+            raise RuntimeError("the server of the telemetry was not started")
         return int(self._server.server_address[1])
 
     def __enter__(self) -> ProcessTelemetry:
@@ -248,7 +248,7 @@ class ProcessTelemetry:
                 if behind.get(name) == 0:
                     self._move(name)
                     del stopped[name]
-        problems = [f"queries that do not run: {', '.join(sorted(missing))}"] if missing else []
+        problems = [f"queries that are not running: {', '.join(sorted(missing))}"] if missing else []
         problems += [f"{name}: {' '.join(reason.split())}" for name, reason in sorted(stopped.items())]
         return "\n".join(problems) or None
 
@@ -256,7 +256,7 @@ class ProcessTelemetry:
         """The queries without progress for `stalled_after`."""
         after = self._pipeline.telemetry.stalled_after.total_seconds() if self._pipeline.telemetry else 0.0
         since = {name: self._clock() - moved for name, moved in self._moved.items() if name in self._wanted}
-        words = "no progress for {:.0f} s, and records wait"
+        words = "no progress for {:.0f} s while records wait"
         return {name: words.format(seconds) for name, seconds in since.items() if seconds > after}
 
     def lags(self) -> dict[tuple[str, str], Lag]:
@@ -284,7 +284,7 @@ class _Lags(Collector):
         labels = ("pipe", "sender")
         records = GaugeMetricFamily("sender_lag_records", "Lag of the slowest partition, in records.", labels=labels)
         size = GaugeMetricFamily("sender_lag_bytes", "Lag, in bytes.", labels=labels)
-        seconds = GaugeMetricFamily("sender_lag_seconds", "Age of the oldest record that was not read.", labels=labels)
+        seconds = GaugeMetricFamily("sender_lag_seconds", "Age of the oldest unread record.", labels=labels)
         for sender, lag in sorted(self._telemetry.lags().items()):
             records.add_metric(sender, lag.records)
             size.add_metric(sender, lag.bytes)

@@ -341,7 +341,7 @@ class Fetcher(Source):
 
 
 class Filter(Plugin):
-    """Transforms a streaming DataFrame into another one."""
+    """Transforms a streaming DataFrame into another DataFrame."""
 
     group = "mmapqueue.filters"
     #: Whether rows that pass keep their content types.

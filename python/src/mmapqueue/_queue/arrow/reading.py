@@ -56,7 +56,7 @@ def _hold(pool: BufferPool, own: PopBuffer) -> None:
 
 
 def read_batches(handle: QueueHandle, first: int, end: int, max_records: int) -> Iterator[RecordBatch]:
-    """The records from one offset up to another one, as batches."""
+    """The records from one offset up to another, as batches."""
     while first < end:
         try:
             records = read_records(handle, first, min(max_records, end - first))

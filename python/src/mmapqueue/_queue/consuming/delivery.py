@@ -127,7 +127,7 @@ class Batch(NamedTuple):
     Attributes:
         messages: The records.
         lease_end: The end of the first lease, by `time.monotonic`. From then on the JVM redelivers records.
-        undelivered: Takes the rest of the batch. After a seek the consumer has another one, and the batch is stale.
+        undelivered: Takes the rest of the batch. After a seek the consumer has another object, and the batch is stale.
     """
 
     messages: list[AnyMessage]

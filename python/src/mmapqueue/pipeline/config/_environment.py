@@ -30,7 +30,7 @@ _FORMS = "${NAME:default}, ${NAME}, ${env:NAME:-default} or ${env:NAME}; $$ for 
 
 
 class Substituted(NamedTuple):
-    """A text after substitution.
+    """A string after substitution.
 
     Attributes:
         value: The value after conversion: "5" is a number, "true" a boolean, "" is None.
@@ -77,7 +77,7 @@ def substitute(text: str, environment: Mapping[str, str]) -> Substituted | None:
 
 
 def substitute_satellite(text: str, environment: Mapping[str, str]) -> Substituted | None:
-    """Substitutes as Satellite does: only a text that is one reference as a whole is replaced."""
+    """Substitutes as Satellite does: only a string that is one reference as a whole is replaced."""
     found = _SATELLITE.fullmatch(text)
     if found is None:
         return None
@@ -88,7 +88,7 @@ def substitute_satellite(text: str, environment: Mapping[str, str]) -> Substitut
 
 
 def retyped(text: str) -> Scalar:
-    """Converts a text to a whole or decimal number or a boolean; None if it is empty, else the text itself."""
+    """Converts a string to a whole or decimal number or a boolean; None if it is empty, else the text itself."""
     if not text:
         return None
     if _INTEGER.fullmatch(text):
@@ -109,7 +109,7 @@ def _look_up(found: re.Match[str], environment: Mapping[str, str]) -> tuple[str 
     if default is not None and default.startswith("-") and not inside.startswith("env:"):
         raise ValueError(
             f"{found[0]!r} is ambiguous: the default would begin with -; write ${{env:{name}:{default}}}, or "
-            f'${{{name}:"{default}"}} for a text that begins with -'
+            f'${{{name}:"{default}"}} for a string that begins with -'
         )
     value = environment.get(name)
     if not value and default is None:

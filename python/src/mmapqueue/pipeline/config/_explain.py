@@ -13,13 +13,13 @@ from pydantic.fields import FieldInfo
 from mmapqueue.pipeline.config._problems import Location, Problem, is_secret, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
 _WANTED = {
-    "string": "a text; put it in quotes",
+    "string": "a string; put it in quotes",
     "int": "a whole number",
     "float": "a number",
     "bool": "true or false",
@@ -37,6 +37,11 @@ _WANTED = {
 _PATTERNS = {
     "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$": "a name of 1 to 100 letters, digits, _ . or -, not beginning with . or -",
 }
+
+
+def _elements(context: Mapping[str, object], limit: str) -> str:
+    count = context.get(limit)
+    return f"{count} element" if count == 1 else f"{count} elements"
 
 
 def close_to(word: str, known: list[str] | tuple[str, ...]) -> str:
@@ -68,7 +73,7 @@ def explain(error: ValidationError, model: type[BaseModel], data: Any, at: Locat
 
 
 def wants_text(error: ValidationError, data: Any) -> Iterator[Location]:
-    """Where a text is wanted, and something else was given."""
+    """Where a string is wanted, and something else was given."""
     for each in error.errors(include_url=False, include_context=False):
         if each["type"] in ("string_type", "path_type", "literal_error"):
             yield _location(each["loc"], data, missing=False)
@@ -116,9 +121,9 @@ def _words(error: ErrorDetails, model: type[BaseModel], here: Location, at: Loca
         pattern = str(context.get("pattern", ""))
         return f"{value} is invalid; allowed: {_PATTERNS.get(pattern, f'what matches {pattern}')}"
     if kind in ("too_short", "string_too_short"):
-        return f"{value} is invalid; allowed: at least {context.get('min_length')} of them"
+        return f"{value} is invalid; allowed: at least {_elements(context, 'min_length')}"
     if kind in ("too_long", "string_too_long"):
-        return f"{value} is invalid; allowed: at most {context.get('max_length')} of them"
+        return f"{value} is invalid; allowed: at most {_elements(context, 'max_length')}"
     if kind.startswith(("union_tag", "is_instance")) or "at" in context:
         return str(error["msg"])
     wanted = _WANTED.get(kind.partition("_")[0])

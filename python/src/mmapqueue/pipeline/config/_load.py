@@ -151,7 +151,7 @@ class _Loading:
             found = self._class(kind, options, at)
             plugin = self._validate(found, options, at) if found else None
         else:
-            words = f"{shown(at, options)} is invalid; allowed: a mapping with `type`, as {{type: …}}"
+            words = f"{shown(at, options)} is invalid; allowed: a mapping with `type`, such as {{type: …}}"
             self.problems.append(Problem(at, words))
         return plugin or _stand_in(kind, name if isinstance(name, str) else f"refused-{at[-1]}")
 
@@ -183,7 +183,7 @@ class _Loading:
         try:
             return model.model_validate(data)
         except ValidationError as error:
-            # A number or boolean where a text is expected: use its spelling in the file.
+            # A number or boolean where a string is expected: use its spelling in the file.
             texts = {here: self.document.texts.get(at + here) for here in wants_text(error, data)}
             spelled = {here: text for here, text in texts.items() if text is not None}
             if spelled:
@@ -220,8 +220,8 @@ class _Loading:
                 if takes is None or any(a.startswith(b) or b.startswith(a) for a in types for b in takes):
                     continue
                 words = (
-                    f"a sender of type {sender.type} cannot send what the pipe gets: content types {', '.join(types)}; "
-                    f"it sends {', '.join(takes)}"
+                    f"a sender of type {sender.type} sends the content types {', '.join(takes)}; the pipe receives "
+                    f"{', '.join(types)}"
                 )
                 self.problems.append(Problem(("pipes", number, "senders", index), words))
 

@@ -27,7 +27,9 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")]
 ENVELOPE = 64 << 10
 
 
-_ADDRESS = "an address is HOST:PORT with a port of 0 to 65535, as 127.0.0.1:4317 or [::1]:4317; :4317 is all addresses"
+_ADDRESS = (
+    "an address is HOST:PORT with a port of 0 to 65535, such as 127.0.0.1:4317 or [::1]:4317; :4317 means all addresses"
+)
 
 
 def _text(value: Any) -> Any:
@@ -211,7 +213,7 @@ class Pipe(Options):
                 raise Refused("needs `dead_letter: {dir: …}` of the pipe", "senders", index, "retry", "then")
             if sender.name == DEAD_LETTER and self.on_undecodable == "dead_letter":
                 raise Refused(
-                    f"{sender.name!r} is invalid; allowed: another name, as the query of dead letters has this one",
+                    f"{sender.name!r} is invalid; allowed: any other name; the query for dead letters has this one",
                     *("senders", index, "name"),
                 )
         if self.dead_letter is not None and not self._has_dead_letters():
@@ -222,7 +224,7 @@ class Pipe(Options):
         given = self.dead_letter.max_event_size if self.dead_letter is not None else None
         if given is not None and given < needed:
             raise Refused(
-                f"{given} is invalid; allowed: at least {needed}, which is queue.max_event_size and {ENVELOPE} more",
+                f"{given} is invalid; allowed: at least {needed}, which is queue.max_event_size + {ENVELOPE}",
                 *("dead_letter", "max_event_size"),
             )
         return self
@@ -271,7 +273,7 @@ class Pipeline(Options):
                 if pipe.queue.max_event_size < needed:
                     raise Refused(
                         f"{pipe.queue.max_event_size} is invalid; allowed: at least {needed}, which is "
-                        f"max_message_size of the server {name!r} and {ENVELOPE} more",
+                        f"max_message_size of the server {name!r} + {ENVELOPE}",
                         *("pipes", number, "queue", "max_event_size"),
                     )
 

@@ -40,8 +40,8 @@ def _directories(pipeline: Pipeline) -> Iterator[Problem]:
             yield from _is_file(path, (*at, "checkpoints"))
             if path in checkpoints:
                 words = (
-                    f"the checkpoint {str(path)!r} is that of {checkpoints[path]}, too; give one of the pipes other "
-                    "`checkpoints`"
+                    f"the checkpoint {str(path)!r} is also that of {checkpoints[path]}; set other `checkpoints` in one "
+                    "of the pipes"
                 )
                 yield Problem((*at, "senders", index), words)
             checkpoints[path] = f"pipe {pipe.name}"
@@ -52,8 +52,8 @@ def _overlapping(path: Path, queues: Mapping[Path, str], at: Location) -> Proble
     for other, owner in queues.items():
         if path == other or path in other.parents or other in path.parents:
             words = (
-                f"{str(path)!r} is invalid; allowed: a directory that neither is, nor holds, nor lies in "
-                f"{str(other)!r} of {owner}"
+                f"{str(path)!r} is invalid; allowed: a directory that is not {str(other)!r} of {owner}, nor above or "
+                "below it"
             )
             return Problem(at, words)
     return None
@@ -77,7 +77,10 @@ def _targets(pipeline: Pipeline) -> Iterator[Problem]:
             yield from _is_file(path, at)
             for other, what in _kept(pipeline, pipe, is_queue=sender.writes_queue):
                 if path == other or path in other.parents or other in path.parents:
-                    words = f"{str(path)!r} is invalid; allowed: a directory apart from {str(other)!r}, {what}"
+                    words = (
+                        f"{str(path)!r} is invalid; allowed: a directory that is not {str(other)!r}, {what}, nor above "
+                        "or below it"
+                    )
                     yield Problem(at, words)
 
 
@@ -95,7 +98,7 @@ def _kept(pipeline: Pipeline, own: Pipe, *, is_queue: bool) -> Iterator[tuple[Pa
 def _is_file(path: Path, at: Location) -> Iterator[Problem]:
     for each in (path, *path.parents):
         if os.path.lexists(each) and not each.is_dir():
-            words = f"{str(each)!r} is a file" if each.exists() else f"{str(each)!r} is a link that leads nowhere"
+            words = f"{str(each)!r} is a file" if each.exists() else f"{str(each)!r} is a dangling link"
             yield Problem(at, f"{str(path)!r} is invalid; allowed: a directory, and {words}")
             return
 
@@ -121,7 +124,7 @@ def _addresses(pipeline: Pipeline) -> Iterator[Problem]:
     for each in _listeners(pipeline):
         for other in seen:
             if (each.transport, each.port) == (other.transport, other.port) and _overlap(each.host, other.host):
-                words = f"{each.address} is invalid; allowed: an address apart from {other.address} of {other.what}"
+                words = f"{each.address} is invalid; allowed: an address other than {other.address} of {other.what}"
                 yield Problem(each.at, words)
                 break
         seen.append(each)

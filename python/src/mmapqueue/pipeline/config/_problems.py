@@ -87,7 +87,7 @@ def is_secret(at: Iterable[str | int]) -> bool:
 
 
 def without_user(text: str) -> str:
-    """A text without the user and password of URLs in it."""
+    """A string without the user and password of URLs in it."""
     return _USER_INFO.sub("***@", text)
 
 

@@ -32,15 +32,15 @@ def _path_or_uri(value: object) -> object:
 
 #: Keys of `mmapqueue.Queue` that a pipeline does not pass on.
 _WITHOUT_EFFECT = {
-    "queue_dir": "its name is dir",
-    "read_only": "the queue is written",
-    "format_version": "a new queue has version 2, and one of version 1 keeps it",
-    "v1_recover": "it concerns version 1 alone",
-    "max_unacked": "records are read by Spark, which does not pop them",
-    "visibility_timeout": "records are read by Spark, which does not pop them",
-    "max_attempts": "records are read by Spark; a sender's `retry` says how often it tries",
-    "on_damage": "records are read by Spark, as its source says",
-    "dead_letter_dir": "it is `dead_letter: {dir: …}` of the pipe",
+    "queue_dir": "use dir",
+    "read_only": "gather opens the queue to write",
+    "format_version": "new queues have version 2; existing queues keep their version",
+    "v1_recover": "it applies only to version 1",
+    "max_unacked": "Spark reads the records and does not pop them",
+    "visibility_timeout": "Spark reads the records and does not pop them",
+    "max_attempts": "Spark reads the records; `retry` of a sender limits the attempts",
+    "on_damage": "Spark reads the records; damage is handled as by its data source",
+    "dead_letter_dir": "use `dead_letter: {dir: …}` of the pipe",
 }
 
 
@@ -123,7 +123,7 @@ class QueueKeys(Options):
     @model_validator(mode="after")
     def _check_sizes(self) -> QueueKeys:
         if self.capacity is not None and self.queue_capacity_segments is not None:
-            raise Refused("capacity and queue_capacity_segments say the same; give one of them", "capacity")
+            raise Refused("set either capacity or queue_capacity_segments", "capacity")
         if self.segment_size is None or self.max_event_size is None:
             return self
         segment = self.segment_size // 4096 * 4096

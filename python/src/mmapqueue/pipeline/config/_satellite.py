@@ -75,7 +75,7 @@ class _Translation:
     def run(self) -> Translated:
         data = self.source.data
         for key in data.keys() - {"logger", "telemetry", "sharing", "pipes"}:
-            self.warn((key,), "there is no such part of a configuration of Satellite; it is left out")
+            self.warn((key,), "unknown part of a Satellite configuration; it is left out")
         if "logger" in data:
             self.warn(("logger",), "is left out; `--log-level` sets the level, and logs go to stderr")
         self._telemetry(_mapping(data.get("telemetry")), ("telemetry",))
@@ -83,7 +83,7 @@ class _Translation:
         for number, pipe in enumerate(_list(data.get("pipes"))):
             self._pipe(_mapping(pipe), ("pipes", number))
         if not self.pipes:
-            nothing = Problem((), "a configuration of Satellite of which nothing runs here", 1)
+            nothing = Problem((), "no part of this Satellite configuration can run here", 1)
             self.result.problems += [nothing, *self.result.warnings]
         self._finish()
         return self.result
@@ -145,7 +145,7 @@ class _Translation:
         name = str(_mapping(pipe.get("common_config")).get("pipe_name", f"pipe-{at[-1]}"))
         gatherer, sender = _mapping(pipe.get("gatherer")), _mapping(pipe.get("sender"))
         if _list(_mapping(pipe.get("processor")).get("filters")):
-            self.warn((*at, "processor", "filters"), "filters of Satellite do not exist here; they are left out")
+            self.warn((*at, "processor", "filters"), "filters of Satellite are not supported; they are left out")
         receiver = self._receiver(name, gatherer, (*at, "gatherer"))
         if receiver is None:
             return
@@ -173,7 +173,7 @@ class _Translation:
 
     def _receiver(self, pipe: str, gatherer: dict[str, Any], at: Location) -> dict[str, Any] | None:
         if "fetcher" in gatherer:
-            self.warn((*at, "fetcher"), f"the pipe {pipe} is left out: fetchers of Satellite do not exist here")
+            self.warn((*at, "fetcher"), f"the pipe {pipe} is left out: fetchers of Satellite are not supported")
             return None
         options = _mapping(gatherer.get("receiver"))
         plugin = str(options.get("plugin_name", ""))
@@ -204,7 +204,7 @@ class _Translation:
                 missing.append((here, f"the forwarder {plugin!r} needs a client, and there is no client {name!r}"))
             elif made.options["type"] != receiver["type"]:
                 missing.append(
-                    (here, f"the forwarder {plugin!r} cannot send what the receiver takes ({receiver['type']})")
+                    (here, f"the forwarder {plugin!r} cannot send the events of the receiver ({receiver['type']})")
                 )
             else:
                 for key, words in made.warnings:
@@ -227,7 +227,7 @@ class _Translation:
             if "flush_period" in queue:
                 queue["flush_period"] = f"{queue['flush_period']}ms"
             if queue.get("max_event_size", needed) < needed:
-                words = f"{queue['max_event_size']} is raised to {needed}, so that what the server takes can be stored"
+                words = f"{queue['max_event_size']} is raised to {needed}: a message of the server may be as large"
                 self.warn((*at, "max_event_size"), words)
                 queue["max_event_size"] = needed
             self._fit(queue, at)
@@ -259,18 +259,18 @@ class _Translation:
         least = _number(sender.get("min_flush_events"), 1)
         if least > 1:
             batch["min_records"] = least
-            self.warn((*at, "min_flush_events"), "fewer records wait for 1 minute at most, and not for ever")
+            self.warn((*at, "min_flush_events"), "fewer records wait for at most 1 minute, not without limit")
         return batch
 
     def _fallbacker(self, options: dict[str, Any], at: Location) -> dict[str, Any]:
         plugin = str(options.get("plugin_name", "none-fallbacker"))
         if plugin not in FALLBACKERS:
-            self.warn(at, f"there is no fallbacker {plugin!r}; what cannot be sent is tried again without end")
+            self.warn(at, f"there is no fallbacker {plugin!r}; failed requests are retried without limit")
         elif plugin == "none-fallbacker":
             if options:
-                self.warn(at, "what cannot be sent is not dropped, but tried again without end (`then: block`)")
+                self.warn(at, "failed requests are not dropped, but retried without limit (`then: block`)")
         else:
-            self.warn(at, "what cannot be sent goes to a dead-letter queue, and is not dropped")
+            self.warn(at, "failed requests go to a dead-letter queue, and are not dropped")
             return {
                 "max_attempts": _number(options.get("max_attempts"), 3),
                 "backoff": {

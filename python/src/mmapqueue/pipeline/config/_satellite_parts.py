@@ -75,11 +75,13 @@ def server_of(name: str, options: dict[str, Any]) -> Part | None:
         only = "tls_cert_file" if certificate else "tls_key_file"
         warnings.append((only, "TLS needs tls_cert_file and tls_key_file; the server speaks plain text"))
     if "cpu_utilization" in limit:
-        warnings.append(("accept_limit.cpu_utilization", "there is no limit by CPU; a full queue refuses clients"))
+        warnings.append(
+            ("accept_limit.cpu_utilization", "a limit by CPU is not supported; a full queue refuses clients")
+        )
     if "max_concurrent_streams" in options:
-        warnings.append(("max_concurrent_streams", "there is no limit of streams; it is left out"))
+        warnings.append(("max_concurrent_streams", "a limit of streams is not supported; it is left out"))
     if options.get("network", "tcp") != "tcp":
-        warnings.append(("network", "servers listen at TCP addresses alone"))
+        warnings.append(("network", "servers listen only on TCP addresses"))
     return Part(name, made, warnings)
 
 

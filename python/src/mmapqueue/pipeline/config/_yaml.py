@@ -41,7 +41,7 @@ def read(content: bytes, environment: Mapping[str, str]) -> Document:
     """Reads a file; reports faults in `Document.problems`, and raises nothing for them."""
     document = Document()
     if len(content) > _MAX_BYTES:
-        document.problems.append(Problem((), f"{len(content)} bytes are too many; allowed: at most {_MAX_BYTES}"))
+        document.problems.append(Problem((), f"the file has {len(content)} bytes; allowed: at most {_MAX_BYTES}"))
         return document
     try:
         loader = yaml.SafeLoader(content)

@@ -50,7 +50,7 @@ class ServerLookup:
     def _server(self, name: str, protocol: str) -> Any:
         server = self._servers[name]
         if server.protocol != protocol:
-            raise ValueError(f"pipe {self.pipe}: server {name!r} speaks {server.protocol}, and {protocol} is needed")
+            raise ValueError(f"pipe {self.pipe}: server {name!r} has type {server.protocol}; expected {protocol}")
         return server
 
 

@@ -55,5 +55,5 @@ async def read(content: StreamReader, encoding: str, limit: int) -> bytes:
     except zlib.error as error:
         raise Damaged(f"the body is not {encoding}: {error}") from error
     if not inflate.eof:
-        raise Damaged(f"the body is cut off: its {encoding} data has no end")
+        raise Damaged(f"the body is truncated: its {encoding} data has no end")
     return bytes(body)

@@ -129,8 +129,8 @@ class GrpcServer:
     def _register(self, path: str, method: Any, owner: str) -> None:
         if path in self._methods:
             raise ValueError(
-                f"server {self._settings.name}: {owner} takes {path}, which {self._methods[path][1]} takes already; "
-                "one of them needs another server"
+                f"server {self._settings.name}: {self._methods[path][1]} already receives {path}; {owner} needs "
+                "another server"
             )
         self._methods[path] = (method, owner)
 

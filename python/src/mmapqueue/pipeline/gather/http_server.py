@@ -100,11 +100,13 @@ class HttpServer:
     ) -> None:
         """As `HttpRoutes.post`."""
         if _PATH.fullmatch(path) is None:
-            raise ValueError(f"server {self._settings.name}: {owner}: {path!r} is not a path; one is /v1/logs")
+            raise ValueError(
+                f"server {self._settings.name}: {owner}: {path!r} is not a path; expected one such as /v1/logs"
+            )
         if path in self._owners:
             raise ValueError(
-                f"server {self._settings.name}: {owner} takes {path}, which {self._owners[path]} takes already; "
-                "one of them needs another path or server"
+                f"server {self._settings.name}: {self._owners[path]} already receives {path}; {owner} needs another "
+                "path or server"
             )
         self._owners[path] = owner
         self._progress.setdefault(pipe, 0)
@@ -157,7 +159,7 @@ class HttpServer:
         share = max(1, self._settings.max_connections // len(self._progress))
         if self._progress[pipe] >= share:
             words = f"pipe {pipe} has {share} requests in progress, its share of max_connections"
-            self._refusals.note("waiting", f"{words}; that of {_peer(request)} is refused")
+            self._refusals.note("waiting", f"{words}; a request of {_peer(request)} is refused")
             raise HttpError(429, words, headers={"Retry-After": "1", "Connection": "close"})
         self._progress[pipe] += 1
         try:

@@ -221,7 +221,7 @@ class _Object:
         self._members: dict[str, _Member] | None = None
 
     def check(self, value: Any, depth: int) -> None:
-        """Raises ValueError if a value is no such object."""
+        """Raises ValueError if a value is not such an object."""
         if type(value) is not tuple:
             raise ValueError(f"{_shown(value)} is not an object {self._name}")
         if depth > _MOST_DEPTH:

@@ -96,7 +96,7 @@ class UdpListener:
                 self._warned = True
                 self._log.warning(
                     "syslog: a datagram of %d bytes from %s exceeds max_message_size = %d and is dropped; "
-                    "so are others, without a further line",
+                    "further ones are dropped without a log line",
                     len(data),
                     peer_name(address),
                     self._limit,
@@ -250,7 +250,7 @@ class _Connection(asyncio.Protocol):
             self._warned = True
             self._listener.log.warning(
                 "syslog: a message from %s exceeds max_message_size = %d and is dropped; "
-                "so are others of this connection, without a further line",
+                "further ones of this connection are dropped without a log line",
                 self._peer,
                 self._listener.limit,
             )

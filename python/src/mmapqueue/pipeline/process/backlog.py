@@ -52,7 +52,7 @@ def lags(pipe: Pipe, open_queue: Open) -> dict[str, Lag]:
                         lag = _lag(queue, consumers[name], completed[name].get(number, 0))
                         found[name] = _slower(lag, found.get(name, lag))
         except mmapqueue.MmapQueueError as error:
-            _LOG.debug("pipe %s: no lag of partition %d: %s", pipe.name, number, error)
+            _LOG.debug("pipe %s: the lag of partition %d is unknown: %s", pipe.name, number, error)
     return found
 
 

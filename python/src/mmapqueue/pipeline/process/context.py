@@ -80,7 +80,7 @@ class Context:
     def sleep(self, seconds: float) -> None:
         """As `SenderContext.sleep`."""
         if self.stopping.wait(seconds):
-            raise Stopping(f"{self.query} is to stop")
+            raise Stopping(f"{self.query} is being stopped")
 
     def waiting(self, reason: str | None) -> None:
         """As `SenderContext.waiting`."""

@@ -216,7 +216,7 @@ public final class Consumer implements AutoCloseable {
      * or its handle is closed. At max_unacked the future waits for an ack.
      *
      * @param maxRecords the maximum number of records
-     * @param maxBytes the most payload bytes; a larger first record is popped nevertheless
+     * @param maxBytes the maximum number of payload bytes; a larger first record is popped nevertheless
      * @return a future of the records, in order, at least one
      */
     public CompletableFuture<List<Message>> popBatchAsync(int maxRecords, long maxBytes) {
@@ -253,7 +253,7 @@ public final class Consumer implements AutoCloseable {
      * Pops several records; waits for the first one only.
      *
      * @param maxRecords the maximum number of records
-     * @param maxBytes the most payload bytes; a larger first record is popped nevertheless
+     * @param maxBytes the maximum number of payload bytes; a larger first record is popped nevertheless
      * @param timeout the maximum wait for the first record
      * @return the records, in order; empty if none was available within the timeout
      * @throws InterruptedException if interrupted; nothing was popped
@@ -278,7 +278,7 @@ public final class Consumer implements AutoCloseable {
      * Pops several records. Does not wait.
      *
      * @param maxRecords the maximum number of records
-     * @param maxBytes the most payload bytes; a larger first record is popped nevertheless
+     * @param maxBytes the maximum number of payload bytes; a larger first record is popped nevertheless
      * @return the records, in order; empty if none is available
      * @throws org.mmapqueue.errors.CorruptException if the first record is damaged
      */
@@ -325,7 +325,7 @@ public final class Consumer implements AutoCloseable {
      * Pops several records without an allocation for each; waits for the first one only.
      *
      * @param maxRecords the maximum number of records
-     * @param maxBytes the most payload bytes; a larger first record is popped nevertheless
+     * @param maxBytes the maximum number of payload bytes; a larger first record is popped nevertheless
      * @param timeout the maximum wait for the first record
      * @param handler called with each record, in order
      * @return the number of records popped

@@ -595,7 +595,7 @@ public final class MmapQueue implements AutoCloseable {
      *
      * @param offset the first record's offset
      * @param count the maximum number of records
-     * @param maxBytes the most payload bytes; a larger first record is read nevertheless
+     * @param maxBytes the maximum number of payload bytes; a larger first record is read nevertheless
      * @param handler called with each record, in order, with 0 attempts
      * @return the number of records, at least 1
      */
@@ -748,7 +748,7 @@ public final class MmapQueue implements AutoCloseable {
 
     /**
      * Forgets the archive into which a queue was shipped. A queue that was shipped once is shipped into the same archive
-     * for ever, even if another one is at its place; after this call it may be shipped into another one, from its first
+     * for ever, even if a different one is at its place; after this call it may be shipped into another archive, from its first
      * record that was not shipped on.
      *
      * @param directory the queue's directory

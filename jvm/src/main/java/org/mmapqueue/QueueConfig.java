@@ -106,7 +106,7 @@ public final class QueueConfig {
         }
 
         /**
-         * Bytes of the ring: the most that the queue holds, and the most disk space of its segments. The size and the
+         * Bytes of the ring: the maximum content of the queue, and the maximum disk space of its segments. The size and the
          * number of segments, the limit of mapped segments and the largest payload are derived from it unless they are
          * set.
          *

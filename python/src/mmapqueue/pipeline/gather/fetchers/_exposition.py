@@ -44,7 +44,7 @@ def check(body: bytes, *, openmetrics: bool) -> None:
     if lines[-1] == "":
         lines.pop()
     if openmetrics and (not lines or lines.pop() != _EOF):
-        raise ValueError(f"it is cut off: its last line is not {_EOF}")
+        raise ValueError(f"it is truncated: its last line is not {_EOF}")
     sample, other = (_OPENMETRICS, _METADATA) if openmetrics else (_TEXT, _COMMENT)
     samples = 0
     for number, line in enumerate(lines, 1):

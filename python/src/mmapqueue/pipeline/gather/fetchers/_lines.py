@@ -102,7 +102,9 @@ class LineEncoder:
         self.max_line = self.text.fits(max_event_size - self.overhead)
         if self.max_line < self.text.unit:
             least = self.overhead + (1 if self.text.unit == 1 else 3)
-            raise ValueError(f"max_event_size = {max_event_size} leaves no room for lines of {path}: {least} at least")
+            raise ValueError(
+                f"max_event_size = {max_event_size} is too small for lines of {path}; allowed: at least {least}"
+            )
 
     def begin(self, head: bytes) -> None:
         """Takes the first bytes of the file, which may have a byte order mark. Needed for utf-16 alone."""

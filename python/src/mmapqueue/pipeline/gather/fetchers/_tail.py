@@ -62,7 +62,7 @@ def sequence(position: int, head: bytes, last: bytes, born: int) -> int:
         ValueError: The position is beyond MAX_POSITION.
     """
     if position > MAX_POSITION:
-        raise ValueError(f"position {position}: a file may have {MAX_POSITION} bytes at most")
+        raise ValueError(f"position {position} exceeds the maximum size of a file, {MAX_POSITION} bytes")
     checksum = zlib.crc32(last, zlib.crc32(head, zlib.crc32(b"%d" % born)))
     return position << _CHECK_BITS | checksum & (1 << _CHECK_BITS) - 1
 
@@ -73,7 +73,7 @@ class Tail:
     Attributes:
         key: Device and inode.
         path: The present path.
-        generation: The number of times that the file, or another one of the same inode, was truncated or replaced.
+        generation: The number of times that the file, or another file of the same inode, was truncated or replaced.
         position: Everything before it was read, in bytes.
         matched: Whether one of the fetcher's paths matches it.
         drained: Whether the last read found nothing.
@@ -123,7 +123,7 @@ class Tail:
         stat = os.fstat(fd)
         if Key(stat.st_dev, stat.st_ino) != self.key:
             os.close(fd)
-            raise FileNotFoundError(f"{self.path} is another file by now")
+            raise FileNotFoundError(f"{self.path} was replaced by another file")
         self._fd = fd
         born = birth_time(fd)
         if self._born != born and self.position:

@@ -79,7 +79,7 @@ class Text:
         return max(begin, end)
 
     def cut(self, data: bytes, begin: int, end: int) -> int:
-        """The last end of a character from `begin` to `end`; `end` itself when the bytes there are no text."""
+        """The last end of a character from `begin` to `end`; `end` itself when the bytes there are not text."""
         if self.unit == 2:
             end -= (end - begin) % 2
             surrogate = 0xD8 <= data[end - 2 + self._high] <= 0xDB

@@ -114,7 +114,7 @@ class CommandFetcher(Fetcher):
             async with timeout(self.timeout.total_seconds()):
                 await run.ended
         except asyncio.TimeoutError:
-            raise CommandFailed(f"killed after {self.timeout.total_seconds():g} s, its timeout") from None
+            raise CommandFailed(f"killed after timeout = {self.timeout.total_seconds():g} s") from None
         finally:
             # The group outlives its leader while one of its processes runs.
             with suppress(ProcessLookupError):
@@ -148,9 +148,7 @@ class _Run(asyncio.SubprocessProtocol):
         elif len(self.output) + len(data) <= self._max_size:
             self.output += data
         elif not self.ended.done():
-            self.ended.set_exception(
-                CommandFailed(f"killed: its output has more than {self._max_size} bytes, max_size")
-            )
+            self.ended.set_exception(CommandFailed(f"killed: its output exceeds max_size = {self._max_size} bytes"))
 
     def process_exited(self) -> None:
         self.exited.set_result(None)

@@ -29,7 +29,7 @@ class ScrapeFailed(Exception):
 def _url(value: str) -> str:
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"{value!r} is not a target; it is a URL as http://host:9100/metrics")
+        raise ValueError(f"{value!r} is not a target; expected a URL such as http://host:9100/metrics")
     return value
 
 
@@ -40,7 +40,7 @@ class PrometheusFetcher(Fetcher):
     content type is that of the answer; when that names neither of the two formats, it is text/plain; version=0.0.4, and
     `meta` has the answer's as `content_type`. `meta` has `scrape_ms`, the duration.
 
-    Targets are scraped at the same time, and none waits for another one. A scrape that fails is logged, counted as
+    Targets are scraped at the same time, and none waits for another. A scrape that fails is logged, counted as
     gatherer_fetch_count{status="fail"}, and not repeated before the next interval.
 
     Example:

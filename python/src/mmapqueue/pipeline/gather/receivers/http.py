@@ -106,5 +106,5 @@ def _structured_id(body: bytes) -> str:
         raise Malformed("the CloudEvent is not a JSON object")
     missing = [each for each in _REQUIRED if not isinstance(event.get(each), str) or not event[each]]
     if missing:
-        raise Malformed(f"a CloudEvent needs the attribute {missing[0]}, a text that is not empty")
+        raise Malformed(f"a CloudEvent needs the attribute {missing[0]}, a non-empty string")
     return str(event["id"])

@@ -116,8 +116,8 @@ class _Requests:
             if not self._warned:
                 self._warned = True
                 self._host.log.warning(
-                    "a request of %d bytes from %s has content, and no record of OTLP %s: are its keys in "
-                    "lowerCamelCase? Others have no further line; the status no_records counts them",
+                    "a request of %d bytes from %s contains no OTLP %s: are its keys in lowerCamelCase? The status "
+                    "no_records counts such requests; further ones are not logged",
                     *(len(data), source, self._name),
                 )
         await self._host.inbox.put(

@@ -35,7 +35,8 @@ def _zone(value: str) -> str:
     """Checks a time zone: what names one here, and in Java, which decodes the messages."""
     if _OFFSET.fullmatch(value) is None and (value in _NOT_IN_JAVA or value not in available_timezones()):
         raise ValueError(
-            f"{value!r} is not a time zone of this system; one is a name as Europe/Berlin, or an offset as +02:00"
+            f"{value!r} is not a time zone of this system; expected a name such as Europe/Berlin, or an offset such as "
+            "+02:00"
         )
     return value
 
@@ -43,7 +44,7 @@ def _zone(value: str) -> str:
 def _listen(value: str) -> str:
     found = _LISTEN.fullmatch(value)
     if found is None or int(found[1]) > 65_535:
-        raise ValueError("listen is udp://HOST:PORT, tcp://HOST:PORT or tls+tcp://HOST:PORT, as tcp://0.0.0.0:5514")
+        raise ValueError("expected udp://HOST:PORT, tcp://HOST:PORT or tls+tcp://HOST:PORT, such as tcp://0.0.0.0:5514")
     return value
 
 

@@ -15,7 +15,7 @@ from mmapqueue.pipeline.process.filters._columns import quoted, replaced
 def parse_json(frame: DataFrame, column: str, schema: str | Mapping[str, str], *, into: str | None = None) -> DataFrame:
     """Parses a column of JSON text, or of binary that is JSON text.
 
-    A text that is not JSON, and a member that is missing or of another type, gives null.
+    A string that is not JSON, and a member that is missing or of another type, gives null.
 
     Args:
         frame: Rows with the column.

@@ -16,7 +16,7 @@ _PYTHON_GROUP = re.compile(r"\(\?P<")
 
 
 def regex(frame: DataFrame, column: str, pattern: str, *, keep_others: bool = True) -> DataFrame:
-    """Makes a text column of each named group of a regular expression.
+    """Makes a string column of each named group of a regular expression.
 
     Args:
         frame: Rows with the column.

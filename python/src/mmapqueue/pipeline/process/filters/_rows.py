@@ -81,7 +81,7 @@ class Drop(Filter):
         known = {name.lower() for name in events.columns}
         missing = [name for name in self.columns if name.lower() not in known]
         if missing:
-            raise ValueError(f"drop: no column {', '.join(missing)}; there are: {', '.join(events.columns)}")
+            raise ValueError(f"drop: no column {', '.join(missing)}; columns: {', '.join(events.columns)}")
         return events.drop(*self.columns)
 
 

@@ -106,8 +106,8 @@ class NetworkSender(Sender):
         missing = [name for name in wanted if name not in events.columns]
         if missing:
             raise mmapqueue.ConfigError(
-                f"it needs the columns {', '.join(missing)}, which the filters have left out; "
-                f"there are {', '.join(events.columns)}"
+                f"it needs the columns {', '.join(missing)}, which the filters have dropped; "
+                f"columns: {', '.join(events.columns)}"
             )
         if self.retry.dead_letters and context.dead_letter is None:
             raise mmapqueue.ConfigError("retry: dead letters need the pipe's dead_letter.dir")

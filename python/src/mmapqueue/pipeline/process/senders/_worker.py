@@ -123,7 +123,7 @@ class Task(NamedTuple):
             return
         error = outcome.error
         then = self.sender.retry.then if error.retryable else self.sender.retry.refused
-        _LOG.error("request %s is given up, then: %s: %s", request.key, then, error.reason)
+        _LOG.error("request %s is given up (then: %s): %s", request.key, then, error.reason)
         if then == "dead_letter":
             counts["dead_letter"] += records
             yield Report("refused", error.reason, request.partition, offsets=request.offsets)

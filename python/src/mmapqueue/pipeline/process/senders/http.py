@@ -50,7 +50,7 @@ class HttpSender(NetworkSender):
     @model_validator(mode="after")
     def _check(self) -> HttpSender:
         if self.body == "data" and "request" in self.model_fields_set:
-            raise ValueError("request has no effect with body: data, which sends one event a request")
+            raise ValueError("request has no effect with body: data, which sends one event per request")
         if self.tls is not None and not self.url.startswith("https:"):
             raise ValueError("tls has no effect with a URL of http://")
         return self

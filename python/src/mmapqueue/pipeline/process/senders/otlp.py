@@ -73,7 +73,7 @@ class OtlpSender(NetworkSender):
         elif self.tls is not None and not self.endpoint.startswith("https:"):
             raise ValueError("tls has no effect with an endpoint of http://")
         if not self.merge and "request" in self.model_fields_set:
-            raise ValueError("request has no effect without merge: true, as each event is one request")
+            raise ValueError("request has no effect without merge: true: each event is one request")
         return self
 
     @property
@@ -134,7 +134,7 @@ def protobuf_of(signal: str, document: bytes) -> bytes:
     try:
         request = json_format.ParseDict(_base64(json.loads(document)), _REQUESTS[signal](), ignore_unknown_fields=True)
     except json_format.ParseError as error:
-        raise ValueError(f"no OTLP request of {signal} in JSON: {error}") from None
+        raise ValueError(f"not an OTLP request of {signal} in JSON: {error}") from None
     serialized: bytes = request.SerializeToString()
     return serialized
 
@@ -157,7 +157,7 @@ def _signal(route: str) -> tuple[str, bool]:
     signal = route.removesuffix("+json")
     if signal not in _RPCS:
         raise Undelivered(
-            f"content type {route!r} is not OTLP's; leave such rows out by the sender's `where`", retryable=False
+            f"content type {route!r} is not one of OTLP's; exclude such rows with the sender's `where`", retryable=False
         )
     return signal, signal != route
 

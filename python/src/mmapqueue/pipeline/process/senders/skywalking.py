@@ -72,7 +72,7 @@ class SkyWalkingSender(GrpcSender):
         """As `GrpcSender.call`."""
         if not route.startswith("/"):
             raise Undelivered(
-                f"content type {route!r} is not one of SkyWalking's; leave such rows out by the sender's `where`",
+                f"content type {route!r} is not one of SkyWalking's; exclude such rows with the sender's `where`",
                 retryable=False,
             )
         if route in _SINGLE:

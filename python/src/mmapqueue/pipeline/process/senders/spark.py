@@ -75,11 +75,15 @@ class SparkSender(Sender):
     def _check(self) -> SparkSender:
         for key in self.options:
             if key.lower() in _OWN_OPTIONS:
-                raise ValueError(f"options.{key} is the pipeline's own: the pipe's checkpoints and the sender's name")
+                raise ValueError(
+                    f"options.{key} is set by the pipeline, from `checkpoints` of the pipe and `name` of the sender"
+                )
         if self.format.lower() in _OF_PATHS and not self._path():
             raise ValueError(f"format: {self.format} needs options.path, the directory to which it writes")
         if self.select is not None and not self.select:
-            raise ValueError("select is empty; it needs one expression at least, or leave it out for all columns")
+            raise ValueError(
+                "select is empty; allowed: at least one expression; without `select` all columns are written"
+            )
         return self
 
     def resolved(self, base: Path) -> SparkSender:
@@ -116,7 +120,7 @@ class SparkSender(Sender):
         missing = [name for name in self.partition_by if name not in rows.columns]
         if missing:
             raise mmapqueue.ConfigError(
-                f"partition_by: no column {', '.join(missing)}; there are {', '.join(rows.columns)}"
+                f"partition_by: no column {', '.join(missing)}; columns: {', '.join(rows.columns)}"
             )
 
     def most_bytes(self, context: SenderContext) -> int | None:
@@ -197,7 +201,7 @@ def _serialized(events: DataFrame) -> DataFrame:
     missing = [name for name in ("data", "content_type") if name not in events.columns]
     if missing:
         raise mmapqueue.ConfigError(
-            f"format: mmapqueue writes events, and the filters have left out {', '.join(missing)}; give `select` with "
-            "an expression for `value`, as to_json(struct(*)) AS value"
+            f"format: mmapqueue writes events, and the filters have dropped {', '.join(missing)}; set `select` to an "
+            "expression for `value`, such as to_json(struct(*)) AS value"
         )
     return events.select(record(events).alias("value"))

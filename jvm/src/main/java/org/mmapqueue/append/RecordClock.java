@@ -14,7 +14,7 @@ import org.mmapqueue.concurrent.Ticker;
 final class RecordClock {
     /** Pushes in 1 ms from which ticks are used: the ticker costs about as much as this many clock reads. */
     static final int DENSE = 256;
-    /** The most pushes that share a clock read, also without a tick: the ticker may not get the processor. */
+    /** The maximum number of pushes that share a clock read, also without a tick: the ticker may not get the processor. */
     static final int PUSHES = 16;
     /** No count of ticks. */
     private static final long NONE = -2;

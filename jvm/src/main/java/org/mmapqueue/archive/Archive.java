@@ -154,7 +154,7 @@ public final class Archive implements AutoCloseable {
      *
      * @param files the archive's files; closed by {@link #close}
      * @param expected the archive's UUID
-     * @throws IOException if the archive is missing, or another one is in its place: it may come back
+     * @throws IOException if the archive is missing, or a different one is in its place: it may come back
      */
     static Archive openSame(ArchiveFiles files, UUID expected) throws IOException {
         checkIdentity(files, expected);

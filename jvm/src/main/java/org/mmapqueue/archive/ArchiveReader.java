@@ -130,7 +130,7 @@ public final class ArchiveReader implements AutoCloseable {
      * Reads records, each into an array of its own.
      *
      * @param maxRecords the maximum number of records, at least 1
-     * @param maxBytes the most payload bytes, at least 1; a larger first record is read nevertheless
+     * @param maxBytes the maximum number of payload bytes, at least 1; a larger first record is read nevertheless
      * @param sink called with each record, in order
      * @return the number of records; 0 at the end of the range, or if the next one is not in the archive yet
      * @throws OutOfRangeException if retention has deleted the next record
@@ -152,7 +152,7 @@ public final class ArchiveReader implements AutoCloseable {
      * Reads records without an allocation for each; see {@link #read(int, long, RecordSink)}.
      *
      * @param maxRecords the maximum number of records, at least 1
-     * @param maxBytes the most payload bytes, at least 1; a larger first record is read nevertheless
+     * @param maxBytes the maximum number of payload bytes, at least 1; a larger first record is read nevertheless
      * @param handler called with each record, in order, with attempts of 0; if it throws, this record and those after
      *     it count as not read
      * @return the number of records; 0 at the end of the range, or if the next one is not in the archive yet

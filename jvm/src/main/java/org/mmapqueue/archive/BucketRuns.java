@@ -71,7 +71,7 @@ final class BucketRuns {
         return all;
     }
 
-    /** The runs that are not nested in another one, in order. */
+    /** The runs that are not nested in another run, in order. */
     List<RunName> cover() {
         return cover;
     }

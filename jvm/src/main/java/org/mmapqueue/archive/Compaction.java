@@ -55,7 +55,7 @@ public final class Compaction {
      * Makes a compaction that nothing ends but its caller; reads nothing yet.
      *
      * @param codec the compression of new runs
-     * @param grace the shortest time for which replaced runs are kept
+     * @param grace the minimum time for which replaced runs are kept
      */
     public Compaction(Archive archive, PartitionEntry partition, ArchiveCodec codec, Duration grace) {
         this(archive, partition, codec, grace, () -> false);
@@ -65,7 +65,7 @@ public final class Compaction {
      * Makes a compaction; reads nothing yet.
      *
      * @param codec the compression of new runs
-     * @param grace the shortest time for which replaced runs are kept
+     * @param grace the minimum time for which replaced runs are kept
      * @param isOver whether the owner has ended; then nothing is stored or deleted any more
      */
     public Compaction(

@@ -24,7 +24,7 @@ final class CompactionPlan {
     /**
      * Returns the runs to merge next.
      *
-     * @param cover the bucket's runs that are not nested in another one, in order
+     * @param cover the bucket's runs that are not nested in another run, in order
      * @param complete whether no run will be added to the bucket
      * @param isFixed whether a run must be left alone, besides the large ones
      * @return consecutive runs, at least two, of less than twice {@link #LARGE} bytes; empty if nothing is to be merged

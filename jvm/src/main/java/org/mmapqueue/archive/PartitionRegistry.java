@@ -19,7 +19,7 @@ import org.mmapqueue.errors.ArchiveException;
 
 /**
  * The files {@code partitions/<number>-<queue>.properties}. Number and queue are in the name, so that a damaged file
- * hides neither its own partition nor another one. Thread-safe.
+ * hides neither its own partition nor any other. Thread-safe.
  */
 final class PartitionRegistry {
     private static final String DIRECTORY = "partitions";

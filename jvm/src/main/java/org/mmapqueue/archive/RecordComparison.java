@@ -17,7 +17,7 @@ import org.mmapqueue.errors.OutOfRangeException;
  * on the place of a record in the log, which a resize, a copy and a repair change. Not thread-safe.
  */
 final class RecordComparison {
-    /** The most record bytes that one call reads from the queue. */
+    /** The maximum number of record bytes that one call reads from the queue. */
     private static final long READ_BYTES = 1 << 20;
 
     private static final long NONE = -1;
@@ -36,7 +36,7 @@ final class RecordComparison {
     /**
      * Compares the records of a run that the queue retains.
      *
-     * @return the offset of the first record that is another one, or that the queue does not have; empty for none
+     * @return the offset of the first record that differs, or that the queue does not have; empty for none
      * @throws CorruptException if a record that is not committed is damaged
      */
     static OptionalLong firstDifference(

@@ -26,7 +26,7 @@ public final class Retention {
     /**
      * Makes the retention; reads nothing yet.
      *
-     * @param retain the shortest time for which records are kept, 0 or more
+     * @param retain the minimum time for which records are kept, 0 or more
      */
     public Retention(Archive archive, PartitionEntry partition, Duration retain) {
         this(archive, partition, retain, InstantSource.system());

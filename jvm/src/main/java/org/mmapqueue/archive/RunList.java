@@ -219,7 +219,7 @@ public final class RunList {
     }
 
     /**
-     * Returns the runs to read for a range, in order: those that are not nested in another one. {@link #gaps} returns
+     * Returns the runs to read for a range, in order: those that are not nested in another run. {@link #gaps} returns
      * the records of the range that they do not have.
      *
      * @param from the first record's offset

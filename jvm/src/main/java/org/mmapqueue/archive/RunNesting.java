@@ -10,7 +10,7 @@ import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.errors.ArchiveException;
 
 /**
- * The rules for runs that overlap: one must be nested in the other, and runs that make up another one without a gap
+ * The rules for runs that overlap: one must be nested in the other, and runs that make up another run without a gap
  * must have its checksum, bytes and timestamps together. Otherwise the runs contain records of two queues.
  */
 final class RunNesting {
@@ -31,7 +31,7 @@ final class RunNesting {
     private RunNesting() {}
 
     /**
-     * Returns the runs that are not nested in another one.
+     * Returns the runs that are not nested in another run.
      *
      * @param sorted the runs, sorted by {@link BucketRuns#ORDER}
      * @param where the directory, for messages

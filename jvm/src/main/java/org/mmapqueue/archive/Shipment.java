@@ -56,7 +56,7 @@ final class Shipment {
      * Claims the queue's partition, and returns a shipment that continues at the archive's end. A queue that was never
      * shipped gets a partition, in an archive that is created if none exists.
      *
-     * @throws IOException if the archive into which the queue is shipped is missing, or another one is in its place
+     * @throws IOException if the archive into which the queue is shipped is missing, or a different one is in its place
      * @throws ArchiveException if another directory or host ships the queue, or the archive has other records than the
      *     queue
      */

@@ -21,7 +21,7 @@ import org.mmapqueue.write.Writer;
 public final class AsyncPusher {
     private static final long NONE = -1;
 
-    /** The most payload bytes that may wait for space. */
+    /** The maximum number of payload bytes that may wait for space. */
     static final long MOST_BYTES = 16 << 20;
 
     private static final long SLICE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);

@@ -38,7 +38,7 @@ public final class ArchiveAdmin {
     /** The reason of a gap without a name. */
     private static final String MISSING = "missing";
 
-    /** The most partitions that are read at once. */
+    /** The maximum number of partitions that are read at once. */
     private static final int AT_ONCE = 16;
 
     private ArchiveAdmin() {}

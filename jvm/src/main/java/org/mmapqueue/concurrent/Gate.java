@@ -4,7 +4,7 @@ import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.mmapqueue.io.StackRoom;
 
 /**
- * Counts calls that are running, so that a close waits for them. A call may begin another one. Safe for any number of
+ * Counts calls that are running, so that a close waits for them. A call may begin another call. Safe for any number of
  * threads; calls do not wait for each other.
  */
 public final class Gate {

@@ -35,7 +35,7 @@ public final class Signal {
      * A signal without waiting threads.
      *
      * @param firstSliceNanos the first sleep, in ns; each one is twice as long as the one before
-     * @param sliceNanos the longest sleep before a waiter looks again by itself, in ns
+     * @param sliceNanos the maximum sleep before a waiter looks again by itself, in ns
      */
     Signal(WaitStrategy strategy, long firstSliceNanos, long sliceNanos) {
         this.strategy = strategy;

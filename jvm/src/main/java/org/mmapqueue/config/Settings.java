@@ -56,7 +56,7 @@ public record Settings(
      *
      * @param maxUnacked the maximum number of records from the first unacked one to the last popped one
      * @param visibilityMillis visibility timeout in ms; 0 for none
-     * @param maxAttempts the most deliveries of a record; 0 for no limit
+     * @param maxAttempts the maximum number of deliveries of a record; 0 for no limit
      * @param deadLetterDir the dead-letter queue, or null
      * @param skipsDamage whether damaged records are skipped instead of thrown
      */
@@ -148,7 +148,7 @@ public record Settings(
                 throw new ConfigException("archive_uri", uri, "none in format version 1, which stores no offsets");
             }
             if (isOn && Locations.isIn(uri, config.queueDir())) {
-                throw new ConfigException("archive_uri", uri, "a directory that neither is nor lies in the queue's");
+                throw new ConfigException("archive_uri", uri, "a directory that is not the queue's, nor below it");
             }
             return new Archiving(
                     uri,

@@ -13,14 +13,14 @@ final class Sizing {
     private static final int PAGE = 4096;
     private static final int LEAST_SEGMENT = 1 << 20;
     private static final int LARGEST_SEGMENT = 64 << 20;
-    /** A ring below this capacity has {@link #FEW_SEGMENTS} segments, smaller than the least default size. */
+    /** A ring below this capacity has {@link #FEW_SEGMENTS} segments, smaller than the minimum default size. */
     private static final long SMALL_RING = 8L << 20;
 
     private static final int FEW_SEGMENTS = 8;
     private static final int MOST_SEGMENTS = 64;
     /** Address space for mappings in bytes; the minimum number of segments may exceed it. */
     private static final long MAPPED_BYTES = 1L << 30;
-    /** The most mapped segments: each has a file descriptor and an entry in the kernel's table of mappings. */
+    /** The maximum number of mapped segments: each has a file descriptor and an entry in the kernel's table of mappings. */
     private static final int MOST_MAPPED = 1024;
 
     private static final int LEAST_MAPPED = 10;
@@ -102,7 +102,7 @@ final class Sizing {
         return size;
     }
 
-    /** The most mapped segments: the whole ring, within the bound of address space. */
+    /** The maximum number of mapped segments: the whole ring, within the bound of address space. */
     static int maxInMemSegments(ConfigValues config, Geometry ring) {
         if (config.isSet(ConfigKey.MAX_IN_MEM_SEGMENTS) || ring.format() == Format.V1) {
             return (int) config.number(ConfigKey.MAX_IN_MEM_SEGMENTS);

@@ -271,7 +271,7 @@ public final class Consumers implements Closeable {
         }
         boolean moved = false;
         while (!moved) {
-            // If the writer has reclaimed the position, the next round finds another one, or throws.
+            // If the writer has reclaimed the position, the next round finds another position, or throws.
             moved = core.seek(log.locate(target), registry);
         }
     }

@@ -38,7 +38,7 @@ final class InFlight {
     private static final short FIRST_DELIVERY = IN_FLIGHT << STATE_SHIFT | 1;
 
     private static final int FIRST_LENGTH = 64;
-    /** The least acked records of a snapshot that are a range: rows are found faster. */
+    /** The minimum number of acked records of a snapshot that are a range: rows are found faster. */
     private static final int LEAST_RANGE = 64;
 
     private final int most;

@@ -26,9 +26,9 @@ import org.slf4j.LoggerFactory;
  */
 public record InFlightFile(Storage storage, Path path, MetaFields queue) {
     private static final Logger LOG = LoggerFactory.getLogger(InFlightFile.class);
-    /** The most runs of a snapshot at a flush: 1 MiB. */
+    /** The maximum number of runs of a snapshot at a flush: 1 MiB. */
     static final int MOST_RUNS = 1 << 16;
-    /** The most runs of a snapshot at a close: as many as an array can hold. */
+    /** The maximum number of runs of a snapshot at a close: as many as an array can hold. */
     static final int ALL_RUNS = Integer.MAX_VALUE / InFlightDescriptor.RUN_BYTES - InFlightDescriptor.RUNS;
 
     private static final int FIRST_RUNS = 16;
@@ -40,7 +40,7 @@ public record InFlightFile(Storage storage, Path path, MetaFields queue) {
      *     committed
      * @param reading the position after the last popped record
      * @param time the wall clock, in ms
-     * @param most the most runs, if no range of acked records follows; the records after these are left out
+     * @param most the maximum number of runs, if no range of acked records follows; the records after these are left out
      */
     ByteBuffer image(InFlight inFlight, long first, long reading, long time, int most) {
         ByteBuffer image = image(inFlight, first, inFlight.end(), most);

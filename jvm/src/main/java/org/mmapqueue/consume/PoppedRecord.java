@@ -57,7 +57,7 @@ final class PoppedRecord {
         attempts = deliveries;
     }
 
-    /** Notes the placement of the consumer; another one later says that the consumer was moved since. */
+    /** Notes the placement of the consumer; a different one later says that the consumer was moved since. */
     void placement(int number) {
         placement = number;
     }

@@ -16,7 +16,7 @@ import org.mmapqueue.segment.Geometry;
 record CursorOrderCheck(Path path, MetaPage meta, Registry registry, Geometry geometry) {
 
     /**
-     * @throws CorruptException when a cursor contradicts another one
+     * @throws CorruptException when two cursors contradict each other
      */
     void run() {
         long writing = meta.writing();

@@ -120,7 +120,7 @@ public final class Shipping {
     }
 
     /**
-     * Forgets the archive into which this directory was shipped: the next shipper may ship into another one.
+     * Forgets the archive into which this directory was shipped: the next shipper may ship into another archive.
      *
      * @return false if it was never shipped
      * @throws org.mmapqueue.errors.LockedException if a process ships this directory

@@ -7,7 +7,7 @@ import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The versions of Java that the tests run on. On another one, the first open of the process logs a warning. */
+/** The versions of Java that the tests run on. On any other version, the first open of the process logs a warning. */
 final class TestedJava {
     /** Feature releases. docs/reference/compatibility.md lists the same. */
     static final List<Integer> RELEASES = List.of(17, 21, 25);

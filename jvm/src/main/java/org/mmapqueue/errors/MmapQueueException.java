@@ -14,7 +14,7 @@ public class MmapQueueException extends RuntimeException {
     }
 
     /**
-     * An error caused by another one, an I/O error as a rule.
+     * An error caused by another error, an I/O error as a rule.
      *
      * @param message what went wrong, and where
      * @param cause what caused it

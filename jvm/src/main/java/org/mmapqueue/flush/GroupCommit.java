@@ -11,7 +11,7 @@ import java.util.concurrent.locks.LockSupport;
  * of the threads would take turns. Safe for any number of threads.
  */
 final class GroupCommit {
-    /** The most yields before a run: some µs when no other thread needs the processor. */
+    /** The maximum number of yields before a run: some µs when no other thread needs the processor. */
     private static final int MOST_YIELDS = 30;
 
     private Round running;

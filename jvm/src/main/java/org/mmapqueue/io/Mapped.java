@@ -23,7 +23,7 @@ public final class Mapped {
 
     private Mapped() {}
 
-    /** Whether all bytes from a multiple of 8 up to another one are 0. */
+    /** Whether all bytes from one multiple of 8 up to another are 0. */
     public static boolean isZero(ByteBuffer bytes, int from, int to) {
         for (int at = from; at < to; at += Long.BYTES) {
             if (bytes.getLong(at) != 0) {

@@ -77,7 +77,7 @@ public interface Storage {
     /** Fsyncs a directory: makes new, renamed and deleted entries durable. */
     void syncDirectory(Path directory) throws IOException;
 
-    /** Renames a file over another one, atomically. */
+    /** Renames a file over another file, atomically. */
     void rename(Path from, Path to) throws IOException;
 
     /**

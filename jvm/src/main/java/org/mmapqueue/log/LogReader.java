@@ -28,7 +28,7 @@ public abstract class LogReader {
     long timestamp;
     boolean batchContinues;
     long nextOffset = UNKNOWN;
-    /** The least epoch of the segment that the reader moves into next; 0 for any, and in version 1. */
+    /** The lowest epoch of the segment that the reader moves into next; 0 for any, and in version 1. */
     long lowestEpoch;
 
     /** The segment in which the record that was read last ends. */
@@ -136,7 +136,7 @@ public abstract class LogReader {
         return nextOffset;
     }
 
-    /** Sets the offset of the record at the position: another one there is damage. Version 1 does not check it. */
+    /** Sets the offset of the record at the position: any other offset there is damage. Version 1 does not check it. */
     public void expect(long offset) {}
 
     /**

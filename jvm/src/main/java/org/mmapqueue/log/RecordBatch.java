@@ -12,7 +12,7 @@ import org.mmapqueue.MessageHandler;
 public final class RecordBatch {
     /** The maximum number of records of one round; a larger pop or read takes several rounds. */
     private static final int MOST_RECORDS = 1024;
-    /** The most payload bytes of one round, unless its only record is larger; so much stays in a core's cache. */
+    /** The maximum number of payload bytes of one round, unless its only record is larger; so much stays in a core's cache. */
     private static final int MOST_BYTES = 128 << 10;
     /** A buffer that grew beyond this size for a large record is not kept. */
     private static final int MOST_KEPT = 1 << 20;
@@ -32,7 +32,7 @@ public final class RecordBatch {
     private int placement;
     private long maxBytes;
     private boolean exceeds;
-    /** The most payload bytes of this round, unless its only record is larger. */
+    /** The maximum number of payload bytes of this round, unless its only record is larger. */
     private int roundBytes;
 
     private byte[] buffer = NO_BYTES;
@@ -53,7 +53,7 @@ public final class RecordBatch {
      *
      * @param own whether each record gets an array of its own
      * @param placing value for {@link #placement}
-     * @param most the most payload bytes that the caller wants
+     * @param most the maximum number of payload bytes that the caller wants
      * @param exceed whether the batch's first record may be larger than that
      */
     void begin(boolean own, int placing, long most, boolean exceed) {

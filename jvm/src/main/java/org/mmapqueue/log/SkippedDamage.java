@@ -11,7 +11,7 @@ import org.slf4j.LoggerFactory;
 /** The damaged ranges that one reader has skipped: counts and logs them, and lists the latest. Thread-safe. */
 public final class SkippedDamage {
     private static final Logger LOG = LoggerFactory.getLogger(SkippedDamage.class);
-    /** The most ranges that are listed. */
+    /** The maximum number of ranges that are listed. */
     private static final int MOST = 1000;
 
     private final String reader;

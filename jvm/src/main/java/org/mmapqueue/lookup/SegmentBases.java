@@ -13,7 +13,7 @@ import org.mmapqueue.segment.Segment;
  */
 final class SegmentBases {
     /**
-     * The most entries, in about 6 MiB: they cover 8 GiB in segments of 128 KiB. Mapping and reading a segment costs
+     * The maximum number of entries, in about 6 MiB: they cover 8 GiB in segments of 128 KiB. Mapping and reading a segment costs
      * more than the rest of a search.
      */
     private static final int MOST = 1 << 16;

@@ -9,7 +9,7 @@ import java.util.Map;
  * more, and age out. Not thread-safe.
  */
 final class SegmentIndexes {
-    /** The most entries in total: those of 512 full indexes, 16 bytes each; they cover 32 GiB in segments of 64 MiB. */
+    /** The maximum number of entries in total: those of 512 full indexes, 16 bytes each; they cover 32 GiB in segments of 64 MiB. */
     private static final int MOST_ENTRIES = 1 << 19;
     /** The memory of an index besides its entries, as a number of entries. */
     private static final int OVERHEAD = 16;
@@ -38,7 +38,7 @@ final class SegmentIndexes {
         become(index);
     }
 
-    // Makes an index the latest. Only the latest index grows; its growth is counted when another one becomes the
+    // Makes an index the latest. Only the latest index grows; its growth is counted when another index becomes the
     // latest.
     private void become(SegmentIndex index) {
         if (latest != null) {

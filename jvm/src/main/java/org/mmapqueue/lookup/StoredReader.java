@@ -17,7 +17,7 @@ import org.mmapqueue.segment.RecordDescriptor;
  * gaps the log has there. Retains no record, and pins no segment between calls. Each reader is for one thread at a time.
  */
 public final class StoredReader implements Closeable {
-    /** The most lost records of one gap that is delivered. */
+    /** The maximum number of lost records of one gap that is delivered. */
     private static final long MOST_LOST = Integer.MAX_VALUE;
 
     private final LogReaderV2 reader;

@@ -77,7 +77,7 @@ public record ArchiveLink(
         this(queue, archive, partition, isRegistered, epoch, token, next, taken, 0, 0);
     }
 
-    /** This link with the gap of another one, if there is one. */
+    /** This link with the gap of another link, if there is one. */
     public ArchiveLink withGapOf(@Nullable ArchiveLink other) {
         return other == null ? this : withGap(other.gapFirst, other.gapEnd);
     }

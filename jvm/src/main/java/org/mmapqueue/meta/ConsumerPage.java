@@ -47,7 +47,7 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
     private static final int LABEL_LENGTH = 512;
     private static final int LABEL_CHECKSUM = 516;
     private static final int LABEL = 520;
-    /** The longest label, in bytes of UTF-8. */
+    /** The maximum length of a label, in bytes of UTF-8. */
     public static final int MOST_LABEL_BYTES = 3000;
     /** Stored as the committed position of a deleted consumer. */
     static final long DELETED = -1;

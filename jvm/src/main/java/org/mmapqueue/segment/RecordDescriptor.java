@@ -43,7 +43,7 @@ public final class RecordDescriptor {
     private static final int OFFSET_BITS = 26;
     /** The bits of an offset that a record stores: more than a segment has records. */
     public static final long OFFSET_MASK = (1L << OFFSET_BITS) - 1;
-    /** The most lost records of one gap. */
+    /** The maximum number of lost records of one gap. */
     public static final long MAX_LOST = (1L << Long.SIZE - OFFSET_BITS) - 1;
     /** The maximum time between a segment's base time and a record's timestamp, in ms: longer ones are cut. */
     public static final long MAX_MILLIS = (1L << Long.SIZE - OFFSET_BITS) - 1;

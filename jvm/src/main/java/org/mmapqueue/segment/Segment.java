@@ -53,7 +53,7 @@ public final class Segment {
         Mapped.LONG.set(bytes, at, value);
     }
 
-    /** Stores zeros over whole words, from a multiple of 8 up to another one. */
+    /** Stores zeros over whole words, from one multiple of 8 up to another. */
     public void zero(int from, int to) {
         for (int at = from; at < to; at += 8) {
             putLong(at, 0);

@@ -19,7 +19,7 @@ final class SlotTable {
     private final NavigableMap<Long, Slot> slots = new TreeMap<>();
     /** Pinned slots that others have replaced; in a table by segment id. */
     private final List<Slot> stale = new ArrayList<>();
-    /** The most mapped segments; raised under the lock, never lowered. */
+    /** The maximum number of mapped segments; raised under the lock, never lowered. */
     private int max;
 
     private int live;
@@ -187,7 +187,7 @@ final class SlotTable {
 
     /**
      * Replaces the slot of a pinned segment by a new one, for a table by segment id: the mapping may be of a file that has
-     * another one in its place. The old slot is released with its last pin.
+     * another segment in its place. The old slot is released with its last pin.
      */
     Slot renewed(Segment segment) {
         Slot old = of(segment.id());

@@ -26,7 +26,7 @@ import org.mmapqueue.segment.SegmentSyncer;
  *
  * <p>In the writing process a slot keeps its mapping in each generation, unless it was fsynced: then a new mapping is
  * cheaper than a page fault for each of its pages. In a process that only reads, each segment has a mapping of its own:
- * the writer may {@linkplain #discard delete} a slot's file and create another one of that name.
+ * the writer may {@linkplain #discard delete} a slot's file and create another file of that name.
  *
  * <p>The lock is not held while files are filled, remapped, unmapped, deleted or fsynced.
  */

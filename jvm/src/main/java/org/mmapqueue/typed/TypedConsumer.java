@@ -75,7 +75,7 @@ public final class TypedConsumer<T> {
      * Pops several records; waits for the first one only.
      *
      * @param maxRecords the maximum number of records
-     * @param maxBytes the most payload bytes; a larger first record is popped nevertheless
+     * @param maxBytes the maximum number of payload bytes; a larger first record is popped nevertheless
      * @param timeout the maximum wait for the first record
      * @return the records, in order; empty if none was available within the timeout
      * @throws InterruptedException if interrupted; nothing was popped

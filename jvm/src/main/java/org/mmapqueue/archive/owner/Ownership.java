@@ -40,7 +40,7 @@ public final class Ownership {
     /** Whether an archive is the one that it was. */
     @FunctionalInterface
     public interface Identity {
-        /** Throws IOException if the archive is missing, or another one is in its place. */
+        /** Throws IOException if the archive is missing, or a different one is in its place. */
         void check() throws IOException;
     }
 
@@ -208,7 +208,7 @@ public final class Ownership {
      * run that was stored before this call, and after the claim, is read by readers.
      *
      * @throws ArchiveException if another shipper has claimed the partition
-     * @throws IOException if the archive is missing, or another one is in its place, as below the mount point of a file
+     * @throws IOException if the archive is missing, or a different one is in its place, as below the mount point of a file
      *     system that is not mounted
      */
     public void check() throws IOException {

@@ -19,7 +19,7 @@ public final class RunCoverage {
     private RunCoverage() {}
 
     /**
-     * Returns the runs of which another one has equal records, as it is stored now: their number, bytes, times and
+     * Returns the runs whose records another run also has, as it is stored now: their number, bytes, times and
      * checksum are those of the shorter run's name.
      *
      * @param outer the run to read; each of its records is checked

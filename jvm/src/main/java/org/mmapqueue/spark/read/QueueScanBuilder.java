@@ -35,7 +35,7 @@ public final class QueueScanBuilder
                 SupportsPushDownTopN,
                 SupportsPushDownOffset,
                 SupportsPushDownAggregates {
-    /** The most ranges that a filter may select in a partition, since each range is at least one task. */
+    /** The maximum number of ranges that a filter may select in a partition, since each range is at least one task. */
     private static final int MOST_INTERVALS = 64;
 
     private final Location location;

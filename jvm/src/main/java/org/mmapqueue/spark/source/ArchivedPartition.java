@@ -20,7 +20,7 @@ import org.mmapqueue.spark.common.StoppedQuery;
 
 /** A partition of an archive, planned by the names of its runs. Not thread-safe. */
 public final class ArchivedPartition implements ReadablePartition {
-    /** The most directories that are listed at once; a listing waits for a server, not for a processor. */
+    /** The maximum number of directories that are listed at once; a listing waits for a server, not for a processor. */
     private static final int LISTINGS = 16;
 
     private static final String THIS_HOST = "localhost";

@@ -141,7 +141,7 @@ public interface ReadablePartition extends PartitionRecords {
     }
 
     /**
-     * The least timestamp in a range.
+     * The lowest timestamp in a range.
      *
      * @param from the first offset
      * @param to the offset after the last one, greater than {@code from}

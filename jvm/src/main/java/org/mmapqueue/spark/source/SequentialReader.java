@@ -31,7 +31,7 @@ public interface SequentialReader extends AutoCloseable {
      * Reads records, each into an array of its own.
      *
      * @param maxRecords the maximum number of records, at least 1
-     * @param maxBytes the most payload bytes, at least 1; a larger first record is read nevertheless
+     * @param maxBytes the maximum number of payload bytes, at least 1; a larger first record is read nevertheless
      * @param sink called with each record, in order
      * @return the number of records; 0 at the end of the range, or if the next one does not exist yet
      * @throws org.mmapqueue.errors.OutOfRangeException if the next record is not retained any more
@@ -44,7 +44,7 @@ public interface SequentialReader extends AutoCloseable {
      * Reads records without an allocation for each; see {@link #read(int, long, RecordSink)}.
      *
      * @param maxRecords the maximum number of records, at least 1
-     * @param maxBytes the most payload bytes, at least 1; a larger first record is read nevertheless
+     * @param maxBytes the maximum number of payload bytes, at least 1; a larger first record is read nevertheless
      * @param handler called with each record, in order
      * @return the number of records
      */

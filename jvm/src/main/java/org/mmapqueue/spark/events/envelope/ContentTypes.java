@@ -10,7 +10,7 @@ public final class ContentTypes {
     public static final UTF8String SKYWALKING_SEGMENT = protobuf("skywalking.segment");
     public static final UTF8String SKYWALKING_LOGS = protobuf("skywalking.logs");
 
-    /** The most cached types: clients may send any number of different ones. */
+    /** The maximum number of cached types: clients may send any number of different ones. */
     private static final int MOST_KEPT = 256;
 
     private static final Map<UTF8String, String> FORMATS = new ConcurrentHashMap<>();

@@ -5,7 +5,7 @@ import java.util.regex.Pattern;
 
 /**
  * Numbers in the forms that protobuf's JSON allows: integers as {@code 25}, {@code 25.0} or {@code 2.5e1}, each as a
- * number or a text; doubles also as NaN, Infinity and -Infinity. Methods throw IllegalArgumentException or
+ * number or a string; doubles also as NaN, Infinity and -Infinity. Methods throw IllegalArgumentException or
  * ArithmeticException for anything else.
  */
 final class JsonNumbers {

@@ -44,7 +44,7 @@ record OtlpResource(UTF8String attributes, UTF8String service, UTF8String instan
         return new OtlpResource(JsonEntries.taken(json, '}'), service, instance);
     }
 
-    // The text of the attribute with its length at a position; null if it has another key or is not a text.
+    // The text of the attribute with its length at a position; null if it has another key or is not a string.
     private static UTF8String attribute(WireReader in, int at, byte[] key) throws MalformedException {
         in.rewindToLength(at);
         int outer = in.enter(1);
@@ -53,7 +53,7 @@ record OtlpResource(UTF8String attributes, UTF8String service, UTF8String instan
         return text;
     }
 
-    // The text of an AnyValue; null if it is not a text.
+    // The text of an AnyValue; null if it is not a string.
     private static UTF8String text(WireReader in, int field) throws MalformedException {
         UTF8String text = null;
         int outer = in.enter(field);

@@ -16,7 +16,7 @@ public final class InputPlanner {
     static final long LEAST_BYTES = 1 << 20;
     /** The smallest size of a part in rows, if only offsets are read. */
     private static final long LEAST_OFFSETS = 1 << 20;
-    /** The most preferred hosts of a task that reads several ranges. */
+    /** The maximum number of preferred hosts of a task that reads several ranges. */
     private static final int MOST_HOSTS = 3;
 
     private final int cores;

@@ -14,7 +14,7 @@ import org.mmapqueue.spark.source.SequentialReader;
 
 /** Reduces ranges to the records that ORDER BY … LIMIT needs. Not thread-safe. */
 public final class TopRanges {
-    /** The most log bytes of a partition that planning reads for timestamps; takes some milliseconds. */
+    /** The maximum number of log bytes of a partition that planning reads for timestamps; takes some milliseconds. */
     private static final long MOST_BYTES = 16 << 20;
 
     private static final int RECORDS = 4096;

@@ -79,7 +79,7 @@ final class CheckpointFile {
     /**
      * Whether Spark has generated the checkpoint below spark.sql.streaming.checkpointLocation, for a query with neither
      * checkpointLocation nor a name. Spark does not delete such a checkpoint, and the next start of the query uses
-     * another one.
+     * another.
      */
     boolean isGenerated() {
         String beneath = SQLConf.get().getConfString(LOCATION_KEY, null);

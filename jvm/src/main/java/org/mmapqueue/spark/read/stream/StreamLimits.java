@@ -13,7 +13,7 @@ import org.apache.spark.sql.connector.read.streaming.ReadMinRows;
  * Admission control: how many of the available records a micro-batch takes. Immutable.
  *
  * @param minRows a batch waits until this many rows are available; 0 for no waiting
- * @param maxDelayMillis longest wait, in ms
+ * @param maxDelayMillis maximum wait, in ms
  * @param maxRows approximate upper limit of rows: each partition with unread records gets at least one
  * @param maxBytes approximate upper limit of log bytes; the size of a range is interpolated within its segments
  */

@@ -333,7 +333,7 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
                     id,
                     from,
                     Long.MAX_VALUE,
-                    "the queue was replaced by another one: "
+                    "the queue was replaced by a different one: "
                             + partitions.get(id).queueId() + " instead of "
                             + origin.parts().get(id).queue());
         }

@@ -13,7 +13,7 @@ final class PartitionHandle {
      * Opens the partition of an input partition.
      *
      * @return the partition, which the caller closes
-     * @throws IllegalStateException if the location holds no queue, or another one
+     * @throws IllegalStateException if the location holds no queue, or a different one
      */
     static PartitionRecords open(QueueInputPartition input) {
         PartitionRecords partition;

@@ -6,7 +6,7 @@ import org.mmapqueue.spark.read.plan.QueueInputPartition;
 
 /** The stored records of a range. Between calls no segment is pinned. Not thread-safe. */
 final class StoredRecords implements RecordSource {
-    /** The most payload bytes of a batch: it stays in a core's cache until Spark has copied it. */
+    /** The maximum number of payload bytes of a batch: it stays in a core's cache until Spark has copied it. */
     private static final long BATCH_BYTES = 1 << 20;
 
     private final RangeReader reader;

@@ -12,7 +12,7 @@ import org.slf4j.LoggerFactory;
 /**
  * An epoch with a number that the queue has already stored. Either Spark repeats the same epoch, so that its rows are
  * already pushed; or it is another epoch with that number. The latter happens because Spark does not fsync its
- * checkpoint: after a loss of power the checkpoint may have lost an epoch, and Spark plans another one with the same
+ * checkpoint: after a loss of power the checkpoint may have lost an epoch, and Spark plans another epoch with the same
  * number.
  */
 final class RepeatedEpoch {
