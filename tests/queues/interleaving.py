@@ -1,20 +1,24 @@
 """Runs logical threads one at a time; a seed decides which one continues at each step.
 
-A logical thread is a greenlet: a change of threads takes a microsecond, so a second has a thousand runs.
+A logical thread is a greenlet: a change of threads takes a microsecond, so a second has a thousand runs. Modules within
+`stepped` start logical threads, and wait in steps: on locks, on conditions, in executors and in event loops.
 """
 
 from __future__ import annotations
 
 import ast
+import asyncio
 import gc
-import threading
+import os
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
+from math import inf
 from pathlib import Path
 from random import Random
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -22,15 +26,30 @@ import pytest
 from greenlet import getcurrent, greenlet
 from memory_port import MemoryPort
 
-from mmapqueue._queue import consuming
-from mmapqueue._queue.consuming import delivery, thread_buffers
+from conftest import LONG
+from mmapqueue._queue.consuming import ack_buffer, delivery, popper, thread_buffers
 from mmapqueue._queue.consuming.ahead import Ahead
 from mmapqueue._queue.consuming.popper import Popper
 
 #: A run that takes more steps does not end.
 _MAX_STEPS = 100_000
+#: The time of a step in which a thread waits, in seconds; other steps take no time.
+_WAIT_SECONDS = 0.001
+_WAITS = frozenset({"locked", "idle", "sleep", "wait"})
 #: Not the main thread, as signals would be deferred there at each call.
 _THREAD = ThreadPoolExecutor(1)
+
+CONSUMING = (ack_buffer, delivery, popper, thread_buffers)
+
+
+def run_seeds(run: Callable[[int, bool], None], lines: bool, count: int) -> None:
+    """Runs seeds, many of them in the long form. `SEED=n` repeats a failure."""
+    seeds = [int(os.environ["SEED"])] if "SEED" in os.environ else range(5000 if LONG else count)
+    for seed in seeds:
+        try:
+            run(seed, lines)
+        except BaseException as error:
+            raise AssertionError(f"SEED={seed}: {error!r}") from error
 
 
 class Scheduler:
@@ -43,6 +62,8 @@ class Scheduler:
 
     Attributes:
         trace: The steps in order, each with the number of its thread.
+        now: The time in seconds.
+        ending: Whether the threads of `run` have ended. Executors then end, too.
     """
 
     def __init__(self, seed: int, lines: bool = False) -> None:
@@ -51,27 +72,49 @@ class Scheduler:
         # Short turns find races of neighbours, long ones those of a thread that is left for long.
         self._stays = self.random.choice((0.0, 0.5, 0.9, 0.97))
         self.trace: list[tuple[int, str]] = []
+        self.now = 0.0
+        self.ending = False
         self._numbers: dict[greenlet, int] = {}
+        self._started = 0
         self._left: list[greenlet] = []
+        self._main: greenlet | None = None
 
     def run(self, *threads: Callable[[], None]) -> None:
-        """Runs the threads to their ends; raises the first error."""
+        """Runs the threads, and those that they start, to their ends; raises the first error."""
         errors = _THREAD.submit(self._run, threads).result(60)
+        assert len(self.trace) < _MAX_STEPS, f"the run does not end: {self.trace[-20:]}"
         if errors:
             raise errors[0]
 
     def _run(self, threads: tuple[Callable[[], None], ...]) -> list[BaseException]:
-        errors = []
-        self._left = [greenlet(thread) for thread in threads]
-        self._numbers = {each: number for number, each in enumerate(self._left)}
+        errors: list[BaseException] = []
+        self._main = getcurrent()
+        for thread in threads:
+            self.start(thread)
+        given = self._left[:]
+        # Finalizers of unreachable objects would run at other steps in each run of a seed.
+        gc.disable()
         while self._left:
             try:
                 self.random.choice(self._left).switch()
             except BaseException as error:
                 errors.append(error)
             self._left = [each for each in self._left if not each.dead]
+            self._numbers = {each: number for each, number in self._numbers.items() if not each.dead}
+            given = [each for each in given if not each.dead]
+            self.ending = not given
+        gc.enable()
         self._numbers = {}
         return errors
+
+    def start(self, target: Callable[[], None]) -> greenlet:
+        """Starts a thread beside those that run, and called by one of them."""
+        assert self._main is not None
+        thread = greenlet(target, parent=self._main)
+        self._numbers[thread] = self._started
+        self._started += 1
+        self._left.append(thread)
+        return thread
 
     def step(self, what: str) -> None:
         """Lets another thread continue, or this one. Does nothing outside of `run`."""
@@ -80,10 +123,28 @@ class Scheduler:
             return
         self.trace.append((number, what))
         assert len(self.trace) < _MAX_STEPS, self.trace[-20:]
-        blocked = what in ("locked", "idle", "sleep")
-        if blocked or self.random.random() >= self._stays:
+        waits = what in _WAITS
+        if waits:
+            self.now += _WAIT_SECONDS
+        if waits or self.random.random() >= self._stays:
             # A thread that has ended returns to `_run`, which takes it off the list.
             self.random.choice(self._left).switch()
+
+    def replacements(self) -> dict[str, Any]:
+        """What takes the place of names of the standard library in a module."""
+        return {
+            "threading": SimpleNamespace(
+                Lock=lambda: StepLock(self),
+                Condition=lambda: StepCondition(self),
+                Thread=partial(StepThread, self),
+                local=StepLocal,
+                current_thread=lambda: getattr(getcurrent(), "thread", None),
+            ),
+            "Lock": lambda: StepLock(self),
+            "ThreadPoolExecutor": partial(StepExecutor, self),
+            "monotonic": lambda: self.now,
+            "sleep": lambda _: self.step("sleep"),
+        }
 
 
 class StepLock:
@@ -93,18 +154,152 @@ class StepLock:
         self._scheduler = scheduler
         self._taken = False
 
-    def __enter__(self) -> None:
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         self._scheduler.step("lock")
+        end = self._scheduler.now + (inf if timeout < 0 else timeout)
         while self._taken:
+            if not blocking or self._scheduler.now >= end:
+                return False
             self._scheduler.step("locked")
         self._taken = True
+        return True
 
-    def __exit__(self, *_: object) -> None:
+    def release(self) -> None:
+        if not self._taken:
+            raise RuntimeError("release unlocked lock")
         self._taken = False
         self._scheduler.step("unlock")
 
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
     def locked(self) -> bool:
         return self._taken
+
+
+class StepCondition(StepLock):
+    """A condition whose waits are steps."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        super().__init__(scheduler)
+        self._notified = 0
+
+    def wait(self, timeout: float = inf) -> None:
+        notified, end = self._notified, self._scheduler.now + timeout
+        self.release()
+        while self._notified == notified and self._scheduler.now < end:
+            self._scheduler.step("idle")
+        self.acquire()
+
+    def notify_all(self) -> None:
+        assert self._taken
+        self._notified += 1
+
+
+class StepThread:
+    """Takes the place of `threading.Thread`."""
+
+    def __init__(self, scheduler: Scheduler, *, target: Callable[[], None], **_: object) -> None:
+        self._scheduler = scheduler
+        self._target = target
+        self._started = self._alive = False
+
+    def start(self) -> None:
+        self._started = self._alive = True
+        self._scheduler.start(self._run).thread = self
+
+    def _run(self) -> None:
+        try:
+            self._target()
+        finally:
+            self._alive = False
+
+    def is_alive(self) -> bool:
+        return self._alive
+
+    def join(self, timeout: float = inf) -> None:
+        if not self._started:
+            raise RuntimeError("cannot join thread before it is started")
+        end = self._scheduler.now + timeout
+        while self._alive and self._scheduler.now < end:
+            self._scheduler.step("idle")
+
+
+class StepExecutor:
+    """Takes the place of `ThreadPoolExecutor`."""
+
+    def __init__(self, scheduler: Scheduler, max_workers: int = 2, **_: object) -> None:
+        self._scheduler = scheduler
+        self._calls: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
+        self._unstarted = max_workers
+        self._idle = 0
+        self._shut = False
+
+    def submit(self, call: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        if self._shut:
+            raise RuntimeError("cannot schedule new futures after shutdown")
+        future: Future[Any] = Future()
+        self._calls.append((future, partial(call, *arguments)))
+        if self._unstarted and not self._idle:
+            self._unstarted -= 1
+            self._scheduler.start(self._work)
+        return future
+
+    def shutdown(self, wait: bool = True) -> None:
+        assert not wait
+        self._shut = True
+
+    def _work(self) -> None:
+        while True:
+            self._idle += 1
+            while not self._calls:
+                if self._shut or self._scheduler.ending:
+                    return
+                self._scheduler.step("idle")
+            self._idle -= 1
+            self._call(*self._calls.popleft())
+
+    def _call(self, future: Future[Any], call: Callable[[], Any]) -> None:
+        if future.set_running_or_notify_cancel():
+            try:
+                result = call()
+            except BaseException as error:
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+
+class StepLoop(asyncio.BaseEventLoop):
+    """An event loop whose waits are steps: it has calls from other threads and timers, and no files."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        super().__init__()
+        self._scheduler = scheduler
+        self._selector = self
+        self._default_executor = StepExecutor(scheduler)
+
+    def time(self) -> float:
+        return self._scheduler.now
+
+    def select(self, timeout: float | None) -> None:
+        self._scheduler.step("loop" if timeout == 0 else "idle")
+
+    def _process_events(self, _events: None) -> None:
+        """There are none."""
+
+    def _write_to_self(self) -> None:
+        """`select` returns after each step."""
+
+    def run(self, main: Any) -> None:
+        """As `asyncio.run`."""
+        try:
+            self.run_until_complete(main)
+            self.run_until_complete(self.shutdown_asyncgens())
+        finally:
+            self.close()
 
 
 class StepUpkeep:
@@ -151,7 +346,10 @@ class StepLocal:
 class _Steps(ast.NodeTransformer):
     """Inserts a step before each statement of a function."""
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> Any:
+        return self._with_steps(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
         # A finalizer may run in any thread, also in one that has ended.
         return node if node.name == "__del__" else self._with_steps(node)
 
@@ -172,8 +370,8 @@ class _Steps(ast.NodeTransformer):
 
 
 @cache
-def _functions_with_steps() -> list[tuple[FunctionType, CodeType]]:
-    """The functions of the consumer, each with its code with a step before each statement."""
+def _functions_with_steps(modules: tuple[ModuleType, ...]) -> list[tuple[FunctionType, CodeType]]:
+    """The functions of some modules, each with its code with a step before each statement."""
     stepped: dict[tuple[str, str, int], CodeType] = {}
 
     def collect(code: CodeType) -> None:
@@ -182,9 +380,9 @@ def _functions_with_steps() -> list[tuple[FunctionType, CodeType]]:
             if isinstance(constant, CodeType):
                 collect(constant)
 
-    files = {str(file): file.read_text() for file in Path(next(iter(consuming.__path__))).glob("*.py")}
-    for name, text in files.items():
-        collect(compile(_Steps().visit(ast.parse(text)), name, "exec"))
+    files = {str(module.__file__) for module in modules}
+    for name in files:
+        collect(compile(_Steps().visit(ast.parse(Path(name).read_text())), name, "exec"))
     return [
         (each, stepped[each.__code__.co_filename, each.__code__.co_name, each.__code__.co_firstlineno])
         for each in gc.get_objects()
@@ -193,20 +391,29 @@ def _functions_with_steps() -> list[tuple[FunctionType, CodeType]]:
 
 
 @contextmanager
+def stepped(scheduler: Scheduler, *modules: ModuleType) -> Iterator[None]:
+    """Within the block, threads, locks, waits and the time of these modules are those of the scheduler."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in scheduler.replacements().items():
+            for module in modules:
+                if hasattr(module, name):
+                    patch.setattr(module, name, value)
+        if scheduler.lines:
+            for function, code in _functions_with_steps(modules):
+                patch.setattr(function, "__code__", code)
+                patch.setitem(function.__globals__, "__step__", scheduler.step)
+        yield
+
+
+@contextmanager
 def consumer(scheduler: Scheduler, ahead: Ahead, **options: Any) -> Iterator[tuple[Popper, MemoryPort, StepUpkeep]]:
     """A consumer over a queue in memory, each of whose steps is the scheduler's."""
     port, upkeep = MemoryPort(**options), StepUpkeep(scheduler)
-    port.step = scheduler.step
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(thread_buffers, "sleep", lambda _: scheduler.step("sleep"))
-        patch.setattr(delivery, "monotonic", lambda: port.now)
-        if scheduler.lines:
-            for function, code in _functions_with_steps():
-                patch.setattr(function, "__code__", code)
-                patch.setitem(function.__globals__, "__step__", scheduler.step)
-        with pytest.MonkeyPatch.context() as locks:
-            # The locks of the parts, and no others.
-            locks.setattr(threading, "Lock", lambda: StepLock(scheduler))
-            locks.setattr(threading, "local", StepLocal)
-            popper = Popper(port, ahead, upkeep)  # type: ignore[arg-type]
-        yield popper, port, upkeep
+
+    def step(what: str) -> None:
+        scheduler.step(what)
+        port.now = scheduler.now
+
+    port.step = step
+    with stepped(scheduler, *CONSUMING):
+        yield Popper(port, ahead, upkeep), port, upkeep  # type: ignore[arg-type]

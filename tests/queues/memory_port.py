@@ -6,6 +6,7 @@ from bisect import insort
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mmapqueue._jvm.calls import Lifetime
 from mmapqueue._jvm.shared_buffer import SMALL_BYTES
 from mmapqueue._queue.consuming.port import AckRange, ThreadBuffer
 from mmapqueue._values.errors import Closed, Dropped, MmapQueueError, OutOfRange, UnackedLimit
@@ -40,7 +41,7 @@ class MemoryPort:
         log: The records, by offset.
         now: The time by which leases and delays end, in seconds. It stands still.
         step: Called at the begin of each call into the JVM, with the call's name.
-        queue_closed: Whether the whole queue is closed.
+        lifetime: Whether the whole queue is open.
     """
 
     name = "memory"
@@ -55,7 +56,8 @@ class MemoryPort:
         record_limit: int = 1000,
     ) -> None:
         self.visibility = visibility
-        self.closed = self.queue_closed = False
+        self.closed = False
+        self.lifetime = Lifetime(self.path)
         self.log: list[bytes] = []
         self.now = 0.0
         self.step: Callable[[str], None] = lambda _: None
@@ -105,7 +107,7 @@ class MemoryPort:
 
     @property
     def ended(self) -> bool:
-        return self.closed or self.queue_closed
+        return self.closed or self.lifetime.closed
 
     def usable(self) -> bool:
         return not self.ended
@@ -115,7 +117,7 @@ class MemoryPort:
             raise self.closed_error()
 
     def closed_error(self) -> Closed:
-        return Closed("the queue is closed" if self.queue_closed else f"the consumer {self.name} is closed")
+        return self.lifetime.closed_error() if self.lifetime.closed else Closed(f"the consumer {self.name} is closed")
 
     def origin(self, popped_by: OpenConsumer) -> OpenOrigin:
         return OpenOrigin.of(self.path, self.name, None, popped_by)
@@ -305,7 +307,7 @@ class MemoryPort:
 
     def close(self) -> None:
         self.step("close")
-        if self.queue_closed:
+        if self.lifetime.closed:
             raise self.closed_error()
         self.closed = True
 

@@ -1,28 +1,24 @@
-"""A consumer keeps its promises in any order of the steps of its threads. `SEED=n` repeats a failure."""
+"""A consumer keeps its promises in any order of the steps of its threads."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from operator import length_hint
 
 import pytest
-from interleaving import Scheduler, consumer
+from interleaving import Scheduler, consumer, run_seeds
 
-from conftest import LONG
 from mmapqueue._queue.consuming.ahead import Ahead
 from mmapqueue._queue.consuming.popper import Popper
+from mmapqueue._queue.consuming.upkeep import Next
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._values.errors import Closed, Empty, OutOfRange
 from mmapqueue._values.message import AnyMessage
 
 #: Acks wait until something sends them, or the thread in the background does.
 AHEAD = Ahead(prefetch=4096, ack_linger=1000.0)
-SEEDS = [int(os.environ["SEED"])] if "SEED" in os.environ else range(5000 if LONG else 200)
-
-
 NOW = Deadline(block=False)
 
 
@@ -132,19 +128,30 @@ def one_run_of_cumulative_acks(seed: int, lines: bool) -> None:
                 upkeep.stopped = True
 
         scheduler.run(work, work, upkeep.work)
-        port.now += 1
+        scheduler.now += 1
         delivered.update(message.offset for message in pop_many(popper, 100))
         assert sorted(delivered) == list(range(40)), "a record that no caller has received is acked"
         if redelivers == "never":
             assert set(delivered.values()) == {1}, "a record was delivered twice"
 
 
+def test_the_thread_in_the_background_meets_a_close() -> None:
+    scheduler = Scheduler(0)
+    with consumer(scheduler, AHEAD) as (popper, port, _):
+        port.push(*[b"x"] * 20)
+        first, second = pop(popper), pop(popper)
+        assert first is not None
+        assert second is not None
+        assert popper.delivery.ahead()
+        popper.nack(first.offset, 0.1)
+        popper.ack(second.offset, second.origin)
+        scheduler.now += 1
+        port.step = lambda _: setattr(port, "closed", True)
+        assert popper.tidy() == Next(None, hold=False)
+
+
 @pytest.mark.long_form
 @pytest.mark.parametrize("lines", [False, True])
 @pytest.mark.parametrize("run", [one_run, one_run_of_cumulative_acks])
 def test_threads_that_pop_and_ack(run: Callable[[int, bool], None], lines: bool) -> None:
-    for seed in SEEDS:
-        try:
-            run(seed, lines)
-        except BaseException as error:
-            raise AssertionError(f"SEED={seed}: {error}") from error
+    run_seeds(run, lines, 200)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import gc
@@ -119,6 +120,17 @@ def test_a_block_that_has_nacked_does_not_ack(small_queue: mmapqueue.Queue, how:
     with small_queue.pop() as message:
         message.nack(delay="1h") if how == "message" else small_queue.nack(message, delay="1h")
     assert (small_queue.lag(), small_queue.qsize()) == (1, 1)
+
+
+@pytest.mark.parametrize("how", ["nack", "release"])
+def test_a_block_does_not_ack_the_redelivery_that_another_block_has(small_queue: mmapqueue.Queue, how: str) -> None:
+    small_queue.push(b"one")
+    with contextlib.ExitStack() as another:
+        with small_queue.pop() as message:
+            message.nack() if how == "nack" else small_queue.release([message])
+            another.enter_context(small_queue.pop())
+        assert (small_queue.lag(), small_queue.unacked()) == (1, 1)
+    assert small_queue.lag() == 0
 
 
 def test_a_block_that_has_acked_does_not_ack_again(small_queue: mmapqueue.Queue) -> None:

@@ -202,6 +202,8 @@ class QueueHandle:
             for consumer in living(self.releasables):
                 consumer.end()
             self.lifetime.closed = True
+            for producer in list(self.producers):
+                producer.stop_with_queue()  # Made since.
             for consumer in living(self.releasables):
                 consumer.stop_delivery()
             try:

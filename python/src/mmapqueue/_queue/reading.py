@@ -21,6 +21,7 @@ from mmapqueue._queue.source import Source
 from mmapqueue._queue.workers import ASYNC_HANDLER, Workers
 from mmapqueue._values.annotations import RecordBatch, Self, Value
 from mmapqueue._values.arguments import Size, byte_limit, count
+from mmapqueue._values.blocks import Blocks
 from mmapqueue._values.closing import refuse_pickling
 from mmapqueue._values.durations import Duration, delay_micros
 from mmapqueue._values.entering import Entering
@@ -44,7 +45,7 @@ class Unopened:
 
     ready: Iterator[AnyMessage] = iter(())
     pending = Pending()
-    in_blocks: frozenset[int] = frozenset()
+    in_blocks = Blocks()
 
     def ring(self, pending: Pending) -> None:
         """Does nothing: no ack lingers."""

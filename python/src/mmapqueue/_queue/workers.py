@@ -64,9 +64,10 @@ class Workers:
         # Offsets that handlers have failed for in this call, and have not handled since.
         self._failing: set[int] = set()
         self._max_attempts = max_attempts
-        # Records to ack, unless the handler has answered for them; and records to nack.
+        # Handled records, and those for which handlers have failed, each with whether the handler has answered for it:
+        # acked, nacked or released it. Another caller may have such a record already, so this one leaves it alone.
         self._done: list[tuple[Batch, AnyMessage, bool]] = []
-        self._failed: list[tuple[Batch, AnyMessage, int]] = []
+        self._failed: list[tuple[Batch, AnyMessage, bool, int]] = []
         # The exception that ends the call: SystemExit of a handler, or the error for an async one.
         self._broken: BaseException | None = None
         self._stopping = False
@@ -159,8 +160,8 @@ class Workers:
                 self._busy_new += new
             failed, delay = False, 0
             broken: BaseException | None = None
-            offset, in_blocks = item[1].offset, self._popper.in_blocks
-            in_blocks.add(offset)
+            in_blocks = self._popper.in_blocks
+            in_blocks.enter(item[1], item[1].offset)
             try:
                 result = self._handler(item[1])
                 if result is not None:
@@ -173,13 +174,12 @@ class Workers:
             except BaseException as error:
                 failed, broken = True, error
             # As in a `with` block: the handler may have acked, nacked or released the record itself.
-            answered = offset not in in_blocks
-            in_blocks.discard(offset)
+            answered = not in_blocks.leave(item[1])
             with self._changed:
                 self._busy -= 1
                 self._busy_new -= new
                 if failed:
-                    self._failed.append((*item, delay))
+                    self._failed.append((*item, answered, delay))
                 else:
                     self._done.append((*item, answered))
                 self._handled += not failed
@@ -198,11 +198,11 @@ class Workers:
             done, self._done = self._done, []
             failed, self._failed = self._failed, []
             self._failing.difference_update(message.offset for _, message, _ in done)
-            self._failing.update(message.offset for _, message, _ in failed if not self._is_last_attempt(message))
+            self._failing.update(message.offset for _, message, *_ in failed if not self._is_last_attempt(message))
         now = self._popper.delivery.undelivered
         self._ack([message.offset for batch, message, answered in done if batch.undelivered is now and not answered])
-        for batch, message, delay in failed:
-            if batch.undelivered is self._popper.delivery.undelivered:
+        for batch, message, answered, delay in failed:
+            if batch.undelivered is self._popper.delivery.undelivered and not answered:
                 self._nack(message.offset, delay)
         return bool(done)
 

@@ -193,16 +193,15 @@ class Message(_Fields, Generic[Value]):
         own_consumer("nack", self.offset, self.origin).nack(self.offset, delay)
 
     def __enter__(self) -> Self:
-        own_consumer("with", self.offset, self.origin).in_blocks.add(self.offset)
+        own_consumer("with", self.offset, self.origin).in_blocks.enter(self, self.offset)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         consumer = own_consumer("with", self.offset, self.origin)
-        if self.offset not in consumer.in_blocks:
-            return  # The record was acked or nacked within the block.
-        consumer.in_blocks.discard(self.offset)
+        if not consumer.in_blocks.leave(self):
+            return  # The record was acked, nacked or released within the block.
         if kind is None:
             consumer.ack(self.offset, self.origin)
             return

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 from weakref import ref
 
 from mmapqueue._values.annotations import Self
+from mmapqueue._values.blocks import Blocks
 from mmapqueue._values.durations import Duration
 from mmapqueue._values.errors import Closed, Foreign
 from mmapqueue._values.serializers import Codec
@@ -32,10 +33,10 @@ class OpenConsumer(Protocol):
     """The consumer that popped a message, in the form that the message uses.
 
     Attributes:
-        in_blocks: Offsets of messages in a `with` block that were neither acked nor nacked yet.
+        in_blocks: The messages of `with` blocks and handlers that were neither acked, nacked nor released yet.
     """
 
-    in_blocks: set[int]
+    in_blocks: Blocks
 
     def ack(self, offset: int, origin: Origin | None) -> None:
         """Acks one record."""

@@ -86,9 +86,13 @@ class Sender:
         self._failure: BaseException | None = None
         self._no_room = False
         self._thread = threading.Thread(target=self._run, name="mmapqueue-producer", daemon=True)
-        handle.producers.add(self)
-        _live.add(self)
         self._thread.start()
+        _live.add(self)
+        # In this order: a close that does not find this producer has closed the queue before the check.
+        handle.producers.add(self)
+        if handle.closed:
+            self.stop()
+            handle.check()
 
     # ---- pushing threads
 
@@ -98,6 +102,8 @@ class Sender:
         self.rings_at = self._batch_bytes if held < self._batch_bytes else held + self._batch_bytes
         self._bell.ring()
         if self.ended:
+            # The store above may come after that of the end: a push that came too late would not ring.
+            self.rings_at = 0
             self._fail_waiting()
         elif held >= self._batch_bytes:
             sleep(_PAUSE_SECONDS)
@@ -164,7 +170,8 @@ class Sender:
             self._thread.join(_STOP_SECONDS)
 
     def _is_idle(self) -> bool:
-        return self.ended or (self._completed == self._begun and not self.waiting)
+        # In this order: when no record is held, the callbacks of the last ones may still run.
+        return self.bytes_held == 0 and self._completed == self._begun
 
     def _await(self, holds: Callable[[], bool], deadline: Deadline, what: str) -> None:
         while not holds():
@@ -205,6 +212,7 @@ class Sender:
             self.rings_at = 0
             self._fail(rest, self._closed_error())
             self._fail_waiting()
+            self._complete_rounds()
             self._handle.producers.discard(self)
 
     def _sleep(self) -> None:
@@ -235,7 +243,10 @@ class Sender:
             self._push_batch()
         self._rest = []
         self._done = 0
-        self._completed += 1
+        self._complete_rounds()
+
+    def _complete_rounds(self) -> None:
+        self._completed = self._begun
         with self._progress:
             self._progress.notify_all()
 

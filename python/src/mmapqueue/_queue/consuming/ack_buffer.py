@@ -16,6 +16,7 @@ from typing import NamedTuple
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.consuming.delivery import Delivery
 from mmapqueue._queue.consuming.port import AckRange, ConsumerPort
+from mmapqueue._values.blocks import Blocks
 from mmapqueue._values.errors import Closed, Dropped, MmapQueueError, OutOfRange
 from mmapqueue._values.origin import Origin
 
@@ -64,7 +65,7 @@ class AckBuffer:
     Attributes:
         linger: The maximum time that an ack waits, in seconds; 0 for acks that are sent at once.
         pending: Acks that are not sent.
-        in_blocks: Offsets of messages in a `with` block that were neither acked nor nacked yet.
+        in_blocks: The messages of `with` blocks and handlers that were neither acked, nacked nor released yet.
     """
 
     def __init__(self, port: ConsumerPort, delivery: Delivery, linger: float, wake: Callable[[], None]) -> None:
@@ -72,7 +73,7 @@ class AckBuffer:
         self._delivery = delivery
         self._wake = wake
         self.linger = linger
-        self.in_blocks: set[int] = set()
+        self.in_blocks = Blocks()
         # Number of times that acks were sent, and the number that the thread has seen.
         self._sends = self._sends_seen = 0
         # Acks that pops have taken, and the JVM has not answered yet.

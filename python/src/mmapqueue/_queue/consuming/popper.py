@@ -55,7 +55,7 @@ class Popper:
         delivery: The records that no caller has received.
         acks: The acks that are not sent.
         buffers: The buffers of threads that pop.
-        in_blocks: Offsets of messages in a `with` block that were neither acked nor nacked yet.
+        in_blocks: The messages of `with` blocks and handlers that were neither acked, nacked nor released yet.
     """
 
     def __init__(self, port: ConsumerPort, ahead: Ahead, upkeep: Upkeep = UPKEEP) -> None:
@@ -283,6 +283,7 @@ class Popper:
             offset: The record's offset.
             origin: The origin of the record's message; None for an offset alone.
         """
+        blocks = self.in_blocks.of((offset,))
         pending = self.acks.pending
         if origin is pending.origin:
             pending.single.append(offset)
@@ -291,7 +292,7 @@ class Popper:
         else:
             self._check_delivered("ack", (offset,))
             self._call(self.port.ack, offset)
-        self.in_blocks.discard(offset)
+        self.in_blocks.answered(blocks)
 
     def ack_many(self, offsets: Sequence[int]) -> None:
         """Acks each of these records."""
@@ -304,8 +305,9 @@ class Popper:
         """Requeues a record."""
         micros = delay_micros("delay", delay)
         self._check_delivered("nack", (offset,))
+        blocks = self.in_blocks.of((offset,))
         self.nack_delivered(offset, micros)
-        self.in_blocks.discard(offset)
+        self.in_blocks.answered(blocks)
         self._requeued(micros / 1e6)
 
     def nack_delivered(self, offset: int, micros: int) -> None:
@@ -317,8 +319,9 @@ class Popper:
         self.check()
         if offsets:
             self._check_delivered("release", offsets)
+            blocks = self.in_blocks.of(offsets)
             self._call(self.port.release, offsets)
-            self.in_blocks.difference_update(offsets)
+            self.in_blocks.answered(blocks)
             self._requeued(0.0)
 
     def in_thread(self, call: Callable[[], _Result]) -> Coroutine[Any, Any, _Result]:
@@ -402,6 +405,8 @@ class Popper:
             if self.delivery.take_due() and self.delivery.ahead():
                 with Shield(), self.buffers.paused():
                     self.release_undelivered()
+        except Closed:
+            return Next(None, hold=False)  # The close has sent the acks, and released the records.
         except MmapQueueError:
             self.acks.rest()
             raise
