@@ -101,7 +101,7 @@ def test_the_driver_and_another_jvm_keep_apart(queue: mmapqueue.Queue, spark: Sp
 
 
 ALONE = """
-import os, signal, sys, threading
+import os, signal, sys
 import mmapqueue
 from pyspark.sql import SparkSession
 
@@ -110,7 +110,7 @@ spark = mmapqueue.configure(builder).getOrCreate()
 queue = mmapqueue.Queue(sys.argv[1], spark=spark)
 for way in (lambda: queue.pop(), lambda: next(queue.consume())):
     try:
-        threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT)).start()
+        when_waiting(lambda: os.kill(os.getpid(), signal.SIGINT))
         way()
     except KeyboardInterrupt:
         print("interrupted")

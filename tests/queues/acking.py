@@ -1,18 +1,22 @@
 """What the tests of acks share."""
 
-from typing import Any
+from typing import Any, TypeVar
+
+from memory_consumer import MemoryConsumer
 
 import mmapqueue
 from mmapqueue._queue.consuming.jvm_port import JvmPort
 from mmapqueue._queue.consuming.popper import Popper
 from mmapqueue._queue.consuming.thread_buffers import PopBuffer
 
+Q = TypeVar("Q", mmapqueue.Queue, MemoryConsumer)
+
 
 def seen(messages: Any) -> list[tuple[int, int]]:
     return [(message.offset, message.attempts) for message in messages]
 
 
-def pushed(queue: mmapqueue.Queue, count: int) -> mmapqueue.Queue:
+def pushed(queue: Q, count: int) -> Q:
     queue.push_many(b"%d" % i for i in range(count))
     return queue
 

@@ -102,8 +102,21 @@ for _name in (
     setattr(WaitingPort, _name, _alone(getattr(MemoryPort, _name)))
 
 
+class NoUpkeep:
+    """Takes the place of the thread in the background: acks wait until a call sends them."""
+
+    def join(self, owner: Popper) -> Popper:
+        return owner
+
+    def wake(self, _ticket: Popper, _seconds: float) -> None:
+        """Nothing is done later."""
+
+    def end(self, _ticket: Popper) -> None:
+        """No thread ends."""
+
+
 class MemoryConsumer(Reading[bytes]):
-    """A consumer of a queue in memory, with the pushes of the queue.
+    """A consumer of a queue in memory, with the pushes of the queue. It has no thread in the background.
 
     Args:
         clock: The time by which pops wait, leases end and requeued records are due; real time, when None.
@@ -113,7 +126,8 @@ class MemoryConsumer(Reading[bytes]):
 
     def __init__(self, clock: Clock | None = None, ahead: Ahead = _AHEAD, **options: Any) -> None:
         self.port = WaitingPort(clock, **options)
-        one = Popper(self.port, Ahead(0, 0.0) if self.port.visibility else ahead)  # type: ignore[arg-type]
+        parts: tuple[Any, ...] = (self.port, Ahead(0, 0.0) if self.port.visibility else ahead, NoUpkeep())
+        one = Popper(*parts)
         handle = MemoryQueue(self.port)
         self.port.in_thread = handle.threads.run  # type: ignore[method-assign]
         super().__init__(handle, OneConsumer(one))

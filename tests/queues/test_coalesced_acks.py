@@ -7,10 +7,15 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from memory_consumer import MemoryConsumer
 from prefetching import NEVER, in_jvm
 
 import mmapqueue
 from conftest import SMALL, Open, Script, eventually, fill
+from mmapqueue._queue.consuming.ahead import Ahead
+
+#: Acks wait until something sends them, and nothing is prefetched.
+LINGERS = Ahead(0, NEVER)
 
 
 @pytest.mark.parametrize("verb", ["ack", "ack_up_to"])
@@ -70,8 +75,8 @@ def test_a_push_finds_the_room_of_acks_that_were_sent_during_its_first_try(
         queue.push(b"x" * 500, block=False)
 
 
-def test_a_call_waits_for_acks_that_are_on_the_way(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    queue = open_queue(ack_linger=NEVER)
+def test_a_call_waits_for_acks_that_are_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = MemoryConsumer(ahead=LINGERS)
     queue.push_many([b"x"] * 10)
     queue.ack_up_to(queue.pop())
     popper = queue._popper
@@ -82,13 +87,31 @@ def test_a_call_waits_for_acks_that_are_on_the_way(open_queue: Open, monkeypatch
         assert go.wait(60)
         ack(offset)
 
+    class Watched:
+        """A lock that lets the sender continue when another thread is about to wait for it."""
+
+        def __init__(self) -> None:
+            self._lock = threading.Lock()
+            self.locked = self._lock.locked
+
+        def __enter__(self) -> None:
+            if self.locked():
+                go.set()
+            self._lock.acquire()
+
+        def __exit__(self, *_: object) -> None:
+            self._lock.release()
+
     monkeypatch.setattr(popper.port, "ack_up_to", slow)
+    monkeypatch.setattr(popper.acks, "_lock", Watched())
     sender = threading.Thread(target=popper.send_acks)
     sender.start()
     assert begun.wait(60)
-    threading.Timer(0.2, go.set).start()
-    assert queue.lag() == 9
-    sender.join()
+    try:
+        assert queue.lag() == 9
+    finally:
+        go.set()
+        sender.join()
 
 
 def jvm_lag_is(queue: mmapqueue.Queue, expected: int) -> bool:
@@ -222,14 +245,12 @@ def test_the_thread_ends_with_a_queue_that_a_program_drops(open_queue: Open, tmp
 
 @pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 0, 2, 1], [0]])
 def test_acks_of_consecutive_records_are_sent_by_the_next_pop(
-    open_queue: Open, monkeypatch: pytest.MonkeyPatch, order: list[int]
+    monkeypatch: pytest.MonkeyPatch, order: list[int]
 ) -> None:
-    queue = open_queue(ack_linger=NEVER, prefetch=0)
+    queue = MemoryConsumer(ahead=LINGERS)
     queue.push_many([b"x"] * 10)
     messages = queue.pop_many(4)
-    monkeypatch.setattr(
-        queue.consumer("default")._popper.port, "ack_many", lambda _: pytest.fail("a call of its own sends the acks")
-    )
+    monkeypatch.setattr(queue._popper.port, "ack_many", lambda _: pytest.fail("a call of its own sends the acks"))
     for number in order:
         queue.ack(messages[number])
     assert in_jvm(queue, "unacked") == 4
@@ -238,21 +259,19 @@ def test_acks_of_consecutive_records_are_sent_by_the_next_pop(
 
 
 @pytest.mark.parametrize("acked", [[0, 2], [2, 2, 0, 0], [3, 1, 3], [2]])
-def test_a_pop_sends_acks_with_gaps_and_no_others(open_queue: Open, acked: list[int]) -> None:
-    queue = open_queue(ack_linger=NEVER, prefetch=0)
+def test_a_pop_sends_acks_with_gaps_and_no_others(acked: list[int]) -> None:
+    queue = MemoryConsumer(ahead=LINGERS)
     queue.push_many([b"x"] * 10)
     messages = queue.pop_many(4)
     for number in acked:
         queue.ack(messages[number])
     assert queue.pop().offset == 4
     assert in_jvm(queue, "unacked") == 5 - len({*acked})
-    queue.close()
-    left = [message.offset for message in open_queue()]
-    assert left == [offset for offset in range(10) if offset not in acked]
+    assert queue.port.acked == {*acked}
 
 
-def test_a_pop_sends_cumulative_acks_and_single_ones_beyond_them(open_queue: Open) -> None:
-    queue = open_queue(ack_linger=NEVER, prefetch=0)
+def test_a_pop_sends_cumulative_acks_and_single_ones_beyond_them() -> None:
+    queue = MemoryConsumer(ahead=LINGERS)
     queue.push_many([b"x"] * 10)
     messages = queue.pop_many(6)
     queue.ack(messages[4])
@@ -263,13 +282,13 @@ def test_a_pop_sends_cumulative_acks_and_single_ones_beyond_them(open_queue: Ope
 
 
 @pytest.mark.parametrize("verb", ["ack", "ack_up_to"])
-def test_acks_of_a_pop_that_fails_are_sent_again(open_queue: Open, monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
-    queue = open_queue(ack_linger=NEVER, prefetch=0)
+def test_acks_of_a_pop_that_fails_are_sent_again(monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
+    queue = MemoryConsumer(ahead=LINGERS)
     queue.push_many([b"x"] * 10)
     messages = queue.pop_many(4)
     for message in messages[:3]:
         getattr(queue, verb)(message)
-    popper = queue.consumer("default")._popper
+    popper = queue._popper
 
     def fails(*_: object) -> int:
         error = mmapqueue.OutOfRange("the pop fails")

@@ -7,61 +7,69 @@ from typing import Any
 
 import pytest
 from acking import pushed, seen
+from memory_consumer import Clock, MemoryConsumer
 
 import mmapqueue
-from conftest import SMALL, Open, eventually
+from conftest import SMALL, Open
 
 
-def test_what_came_back_from_an_iterator_counts_as_not_popped(any_queue: mmapqueue.Queue) -> None:
-    pushed(any_queue, 20)
-    for message in any_queue.consume(max_records=10):
+@pytest.fixture
+def memory() -> MemoryConsumer:
+    return MemoryConsumer()
+
+
+def test_what_came_back_from_an_iterator_counts_as_not_popped(memory: MemoryConsumer) -> None:
+    pushed(memory, 20)
+    for message in memory.consume(max_records=10):
         if message.offset == 4:
             break
-    assert (any_queue.qsize(), any_queue.unacked()) == (15, 5)
+    assert (memory.qsize(), memory.unacked()) == (15, 5)
     for offset in (5, 9):
         calls: tuple[Callable[[], object], ...] = (
-            partial(any_queue.ack, offset),
-            partial(any_queue.ack_up_to, offset),
-            partial(any_queue.ack_many, [3, offset]),
-            partial(any_queue.nack, offset),
+            partial(memory.ack, offset),
+            partial(memory.ack_up_to, offset),
+            partial(memory.ack_many, [3, offset]),
+            partial(memory.nack, offset),
         )
         for call in calls:
             with pytest.raises(mmapqueue.OutOfRange, match=r"not popped.*available: 0\.\.4") as caught:
                 call()
             assert (caught.value.requested, caught.value.first, caught.value.last) == (offset, 0, 4)
-    any_queue.nack(3)
-    any_queue.ack_up_to(2)
-    assert seen(any_queue) == [(3, 2), *((i, 1) for i in range(5, 20))]
-    any_queue.ack_up_to(19)
-    assert (any_queue.lag(), any_queue.unacked(), any_queue.qsize()) == (0, 0, 0)
+    memory.nack(3)
+    memory.ack_up_to(2)
+    assert seen(memory) == [(3, 2), *((i, 1) for i in range(5, 20))]
+    memory.ack_up_to(19)
+    assert (memory.lag(), memory.unacked(), memory.qsize()) == (0, 0, 0)
 
 
-def test_the_available_records_begin_with_the_first_that_is_not_acked(any_queue: mmapqueue.Queue) -> None:
-    pushed(any_queue, 20)
-    for message in any_queue.consume(max_records=10):
+def test_the_available_records_begin_with_the_first_that_is_not_acked(memory: MemoryConsumer) -> None:
+    pushed(memory, 20)
+    for message in memory.consume(max_records=10):
         if message.offset == 4:
             break
-    any_queue.ack_many([0, 2, 3])
+    memory.ack_many([0, 2, 3])
     with pytest.raises(mmapqueue.OutOfRange, match=r"not popped.*available: 1\.\.4") as caught:
-        any_queue.nack(5)
+        memory.nack(5)
     assert (caught.value.first, caught.value.last) == (1, 4)
 
 
-def test_an_ack_beyond_what_came_back_is_for_that_too(any_queue: mmapqueue.Queue) -> None:
-    pushed(any_queue, 20)
-    iterator = any_queue.consume(max_records=10)
+def test_an_ack_beyond_what_came_back_is_for_that_too(memory: MemoryConsumer) -> None:
+    pushed(memory, 20)
+    iterator = memory.consume(max_records=10)
     next(iterator)
-    assert any_queue.pop().offset == 10
+    assert memory.pop().offset == 10
     iterator.close()
-    any_queue.ack_up_to(10)
-    assert seen(any_queue) == [(i, 1) for i in range(11, 20)]
+    memory.ack_up_to(10)
+    assert seen(memory) == [(i, 1) for i in range(11, 20)]
 
 
-def test_what_an_iterator_holds_for_too_long_comes_once(open_queue: Open) -> None:
-    queue = pushed(open_queue(visibility_timeout="3s"), 6)
+def test_what_an_iterator_holds_for_too_long_comes_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    queue = pushed(MemoryConsumer(clock, visibility=3), 6)
     iterator = queue.consume(timeout=60, max_records=4)
     first = next(iterator)
-    assert eventually(lambda: seen([queue.peek()]) == [(0, 2)])
+    clock.sleep(3)
+    assert seen([queue.peek()]) == [(0, 2)]
     # The JVM has requeued the undelivered records of the iterator, which continues with redelivered ones.
     got = [first, *(next(iterator) for _ in range(6))]
     assert seen(got) == [(0, 1), (0, 2), (1, 2), (2, 2), (3, 2), (4, 1), (5, 1)]
@@ -70,12 +78,14 @@ def test_what_an_iterator_holds_for_too_long_comes_once(open_queue: Open) -> Non
     assert queue.qsize() == 0
 
 
-def test_what_came_back_and_lay_for_too_long_comes_once(open_queue: Open) -> None:
-    queue = pushed(open_queue(visibility_timeout="3s"), 6)
+def test_what_came_back_and_lay_for_too_long_comes_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    queue = pushed(MemoryConsumer(clock, visibility=3), 6)
     for message in queue.consume(max_records=4):
         queue.ack(message)
         break
-    assert eventually(lambda: (queue.peek() or message).attempts == 2)
+    clock.sleep(3)
+    assert seen([queue.peek()]) == [(1, 2)]
     assert queue.qsize() == 5
     assert seen(queue.pop_many()) == [(1, 2), (2, 2), (3, 2), (4, 1), (5, 1)]
 
@@ -95,20 +105,20 @@ def test_what_nobody_was_given_counts_as_not_popped(open_queue: Open, tmp_path: 
     assert not (tmp_path / "dead").exists()
 
 
-def test_a_requeued_record_comes_before_undelivered_ones(any_queue: mmapqueue.Queue) -> None:
-    pushed(any_queue, 4)
-    any_queue.nack(next(any_queue.consume()))
-    assert (any_queue.unacked(), any_queue.qsize()) == (0, 4)
-    assert seen(any_queue) == [(0, 2), (1, 1), (2, 1), (3, 1)]
+def test_a_requeued_record_comes_before_undelivered_ones(memory: MemoryConsumer) -> None:
+    pushed(memory, 4)
+    memory.nack(next(memory.consume()))
+    assert (memory.unacked(), memory.qsize()) == (0, 4)
+    assert seen(memory) == [(0, 2), (1, 1), (2, 1), (3, 1)]
 
 
-def test_seek_to_committed_releases_undelivered_records(any_queue: mmapqueue.Queue) -> None:
-    pushed(any_queue, 6)
-    for message in any_queue.consume():
+def test_seek_to_committed_releases_undelivered_records(memory: MemoryConsumer) -> None:
+    pushed(memory, 6)
+    for message in memory.consume():
         if message.offset == 1:
             break
-    any_queue.seek("committed")
-    assert seen(any_queue) == [(0, 2), (1, 2), (2, 1), (3, 1), (4, 1), (5, 1)]
+    memory.seek("committed")
+    assert seen(memory) == [(0, 2), (1, 2), (2, 1), (3, 1), (4, 1), (5, 1)]
 
 
 def test_closing_a_consumer_releases_undelivered_records(any_queue: mmapqueue.Queue) -> None:

@@ -8,20 +8,14 @@ import threading
 import types
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
+from acking import pushed
 from memory_consumer import Clock, MemoryConsumer
 
 import mmapqueue
 from conftest import SMALL, Open, Script, data, eventually
-
-Q = TypeVar("Q", mmapqueue.Queue, MemoryConsumer)
-
-
-def pushed(queue: Q, count: int) -> Q:
-    queue.push_many(b"%d" % i for i in range(count))
-    return queue
 
 
 @pytest.fixture
