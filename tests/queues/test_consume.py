@@ -1,12 +1,23 @@
 """Reading: pop, ack, iteration, consumers; under every configuration."""
 
-import time
 from itertools import islice
 
 import pytest
+from memory_consumer import Clock, MemoryConsumer
 
 import mmapqueue
 from conftest import SMALL, Open, data, fill
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
+
+
+@pytest.fixture
+def memory(clock: Clock) -> MemoryConsumer:
+    """A consumer without a JVM, whose time passes in waits alone."""
+    return MemoryConsumer(clock)
 
 
 def test_pop_many_keeps_its_limits(any_queue: mmapqueue.Queue) -> None:
@@ -34,14 +45,13 @@ def test_pop_many_never_gives_more_bytes_than_asked_for(open_queue: Open) -> Non
     assert got == records
 
 
-def test_pop_many_waits_for_the_first_alone(any_queue: mmapqueue.Queue) -> None:
-    start = time.monotonic()
-    assert any_queue.pop_many(timeout=0.25) == []
-    assert time.monotonic() - start >= 0.25
-    any_queue.push(b"one")
-    assert data(any_queue.pop_many(timeout=None)) == [b"one"]
-    any_queue.push(b"two")
-    assert data(any_queue.pop_many(timeout="1h")) == [b"two"]
+def test_pop_many_waits_for_the_first_alone(clock: Clock, memory: MemoryConsumer) -> None:
+    assert memory.pop_many(timeout=25) == []
+    assert 25 <= clock() < 25.1
+    memory.push(b"one")
+    assert data(memory.pop_many(timeout=None)) == [b"one"]
+    memory.push(b"two")
+    assert data(memory.pop_many(timeout="1h")) == [b"two"]
 
 
 def test_peek_moves_nothing(any_queue: mmapqueue.Queue) -> None:
@@ -88,46 +98,45 @@ def test_records_that_were_not_acked_are_redelivered(open_queue: Open) -> None:
     assert again.push(b"10") == 10
 
 
-def test_a_left_loop_keeps_the_rest_of_its_batch(any_queue: mmapqueue.Queue) -> None:
-    any_queue.push_many([b"%d" % i for i in range(50)])
-    assert data(islice(any_queue, 5)) == [b"0", b"1", b"2", b"3", b"4"]
-    assert any_queue.qsize() == 45
-    assert any_queue.pop().data == b"5"
-    assert data([any_queue.peek()]) == [b"6"]
-    assert data(any_queue.pop_many(2)) == [b"6", b"7"]
-    for message in any_queue.consume(timeout=0, max_records=10):
+def test_a_left_loop_keeps_the_rest_of_its_batch(memory: MemoryConsumer) -> None:
+    memory.push_many([b"%d" % i for i in range(50)])
+    assert data(islice(memory, 5)) == [b"0", b"1", b"2", b"3", b"4"]
+    assert memory.qsize() == 45
+    assert memory.pop().data == b"5"
+    assert data([memory.peek()]) == [b"6"]
+    assert data(memory.pop_many(2)) == [b"6", b"7"]
+    for message in memory.consume(timeout=0, max_records=10):
         if message.data == b"20":
             break
 
     def fail() -> None:
-        for message in any_queue.consume():
+        for message in memory.consume():
             assert message.data == b"21"
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         fail()
-    any_queue.ack_up_to(21)
-    assert any_queue.lag() == 28
-    assert data(any_queue.pop_many(max_bytes=5)) == [b"22", b"23"]
-    any_queue.push(b"50")
-    assert data(any_queue) == [b"%d" % i for i in range(24, 51)]
-    assert any_queue.empty()
+    memory.ack_up_to(21)
+    assert memory.lag() == 28
+    assert data(memory.pop_many(max_bytes=5)) == [b"22", b"23"]
+    memory.push(b"50")
+    assert data(memory) == [b"%d" % i for i in range(24, 51)]
+    assert memory.empty()
 
 
-def test_two_iterators_share_the_records(any_queue: mmapqueue.Queue) -> None:
-    any_queue.push_many([b"%d" % i for i in range(20)])
-    one, two = any_queue.consume(timeout=0, max_records=5), any_queue.consume(timeout=0, max_records=5)
+def test_two_iterators_share_the_records(memory: MemoryConsumer) -> None:
+    memory.push_many([b"%d" % i for i in range(20)])
+    one, two = memory.consume(timeout=0, max_records=5), memory.consume(timeout=0, max_records=5)
     assert [next(one).data, next(two).data, next(one).data] == [b"0", b"5", b"1"]
     one.close()
     assert [next(two).data for _ in range(4)] == [b"6", b"7", b"8", b"9"]
     assert next(two).data == b"2"
 
 
-def test_consume_ends_when_nothing_comes(any_queue: mmapqueue.Queue) -> None:
-    any_queue.push_many([b"one", b"two"])
-    start = time.monotonic()
-    assert data(any_queue.consume(timeout=0.3)) == [b"one", b"two"]
-    assert time.monotonic() - start >= 0.3
+def test_consume_ends_when_nothing_comes(clock: Clock, memory: MemoryConsumer) -> None:
+    memory.push_many([b"one", b"two"])
+    assert data(memory.consume(timeout=30)) == [b"one", b"two"]
+    assert 30 <= clock() < 30.1
 
 
 def test_consumers_are_independent(open_queue: Open) -> None:
@@ -172,25 +181,22 @@ def test_a_bad_start_of_a_consumer_is_refused(small_queue: mmapqueue.Queue) -> N
         small_queue.consumer("name", start="middle")
 
 
-def test_membership_is_refused_and_pops_nothing(open_queue: Open) -> None:
-    queue = open_queue()
-    queue.push_many([b"a", b"b", b"c"])
-    for each in (queue, queue.consumer("other")):
-        with pytest.raises(TypeError, match="a search would pop records"):
-            _ = b"b" in each
-        with pytest.raises(TypeError, match="a search would pop records"):
-            _ = b"b" not in each
-        assert (each.qsize(), each.unacked()) == (3, 0)
+def test_membership_is_refused_and_pops_nothing(memory: MemoryConsumer) -> None:
+    memory.push_many([b"a", b"b", b"c"])
+    with pytest.raises(TypeError, match="a search would pop records"):
+        _ = b"b" in memory
+    with pytest.raises(TypeError, match="a search would pop records"):
+        _ = b"b" not in memory
+    assert (memory.qsize(), memory.unacked()) == (3, 0)
 
 
-def test_a_loop_over_a_queue_pops_and_releases_what_it_does_not_take(open_queue: Open) -> None:
-    queue = open_queue()
-    queue.push_many([b"a", b"b", b"c"])
-    assert any(message.data == b"a" for message in queue)
-    assert (queue.qsize(), queue.unacked()) == (2, 1)
+def test_a_loop_over_a_queue_pops_and_releases_what_it_does_not_take(memory: MemoryConsumer) -> None:
+    memory.push_many([b"a", b"b", b"c"])
+    assert any(message.data == b"a" for message in memory)
+    assert (memory.qsize(), memory.unacked()) == (2, 1)
     with pytest.raises(TypeError):
-        reversed(queue)  # type: ignore[call-overload]
+        reversed(memory)  # type: ignore[call-overload]
     with pytest.raises(TypeError):
-        queue[0]  # type: ignore[index]
-    assert (queue.qsize(), queue.unacked()) == (2, 1)
-    assert data(list(queue)) == [b"b", b"c"]
+        memory[0]  # type: ignore[index]
+    assert (memory.qsize(), memory.unacked()) == (2, 1)
+    assert data(list(memory)) == [b"b", b"c"]

@@ -8,15 +8,26 @@ import dataclasses
 import gc
 import json
 import pickle
-import time
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from memory_consumer import Clock, MemoryConsumer
 
 import mmapqueue
 from conftest import SMALL, Open
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
+
+
+@pytest.fixture
+def memory(clock: Clock) -> MemoryConsumer:
+    """A consumer without a JVM, whose time passes in waits alone."""
+    return MemoryConsumer(clock)
 
 
 def pushed(queue: Any, *records: bytes) -> list[Any]:
@@ -38,14 +49,14 @@ def test_a_message_acks_itself_alone(any_queue: mmapqueue.Queue) -> None:
     assert (any_queue.lag(), any_queue.unacked()) == (0, 0)
 
 
-def test_a_message_requeues_itself(small_queue: mmapqueue.Queue) -> None:
-    one, two = pushed(small_queue, b"one", b"two")
+def test_a_message_requeues_itself(memory: MemoryConsumer) -> None:
+    one, two = pushed(memory, b"one", b"two")
     one.nack()
     two.nack(delay="1h")
-    again = small_queue.pop(block=False)
+    again = memory.pop(block=False)
     assert (again.data, again.attempts) == (b"one", 2)
     with pytest.raises(mmapqueue.Empty):
-        small_queue.pop(block=False)
+        memory.pop(block=False)
     again.ack()
     with pytest.raises(mmapqueue.OutOfRange):
         again.nack()
@@ -54,19 +65,19 @@ def test_a_message_requeues_itself(small_queue: mmapqueue.Queue) -> None:
 
 
 @pytest.mark.parametrize("pop", ["pop", "pop_many", "consume", "iter", "process"])
-def test_messages_of_every_call_ack_themselves(small_queue: mmapqueue.Queue, pop: str) -> None:
-    small_queue.push(b"one")
+def test_messages_of_every_call_ack_themselves(memory: MemoryConsumer, pop: str) -> None:
+    memory.push(b"one")
     if pop == "process":
-        small_queue.process(lambda message: message.ack(), timeout=0)
+        memory.process(lambda message: message.ack(), timeout=0)
     else:
         calls: dict[str, Callable[[], mmapqueue.Message]] = {
-            "pop": small_queue.pop,
-            "pop_many": lambda: small_queue.pop_many()[0],
-            "consume": lambda: next(small_queue.consume()),
-            "iter": lambda: next(iter(small_queue)),
+            "pop": memory.pop,
+            "pop_many": lambda: memory.pop_many()[0],
+            "consume": lambda: next(memory.consume()),
+            "iter": lambda: next(iter(memory)),
         }
         calls[pop]().ack()
-    assert small_queue.lag() == 0
+    assert memory.lag() == 0
 
 
 def test_a_message_of_a_named_consumer_is_acked_by_it(small_queue: mmapqueue.Queue) -> None:
@@ -94,51 +105,51 @@ def test_a_peeked_message_was_not_popped(small_queue: mmapqueue.Queue) -> None:
 # Blocks
 
 
-def test_a_block_acks_at_its_end(any_queue: mmapqueue.Queue) -> None:
-    any_queue.push_many([b"one", b"two"])
-    with any_queue.pop() as message:
+def test_a_block_acks_at_its_end(memory: MemoryConsumer) -> None:
+    memory.push_many([b"one", b"two"])
+    with memory.pop() as message:
         assert message.data == b"one"
-        assert any_queue.unacked() == 1
-    assert (any_queue.lag(), any_queue.unacked()) == (1, 0)
+        assert memory.unacked() == 1
+    assert (memory.lag(), memory.unacked()) == (1, 0)
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_a_block_that_raises_requeues(any_queue: mmapqueue.Queue, error: type[BaseException]) -> None:
-    any_queue.push(b"one")
-    with pytest.raises(error), any_queue.pop() as message:
+def test_a_block_that_raises_requeues(clock: Clock, memory: MemoryConsumer, error: type[BaseException]) -> None:
+    memory.push(b"one")
+    with pytest.raises(error), memory.pop() as message:
         raise error
-    requeued = time.monotonic()
+    requeued = clock()
     assert message.data == b"one"
-    again = any_queue.pop(timeout="10s")
-    assert time.monotonic() - requeued >= 0.05
+    again = memory.pop(timeout="10s")
+    assert clock() - requeued >= 0.05
     assert (again.data, again.attempts) == (b"one", 2)
 
 
 @pytest.mark.parametrize("how", ["message", "queue", "many"])
-def test_a_block_that_has_nacked_does_not_ack(small_queue: mmapqueue.Queue, how: str) -> None:
-    small_queue.push(b"one")
-    with small_queue.pop() as message:
-        message.nack(delay="1h") if how == "message" else small_queue.nack(message, delay="1h")
-    assert (small_queue.lag(), small_queue.qsize()) == (1, 1)
+def test_a_block_that_has_nacked_does_not_ack(memory: MemoryConsumer, how: str) -> None:
+    memory.push(b"one")
+    with memory.pop() as message:
+        message.nack(delay="1h") if how == "message" else memory.nack(message, delay="1h")
+    assert (memory.lag(), memory.qsize()) == (1, 1)
 
 
 @pytest.mark.parametrize("how", ["nack", "release"])
-def test_a_block_does_not_ack_the_redelivery_that_another_block_has(small_queue: mmapqueue.Queue, how: str) -> None:
-    small_queue.push(b"one")
+def test_a_block_does_not_ack_the_redelivery_that_another_block_has(memory: MemoryConsumer, how: str) -> None:
+    memory.push(b"one")
     with contextlib.ExitStack() as another:
-        with small_queue.pop() as message:
-            message.nack() if how == "nack" else small_queue.release([message])
-            another.enter_context(small_queue.pop())
-        assert (small_queue.lag(), small_queue.unacked()) == (1, 1)
-    assert small_queue.lag() == 0
+        with memory.pop() as message:
+            message.nack() if how == "nack" else memory.release([message])
+            another.enter_context(memory.pop())
+        assert (memory.lag(), memory.unacked()) == (1, 1)
+    assert memory.lag() == 0
 
 
-def test_a_block_that_has_acked_does_not_ack_again(small_queue: mmapqueue.Queue) -> None:
-    small_queue.push(b"one")
-    with small_queue.pop() as message:
+def test_a_block_that_has_acked_does_not_ack_again(memory: MemoryConsumer) -> None:
+    memory.push(b"one")
+    with memory.pop() as message:
         message.ack()
-        small_queue.seek("earliest")
-    assert small_queue.lag() <= 1
+        memory.seek("earliest")
+    assert memory.lag() <= 1
 
 
 def test_an_error_of_the_block_comes_first(small_queue: mmapqueue.Queue) -> None:
@@ -155,23 +166,23 @@ def test_an_error_of_the_block_comes_first(small_queue: mmapqueue.Queue) -> None
     assert "was not requeued" in notes[0]
 
 
-def test_a_block_whose_record_cannot_be_acked_raises(small_queue: mmapqueue.Queue) -> None:
-    small_queue.push(b"one")
-    with pytest.raises(mmapqueue.Closed), small_queue.pop():
-        small_queue.close()
+def test_a_block_whose_record_cannot_be_acked_raises(memory: MemoryConsumer) -> None:
+    memory.push(b"one")
+    with pytest.raises(mmapqueue.Closed), memory.pop():
+        memory.close()
 
 
-def test_messages_of_one_loop_may_be_blocks(small_queue: mmapqueue.Queue) -> None:
-    small_queue.push_many(b"%d" % number for number in range(10))
-    for message in small_queue:
+def test_messages_of_one_loop_may_be_blocks(memory: MemoryConsumer) -> None:
+    memory.push_many(b"%d" % number for number in range(10))
+    for message in memory:
         try:
             with message:
                 assert message.offset % 3
         except AssertionError:
             pass
     # Each is redelivered after a delay: the loop has ended.
-    assert (small_queue.qsize(), small_queue.lag()) == (4, 4)
-    assert small_queue.pop(timeout="10s").offset % 3 == 0
+    assert (memory.qsize(), memory.lag()) == (4, 4)
+    assert memory.pop(timeout="10s").offset % 3 == 0
 
 
 # Messages that no consumer of this process has popped
@@ -188,8 +199,8 @@ def test_a_message_that_was_read_cannot_be_acked_by_itself(small_queue: mmapqueu
     assert small_queue.lag() == 0
 
 
-def test_an_unpickled_message_cannot_be_acked_by_itself(small_queue: mmapqueue.Queue) -> None:
-    (message,) = pushed(small_queue, b"one")
+def test_an_unpickled_message_cannot_be_acked_by_itself(memory: MemoryConsumer) -> None:
+    (message,) = pushed(memory, b"one")
     unpickled = pickle.loads(pickle.dumps(message))
     assert unpickled == message
     assert type(unpickled.origin) is mmapqueue.Origin
@@ -197,8 +208,8 @@ def test_an_unpickled_message_cannot_be_acked_by_itself(small_queue: mmapqueue.Q
     for call in (unpickled.ack, unpickled.nack, unpickled.__enter__, lambda: unpickled.value):
         with pytest.raises(mmapqueue.Foreign, match=r"offset 0, which knows no open queue: it was unpickled"):
             call()
-    small_queue.ack(unpickled)
-    assert small_queue.lag() == 0
+    memory.ack(unpickled)
+    assert memory.lag() == 0
 
 
 def test_a_message_of_a_program_has_no_queue() -> None:
@@ -209,10 +220,10 @@ def test_a_message_of_a_program_has_no_queue() -> None:
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda message: message._replace(attempts=5)])
-def test_a_copy_of_a_message_acks_the_record(small_queue: mmapqueue.Queue, duplicate: Any) -> None:
-    (message,) = pushed(small_queue, b"one")
+def test_a_copy_of_a_message_acks_the_record(memory: MemoryConsumer, duplicate: Any) -> None:
+    (message,) = pushed(memory, b"one")
     duplicate(message).ack()
-    assert small_queue.lag() == 0
+    assert memory.lag() == 0
 
 
 def test_a_message_keeps_no_queue_in_memory(tmp_path: Any) -> None:
