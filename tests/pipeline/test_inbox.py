@@ -1,28 +1,74 @@
 """The inbox of a pipe's queue: the answer of each request, and its time."""
 
 import asyncio
-import contextlib
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 import mmapqueue
-from conftest import SMALL, Open, Waits, fill
+from conftest import SMALL, Open
 from mmapqueue.pipeline.gather.inbox import Full, QueueInbox
 
 
-def run(queue: mmapqueue.Queue, use: Callable[[QueueInbox], Awaitable[Any]], **options: Any) -> Counter[str]:
+class MemoryQueue:
+    """What an inbox has of a queue, in memory: bytes of records take room until `free` gives it back."""
+
+    def __init__(self, room: int = 1 << 20) -> None:
+        self.config = {"max_event_size": 8000}
+        self.log: list[bytes] = []
+        self._room = room
+        self._closed = False
+        self._changed = threading.Condition()
+
+    def push_many(
+        self, records: Iterable[bytes], *, block: bool = True, timeout: float | None = None, atomic: bool = False
+    ) -> int:
+        batches = [[*records]] if atomic else [[each] for each in records]
+        pushed = 0
+        with self._changed:
+            for batch in batches:
+                size = sum(map(len, batch))
+                has_room = self._changed.wait_for(partial(self._may_push, size), timeout if block else 0)
+                if self._closed:
+                    raise mmapqueue.Closed("the queue is closed")
+                if not has_room:
+                    full = mmapqueue.Full("the queue is full")
+                    full.pushed = pushed
+                    raise full
+                self._room -= size
+                self.log += batch
+                pushed += len(batch)
+        return pushed
+
+    def _may_push(self, size: int) -> bool:
+        return self._closed or self._room >= size
+
+    def free(self, size: int) -> None:
+        with self._changed:
+            self._room += size
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+
+def run(
+    queue: mmapqueue.Queue | MemoryQueue, use: Callable[[QueueInbox], Awaitable[Any]], **options: Any
+) -> Counter[str]:
     counted: Counter[str] = Counter()
 
     def count(status: str, records: int) -> None:
         counted[status] += records
 
     async def whole() -> None:
-        inbox = QueueInbox(queue, count=count, **options)
+        inbox = QueueInbox(cast("mmapqueue.Queue", queue), count=count, **options)
         try:
             await use(inbox)
         finally:
@@ -55,24 +101,20 @@ def test_requests_are_stored_when_they_are_answered(open_queue: Open) -> None:
         assert own == [f"{client}-{number}".encode() for number in range(50)]
 
 
-def test_records_of_a_request_are_stored_together_or_not_at_all(open_queue: Open) -> None:
-    queue = open_queue(**SMALL)
-    fill(queue, b"x" * 1000)
-    before = queue.end_offset()
+def test_records_of_a_request_are_stored_together_or_not_at_all() -> None:
+    queue = MemoryQueue(9000)
     some = [b"s" * 10, b"l" * 5000, b"m" * 5000]
 
     async def use(inbox: QueueInbox) -> None:
         with pytest.raises(Full) as refused:
             await inbox.put(*some)
         assert refused.value.retry_after > 0
-        assert queue.end_offset() == before
-        consumer = await asyncio.to_thread(queue.consumer, "free")
-        for _ in range(before):
-            consumer.ack(consumer.pop())
+        assert queue.log == []
+        queue.free(2000)
         await inbox.put(*some)
 
     assert run(queue, use) == {"rejected": 3, "success": 3}
-    assert [each.data for each in queue.read_many(before, 3)] == some
+    assert queue.log == some
 
 
 def test_a_full_queue_rejects_only_what_does_not_fit(open_queue: Open) -> None:
@@ -89,9 +131,8 @@ def test_a_full_queue_rejects_only_what_does_not_fit(open_queue: Open) -> None:
     assert counted["success"] + counted["rejected"] == 400
 
 
-def test_drop_counts_what_it_abandons(open_queue: Open) -> None:
-    queue = open_queue(**SMALL)
-    fill(queue, b"x" * 1000)
+def test_drop_counts_what_it_abandons() -> None:
+    queue = MemoryQueue(4000)
 
     async def use(inbox: QueueInbox) -> None:
         await asyncio.gather(inbox.put(b"x" * 5000), inbox.put(b"y" * 5000, b"z" * 1000))
@@ -99,27 +140,31 @@ def test_drop_counts_what_it_abandons(open_queue: Open) -> None:
     assert run(queue, use, on_full="drop") == {"abandoned": 3}
 
 
-def test_block_waits_for_room(open_queue: Open, waits: Waits) -> None:
-    queue = open_queue(**SMALL)
-    fill(queue, b"x" * 1000)
-    consumer = queue.consumer("reader")
+def test_block_waits_for_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = MemoryQueue(4000)
+    tries = threading.Semaphore(0)
+
+    def may_push(queue: MemoryQueue, size: int) -> bool:
+        tries.release()
+        return may(queue, size)
+
+    may = MemoryQueue._may_push
+    monkeypatch.setattr(MemoryQueue, "_may_push", may_push)
 
     async def use(inbox: QueueInbox) -> None:
         waiting = asyncio.create_task(inbox.put(b"y" * 5000))
-        await asyncio.to_thread(waits.until, threads=1)
+        for _ in range(3):
+            assert await asyncio.to_thread(tries.acquire, timeout=60)
         assert not waiting.done()
-        while not waiting.done():
-            # The new record may be the next one.
-            with contextlib.suppress(mmapqueue.Empty):
-                consumer.ack_up_to(await asyncio.to_thread(consumer.pop, timeout=0.1))
+        queue.free(1000)
         await waiting
 
     assert run(queue, use, on_full="block") == {"success": 1}
 
 
 @pytest.mark.parametrize("on_full", ["reject", "block", "drop"])
-def test_an_event_that_is_too_large_is_refused_by_itself(open_queue: Open, on_full: str) -> None:
-    queue = open_queue(**SMALL)
+def test_an_event_that_is_too_large_is_refused_by_itself(on_full: str) -> None:
+    queue = MemoryQueue()
 
     async def use(inbox: QueueInbox) -> None:
         small, large = await asyncio.gather(inbox.put(b"a"), inbox.put(b"b" * 8001), return_exceptions=True)
@@ -130,8 +175,8 @@ def test_an_event_that_is_too_large_is_refused_by_itself(open_queue: Open, on_fu
     assert run(queue, use, on_full=on_full) == {"success": 1, "too_large": 1}
 
 
-def test_what_waits_is_pushed_before_it_closes_and_then_nothing_is_taken(open_queue: Open) -> None:
-    queue = open_queue()
+def test_what_waits_is_pushed_before_it_closes_and_then_nothing_is_taken() -> None:
+    queue = MemoryQueue()
 
     async def use(inbox: QueueInbox) -> None:
         waiting = [asyncio.create_task(inbox.put(b"%d" % n)) for n in range(100)]
@@ -142,11 +187,11 @@ def test_what_waits_is_pushed_before_it_closes_and_then_nothing_is_taken(open_qu
             await inbox.put(b"late")
 
     assert run(queue, use) == {"success": 100}
-    assert queue.end_offset() == 100
+    assert queue.log == [b"%d" % n for n in range(100)]
 
 
-def test_a_request_whose_client_has_gone_disturbs_no_other(open_queue: Open) -> None:
-    queue = open_queue()
+def test_a_request_whose_client_has_gone_disturbs_no_other() -> None:
+    queue = MemoryQueue()
 
     async def use(inbox: QueueInbox) -> None:
         gone = asyncio.create_task(inbox.put(b"gone"))
@@ -156,13 +201,12 @@ def test_a_request_whose_client_has_gone_disturbs_no_other(open_queue: Open) -> 
         await stays
 
     run(queue, use)
-    assert b"stays" in records(queue)
+    assert b"stays" in queue.log
 
 
 @pytest.mark.parametrize("on_full", ["reject", "block"])
-def test_a_request_whose_client_has_gone_is_not_stored(open_queue: Open, on_full: str) -> None:
-    queue = open_queue(**SMALL)
-    consumer = queue.consumer("reader")
+def test_a_request_whose_client_has_gone_is_not_stored(on_full: str) -> None:
+    queue = MemoryQueue()
     pushing, push = threading.Event(), threading.Event()
 
     async def use(inbox: QueueInbox) -> None:
@@ -187,13 +231,11 @@ def test_a_request_whose_client_has_gone_is_not_stored(open_queue: Open, on_full
         await asyncio.gather(first, stays)
 
     assert run(queue, use, on_full=on_full) == {"success": 2, "disconnected": 6}
-    assert [each.data for each in consumer.pop_many(10)] == [b"first", b"stays"]
+    assert queue.log == [b"first", b"stays"]
 
 
-def test_a_client_that_goes_while_the_queue_is_full_does_not_hold_up_others(open_queue: Open) -> None:
-    queue = open_queue(**SMALL)
-    fill(queue, b"x" * 1000)
-    before = queue.end_offset()
+def test_a_client_that_goes_while_the_queue_is_full_does_not_hold_up_others() -> None:
+    queue = MemoryQueue(4000)
 
     async def use(inbox: QueueInbox) -> None:
         large = asyncio.create_task(inbox.put(b"g" * 5000))
@@ -205,11 +247,11 @@ def test_a_client_that_goes_while_the_queue_is_full_does_not_hold_up_others(open
         await inbox.put(b"s")
 
     assert run(queue, use, on_full="block") == {"disconnected": 1, "success": 1}
-    assert [each.data for each in queue.read_many(before, 10)] == [b"s"]
+    assert queue.log == [b"s"]
 
 
-def test_failures_are_told_until_a_push_succeeds(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    queue = open_queue()
+def test_failures_are_told_until_a_push_succeeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = MemoryQueue()
 
     async def use(inbox: QueueInbox) -> None:
         assert inbox.failure is None
@@ -226,7 +268,7 @@ def test_failures_are_told_until_a_push_succeeds(open_queue: Open, monkeypatch: 
             # Some time after it, so that clients are sent here again.
             assert inbox.failure is None
             monkeypatch.undo()
-        inbox._queue = queue
+        inbox._queue = cast("mmapqueue.Queue", queue)
         await inbox.put(b"a")
         assert inbox.failure is None
         with pytest.raises(mmapqueue.TooLarge):
@@ -236,8 +278,8 @@ def test_failures_are_told_until_a_push_succeeds(open_queue: Open, monkeypatch: 
     run(queue, use)
 
 
-def test_a_closed_queue_fails_every_request(open_queue: Open) -> None:
-    queue = open_queue()
+def test_a_closed_queue_fails_every_request() -> None:
+    queue = MemoryQueue()
 
     async def use(inbox: QueueInbox) -> None:
         queue.close()
