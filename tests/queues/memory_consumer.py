@@ -1,4 +1,4 @@
-"""A consumer in memory whose pops wait, by a clock that a test moves: for tests without a JVM."""
+"""A consumer in memory whose pops wait, by a clock that a test moves, and a producer: for tests without a JVM."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from memory_port import MemoryBuffer, MemoryPort
 from memory_queue import MemoryQueue
 
 from mmapqueue._queue import deadline, iteration
+from mmapqueue._queue.batching.producer import BatchingProducer
 from mmapqueue._queue.consuming import delivery, popper, thread_buffers
 from mmapqueue._queue.consuming.ahead import Ahead
 from mmapqueue._queue.consuming.popper import Popper
 from mmapqueue._queue.consuming.port import AckRange
+from mmapqueue._queue.producer import Producer
 from mmapqueue._queue.reading import Reading
 from mmapqueue._queue.source import OneConsumer
 from mmapqueue._values.errors import UnackedLimit
@@ -132,6 +134,7 @@ class MemoryConsumer(Reading[bytes]):
         self.port.in_thread = handle.threads.run  # type: ignore[method-assign]
         super().__init__(handle, OneConsumer(one))
         self._use(one)
+        self._producer = Producer(handle)
 
     def push(self, record: bytes) -> int:
         self.port.push(record)
@@ -141,3 +144,9 @@ class MemoryConsumer(Reading[bytes]):
         records = list(records)
         self.port.push(*records)
         return len(records)
+
+    def producer(
+        self, *, linger: float, batch_bytes: int = 1 << 16, buffer_bytes: int = 1 << 20
+    ) -> BatchingProducer[bytes]:
+        settings: dict[str, Any] = {"linger": linger, "batch_bytes": batch_bytes, "buffer_bytes": buffer_bytes}
+        return BatchingProducer(self._handle, self._producer, sync=False, **settings)
