@@ -21,6 +21,7 @@ from typing import NamedTuple
 FIRST_BYTE = 64  # of a segment's records, after its header
 LENGTH = (1 << 27) - 1
 OFFSET_BITS = 26  # of the second word of a record; the rest is a time, or the size of a gap
+MULTIPLIER = 0x9E3779B97F4A7C15  # of the checksum's hash
 BATCH, GAP, TIMESTAMP, PAD = 1 << 27, 1 << 28, 1 << 29, 1 << 30
 
 
@@ -39,7 +40,7 @@ class Meta(NamedTuple):
     """What meta.dat says about the log."""
 
     capacity: int
-    uuid: bytes  # as stored: checksums cover these 16 bytes
+    uuid: bytes  # as stored
     segment_size: int
     max_event_size: int
     epoch: int
@@ -386,8 +387,7 @@ class Log:
         time = second >> OFFSET_BITS
         if flags & TIMESTAMP:
             time = segment.base_time + (time - segment.base_time // 1000 & (1 << 64 - OFFSET_BITS) - 1) * 1000
-        block = struct.pack("<16sQQQ", self.meta.uuid, found, time, word)
-        if checksum != (crc32c(block, crc32c(payload)) or 0xFFFFFFFF):
+        if checksum != self._checksum(payload, found, time, word):
             raise Damage(file, at, f"record {offset} has a wrong checksum", end)
         if offset not in (None, found):
             raise Damage(file, at, f"record {found}, not {offset}", end)
@@ -398,12 +398,20 @@ class Log:
         epoch = segment.epoch + ((word & LENGTH) - segment.epoch & LENGTH)
         if epoch > self.meta.epoch:
             raise Damage(segment.file, at, f"a pad of epoch {epoch} in a queue of epoch {self.meta.epoch}")
-        block = struct.pack("<16sQQII", self.meta.uuid, segment.id, epoch, at, word)
-        if checksum != (crc32c(block) or 0xFFFFFFFF):
+        if checksum != self._checksum(b"", segment.id, epoch, at << 32 | word):
             raise Damage(segment.file, at, "a pad with a wrong checksum")
         if offset is None:
             offset = self._roll(segment.id + 1).base_offset
         return Record(offset, None, b"", PAD, (segment.id + 1) * self.meta.segment_size, offset)
+
+    def _checksum(self, payload: bytes, first: int, second: int, third: int) -> int:
+        """RECORDS: what is stored for these three words of a record's or pad's identity."""
+        high, low = struct.unpack("<QQ", self.meta.uuid)
+        mask = (1 << 64) - 1
+        x = (first + low) * MULTIPLIER & mask
+        x = (x ^ x >> 32 ^ second) * MULTIPLIER + high & mask
+        x = (x ^ x >> 32 ^ third) * MULTIPLIER & mask
+        return x >> 32 ^ crc32c(payload) or 0xFFFFFFFF
 
     def _after(self, segment_id: int, at: int, count: int) -> int:
         """SPANNING: the position after this many bytes, and the zeros that follow, from byte `at` of a segment on."""

@@ -28,6 +28,8 @@ final class CommittedPosition {
     private final DamagePolicy damage;
     private final AtomicLong committedOffset = new AtomicLong();
     private long committed;
+    /** Where the segment of the committed position ends: a position from there on releases it. */
+    private long segmentEnd;
     /** Whether records were dropped before the consumer was opened, so that the committed offset is unknown. */
     private boolean committedIsUnknown;
     /** Incremented when the consumer moves: records popped before the move are no longer in flight. */
@@ -125,6 +127,7 @@ final class CommittedPosition {
 
     private void moveTo(long position, long offset) {
         placements++;
+        segmentEnd = geometry.position(geometry.segmentOf(position) + 1, 0);
         fetcher.moveTo(position, offset);
         committedOffset.set(offset);
     }
@@ -182,12 +185,15 @@ final class CommittedPosition {
         boolean wasFull = inFlight.next() - committedOffset.getPlain() >= inFlight.most();
         long first = acked == inFlight.next() ? fetcher.passAcked() : acked;
         long position = first == inFlight.next() ? fetcher.position() : inFlight.position(first);
-        boolean frees = geometry.segmentOf(position) != geometry.segmentOf(committed);
+        boolean frees = position >= segmentEnd;
         if (position > cursors.reading()) {
             cursors.reading(position); // the reader may have passed a pad after the last record
         }
         cursors.committed(position);
         committed = position;
+        if (frees) {
+            segmentEnd = geometry.position(geometry.segmentOf(position) + 1, 0);
+        }
         committedOffset.lazySet(first);
         return frees || wasFull;
     }

@@ -104,6 +104,10 @@ final class Fetcher {
             inFlight.expire();
             int count = 0;
             while (count < maxRecords) {
+                if (addPlain(batch, maxRecords - count)) {
+                    count = batch.count();
+                    continue;
+                }
                 long requeued = inFlight.due();
                 if (requeued < 0) {
                     if (count > 0 && reader.hasCaughtUp() || !next()) {
@@ -127,6 +131,21 @@ final class Fetcher {
         } finally {
             storeReading();
         }
+    }
+
+    // Pops new records, as many as need no decision; returns whether there were any.
+    private boolean addPlain(RecordBatch batch, int most) throws IOException {
+        int from = batch.count();
+        int end = from + Math.min(most, inFlight.plainRoom());
+        while (batch.count() < end && reader.nextPlain() && batch.takes(reader.length())) {
+            int length = reader.length();
+            long position = position();
+            if (!reader.takePlain(batch.room(length), batch.start())) {
+                break;
+            }
+            batch.add(inFlight.next(), reader.timestamp(), length, inFlight.popped(position));
+        }
+        return batch.count() > from;
     }
 
     // Pops a requeued record, or, if that is -1, the new record that the reader has found. A damaged record is passed.
@@ -156,6 +175,10 @@ final class Fetcher {
     byte[] pop(PoppedRecord record, boolean own) throws IOException {
         try {
             inFlight.expire();
+            byte[] plain = popPlain(record, own);
+            if (plain != null) {
+                return plain;
+            }
             while (true) {
                 long requeued = inFlight.due();
                 if (requeued < 0 && (inFlight.isFull() || !next())) {
@@ -176,6 +199,21 @@ final class Fetcher {
         } finally {
             storeReading();
         }
+    }
+
+    // As pop, for a new record about which nothing has to be decided; null for all else.
+    private byte[] popPlain(PoppedRecord record, boolean own) {
+        if (inFlight.plainRoom() == 0 || !reader.nextPlain()) {
+            return null;
+        }
+        int length = reader.length();
+        byte[] data = own ? new byte[length] : record.room(length);
+        long position = position();
+        if (!reader.takePlain(data, 0)) {
+            return null;
+        }
+        record.set(inFlight.next(), reader.timestamp(), length, inFlight.popped(position));
+        return data;
     }
 
     /** Whether max_unacked alone keeps the next record from being popped. */

@@ -298,6 +298,17 @@ final class InFlight {
         return Math.min(InFlightDescriptor.MOST_ATTEMPTS, attempts(offset) + 1);
     }
 
+    /**
+     * Number of new records that can be popped by {@link #popped} alone, without a look at other records and without
+     * memory: 0 while one is requeued, restored or leased.
+     */
+    int plainRoom() {
+        if (ahead != 0 || visibilityMillis != 0 || requeued.size != 0) {
+            return 0;
+        }
+        return (int) Math.max(0, Math.min(most, records.length) - (next - first));
+    }
+
     /** Adds the next record as popped; returns its attempts. */
     int popped(long position) {
         if (ahead == 0 && visibilityMillis == 0) { // almost every record of a fast consumer

@@ -161,6 +161,24 @@ public abstract class LogReader {
      */
     public abstract void read(byte[] target, int start) throws IOException;
 
+    /**
+     * Finds the next record, if nothing has to be decided about it: it is in the pinned segment, whole and of the expected
+     * offset. All else is left to {@link #next}, which names what is wrong. Never in version 1.
+     */
+    public boolean nextPlain() {
+        return false;
+    }
+
+    /**
+     * Copies the payload of the record that {@link #nextPlain} has found, and moves behind it; returns false, and does not
+     * move, if its checksum is wrong.
+     *
+     * @param start index in the target of the first byte
+     */
+    public boolean takePlain(byte[] target, int start) {
+        throw new IllegalStateException("no record was found");
+    }
+
     /** Finds the end of the record that {@link #next} has found, without reading its payload. */
     public abstract void skip() throws IOException;
 

@@ -283,6 +283,41 @@ public final class LogReaderV2 extends LogReader {
         }
     }
 
+    @Override
+    public boolean nextPlain() {
+        Segment from = segment;
+        int at = atByte;
+        if (from == null || at >= segmentSize) {
+            return false;
+        }
+        long word = load();
+        int bytes = RecordDescriptor.length(header);
+        int end = at + RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(header);
+        if (word == 0 || (header & NO_RECORD) != 0 || bytes > maxLength || end - segmentSize > 0) {
+            return false;
+        }
+        length = bytes;
+        endByte = end;
+        take(from.getLong(at + RecordDescriptor.HEADER));
+        return recordOffset == nextOffset;
+    }
+
+    @Override
+    public boolean takePlain(byte[] target, int start) {
+        int bytes = length;
+        segment.get(atByte + RecordDescriptor.SMALLEST, target, start, bytes);
+        CRC32C crc = payloadCrc;
+        crc.reset();
+        crc.update(target, start, bytes);
+        if (checksum.finish(crc, recordOffset, timestamp, header) != expected) {
+            return false;
+        }
+        batchContinues = (header & RecordDescriptor.BATCH) != 0;
+        nextOffset = recordOffset + 1;
+        atByte = endByte;
+        return true;
+    }
+
     private void check(CRC32C crc) {
         int found = checksum.finish(crc, recordOffset, timestamp, header);
         if (found != expected) {

@@ -4,8 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.math.BigInteger;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.UUID;
@@ -105,24 +107,63 @@ class RecordDescriptorTest {
         assertEquals(others.size(), others.stream().distinct().count());
     }
 
-    /** CRCs are linear: a timestamp for which the sum comes out as 0 follows from 33 others. */
+    /** CRCs are linear: a payload for which the checksum comes out as 0 follows from 33 others. */
     @Test
     void theChecksumIsNeverZero() {
+        RecordChecksum checksum = new RecordChecksum(new UUID(1, 2));
+        int constant = crcOf(0);
         int[] columns = new int[32];
-        int constant = raw(0);
         for (int bit = 0; bit < 32; bit++) {
-            columns[bit] = raw(1L << bit) ^ constant;
+            columns[bit] = crcOf(1 << bit) ^ constant;
         }
-        long timestamp = solve(columns, constant);
-        assertEquals(0, raw(timestamp));
-        assertEquals(-1, new RecordChecksum(new UUID(1, 2)).finish(new CRC32C(), 3, timestamp, 0));
+        int hash = checksum.finish(new CRC32C(), 3, 5, 4); // the CRC of no payload is 0
+        int payload = (int) solve(columns, constant ^ hash);
+        assertEquals(hash, crcOf(payload));
+        assertEquals(-1, checksum.finish(crc(bytes(payload)), 3, 5, 4));
     }
 
-    /** The same sum, made by hand. */
-    private static int raw(long timestamp) {
-        ByteBuffer identity = ByteBuffer.allocate(40).order(ByteOrder.LITTLE_ENDIAN);
-        identity.putLong(1).putLong(2).putLong(3).putLong(timestamp).putLong(0);
-        return (int) crc(identity.array()).getValue();
+    /** Other languages compute the same values. */
+    @Test
+    void theChecksumIsThatOfTheFormat() {
+        UUID queue = UUID.fromString("01234567-89ab-cdef-fedc-ba9876543210");
+        RecordChecksum checksum = new RecordChecksum(queue);
+        byte[] payload = "123456789".getBytes(StandardCharsets.US_ASCII);
+        int flags = RecordDescriptor.TIMESTAMPED | payload.length;
+        assertEquals(
+                reference(queue, crc(payload), 77, 1_700_000_000_000_000L, flags),
+                checksum.finish(crc(payload), 77, 1_700_000_000_000_000L, flags));
+        assertEquals(
+                reference(queue, new CRC32C(), 5, 6, 64L << 32 | 1 << 30 | 6),
+                checksum.ofPad(5, 6, 64, RecordDescriptor.PAD | 6));
+    }
+
+    private static int reference(UUID queue, CRC32C crc, long first, long second, long third) {
+        BigInteger words = BigInteger.ONE.shiftLeft(64);
+        BigInteger multiplier = new BigInteger("9e3779b97f4a7c15", 16);
+        BigInteger low = new BigInteger(Long.toUnsignedString(queue.getLeastSignificantBits()));
+        BigInteger high = new BigInteger(Long.toUnsignedString(queue.getMostSignificantBits()));
+        BigInteger x = BigInteger.valueOf(first).add(low).multiply(multiplier).mod(words);
+        x = x.xor(x.shiftRight(32))
+                .xor(BigInteger.valueOf(second))
+                .multiply(multiplier)
+                .add(high)
+                .mod(words);
+        x = x.xor(x.shiftRight(32))
+                .xor(BigInteger.valueOf(third))
+                .multiply(multiplier)
+                .mod(words);
+        return x.shiftRight(32).xor(BigInteger.valueOf(crc.getValue())).intValue();
+    }
+
+    private static int crcOf(int payload) {
+        return (int) crc(bytes(payload)).getValue();
+    }
+
+    private static byte[] bytes(int payload) {
+        return ByteBuffer.allocate(4)
+                .order(ByteOrder.LITTLE_ENDIAN)
+                .putInt(payload)
+                .array();
     }
 
     // Which columns, added up, give the target: elimination over single bits.
