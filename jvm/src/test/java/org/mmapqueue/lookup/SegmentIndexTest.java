@@ -17,7 +17,7 @@ class SegmentIndexTest {
     private static final long BASE = 5_000_000_003L;
 
     @ParameterizedTest
-    @ValueSource(ints = {0, 1, 15, 16, 17, 1000, 16_384, 16_385, 40_000, 100_000})
+    @ValueSource(ints = {0, 1, 7, 8, 9, 1000, 16_384, 65_536, 65_537, 150_000})
     void everyFloorIsAnEntryCloselyBefore(int records) {
         SplittableRandom random = new SplittableRandom(records);
         int[] offsets = new int[records + 1];
@@ -29,8 +29,14 @@ class SegmentIndexTest {
             offsets[i] = offsets[i - 1] + 8 * (1 + random.nextInt(10));
             timestamps[i] = timestamps[i - 1] + Math.max(0, random.nextInt(4) - 2);
             index.add(BASE + i, offsets[i], timestamps[i]);
+            if (i == 100 || i == records / 2) {
+                index.shrink();
+            }
         }
-        int spacing = Math.max(16, Integer.highestOneBit(records / 1024 + 1) * 4);
+        int spacing = records <= 8 ? 8 : 16;
+        if (records >= 100) {
+            spacing = 32; // halved twice, which leaves room for 262 144 records
+        }
         for (int tries = 0; tries < 2000; tries++) {
             int wanted = tries == 0 ? 0 : tries == 1 ? records : random.nextInt(records + 1);
             int entry = index.floorOfOffset(BASE + wanted);
@@ -51,7 +57,7 @@ class SegmentIndexTest {
         }
         assertEquals(BASE + records, index.offset(index.last()));
         assertEquals(0, index.floorOfByte(0));
-        assertTrue(index.room() <= 1024);
+        assertTrue(index.room() <= 8192);
     }
 
     @Test
@@ -63,7 +69,7 @@ class SegmentIndexTest {
             assertNull(indexes.get(id));
             SegmentIndex index = new SegmentIndex(id, BASE, 0, 64);
             indexes.put(index);
-            for (int i = 1; i < 20_000; i++) {
+            for (int i = 1; i < 10_000; i++) {
                 index.add(BASE + i, 64 + 8 * i, 0);
             }
             assertSame(index, indexes.get(id));
@@ -79,6 +85,26 @@ class SegmentIndexTest {
         indexes.clear();
         assertNull(indexes.get(0));
         assertEquals(0, indexes.size());
+    }
+
+    @Test
+    void manyIndexesGetSparserBeforeOneIsDropped() {
+        SegmentIndexes indexes = new SegmentIndexes();
+        for (int id = 0; id < 400; id++) {
+            SegmentIndex index = new SegmentIndex(id, BASE, 0, 64);
+            indexes.put(index);
+            for (int i = 1; i < 65_000; i++) {
+                index.add(BASE + i, 64 + 8 * i, 0);
+            }
+        }
+        assertEquals(400, indexes.size());
+        long room = 0;
+        for (int id = 0; id < 400; id++) {
+            int each = indexes.get(id).room();
+            assertTrue(each >= 512, "room " + each);
+            room += each;
+        }
+        assertTrue(room <= 1 << 19 && room > 1 << 18, "room " + room);
     }
 
     @Test
