@@ -139,6 +139,16 @@ public abstract class Appender {
         return endOffset.get();
     }
 
+    /** As {@link #endOffset}, after the append that may be running. */
+    public final long settledEndOffset() {
+        lock.lock();
+        try {
+            return endOffset.get();
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /** Sets the offset of the next record: all records before it have been published. Needs the lock. */
     public final void endOffset(long next) {
         endOffset.lazySet(next);

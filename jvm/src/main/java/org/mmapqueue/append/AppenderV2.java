@@ -276,8 +276,8 @@ public final class AppenderV2 extends Appender {
     // Notes the published records. Idempotent: the position of the next record changes last.
     private long published(int count) {
         long next = pendingNext;
-        endOffset(next); // stored first: no consumer may get ahead of this offset
         meta.writing(segmentId * segmentSize + pendingEnd);
+        endOffset(next); // after the position: a read finds each record before an end offset that was seen
         endByte = pendingEnd;
         pendingEnd = 0;
         return next - count;
@@ -396,8 +396,8 @@ public final class AppenderV2 extends Appender {
         /** Moves the log end behind the published records. Idempotent. */
         void finish() {
             accept();
-            endOffset(pendingNext);
             meta.writing(geometry.position(id, at));
+            endOffset(pendingNext);
             segment = current;
             segmentId = id;
             endByte = at;

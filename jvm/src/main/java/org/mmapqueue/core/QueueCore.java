@@ -413,8 +413,13 @@ public final class QueueCore {
 
     /** The offset of the next record; at least the read offset of each consumer of this process. */
     public long endOffset() {
-        // A consumer may pop a record before the push has stored the new end.
-        return writer != null ? Math.max(writer.endOffset(), consumers.greatestReadOffset()) : log.endOffset();
+        if (writer == null) {
+            return log.endOffset();
+        }
+        long end = writer.endOffset();
+        long read = consumers.greatestReadOffset();
+        // A consumer may pop a record before its push has stored the new end, which random reads need.
+        return read <= end ? end : Math.max(read, writer.settledEndOffset());
     }
 
     public List<ProducerStats> producerStats() {

@@ -293,6 +293,11 @@ public final class Writer implements Closeable {
         return appender.endOffset();
     }
 
+    /** As {@link #endOffset}, after the push that may be running. */
+    public long settledEndOffset() {
+        return appender.settledEndOffset();
+    }
+
     public void awaitDurable() {
         try {
             flusher.awaitDurable(meta.writing());
