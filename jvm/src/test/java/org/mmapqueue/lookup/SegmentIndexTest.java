@@ -74,7 +74,7 @@ class SegmentIndexTest {
             }
             assertSame(index, indexes.get(id));
             assertSame(first, indexes.get(0), "used often");
-            assertTrue(indexes.size() <= 520, "size " + indexes.size());
+            assertTrue(indexes.size() <= 820, "size " + indexes.size());
         }
         assertTrue(indexes.size() > 400, "size " + indexes.size());
         assertNotNull(indexes.get(2999));
