@@ -11,10 +11,17 @@ from itertools import count
 from typing import Any
 
 import pytest
+from memory_consumer import MemoryConsumer
 
 import mmapqueue
 from conftest import LONG, SMALL, Open, Waits, data, fill
 from mmapqueue._queue import threads
+
+
+@pytest.fixture
+def memory() -> MemoryConsumer:
+    """A consumer without a JVM, for pops whose tasks, and not whose records, matter."""
+    return MemoryConsumer()
 
 
 def test_records_come_and_go(any_queue: mmapqueue.Queue) -> None:
@@ -100,8 +107,7 @@ def test_waiting_pushes_do_not_keep_acks_waiting(small_queue: mmapqueue.Queue, w
     assert small_queue.lag() == 0
 
 
-def test_a_cancelled_pop_loses_no_record(open_queue: Open) -> None:
-    queue = open_queue(**SMALL)
+def test_a_cancelled_pop_loses_no_record(memory: MemoryConsumer) -> None:
     count = 2000 if LONG else 200
     rng = random.Random(1)
 
@@ -109,17 +115,17 @@ def test_a_cancelled_pop_loses_no_record(open_queue: Open) -> None:
     async def run() -> list[int]:
         got: list[int] = []
         for number in range(count):
-            pop = asyncio.create_task(queue.apop())
+            pop = asyncio.create_task(memory.apop())
             if rng.random() < 0.7:
                 await asyncio.sleep(rng.choice((0, 0, 0.001)))
-            await queue.apush(b"%d" % number)
+            memory.push(b"%d" % number)
             await asyncio.sleep(rng.choice((0, 0, 0.0002, 0.001)))
             pop.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 got.append((await pop).offset)
             if number % 10 == 9:
-                got += [message.offset for message in await queue.apop_many()]
-                await queue.aack(number)
+                got += [message.offset for message in await memory.apop_many()]
+                await memory.aack(number)
         return got
 
     assert asyncio.run(run()) == list(range(count))
@@ -169,32 +175,32 @@ def test_a_cancelled_push_says_how_many_it_knows_of(
     assert asyncio.run(run()).pushed == small_queue.qsize()
 
 
-def test_blocks_ack_and_requeue(any_queue: mmapqueue.Queue) -> None:
+def test_blocks_ack_and_requeue(memory: MemoryConsumer) -> None:
     async def run() -> None:
-        await any_queue.apush_many([b"one", b"two"])
-        async with any_queue.apop() as message:
+        memory.push_many([b"one", b"two"])
+        async with memory.apop() as message:
             assert message.data == b"one"
-        assert any_queue.lag() == 1
+        assert memory.lag() == 1
         with pytest.raises(ZeroDivisionError):
-            async with any_queue.apop():
+            async with memory.apop():
                 raise ZeroDivisionError
-        async with await any_queue.apop() as message:
+        async with await memory.apop() as message:
             assert message.attempts == 2
-        assert any_queue.lag() == 0
+        assert memory.lag() == 0
         with pytest.raises(mmapqueue.Empty):
-            async with any_queue.apop(timeout=0):
+            async with memory.apop(timeout=0):
                 pytest.fail("there is no record")
 
     asyncio.run(run())
 
 
-def test_a_pop_under_asyncio_is_a_coroutine(any_queue: mmapqueue.Queue) -> None:
-    any_queue.push_many([b"one", b"two"])
+def test_a_pop_under_asyncio_is_a_coroutine(memory: MemoryConsumer) -> None:
+    memory.push_many([b"one", b"two"])
 
     async def run() -> None:
-        assert (await asyncio.wait_for(any_queue.apop(), 60)).data == b"one"
-        assert (await asyncio.create_task(any_queue.apop())).data == b"two"
-        waiting = asyncio.create_task(any_queue.apop())
+        assert (await asyncio.wait_for(memory.apop(), 60)).data == b"one"
+        assert (await asyncio.create_task(memory.apop())).data == b"two"
+        waiting = asyncio.create_task(memory.apop())
         await asyncio.sleep(0)
         assert "apop" in repr(waiting)
         waiting.cancel()
@@ -202,27 +208,27 @@ def test_a_pop_under_asyncio_is_a_coroutine(any_queue: mmapqueue.Queue) -> None:
             await waiting
 
     asyncio.run(run())
-    any_queue.push(b"three")
-    assert asyncio.run(any_queue.apop()).data == b"three"
+    memory.push(b"three")
+    assert asyncio.run(memory.apop()).data == b"three"
 
 
-def test_a_forgotten_await_is_told_what_to_write(any_queue: Any) -> None:
-    any_queue.push(b"one")
+def test_a_forgotten_await_is_told_what_to_write(memory: Any) -> None:
+    memory.push(b"one")
 
     async def run() -> None:
-        with pytest.raises(TypeError, match="is entered with `async with`"), any_queue.apop():
+        with pytest.raises(TypeError, match="is entered with `async with`"), memory.apop():
             pytest.fail("nothing was popped")
-        popped = any_queue.apop()
+        popped = memory.apop()
         with pytest.raises(
             AttributeError, match=r"apop\(\) is a coroutine without 'data'; its result comes by `await`"
         ):
             popped.data  # noqa: B018
         popped.close()
         with pytest.raises(TypeError, match=r"write `async for message in queue.aconsume\(\):`"):
-            _ = [message async for message in any_queue]
+            _ = [message async for message in memory]
 
     asyncio.run(run())
-    assert (any_queue.qsize(), any_queue.unacked()) == (1, 0)
+    assert (memory.qsize(), memory.unacked()) == (1, 0)
 
 
 def test_a_queue_and_a_consumer_close_themselves(open_queue: Open) -> None:
