@@ -11,7 +11,7 @@ import asyncio
 import gc
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
@@ -35,16 +35,25 @@ from mmapqueue._queue.consuming.popper import Popper
 _MAX_STEPS = 100_000
 #: The time of a step in which a thread waits, in seconds; other steps take no time.
 _WAIT_SECONDS = 0.001
-_WAITS = frozenset({"locked", "idle", "sleep", "wait"})
+_WAITS = frozenset({"answer", "locked", "idle", "sleep", "wait"})
 #: Not the main thread, as signals would be deferred there at each call.
 _THREAD = ThreadPoolExecutor(1)
 
 CONSUMING = (ack_buffer, delivery, popper, thread_buffers)
 
 
-def run_seeds(run: Callable[[int, bool], None], lines: bool, count: int) -> None:
-    """Runs seeds, many of them in the long form. `SEED=n` repeats a failure."""
-    seeds = [int(os.environ["SEED"])] if "SEED" in os.environ else range(5000 if LONG else count)
+def run_seeds(run: Callable[[int, bool], None], lines: bool, count: int, kept: Sequence[int] = ()) -> None:
+    """Runs seeds, many of them in the long form. `SEED=n` repeats a failure.
+
+    Args:
+        run: Runs one seed.
+        lines: As for `Scheduler`.
+        count: The number of seeds in the short form.
+        kept: Seeds that have found faults, without `lines`: those seeds change with each line.
+    """
+    seeds = [*kept[: 0 if lines else None], *range(5000 if LONG else count)]
+    if "SEED" in os.environ:
+        seeds = [int(os.environ["SEED"])]
     for seed in seeds:
         try:
             run(seed, lines)
@@ -411,7 +420,8 @@ def consumer(scheduler: Scheduler, ahead: Ahead, **options: Any) -> Iterator[tup
     port, upkeep = MemoryPort(**options), StepUpkeep(scheduler)
 
     def step(what: str) -> None:
-        scheduler.step(what)
+        for _ in range(scheduler.random.choice((1, 1, 1, 30)) if what == "answer" else 1):
+            scheduler.step(what)
         port.now = scheduler.now
 
     port.step = step

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 from mmapqueue._jvm.calls import Lifetime
 from mmapqueue._jvm.shared_buffer import SMALL_BYTES
@@ -12,6 +13,8 @@ from mmapqueue._queue.consuming.port import AckRange, ThreadBuffer
 from mmapqueue._values.errors import Closed, Dropped, MmapQueueError, OutOfRange, UnackedLimit
 from mmapqueue._values.message import Message
 from mmapqueue._values.origin import OpenConsumer, OpenOrigin, Origin
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 class MemoryBuffer:
@@ -34,13 +37,25 @@ class MemoryBuffer:
         return [Message(data, offset, 0, attempts, origin) for data, offset, attempts in self.records]
 
 
+def _answers(call: _Method) -> _Method:
+    """Makes the answer of a call arrive later than its effect."""
+
+    @wraps(call)
+    def answers(port: MemoryPort, *arguments: Any) -> Any:
+        result = call(port, *arguments)
+        port.step("answer")
+        return result
+
+    return answers  # type: ignore[return-value]
+
+
 class MemoryPort:
     """The contract is that of `ConsumerPort`.
 
     Attributes:
         log: The records, by offset.
         now: The time by which leases and delays end, in seconds. It stands still.
-        step: Called at the begin of each call into the JVM, with the call's name.
+        step: Called with the call's name at the begin of each call into the JVM, and with "answer" before most returns.
         lifetime: Whether the whole queue is open.
     """
 
@@ -141,6 +156,7 @@ class MemoryPort:
 
     # ---- pops
 
+    @_answers
     def pop(
         self, buffer: MemoryBuffer, most: int, max_bytes: int, wait_millis: int, acks: AckRange | None = None
     ) -> int:
@@ -150,6 +166,7 @@ class MemoryPort:
             self._ack(range(self._committed, acks.last + 1) if acks.first < 0 else range(acks.first, acks.last + 1))
         return self._pop(buffer, most, max_bytes)
 
+    @_answers
     def repeat(self, buffer: MemoryBuffer) -> int:
         self._begin("repeat")
         return len(buffer.records) if buffer.answered == buffer.last_call else self._pop(buffer, 1, 1)
@@ -208,22 +225,26 @@ class MemoryPort:
 
     # ---- popped records
 
+    @_answers
     def ack(self, offset: int) -> None:
         self._begin("ack")
         self._check_popped(offset)
         self._ack([offset])
 
+    @_answers
     def ack_up_to(self, offset: int) -> None:
         self._begin("ack_up_to")
         self._check_popped(offset)
         self._ack(range(self._committed, offset + 1))
 
+    @_answers
     def ack_many(self, offsets: Sequence[int]) -> None:
         self._begin("ack_many")
         for offset in offsets:
             self._check_popped(offset)
         self._ack(offsets)
 
+    @_answers
     def nack(self, offset: int, delay_micros: int) -> None:
         self._begin("nack")
         self._check_popped(offset)
@@ -233,6 +254,7 @@ class MemoryPort:
         elif offset not in self._attempts:
             raise self._out_of_range(offset)
 
+    @_answers
     def release(self, offsets: list[int]) -> None:
         self._begin("release")
         for offset in offsets:
@@ -274,6 +296,7 @@ class MemoryPort:
 
     # ---- position
 
+    @_answers
     def seek(self, target: str) -> None:
         self._begin("seek")
         if target == "committed":

@@ -183,4 +183,4 @@ def one_run_of_opens(seed: int, lines: bool) -> None:
 @pytest.mark.parametrize("lines", [False, True])
 @pytest.mark.parametrize("run", [one_run, one_run_of_opens])
 def test_tasks_that_are_cancelled(run: Any, lines: bool) -> None:
-    run_seeds(run, lines, 40 if lines else 100)
+    run_seeds(run, lines, 30 if lines else 60)
