@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -27,6 +28,7 @@ import org.mmapqueue.errors.ArchiveException;
 import org.mmapqueue.errors.CorruptException;
 
 /** Records go into the archive once, whatever call of its file system fails. */
+@Tag("slow")
 class ShipmentTest {
     private static final ShipOptions OPTIONS =
             new ShipOptions("here", Duration.ofMillis(10), 1 << 20, ArchiveCodec.NONE, Duration.ZERO);

@@ -19,6 +19,7 @@ import java.util.logging.Handler;
 import java.util.logging.Level;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.archive.files.ArchiveFiles;
@@ -28,6 +29,7 @@ import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.support.Waiting;
 
 /** The thread of a shipper. */
+@Tag("slow")
 class ShipperTest {
     @TempDir
     private Path temp;
