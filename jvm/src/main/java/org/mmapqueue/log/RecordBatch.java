@@ -163,6 +163,25 @@ public final class RecordBatch {
         return true;
     }
 
+    /**
+     * Adds the next records, as long as {@link LogReader#nextPlain} finds them and this round takes them.
+     *
+     * @param most the maximum number of records
+     * @return the number of added records
+     */
+    public int readPlain(LogReader reader, int most) {
+        int before = count;
+        while (count - before < most && reader.nextPlain() && takes(reader.length())) {
+            int length = reader.length();
+            long offset = reader.nextOffset();
+            if (!reader.takePlain(room(length), start())) {
+                break;
+            }
+            add(offset, reader.timestamp(), length, 0);
+        }
+        return count - before;
+    }
+
     /** Adds the record; its payload has been stored in the array. */
     public void add(long offset, long timestampMicros, int length, int attempts) {
         long[] record = facts;

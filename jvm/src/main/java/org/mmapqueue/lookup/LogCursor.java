@@ -5,6 +5,7 @@ import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.log.DamageSkip;
+import org.mmapqueue.log.LogReader;
 import org.mmapqueue.log.LogReaderV2;
 import org.mmapqueue.log.SkippedDamage;
 import org.mmapqueue.log.TruncatedFiles;
@@ -14,10 +15,20 @@ import org.mmapqueue.log.TruncatedFiles;
  * range. Between calls no segment is pinned. Not thread-safe: its owner's lock guards it.
  */
 final class LogCursor {
-    /** Takes the record that the reader has found, at the cursor's offset. */
+    /** Takes records from the reader, at the cursor's offset. */
     interface Taker {
-        /** Returns false to end the read before this record. */
+        /** Takes the record that the reader has found; returns false to end the read before this record. */
         boolean take() throws IOException;
+
+        /**
+         * Takes records as long as {@link LogReader#nextPlain} finds them, and moves the reader behind them.
+         *
+         * @param most the maximum number of records
+         * @return the number of taken records
+         */
+        default int takePlain(int most) {
+            return 0;
+        }
     }
 
     private final LogReaderV2 reader;
@@ -101,6 +112,13 @@ final class LogCursor {
         int left = most;
         while (left > 0 && offset < to) {
             try {
+                int plain = taker.takePlain((int) Math.min(left, to - offset));
+                if (plain > 0) {
+                    offset += plain;
+                    left -= plain;
+                    isKept = false;
+                    continue;
+                }
                 boolean isThere = reader.next();
                 passLost(to);
                 if (!isThere || offset == to || !taker.take()) {

@@ -1,6 +1,7 @@
 package org.mmapqueue.lookup;
 
 import java.io.Closeable;
+import java.io.IOException;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.mmapqueue.MessageHandler;
@@ -88,6 +89,24 @@ public final class RangeReader implements Closeable {
         cursor.seek(batch.offset(batch.delivered()));
     }
 
+    private final class Filling implements LogCursor.Taker {
+        private final RecordBatch batch;
+
+        Filling(RecordBatch batch) {
+            this.batch = batch;
+        }
+
+        @Override
+        public boolean take() throws IOException {
+            return batch.read(reader, cursor.offset());
+        }
+
+        @Override
+        public int takePlain(int most) {
+            return batch.readPlain(reader, most);
+        }
+    }
+
     // Only the first batch of a call throws; a later error is left to the next call.
     private synchronized RecordBatch fetch(long unused, int maxRecords, long maxBytes, boolean own, boolean first) {
         boolean usable = !closed && !gone.getAsBoolean();
@@ -97,7 +116,7 @@ public final class RangeReader implements Closeable {
         RecordBatch batch = delivery.take(0, maxBytes, own, first);
         try {
             if (usable) {
-                cursor.read(to, maxRecords, () -> batch.read(reader, cursor.offset()));
+                cursor.read(to, maxRecords, new Filling(batch));
             }
         } catch (RuntimeException | Error e) {
             if (first && batch.count() == 0) {
