@@ -154,4 +154,4 @@ def test_the_thread_in_the_background_meets_a_close() -> None:
 @pytest.mark.parametrize("lines", [False, True])
 @pytest.mark.parametrize("run", [one_run, one_run_of_cumulative_acks])
 def test_threads_that_pop_and_ack(run: Callable[[int, bool], None], lines: bool) -> None:
-    run_seeds(run, lines, 200)
+    run_seeds(run, lines, 200, kept=(495, 1951) if run is one_run else ())

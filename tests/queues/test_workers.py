@@ -127,6 +127,19 @@ def test_a_record_that_its_handler_has_requeued_is_not_acked(clock: Clock) -> No
     assert (queue.lag(), queue.unacked()) == (0, 0)
 
 
+def test_a_record_that_its_handler_has_acked_before_it_raises_stays_acked(caplog: pytest.LogCaptureFixture) -> None:
+    queue = pushed(MemoryConsumer(), 1)
+
+    def handle(message: mmapqueue.Message) -> None:
+        message.ack()
+        raise RuntimeError("after the ack")
+
+    with caplog.at_level(logging.ERROR, logger="mmapqueue"):
+        assert queue.process(handle, timeout=0) == 0
+    assert queue.lag() == 0
+    assert caplog.records[0].getMessage().endswith("the handler has acked, nacked or released it")
+
+
 def test_retry_delay(clock: Clock) -> None:
     queue = pushed(MemoryConsumer(clock), 3)
     times = []

@@ -274,9 +274,9 @@ class Reading(Generic[Value]):
     ) -> int:
         """Calls a handler with each record, in threads, and acks each record for which the handler returns.
 
-        A record is acked by itself when the handler returns, unless the handler has acked, nacked or released it. When
-        the handler raises an Exception, the record is requeued with `nack`, and the logger "mmapqueue" logs the
-        exception. The record is redelivered after retry_delay, at most max_attempts times if the queue was opened with
+        A record is acked by itself when the handler returns, and requeued with `nack` when the handler raises an
+        Exception, unless the handler has acked, nacked or released it. The logger "mmapqueue" logs the exception. A
+        requeued record is redelivered after retry_delay, at most max_attempts times if the queue was opened with
         that, otherwise without limit; other records are handled between the attempts. On Ctrl-C, and on any error of
         this call, records that no handler was called with are released, running handlers are waited for, and the error
         is raised. A second Ctrl-C does not wait: each handler then acks or nacks its own record at its end.

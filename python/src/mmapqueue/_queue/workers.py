@@ -170,7 +170,7 @@ class Workers:
             except Exception:
                 failed = True
                 delay = self._retry_delay(item[1])
-                self._log(item[1])
+                self._log(item[1], answered=not in_blocks.holds(item[1]))
             except BaseException as error:
                 failed, broken = True, error
             # As in a `with` block: the handler may have acked, nacked or released the record itself.
@@ -236,9 +236,11 @@ class Workers:
         """Whether the record is dead-lettered if this attempt fails."""
         return 0 < self._max_attempts <= message.attempts
 
-    def _log(self, message: AnyMessage) -> None:
+    def _log(self, message: AnyMessage, *, answered: bool) -> None:
         """Logs the exception that a handler has just raised."""
-        if self._is_last_attempt(message):
+        if answered:
+            what = "the handler has acked, nacked or released it"
+        elif self._is_last_attempt(message):
             what = "it goes to dead_letter_dir"
         else:
             what = f"it is redelivered in {self._retry_delay(message) / 1e6:g} s"

@@ -18,6 +18,10 @@ class Blocks(dict[int, tuple[object, int]]):
         """Begins a block."""
         self[id(message)] = message, offset
 
+    def holds(self, message: object) -> bool:
+        """Whether the record of a message in a block must be acked or nacked."""
+        return id(message) in self
+
     def leave(self, message: object) -> bool:
         """Ends a block; returns whether its record must be acked or nacked."""
         return self.pop(id(message), None) is not None

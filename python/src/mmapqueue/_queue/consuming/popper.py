@@ -348,7 +348,7 @@ class Popper:
         if not delay:
             if self.delivery.ahead():
                 with Shield(), self.buffers.paused():
-                    self.release_undelivered()
+                    self._release_undelivered()
         elif self.delivery.pace.most > 1:
             self.delivery.requeue_at(delay)
             self.acks.ring(self.acks.pending)
@@ -369,7 +369,7 @@ class Popper:
             self.delivery.highest = -1
             self.acks.send_taken(self.acks.renew(self.delivery.origin))
             if releases:
-                self.release_undelivered()
+                self._release_undelivered()
             self._call(self.port.seek, target)
             self.delivery.discard()
 
@@ -394,6 +394,17 @@ class Popper:
 
     def release_undelivered(self) -> None:
         """Releases undelivered records to the JVM, as if they had not been popped; raises nothing."""
+        if not self.delivery.ahead():
+            return
+        if self.buffers.is_in_call():
+            # A signal handler within a pop: another thread that pauses pops would wait for this one.
+            self._release_undelivered()
+            return
+        with suppress(MmapQueueError), Shield(), self.buffers.paused():
+            self._release_undelivered()
+
+    def _release_undelivered(self) -> None:
+        """As `release_undelivered`, while no pop runs: it could deliver a record that the JVM then delivers again."""
         self.delivery.release(self.acks.send)
 
     def tidy(self) -> Next:
@@ -404,7 +415,7 @@ class Popper:
             sent = self.acks.send_lingering()
             if self.delivery.take_due() and self.delivery.ahead():
                 with Shield(), self.buffers.paused():
-                    self.release_undelivered()
+                    self._release_undelivered()
         except Closed:
             return Next(None, hold=False)  # The close has sent the acks, and released the records.
         except MmapQueueError:

@@ -121,6 +121,11 @@ class ThreadBuffers:
             if self._port.usable() and not self._paused and not self._another_is_ahead(own):
                 return
 
+    def is_in_call(self) -> bool:
+        """Whether this thread pops, and a signal handler has interrupted it; or has interrupted its last pop."""
+        own: PopBuffer | None = getattr(self._local, "own", None)
+        return own is not None and own.busy
+
     def begin_ahead(self, own: PopBuffer) -> bool:
         """Within a pop: lets the pops of other threads wait until `end_ahead`; returns False if one of them runs.
 
