@@ -132,7 +132,7 @@ def test_files_of_other_programs(command_line: CommandLine, open_queue: Open, tm
 @pytest.mark.parametrize(
     ("lines", "text"),
     [
-        ('{"value": "a"}\n{"value": 1}\n', "line 2 is not a record: expected one of value and value_base64, a text"),
+        ('{"value": "a"}\n{"value": 1}\n', "line 2 is not a record: expected one of value and value_base64, a string"),
         ('{"value": "a"}\n{"value"}\n', "line 2 is not a record: Expecting ':' delimiter at character 9"),
         ('{"value": "a"}\n' + "[" * 100_000, "line 2 is not a record: its JSON is nested too deeply"),
         ('{"value": "a"}\n[]\n', "line 2 is not a record: expected an object, found list"),
