@@ -65,7 +65,7 @@ class SegmentIndexTest {
         SegmentIndexes indexes = new SegmentIndexes();
         SegmentIndex first = new SegmentIndex(0, 0, 0, 64);
         indexes.put(first);
-        for (int id = 1; id < 3000; id++) {
+        for (int id = 1; id < 1500; id++) {
             assertNull(indexes.get(id));
             SegmentIndex index = new SegmentIndex(id, BASE, 0, 64);
             indexes.put(index);
@@ -77,11 +77,11 @@ class SegmentIndexTest {
             assertTrue(indexes.size() <= 820, "size " + indexes.size());
         }
         assertTrue(indexes.size() > 400, "size " + indexes.size());
-        assertNotNull(indexes.get(2999));
+        assertNotNull(indexes.get(1499));
         assertNull(indexes.get(1));
-        indexes.remove(2999);
+        indexes.remove(1499);
         indexes.remove(1);
-        assertNull(indexes.get(2999));
+        assertNull(indexes.get(1499));
         indexes.clear();
         assertNull(indexes.get(0));
         assertEquals(0, indexes.size());
@@ -90,16 +90,16 @@ class SegmentIndexTest {
     @Test
     void manyIndexesGetSparserBeforeOneIsDropped() {
         SegmentIndexes indexes = new SegmentIndexes();
-        for (int id = 0; id < 400; id++) {
+        for (int id = 0; id < 300; id++) {
             SegmentIndex index = new SegmentIndex(id, BASE, 0, 64);
             indexes.put(index);
             for (int i = 1; i < 65_000; i++) {
                 index.add(BASE + i, 64 + 8 * i, 0);
             }
         }
-        assertEquals(400, indexes.size());
+        assertEquals(300, indexes.size());
         long room = 0;
-        for (int id = 0; id < 400; id++) {
+        for (int id = 0; id < 300; id++) {
             int each = indexes.get(id).room();
             assertTrue(each >= 512, "room " + each);
             room += each;
