@@ -220,10 +220,13 @@ final class CommittedPosition {
         long first = committedIsUnknown ? cursors.droppedFirst() : inFlight.first();
         do {
             RandomAccessReader.OffsetPosition oldest = oldestNeeded();
-            boolean isInFlight = oldest.offset() == inFlight.first() && inFlight.next() > inFlight.first();
+            boolean isEmpty = first >= oldest.offset() && oldest.offset() == inFlight.first();
             committed = oldest.position();
-            if (!isInFlight || committedIsUnknown) {
+            // In flight are also records of a snapshot that are not popped again yet.
+            if (!isEmpty || inFlight.end() == inFlight.first()) {
                 moveTo(committed, oldest.offset());
+            } else if (inFlight.next() == inFlight.first()) {
+                fetcher.moveOver(committed);
             }
             cursors.committed(committed);
         } while (!cursors.noteDrop(committed));

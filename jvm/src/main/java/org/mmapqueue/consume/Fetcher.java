@@ -59,6 +59,13 @@ final class Fetcher {
         cursors.reading(position);
     }
 
+    /** Moves to where the next record begins, behind a part of the log without records. What is in flight stays so. */
+    void moveOver(long position) {
+        reader.moveTo(position);
+        reader.expect(inFlight.next());
+        cursors.reading(position);
+    }
+
     /** The offset of the next record that is popped for the first time. Any thread. */
     long readOffset() {
         return readOffset.get();

@@ -33,6 +33,8 @@ import org.mmapqueue.support.QuickDirectory;
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ConsumerLagTest {
     private static final int LAG = 10_000;
+    /** The ring refuses 28 752 bytes. */
+    private static final int LAG_OF_RING = 28_500;
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
@@ -282,21 +284,12 @@ class ConsumerLagTest {
     /** What a crash leaves unused of a segment is dropped like a record: a consumer that stands before it loses nothing. */
     @Test
     void whatIsInFlightStaysSoWhenOnlyTheUnusedEndOfASegmentIsDropped() {
-        long most = 28_500; // the ring refuses 28 752 bytes
-        open(most);
-        push(1);
-        core.ackUpTo(consumer("default"), core.poll(consumer("default")).offset());
-        Directories.copyOpen(directory, temp.resolve("killed"), 4096);
-        close();
-        directory = temp.resolve("killed");
-        open(most);
+        openBeforeUnusedEnd();
         ConsumerCore slow = consumer("default");
         push(4);
         read(slow, 1, 5);
         long before = committedPosition();
-        while (core.stats().writingPosition() <= 30_000) {
-            push(1);
-        }
+        dropUnusedEnd();
         read(slow, 5, 6);
         assertTrue(committedPosition() > before, "the unused end was dropped");
         assertEquals(1, slow.committedOffset());
@@ -304,6 +297,47 @@ class ConsumerLagTest {
         slow.ack(3);
         slow.ackUpTo(5);
         assertEquals(6, slow.committedOffset());
+    }
+
+    // Record 0 is acked, and the rest of its segment unused.
+    private void openBeforeUnusedEnd() {
+        open(LAG_OF_RING);
+        push(1);
+        core.ackUpTo(consumer("default"), core.poll(consumer("default")).offset());
+        Directories.copyOpen(directory, temp.resolve("killed"), 4096);
+        close();
+        directory = temp.resolve("killed");
+        open(LAG_OF_RING);
+    }
+
+    private void dropUnusedEnd() {
+        while (core.stats().writingPosition() <= 30_000) {
+            push(1);
+        }
+    }
+
+    /** As before, of records that were in flight when the consumer was closed. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void whatWasInFlightStaysSoWhenOnlyTheUnusedEndOfASegmentIsDropped(boolean opened) {
+        openBeforeUnusedEnd();
+        ConsumerCore slow = consumer("default");
+        push(4);
+        read(slow, 1, 5);
+        slow.ack(3);
+        core.closeConsumer(slow);
+        if (opened) {
+            consumer("default");
+        }
+        long before = committedPosition();
+        dropUnusedEnd();
+        slow = consumer("default");
+        read(slow, 1, 3);
+        assertTrue(committedPosition() > before, "the unused end was dropped");
+        assertEquals(4, core.poll(slow).offset());
+        slow.ackUpTo(4);
+        assertEquals(5, slow.committedOffset());
+        read(slow, 5, 6);
     }
 
     @Test
