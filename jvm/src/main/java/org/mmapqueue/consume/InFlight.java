@@ -78,6 +78,8 @@ final class InFlight {
     private volatile boolean hasDead;
     /** Whether a row has changed in a way that a snapshot has to tell. */
     private boolean changed;
+    /** {@link #next} when a snapshot was made last. */
+    private long savedNext = -1;
 
     /**
      * A table without records.
@@ -241,12 +243,13 @@ final class InFlight {
 
     /** Whether a row has changed, since {@link #noteSaved}, in a way that a snapshot has to tell. */
     boolean isChanged() {
-        return changed;
+        return changed || next != savedNext && tellsMore(); // a pop changes no other row, and is not noted one by one
     }
 
     /** Notes whether a snapshot has all changes. */
     void noteSaved(boolean isSaved) {
         changed = !isSaved;
+        savedNext = next;
     }
 
     /**
