@@ -127,7 +127,7 @@ final class CommittedPosition {
 
     private void moveTo(long position, long offset) {
         placements++;
-        segmentEnd = geometry.position(geometry.segmentOf(position) + 1, 0);
+        segmentEnd = endOfSegment(position);
         fetcher.moveTo(position, offset);
         committedOffset.set(offset);
     }
@@ -192,10 +192,14 @@ final class CommittedPosition {
         cursors.committed(position);
         committed = position;
         if (frees) {
-            segmentEnd = geometry.position(geometry.segmentOf(position) + 1, 0);
+            segmentEnd = endOfSegment(position);
         }
         committedOffset.lazySet(first);
         return frees || wasFull;
+    }
+
+    private long endOfSegment(long position) {
+        return geometry.position(geometry.segmentOf(position) + 1, 0);
     }
 
     /** Whether the writer has dropped records since the last call of {@link #dropped}. */

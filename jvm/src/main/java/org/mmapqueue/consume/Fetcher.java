@@ -141,7 +141,7 @@ final class Fetcher {
     }
 
     // Pops new records, as many as need no decision; returns whether there were any.
-    private boolean addPlain(RecordBatch batch, int most) throws IOException {
+    private boolean addPlain(RecordBatch batch, int most) {
         int from = batch.count();
         int end = from + Math.min(most, inFlight.plainRoom());
         while (batch.count() < end && reader.nextPlain() && batch.takes(reader.length())) {
