@@ -8,6 +8,7 @@ A call during which its queue is closed raises Closed: `Call` decides that, for 
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from py4j.java_gateway import JavaClass, JavaMember, JavaObject
@@ -115,6 +116,26 @@ class Call:
         if number == names.CLOSED and self._lifetime is not None:
             raise self._lifetime.closed_error()
         return number
+
+    def connect(self) -> Any:
+        """A new connection of py4j to the JVM, for commands of this call alone."""
+        try:
+            return self._member.gateway_client._create_connection()
+        except Py4JError as error:
+            raise self._failure(error) from None
+
+    def command(self, *arguments: int) -> bytes:
+        """The bytes that call the method with numbers, for a connection of the caller."""
+        return (self._template % arguments).encode()
+
+    def number(self, answer: str) -> int | None:
+        """The number of the JVM's answer to a command; None if the method has failed."""
+        if answer.startswith((_INT, _LONG)):
+            return int(answer[2:])
+        member = self._member
+        with suppress(Py4JError):  # Releases the exception in the JVM.
+            get_return_value(answer, member.gateway_client, member.target_id, member.name)
+        return None
 
     def _failure(self, error: Py4JError) -> BaseException:
         if self._lifetime is not None and self._lifetime.closed:

@@ -58,6 +58,7 @@ class SharedBuffer:
         "push_loaded",
         "push_loaded_once",
         "push_many",
+        "push_many_call",
         "record_limit",
         "size",
     )
@@ -70,7 +71,8 @@ class SharedBuffer:
         self.memory = memory
         self.size = size
         self.push = call("push").within
-        self.push_many = call("pushMany").within
+        self.push_many_call = call("pushMany")
+        self.push_many = self.push_many_call.within
         self.push_batch = call("pushBatch").within
         self.load = call("load").within
         self.push_loaded = call("pushLoaded").within

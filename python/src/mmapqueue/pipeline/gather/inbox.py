@@ -1,17 +1,18 @@
-"""The inbox of a pipe's queue: takes requests of the event loop, which one thread pushes in groups."""
+"""The inbox of a pipe's queue: takes requests of the event loop, and pushes them in groups."""
 
 import asyncio
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import Literal, NamedTuple
 
 import mmapqueue
+from mmapqueue._queue.loop_push import LoopPush
 
-#: The maximum number of bytes of requests that wait for the pushing thread. Further requests wait before they are
+#: The maximum number of bytes of requests that wait for their push. Further requests wait before they are
 #: taken.
 _MAX_WAITING = 32 << 20
 #: Seconds of one attempt to push to a full queue, after which the inbox checks whether it was closed.
@@ -49,9 +50,11 @@ class _Gone(Exception):
 
 
 class QueueInbox:
-    """Pushes the records of requests. Its coroutines belong to one event loop; one thread of its own pushes.
+    """Pushes the records of requests. Belongs to one event loop.
 
-    Requests that wait at the same time are pushed together, and with `ack: synced` share one fsync.
+    Requests that wait at the same time are pushed together, and with `ack: synced` share one fsync. One group is pushed
+    at a time, so the order of requests is kept. The loop sends a group to the JVM itself if each request has one record
+    and nothing is to be waited for; what that leaves is pushed by a thread.
 
     Attributes:
         max_event_size: Bytes that an event may have.
@@ -78,12 +81,15 @@ class QueueInbox:
         self._waiting_bytes = 0
         self._room = asyncio.Event()
         self._room.set()
-        self._not_empty = threading.Event()
+        self._is_pushing = False
+        self._idle = asyncio.Event()
+        self._idle.set()
         self._closed = False
         self._failure: tuple[float, str] | None = None
         self._once = ThreadPoolExecutor(4, thread_name_prefix="push-once")
-        self._pusher = threading.Thread(target=self._push_all, name="pusher", daemon=True)
-        self._pusher.start()
+        self._pusher = ThreadPoolExecutor(1, thread_name_prefix="pusher")
+        self._direct: LoopPush | None = None
+        self._opening = asyncio.create_task(self._open_direct())
 
     @property
     def failure(self) -> str | None:
@@ -115,7 +121,10 @@ class QueueInbox:
         done = self._loop.create_future()
         self._waiting_bytes += size
         self._waiting.append(_Request(records, size, done, count))
-        self._not_empty.set()
+        if not self._is_pushing:
+            self._is_pushing = True
+            self._idle.clear()
+            self._loop.call_soon(self._push_next)
         await done
 
     async def put_once(self, producer: str, sequence: int, records: Sequence[bytes]) -> bool:
@@ -160,23 +169,58 @@ class QueueInbox:
         """Pushes waiting records; later calls raise Closed. The queue stays open."""
         self._closed = True
         self._room.set()
-        self._not_empty.set()
-        await self._loop.run_in_executor(None, self._pusher.join)
+        await self._idle.wait()
+        await self._opening
+        if self._direct is not None:
+            self._direct.close()
+        await self._loop.run_in_executor(None, self._pusher.shutdown)
         await self._loop.run_in_executor(None, self._once.shutdown)
 
-    # ---- the pushing thread
+    # ---- one group at a time
 
-    def _push_all(self) -> None:
-        while True:
-            self._not_empty.wait()
-            self._not_empty.clear()
-            closed = self._closed
-            while self._waiting:
-                taken = [self._waiting.popleft() for _ in range(len(self._waiting))]
-                outcomes = self._push(taken)
-                self._loop.call_soon_threadsafe(self._answer, taken, outcomes)
-            if closed:
-                return
+    async def _open_direct(self) -> None:
+        # With `synced` a group waits for an fsync, and the thread's calls do that.
+        if self._synced or not isinstance(self._queue, mmapqueue.Queue):
+            return
+        with suppress(mmapqueue.MmapQueueError):  # The thread's next push raises it again.
+            self._direct = await self._loop.run_in_executor(self._pusher, LoopPush.of, self._queue)
+            if self._direct is not None:
+                self._direct.listen(self._loop)
+
+    def _push_next(self) -> None:
+        if not self._waiting:
+            self._is_pushing = False
+            self._idle.set()
+            return
+        taken, self._waiting = [*self._waiting], deque()
+        if self._direct is None or not all(len(each.records) == 1 and not each.gone for each in taken):
+            self._push_by_thread(taken)
+            return
+        lengths = [each.size for each in taken]
+        fitting = self._direct.fitting(lengths)
+        if fitting == 0:
+            self._push_by_thread(taken)
+            return
+        self._waiting.extend(taken[fitting:])
+        del taken[fitting:], lengths[fitting:]
+        self._direct.push([each.records[0] for each in taken], lengths, partial(self._pushed, taken))
+
+    def _pushed(self, taken: list[_Request], number: int) -> None:
+        """Answers the first requests of a group, which the loop has pushed; the thread tries the others again."""
+        if number < len(taken):
+            self._push_by_thread(taken[number:])
+        else:
+            self._push_next()
+        self._answer(taken[:number], [None] * number)
+
+    def _push_by_thread(self, taken: list[_Request]) -> None:
+        def ended(pushing: "asyncio.Future[list[Exception | None]]") -> None:
+            self._push_next()
+            self._answer(taken, pushing.result())
+
+        self._loop.run_in_executor(self._pusher, self._push, taken).add_done_callback(ended)
+
+    # ---- the pushing thread
 
     def _push(self, taken: list[_Request]) -> list[Exception | None]:
         """Pushes requests in order, and returns the exception of each, None after a success."""
