@@ -231,6 +231,18 @@ def test_its_heap_is_small(script: Script) -> None:
     assert int(heap) <= 64 << 20
 
 
+def test_it_may_be_smaller(script: Script) -> None:
+    told = script.run("""
+        from pathlib import Path
+        from mmapqueue._jvm import standalone
+
+        standalone.start_small()
+        standalone.jvm()
+        print(Path(f"/proc/{standalone._running.process.pid}/cmdline").read_text().split(chr(0)))
+    """)
+    assert "'-XX:TieredStopAtLevel=1', '-Xmn6m'" in told
+
+
 def test_nobody_comes_in_without_the_token(open_queue: Open) -> None:
     open_queue()
     assert standalone._running is not None

@@ -1,6 +1,7 @@
 """The inbox of a pipe's queue: the answer of each request, and its time."""
 
 import asyncio
+import socket
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
@@ -70,6 +71,7 @@ def run(
     async def whole() -> None:
         inbox = QueueInbox(cast("mmapqueue.Queue", queue), count=count, **options)
         try:
+            await inbox.ready()
             await use(inbox)
         finally:
             await inbox.close()
@@ -99,6 +101,55 @@ def test_requests_are_stored_when_they_are_answered(open_queue: Open) -> None:
     for client in range(8):
         own = [each for each in stored if each.startswith(f"{client}-".encode())]
         assert own == [f"{client}-{number}".encode() for number in range(50)]
+
+
+def test_the_loop_pushes_itself(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = open_queue()
+    monkeypatch.setattr(queue, "push_many", None)
+    # The largest of these fit into no group with another one.
+    events = [b"%03d" % number * size for size in (1, 200, 6000) for number in range(300)]
+
+    async def use(inbox: QueueInbox) -> None:
+        await asyncio.gather(*map(inbox.put, events))
+
+    assert run(queue, use) == {"success": 900}
+    assert records(queue) == events
+
+
+def test_the_thread_pushes_what_exceeds_the_buffer_of_the_loop(open_queue: Open) -> None:
+    queue = open_queue(segment_size="4m", capacity="64m", max_event_size="2m")
+    events = [b"small", b"l" * (2 << 20), b"next", b"L" * (1 << 20)]
+
+    async def use(inbox: QueueInbox) -> None:
+        await asyncio.gather(*map(inbox.put, events))
+
+    assert run(queue, use) == {"success": 4}
+    assert records(queue) == events
+
+
+def test_the_thread_pushes_when_the_connection_of_the_loop_is_broken(open_queue: Open) -> None:
+    queue = open_queue()
+
+    async def use(inbox: QueueInbox) -> None:
+        await inbox.put(b"before")
+        assert inbox._direct is not None
+        inbox._direct._connection._socket.shutdown(socket.SHUT_RDWR)
+        await asyncio.gather(*(inbox.put(b"%d" % number) for number in range(10)))
+
+    assert run(queue, use) == {"success": 11}
+    assert records(queue) == [b"before", *(b"%d" % number for number in range(10))]
+
+
+def test_a_queue_that_is_closed_in_between_fails_every_request(open_queue: Open) -> None:
+    queue = open_queue()
+
+    async def use(inbox: QueueInbox) -> None:
+        await inbox.put(b"before")
+        await queue.aclose()
+        outcomes = await asyncio.gather(*(inbox.put(b"after") for _ in range(3)), return_exceptions=True)
+        assert [type(each) for each in outcomes] == [mmapqueue.Closed] * 3
+
+    assert run(queue, use) == {"success": 1, "failed": 3}
 
 
 def test_records_of_a_request_are_stored_together_or_not_at_all() -> None:

@@ -180,13 +180,14 @@ def test_ready_and_health_of_gathering(tmp_path: Path) -> None:
         assert (await page("/other"))[0] == 404
         inbox: Any = agent.pipes["logs"].inbox
         real, inbox._queue = inbox._queue, SimpleNamespace(push_many=no_space)
+        direct, inbox._direct = inbox._direct, None
         with pytest.raises(mmapqueue.MmapQueueError):
             await inbox.put(b"x")
         assert await page("/ready") == (
             503,
             "pipe logs: events cannot be stored: MmapQueueError: No space left on device\n",
         )
-        inbox._queue = real
+        inbox._queue, inbox._direct = real, direct
         await inbox.put(b"x")
         assert await page("/ready") == (200, "ok\n")
         telemetry.refused_count("web")("tls")

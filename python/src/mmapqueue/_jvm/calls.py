@@ -126,7 +126,8 @@ class Call:
 
     def command(self, *arguments: int) -> bytes:
         """The bytes that call the method with numbers, for a connection of the caller."""
-        return (self._template % arguments).encode()
+        text: str = self._template % arguments
+        return text.encode()
 
     def number(self, answer: str) -> int | None:
         """The number of the JVM's answer to a command; None if the method has failed."""

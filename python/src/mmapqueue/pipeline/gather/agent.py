@@ -145,6 +145,7 @@ class Agent:
         count = self._telemetry.receive_count(pipe.name) if self._telemetry else _uncounted
         inbox = QueueInbox(queue, on_full=pipe.on_full, synced=pipe.ack == "synced", count=count)
         self._stack.push_async_callback(inbox.close)
+        await inbox.ready()
         log = _LOG.getChild(pipe.name)
         shared = self._pipeline.gather.processes > 1
         host = PipeHost(pipe.name, queue, inbox, log, shared, self.servers, count)

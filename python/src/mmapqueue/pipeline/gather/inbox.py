@@ -97,6 +97,10 @@ class QueueInbox:
         failure = self._failure
         return failure[1] if failure is not None and time.monotonic() - failure[0] < self.FAILING else None
 
+    async def ready(self) -> None:
+        """Waits until the loop can push itself. Earlier requests are pushed by the thread."""
+        await self._opening
+
     async def put(self, *records: bytes) -> None:
         """As `mmapqueue.pipeline.plugins.Inbox.put`."""
         await self.put_counted(records, self._count)

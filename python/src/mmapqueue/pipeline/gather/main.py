@@ -54,6 +54,7 @@ def run(
         end_with(parent)
     if partition is None and pipeline.gather.processes > 1:
         return run_partitions(pipeline, file, log_level=log_level)
+    standalone.start_small()
     if listen:
         servers = tuple(
             each.model_copy(update={"listen": listen.get(each.name, each.listen)}) for each in pipeline.servers
