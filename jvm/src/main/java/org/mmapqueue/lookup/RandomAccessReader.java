@@ -285,7 +285,7 @@ public final class RandomAccessReader implements Closeable {
     }
 
     private <T> T call(Attempt<T> attempt) {
-        StackRoom.lock(lock);
+        StackRoom.lockForRead(lock); // the swapper checks for more room before it maps
         try {
             int tries = 1;
             while (true) {

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.io.StackRoom;
 
 /**
  * Maps segments, and unmaps others when the limit is reached; {@link EvictionPolicy} chooses which. All methods need
@@ -38,6 +39,7 @@ final class Evictor {
     void mapLive(Slot slot) throws IOException {
         slot.pins++; // makeRoomFor must not evict it
         try {
+            StackRoom.ensure();
             makeRoomFor(slot);
             if (!slot.file.isMapped()) {
                 slot.file.map(writable);

@@ -68,6 +68,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
      */
     public Segment pin(long id) throws IOException {
         if (!writable) {
+            StackRoom.ensure(); // unmaps
             dropGenerationsBefore(id);
         }
         lock.lock();
