@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2] / "python" / "benchmarks"))
 
 import bench_runs
-from bench_report import machine, publish, raw, words
+from bench_report import machine, publish, raw, tables_latency, words
 from bench_report import run as runner
 from bench_report.figure import Figure
 from bench_report.show import aligned
@@ -80,6 +81,19 @@ def test_the_file_system_is_that_of_the_deepest_mount(tmp_path: Path) -> None:
     assert machine.file_system(below, mounts) == "tmpfs"
     assert machine.file_system(tmp_path, mounts) == "xfs"
     assert machine.file_system(Path("/"), mounts) == "ext4"
+
+
+def _latency(rate: int, p99: Sequence[float], subject: str = "queue") -> raw.Latency:
+    below = {"p99": Figure.of([0.5])}
+    return raw.Latency(subject, 64 << 20, rate, service=below, response={"p99": Figure.of(p99)})
+
+
+def test_the_quoted_rate_is_the_highest_with_response_times_within_the_bound() -> None:
+    measured = [_latency(10_000, [2.0]), _latency(100_000, [30, 9.9, 4]), _latency(200_000, [10.0])]
+    text = tables_latency.bounded(raw.Run(latencies=[*measured, _latency(10_000, [11.0], "chronicle")]))
+    rows = [line.replace("\u202f", " ") for line in text.splitlines() if line.startswith("|")]
+    assert rows[2:] == ["| mmapqueue, 64 MiB | 100 000 |", "| Chronicle Queue | – |"]
+    assert tables_latency.bounded(raw.Run()) == ""
 
 
 def test_an_empty_run_is_refused_and_nothing_is_removed(tmp_path: Path) -> None:

@@ -12,11 +12,11 @@ import org.mmapqueue.bench.peer.BigQueue;
 import org.mmapqueue.bench.peer.JvmFlags;
 
 /**
- * Measures the latency of a push at 10 000, 100 000 and a million a second, for the queue, the roofline and the peers. A
- * round runs each subject once. Writes the percentiles of each run as JSON.
+ * Measures the latency of a push at rates from 10 000 to a million a second, for the queue, the roofline and the peers.
+ * A round runs each subject once. Writes the percentiles of each run as JSON.
  */
 public final class LatencyMain {
-    private static final int[] RATES = {10_000, 100_000, 1_000_000};
+    private static final int[] RATES = {10_000, 100_000, 200_000, 500_000, 1_000_000};
     private static final int PAYLOAD = 1024;
     private static final String SMALL = "131072";
     private static final String LARGE = "67108864";
