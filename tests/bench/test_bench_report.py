@@ -245,7 +245,15 @@ def test_targets_are_computed(published: Path) -> None:
     assert _checked(text, "1 KiB through 4 producers and 4 consumers")[1] == "80 %"
     assert _checked(text, "segments of 64 MiB: p99.9 ")[1:] == ["2.20 µs", "2.00 µs – 2.40 µs", "**missed**"]
     assert _checked(text, "segments of 128 KiB: p99.9 ")[3] == "met"
-    assert _checked(text, "as a multiple of write(2) + fdatasync(2)")[1::2] == ["0.75 ×", "**missed**"]
+    assert _checked(text, "1 KiB popped 100 with each call")[1::2] == ["1.20 ×", "met"]
+    assert _checked(text, "1 KiB popped as Message")[1::2] == ["70 %", "met"]
+    assert _checked(text, "1 KiB at a random offset")[1::2] == ["1.00 µs", "**missed**"]
+    assert _checked(text, "1 KiB, push, new ring")[1::2] == ["50 %", "**missed**"]
+    assert _checked(text, "1 KiB, 1 + 1 threads, new ring")[3] == "not measured"
+    assert _checked(text, "segments of 128 KiB, as a multiple of write(2) + fdatasync(2)")[1::2] == [
+        "0.75 ×",
+        "**missed**",
+    ]
     assert _checked(text, "Bytes mapped")[1::2] == ["100 %", "met"]
     assert _checked(text, "One push of 1 KiB")[1::2] == ["1.30 ×", "met"]
     assert _checked(text, "Iteration over a consumer")[1::2] == ["3.05 million/s", "met"]
@@ -259,6 +267,7 @@ def test_targets_are_computed(published: Path) -> None:
         "**missed**",
     ]
     assert _checked(text, "accepted at 100 logs a request, as a share of bare")[1::2] == ["88 %", "met"]
+    assert _checked(text, "Processor time of a log, 100 a request")[1::2] == ["9.00 µs", "**missed**"]
     assert _checked(text, "Resident memory at 100 logs")[1::2] == ["0.23 ×", "met"]
     assert _checked(text, "Accepted, and not read")[1::2] == ["0", "met"]
 

@@ -102,7 +102,7 @@ def _article(rows: Sequence[Row]) -> str:
 
 def targets(run: Run) -> list[Target]:
     """What is promised of the gather process."""
-    collector, bare, memory = [], [], []
+    collector, bare, cost, memory = [], [], [], []
     for batch in BATCHES:
         own = find(run, OWN, batch)
         where = f"logs/s accepted at {batch} logs a request"
@@ -110,12 +110,16 @@ def targets(run: Run) -> list[Target]:
             Check(f"{where}, as a multiple of the collector", ratio(own, find(run, COLLECTOR, batch)), 1.5, "times")
         )
         bare.append(Check(f"{where}, as a share of bare grpc.aio", ratio(own, find(run, BARE, batch)), 0.85, "percent"))
+        words = f"Processor time of a log, {batch} a request"
+        micros = find(run, OWN, batch, "cpu_us_per_log")
+        cost.append(Check(words, micros, {100: 6, 1000: 3}[batch], "µs", at_least=False))
         resident = [find(run, name, batch, "resident") for name in (OWN, COLLECTOR)]
         words = f"Resident memory at {batch} logs a request, as a multiple of the collector's"
         memory.append(Check(words, ratio(*resident), round(1 / 3, 3), "times", at_least=False))
     return [
         Target("Gather beside the collector", collector),
         Target("Gather beside bare gRPC", bare),
+        Target("Cost of gather", cost),
         Target("Memory of gather", memory),
         Target("Loss of accepted events", [_lost(run)]),
     ]

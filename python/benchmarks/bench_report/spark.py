@@ -142,7 +142,7 @@ def targets(run: Run) -> list[Target]:
         millions = small.map(lambda rows: rows / 1e6) if small else None
         megabytes = large.map(lambda rows: rows * KIB / 1e6) if large else None
         reads.append(Check(f"Read to noop, {what}, two cores, 100 B", millions, 8, "million/s"))
-        reads.append(Check(f"Read to noop, {what}, two cores, 1 KiB", megabytes, 2800, "MB/s"))
+        reads.append(Check(f"Read to noop, {what}, two cores, 1 KiB", megabytes, 4000, "MB/s"))
     peers = []
     for payload in (100, KIB):
         read = find_beside_kafka(run, READ, payload)
@@ -170,7 +170,7 @@ def targets(run: Run) -> list[Target]:
             Check(
                 f"Batch write of {told}, as a multiple of Kafka's sink, each with one partition or two",
                 ratio(write, kafka(run, payload, "write", tuned=False)),
-                5,
+                8,
                 "times",
             ),
         ]

@@ -6,11 +6,16 @@ from .figure import Figure
 from .raw import Run
 from .subjects import (
     DEFAULTS,
+    GET,
     KIB,
     LARGE,
+    NEW_PIPE,
+    NEW_PUSH,
     NO_KEYS,
     PIPE,
     POP,
+    POP_BATCH,
+    POP_MESSAGE,
     PUSH,
     RATE,
     SATELLITE,
@@ -36,8 +41,13 @@ def targets(run: Run) -> list[Target]:
                 _peer(run, PUSH, KIB, "chronicle", 3),
             ],
         ),
-        Target("Push of 100 B", [_roofline(run, PUSH, 100, 0.35), _peer(run, PUSH, 100, "chronicle", 3)]),
-        Target("Pop of 1 KiB", [_roofline(run, POP, KIB, 0.55), _peer(run, POP, KIB, "chronicle", 0.8)]),
+        Target("Push of 100 B", [_roofline(run, PUSH, 100, 0.60), _peer(run, PUSH, 100, "chronicle", 3)]),
+        Target("Pop of 1 KiB", [_roofline(run, POP, KIB, 0.65), _peer(run, POP, KIB, "chronicle", 1)]),
+        Target("Pop of 100 B", [_roofline(run, POP, 100, 0.50), _peer(run, POP, 100, "chronicle", 1)]),
+        Target("Pop in batches", [_batches(run)]),
+        Target("Pop as Message", [_messages(run)]),
+        Target("Random get", [_random(run)]),
+        Target("New ring of large segments", _new_ring(run)),
         Target(
             "Both at once, 1 KiB",
             [
@@ -79,6 +89,30 @@ def _peer(run: Run, benchmark: Benchmark, payload: int, peer: str, least: float)
     name = {"chronicle": "Chronicle Queue", "bigqueue": "bigqueue"}[peer]
     figure = ratio(_rate(run, benchmark, payload, "queue"), _rate(run, benchmark, payload, peer))
     return Check(_words(benchmark, payload, f"multiple of {name}"), figure, least, "times")
+
+
+def _batches(run: Run) -> Check:
+    figure = ratio(_rate(run, POP_BATCH, KIB, "queue", batch=100), _rate(run, POP, KIB, "queue"))
+    return Check("1 KiB popped 100 with each call, as a multiple of one by one", figure, 1.2, "times")
+
+
+def _messages(run: Run) -> Check:
+    figure = ratio(_rate(run, POP_MESSAGE, KIB, "queue"), _rate(run, POP_MESSAGE, KIB, "memcpy"))
+    return Check("1 KiB popped as Message, as a share of a memcpy into a new array", figure, 0.60, "percent")
+
+
+def _random(run: Run) -> Check:
+    row = run.row(GET.name, "queue", KIB)
+    return Check("1 KiB at a random offset, 1 GiB queued", row.micros if row else None, 0.6, "µs", at_least=False)
+
+
+def _new_ring(run: Run) -> list[Check]:
+    checks = []
+    for new, old in ((NEW_PUSH, PUSH), (NEW_PIPE, PIPE)):
+        figure = ratio(_rate(run, new, KIB, "queue"), _rate(run, old, KIB, "ring"))
+        words = f"1 KiB, {new.title}, as a share of the roofline's recycled ring"
+        checks.append(Check(words, figure, 0.60, "percent"))
+    return checks
 
 
 def _unconfigured(run: Run) -> list[Check]:
@@ -131,12 +165,16 @@ def _durable(run: Run) -> list[Check]:
     def synced(subject: str, threads: int = 1, shape: Shape = LARGE) -> Figure | None:
         return _rate(run, sync, KIB, subject, ceiling=0, threads=threads, **shape.parameters())
 
+    written = synced("write+fsync")
     return [
-        Check(
-            "1 KiB by one thread, segments of 128 KiB, as a multiple of write(2) + fdatasync(2)",
-            ratio(synced("queue", shape=SMALL), synced("write+fsync")),
-            1,
-            "times",
+        *(
+            Check(
+                f"1 KiB by one thread, segments of {_segment(shape)}, as a multiple of write(2) + fdatasync(2)",
+                ratio(synced("queue", shape=shape), written),
+                1,
+                "times",
+            )
+            for shape in (SMALL, LARGE)
         ),
         Check(
             "1 KiB by 64 threads that share their fsyncs, as a multiple of Chronicle Queue with one sync() for 100",

@@ -34,6 +34,7 @@ final class Suite {
                 full ? new int[] {16, 100, KIB, 8 * KIB, 64 * KIB} : new int[] {100, KIB});
         suite.peers();
         suite.unconfigured();
+        suite.newRing();
         suite.variants();
         suite.options();
         suite.durable();
@@ -147,6 +148,17 @@ final class Suite {
         }
     }
 
+    // Page cache is allocated for each record. The floor is a plain write of the same bytes to a new file.
+    private void newRing() {
+        section = "New ring; 64 MiB x 16, all mapped";
+        Shape shape = large(KIB);
+        Row write = find("PushBenchmark.push", shape);
+        add("NewRingBenchmark.push", "write(2), 64 KiB a call, new file", "write", shape, Map.of(), write, true);
+        add("NewRingBenchmark.push", "push, new ring", "queue", shape, Map.of(), write, true);
+        Row both = find("PipeBenchmark.pipe", shape);
+        add("NewRingBenchmark.pipe", "1 + 1, new ring", "queue", shape, Map.of(), both, true);
+    }
+
     private void variants() {
         section = "Batches, messages, threads; 64 MiB x 16, all mapped";
         for (int payload : full ? new int[] {16, 100, KIB, 8 * KIB} : new int[] {KIB}) {
@@ -157,12 +169,28 @@ final class Suite {
             for (int batch : new int[] {100, 10_000}) {
                 Map<String, String> size = Map.of("batch", Integer.toString(batch));
                 queue("PushBenchmark.push", "push, batches of " + batch, shape, size, write);
-                queue("PopBenchmark.popBatch", "pop, batches of " + batch, shape, size, read);
+                boolean everyRound = payload == KIB && batch == 100;
+                add(
+                        "PopBenchmark.popBatch",
+                        "pop, batches of " + batch,
+                        "queue",
+                        shape,
+                        size,
+                        read,
+                        everyRound);
                 if (full || batch == 100) {
                     queue("PipeBenchmark.pipe", "1 + 1, batches of " + batch, shape, size, both);
                 }
             }
-            queue("PopBenchmark.popMessage", "pop, as Message", shape, Map.of(), read);
+            Row copy = add(
+                    "PopBenchmark.popMessage",
+                    "roofline: memcpy into a new array",
+                    "memcpy",
+                    shape,
+                    Map.of(),
+                    null,
+                    payload == KIB);
+            add("PopBenchmark.popMessage", "pop, as Message", "queue", shape, Map.of(), copy, payload == KIB);
             pair("PushPopBenchmark.pushPop", "push + pop, one thread", "write + read, one thread", shape, false);
             queue("PipeBenchmark.pipe", "4 + 1 threads (of 1 + 1)", shape, threads(4, 1), both);
             queue("PipeBenchmark.pipe", "1 + 4 threads (of 1 + 1)", shape, threads(1, 4), both);
@@ -199,9 +227,7 @@ final class Suite {
         for (int threads : new int[] {1, 8, 64}) {
             String suffix = ", " + threads + (threads == 1 ? " thread" : " threads");
             sync("push, 128 KiB x 4000" + suffix, "queue", small, threads);
-            if (full || threads > 1) {
-                sync("push, 64 MiB x 16" + suffix, "queue", large, threads);
-            }
+            sync("push, 64 MiB x 16" + suffix, "queue", large, threads);
             if (full) {
                 sync("RocksDB" + suffix, "rocksdb", large, threads);
             }

@@ -24,6 +24,9 @@ public final class Memcpy implements Subject {
     @SuppressWarnings("UnusedVariable") // a store that the JIT compiler cannot remove
     private long sum;
 
+    @SuppressWarnings("UnusedVariable") // a store that the JIT compiler cannot remove
+    private byte[] kept;
+
     /**
      * Allocates the memory: the size of the ring, at most 256 MiB.
      *
@@ -53,11 +56,22 @@ public final class Memcpy implements Subject {
         return new Reader() {
             @Override
             public boolean pop() {
+                return pop(heap);
+            }
+
+            @Override
+            public boolean popMessage() {
+                byte[] own = new byte[heap.length];
+                kept = own;
+                return pop(own);
+            }
+
+            private boolean pop(byte[] target) {
                 if (popped == pushed) {
                     return false;
                 }
-                memory.get(readAt, heap, 0, heap.length);
-                check(heap);
+                memory.get(readAt, target, 0, target.length);
+                check(target);
                 readAt = readAt + stride > end ? 0 : readAt + stride;
                 popped++;
                 return true;
