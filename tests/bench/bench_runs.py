@@ -79,7 +79,7 @@ def throughput() -> dict[str, list[dict[str, Any]]]:
             jmh("PushBenchmark.push", "rocksdb", records(200)),
             jmh("PipeBenchmark.pipe", "queue", records(4_000), producers=4, consumers=4),
             jmh("PushBenchmark.push", "queue", records(6_000), batch=100),
-            jmh("PopBenchmark.popBatch", "queue", records(14_400), batch=100),
+            jmh("PopBenchmark.popBatch", "queue", records(15_600), batch=100),
             jmh("PopBenchmark.popMessage", "memcpy", records(10_000)),
             jmh("PopBenchmark.popMessage", "queue", records(7_000)),
             jmh("NewRingBenchmark.push", "queue", records(5_000)),
