@@ -124,7 +124,7 @@ def test_a_package_is_small_and_says_what_it_is(package: Path) -> None:
 
 
 def test_only_documented_modules_are_public() -> None:
-    assert {file.name for file in PACKAGE.glob("*.py")} == {"__init__.py", "__main__.py", "testing.py"}
+    assert {file.name for file in PACKAGE.glob("*.py")} == {"__init__.py", "__main__.py", "_library.py", "testing.py"}
     packages = {file.parent.name for file in PACKAGE.glob("*/__init__.py")}
     assert {name for name in packages if name[0] != "_"} == {"compat", "pipeline"}
 

@@ -49,6 +49,32 @@ def test_import_needs_no_pyspark_and_starts_nothing(script: Script) -> None:
     )
 
 
+def test_the_library_is_imported_with_the_first_name_that_is_used(script: Script) -> None:
+    script.run(
+        """
+        import sys
+        import mmapqueue
+        assert "mmapqueue._queue.queue" not in sys.modules
+        assert not hasattr(mmapqueue, "nothing") and not hasattr(mmapqueue, "_nothing")
+        assert mmapqueue.Queue.__module__ == mmapqueue.Empty.__module__ == "mmapqueue"
+        """
+    )
+    script.run(
+        """
+        import mmapqueue
+        names = dir(mmapqueue)
+        assert set(mmapqueue.__all__) <= set(names), names
+        """
+    )
+    script.run(
+        """
+        from mmapqueue import *
+        import mmapqueue
+        assert open is mmapqueue.open and issubclass(Empty, MmapQueueError)
+        """
+    )
+
+
 def test_the_jar_has_all_that_it_must() -> None:
     with zipfile.ZipFile(mmapqueue.jar_path()) as jar:
         assert jar.read("org/mmapqueue/version.properties").decode().strip() == f"version={mmapqueue.__version__}"

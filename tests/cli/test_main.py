@@ -11,6 +11,7 @@ import pytest
 
 import mmapqueue
 from command_line import HEED_CTRL_C
+from conftest import Script
 from mmapqueue._cli.main import main
 from mmapqueue._jvm import jars
 
@@ -53,6 +54,39 @@ def test_ctrl_c_before_and_after_a_command_shows_no_traceback(tmp_path: Path, mo
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
     )
     assert (ended.returncode, ended.stderr) == (-signal.SIGINT, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "starts"),
+    [
+        (["stats", "QUEUE"], True),
+        (["tail", "--lines", "2", "QUEUE"], True),
+        (["push", "QUEUE"], True),
+        (["stats", "QUEUE", "--help"], False),
+        (["stats", "nowhere"], False),
+        (["verify", "QUEUE"], False),
+        (["jar"], False),
+        ([], False),
+    ],
+)
+def test_the_jvm_starts_before_the_imports_of_a_command_that_opens_a_queue(
+    script: Script, tmp_path: Path, words: list[str], starts: bool
+) -> None:
+    queue = tmp_path / "queue"
+    queue.mkdir()
+    (queue / "meta.dat").touch()
+    out = script.run(
+        """
+        import sys
+        from mmapqueue._cli import main
+        from mmapqueue._jvm import standalone
+        from mmapqueue._cli.ahead import start_jvm
+        start_jvm(sys.argv[1:])
+        print(standalone._ahead is not None, "typer" in sys.modules, "mmapqueue._queue.queue" in sys.modules)
+        """,
+        *[queue if word == "QUEUE" else word for word in words],
+    )
+    assert out.split() == [str(starts), "False", "False"]
 
 
 def test_the_command_tells_what_is_wrong(

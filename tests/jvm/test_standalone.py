@@ -525,3 +525,79 @@ def test_a_signal_handler_opens_a_queue_during_the_start(script: Script, tmp_pat
     go.touch()
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (0, f"0 {jvm}\n0 {jvm}\n", "")
+
+
+def test_a_start_ahead_serves_the_first_queue(script: Script, tmp_path: Path) -> None:
+    # A queue that cannot be read: the warm-up is silent, and creates nothing.
+    missing = tmp_path / "missing"
+    out = script.run(
+        """
+        import sys
+        import mmapqueue
+        from mmapqueue._jvm import standalone
+        standalone.start_ahead(sys.argv[2])
+        ahead = standalone._ahead
+        queue = mmapqueue.Queue(sys.argv[1], capacity="4m", segment_size="64k", max_event_size="4k")
+        print(standalone._running.process is ahead.process, queue.push(b"x"))
+        standalone.start_ahead(None)  # It runs.
+        print(standalone._ahead)
+        queue.close()
+        """,
+        tmp_path / "queue",
+        missing,
+    )
+    assert out.splitlines() == ["True 0", "None"]
+    assert not missing.exists()
+
+
+def test_a_start_ahead_with_other_settings_is_replaced(script: Script, tmp_path: Path) -> None:
+    out = script.run(
+        """
+        import sys
+        import mmapqueue
+        from mmapqueue._jvm import standalone
+        standalone.start_ahead(None)
+        ahead = standalone._ahead.process
+        with mmapqueue.Queue(sys.argv[1], capacity="256m", segment_size="32m", max_event_size="32m") as queue:
+            print(queue.push(b"x"), ahead.returncode)
+        """,
+        tmp_path / "queue",
+    )
+    assert out.split() == ["0", str(-signal.SIGKILL)]
+
+
+def test_a_start_ahead_that_is_not_used_ends_with_the_program(script: Script, tmp_path: Path) -> None:
+    out = script.run(
+        """
+        import os
+        from mmapqueue._jvm import standalone
+        standalone.start_ahead(None)
+        print(standalone._ahead.process.pid)
+        """,
+        XDG_CACHE_HOME=str(tmp_path / "cache"),
+    )
+    assert not is_running(int(out))
+    assert not list((tmp_path / "cache" / "mmapqueue").iterdir())
+
+
+def test_a_start_ahead_that_fails_is_reported_by_the_first_queue(script: Script, tmp_path: Path) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho nothing works\n")
+    java.chmod(0o700)
+    script.run(
+        """
+        import sys
+        import mmapqueue
+        from mmapqueue._jvm import standalone
+        standalone.start_ahead(None)
+        try:
+            mmapqueue.Queue(sys.argv[1])
+        except mmapqueue.MmapQueueError as error:
+            assert "nothing works" in str(error), error
+        else:
+            raise AssertionError
+        """,
+        tmp_path / "queue",
+        JAVA_HOME=str(tmp_path),
+    )

@@ -41,126 +41,41 @@ seen without any configuration. The log of the JVM that `Queue(…)` starts goes
 silent until logging is configured.
 """
 
-import logging
+from typing import TYPE_CHECKING
 
-from mmapqueue._jvm.jars import jar_path
-from mmapqueue._queue.batching.handles import PushHandle
-from mmapqueue._queue.batching.producer import BatchingProducer
-from mmapqueue._queue.consumer import Consumer
-from mmapqueue._queue.maintenance import DamagedRange
-from mmapqueue._queue.metrics import MetricsCollector
-from mmapqueue._queue.opening import aopen, open  # noqa: A004
-from mmapqueue._queue.queue import Queue
-from mmapqueue._queue.shipping import ShipStats
-from mmapqueue._queue.stats import ConsumerStats, ProducerStats, Stats
-from mmapqueue._spark.frames import Offsets, read, read_stream, real_time, write, write_stream
-from mmapqueue._spark.session import configure
-from mmapqueue._tools.copies import copy, resize
-from mmapqueue._tools.jobs import repair, verify
-from mmapqueue._tools.reports import ConsumerState, CopyReport, Finding, FindingKind, RepairReport, VerifyReport
-from mmapqueue._values.arguments import Size
-from mmapqueue._values.configuration import Configuration, EffectiveConfiguration
-from mmapqueue._values.durations import Duration, Period
-from mmapqueue._values.errors import (
-    ArchiveError,
-    Closed,
-    ConfigError,
-    Corrupt,
-    Dropped,
-    Empty,
-    FileError,
-    Foreign,
-    Full,
-    JarNotFound,
-    Locked,
-    MmapQueueError,
-    NotADirectory,
-    NotFound,
-    NotPermitted,
-    OutOfRange,
-    Poisoned,
-    ReadOnly,
-    TooLarge,
-    UnackedLimit,
-    Undecodable,
-)
 from mmapqueue._values.interpreter import check_gil
-from mmapqueue._values.message import Message
-from mmapqueue._values.origin import Origin
-from mmapqueue._values.serializers import Serializer
-from mmapqueue._values.version import __version__
-
-__all__ = [
-    "ArchiveError",
-    "BatchingProducer",
-    "Closed",
-    "ConfigError",
-    "Configuration",
-    "Consumer",
-    "ConsumerState",
-    "ConsumerStats",
-    "CopyReport",
-    "Corrupt",
-    "DamagedRange",
-    "Dropped",
-    "Duration",
-    "EffectiveConfiguration",
-    "Empty",
-    "FileError",
-    "Finding",
-    "FindingKind",
-    "Foreign",
-    "Full",
-    "JarNotFound",
-    "Locked",
-    "Message",
-    "MetricsCollector",
-    "MmapQueueError",
-    "NotADirectory",
-    "NotFound",
-    "NotPermitted",
-    "Offsets",
-    "Origin",
-    "OutOfRange",
-    "Period",
-    "Poisoned",
-    "ProducerStats",
-    "PushHandle",
-    "Queue",
-    "ReadOnly",
-    "RepairReport",
-    "Serializer",
-    "ShipStats",
-    "Size",
-    "Stats",
-    "TooLarge",
-    "UnackedLimit",
-    "Undecodable",
-    "VerifyReport",
-    "__version__",
-    "aopen",
-    "configure",
-    "copy",
-    "jar_path",
-    "open",
-    "read",
-    "read_stream",
-    "real_time",
-    "repair",
-    "resize",
-    "verify",
-    "write",
-    "write_stream",
-]
 
 check_gil()
 del check_gil
 
-# Exceptions in threads reach the program by the log alone; the JVM's log is silent unless the program asks for it.
-logging.getLogger("mmapqueue.jvm").addHandler(logging.NullHandler())
+if TYPE_CHECKING:
+    from mmapqueue._library import *  # noqa: F403
+    from mmapqueue._library import __all__ as __all__
+else:
+    # The command line starts the JVM first, and imports the library while that starts.
+    def __getattr__(name: str) -> object:
+        if name.startswith("_") and name not in ("__all__", "__version__"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        _import_library()
+        try:
+            return globals()[name]
+        except KeyError:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
 
-# Tracebacks and help name the public classes by the module from which users import them.
-for _name in __all__:
-    if isinstance(globals()[_name], type):
-        globals()[_name].__module__ = __name__
-del _name
+    def __dir__() -> list[str]:
+        _import_library()
+        return sorted(globals())
+
+    def _import_library() -> None:
+        from mmapqueue import _library
+
+        found = {name: getattr(_library, name) for name in _library.__all__}
+        for each in found.values():
+            # Tracebacks and help name the public classes by the module from which users import them.
+            if isinstance(each, type):
+                each.__module__ = __name__
+        # A name that a program has set stays.
+        globals().update({"__all__": _library.__all__, **found} | globals())
+
+
+del TYPE_CHECKING

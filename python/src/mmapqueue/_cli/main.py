@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
 
+from mmapqueue._cli import ahead
 from mmapqueue._cli.commands.jar import jar
 from mmapqueue._cli.output import error_text, print_error, printable
 from mmapqueue._cli.owners import Owner
@@ -27,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _open_standard_streams()
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
+        ahead.start_jvm(words)
         status = _run(words)
         print(end="", flush=True)
     except BrokenPipeError:

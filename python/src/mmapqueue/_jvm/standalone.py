@@ -31,6 +31,8 @@ from mmapqueue._jvm.signals import Shield
 from mmapqueue._values.errors import JarNotFound, MmapQueueError
 
 _LOG = logging.getLogger("mmapqueue.jvm")
+# Silent unless the program asks for it.
+_LOG.addHandler(logging.NullHandler())
 
 _OPTIONS = [
     "-XX:-UsePerfData",
@@ -74,6 +76,8 @@ _lifelines: set[int] = set()
 _running: "_Jvm | None" = None
 # Set until the start has ended. A signal handler may end the start that it interrupts.
 _starting: "_Start | None" = None
+# A start that no call has asked for yet.
+_ahead: "_Start | None" = None
 _is_quick = False
 _is_small = False
 #: Entries of the class path beside the jars of this package.
@@ -130,6 +134,42 @@ def jvm() -> Any:
         return _running.gateway.jvm
 
 
+def start_ahead(directory: str | None) -> None:
+    """Starts the process of the JVM, and returns before it serves: for a program that is going to use it.
+
+    Args:
+        directory: The queue that the program is going to read: the JVM warms up with it. None for no warm-up.
+
+    `jvm` uses that process if its settings are still those, and starts another one otherwise. An error is reported
+    there, too. Does nothing if the JVM runs. For the main thread.
+    """
+    global _ahead
+    if _running is not None or _ahead is not None:
+        return
+    with suppress(MmapQueueError, OSError), Shield():
+        java = _java()
+        class_path = _class_path()
+        _ahead = _Start(java, class_path, _archive(java, class_path), directory)
+        atexit.register(_abort_ahead)
+
+
+def _abort_ahead() -> None:
+    global _ahead
+    ahead, _ahead = _ahead, None
+    if ahead is not None:
+        ahead.abort()
+
+
+def _taken_ahead() -> "_Start | None":
+    """The start ahead, if it is of these settings; otherwise aborts it."""
+    global _ahead
+    if _ahead is None or _ahead.settings != _settings():
+        _abort_ahead()
+        return None
+    ahead, _ahead = _ahead, None
+    return ahead
+
+
 def has_ended() -> bool:
     """Whether the JVM that this process has started has ended, which means that it was killed."""
     running = _running
@@ -138,27 +178,39 @@ def has_ended() -> bool:
 
 def _start_java() -> None:
     java = _java()
-    class_path = [_py4j_jar(), *jars.standalone_class_path()]
-    # An archive is of one class path. With an archive the JVM's own log is off, which a program's options may ask for.
-    if _further or (not _is_quick and any(map(os.environ.get, _VARIABLES))):
-        _start(java, class_path, None)
-        return
-    archive = ClassArchive(java, class_path)
+    class_path = _class_path()
+    ahead = _taken_ahead()
+    archive = ahead.archive if ahead is not None else _archive(java, class_path)
     try:
-        _start(java, class_path, archive)
+        _start(java, class_path, archive, ahead)
     except MmapQueueError:
-        if not archive.discard():
+        if archive is None or not archive.discard():
             raise
         _start(java, class_path, None)
 
 
-def _start(java: str, class_path: list[Path], archive: ClassArchive | None) -> None:
-    """Starts a JVM, or waits for the one that an interrupted call of this thread is starting."""
+def _class_path() -> list[Path]:
+    return [_py4j_jar(), *jars.standalone_class_path()]
+
+
+def _archive(java: str, class_path: list[Path]) -> ClassArchive | None:
+    # An archive is of one class path. With an archive the JVM's own log is off, which a program's options may ask for.
+    if _further or (not _is_quick and any(map(os.environ.get, _VARIABLES))):
+        return None
+    return ClassArchive(java, class_path)
+
+
+def _settings() -> tuple[object, ...]:
+    return _is_quick, _is_small, _heap, *_further
+
+
+def _start(java: str, class_path: list[Path], archive: ClassArchive | None, ahead: "_Start | None" = None) -> None:
+    """Starts a JVM, or waits for the one that was started ahead, or that an interrupted call of this thread starts."""
     global _running, _starting
-    starting: _Start | None = None
+    starting: _Start | None = ahead
     try:
         with Shield():
-            starting = _starting = _starting or _Start(java, class_path, archive)
+            starting = _starting = _starting or ahead or _Start(java, class_path, archive)
         starting.await_port()
         with Shield():
             # A signal handler within this call may have been the first.
@@ -174,12 +226,15 @@ def _start(java: str, class_path: list[Path], archive: ClassArchive | None) -> N
 class _Start:
     """The process of a JVM until it has said that it serves."""
 
-    def __init__(self, java: str, class_path: list[Path], archive: ClassArchive | None) -> None:
+    def __init__(
+        self, java: str, class_path: list[Path], archive: ClassArchive | None, directory: str | None = None
+    ) -> None:
         chosen = [*(_QUICK_OPTIONS if _is_quick else []), *(_SMALL_OPTIONS if _is_small else [])]
         options = [*chosen, *(archive.options if archive else [])]
         grace = _EXIT_SECONDS if archive is not None and archive.is_made else _GRACE_SECONDS
+        self.settings = _settings()
+        self.archive = archive
         self._java = java
-        self._archive = archive
         # Clients must send it.
         self._token = secrets.token_hex(32)
         self._port: int | None = None
@@ -204,6 +259,7 @@ class _Start:
                         os.pathsep.join([*map(str, class_path), *_further]),
                         _MAIN,
                         str(int(grace * 1000)),
+                        *([] if directory is None else [directory]),
                     ],
                     stdin=its_end,
                     stdout=subprocess.PIPE,
@@ -269,7 +325,7 @@ class _Start:
     def connected(self) -> "_Jvm":
         """The connection, after `await_port`."""
         assert self._port is not None
-        return _Jvm(self.process, self.lifeline, self._readers, self._port, self._token, self._archive)
+        return _Jvm(self.process, self.lifeline, self._readers, self._port, self._token, self.archive)
 
     def _failure(self) -> MmapQueueError:
         self.abort()
@@ -409,12 +465,12 @@ def _py4j_jar() -> Path:
 
 def _after_fork_in_child() -> None:
     """Abandons the JVM in a forked child, which must neither keep it alive by the pipe's copy nor call it."""
-    global _lock, _running, _starting
+    global _lock, _running, _starting, _ahead
     _forking.release()
     while _lifelines:
         os.close(_lifelines.pop())
     _lock = threading.RLock()
-    _starting = None
+    _starting = _ahead = None
     if _running is not None:
         _running.abandon()
         _running = None

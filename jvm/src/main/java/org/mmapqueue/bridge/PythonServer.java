@@ -30,7 +30,8 @@ public final class PythonServer {
     /**
      * Serves until the owner has ended.
      *
-     * @param arguments the grace period, in ms
+     * @param arguments the grace period, in ms; then the directory of a queue that the owner is going to read, if it
+     *     named one at the start
      */
     @SuppressWarnings("SystemExitOutsideMain") // the main program of a JVM, which py4j's threads keep running
     public static void main(String[] arguments) {
@@ -45,6 +46,9 @@ public final class PythonServer {
             String token = firstLine(owner);
             if (!token.isEmpty()) {
                 announce(start(token));
+                if (arguments.length > 1) {
+                    startWarmUp(arguments[1]);
+                }
                 while (owner.read() >= 0) {
                     // Only the end matters.
                 }
@@ -83,6 +87,30 @@ public final class PythonServer {
         OutputStream out = new FileOutputStream(FileDescriptor.out);
         // Another line may have no end yet.
         out.write(("\n" + READY + port + "\n").getBytes(StandardCharsets.US_ASCII));
+    }
+
+    /** Loads and links the classes that reading a queue needs, while the owner has yet to make its first call. */
+    private static void startWarmUp(String directory) {
+        Thread thread = new Thread(() -> warmUp(directory), "mmapqueue-warm-up");
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    @SuppressWarnings("EmptyCatch") // the owner's own call reports it
+    private static void warmUp(String directory) {
+        try {
+            QueueHandle handle =
+                    Bridge.open(String.join(Bridge.SEPARATOR, "queue_dir", directory, "read_only", "true"));
+            try {
+                handle.config();
+                handle.consumerStats();
+                handle.stats();
+            } finally {
+                handle.close();
+            }
+        } catch (RuntimeException | LinkageError e) {
+            // Nothing was changed.
+        }
     }
 
     private static void haltAfter(CountDownLatch ownerEnded, Duration grace) {
