@@ -114,6 +114,12 @@ def test_read_stream_names_its_options() -> None:
     assert reader.options_given == expected(READ_STREAM)
 
 
+def test_read_stream_names_the_source() -> None:
+    reader = Recorder()
+    mmapqueue.read_stream("/q", spark=MagicMock(readStream=reader), name="orders")
+    assert reader.calls == [("format", ("mmapqueue",)), ("name", ("orders",)), ("load", ("/q",))]
+
+
 def test_write_names_its_options() -> None:
     writer = Recorder()
     mmapqueue.write(MagicMock(write=writer), Path("/q"), **arguments(WRITE))
@@ -141,7 +147,7 @@ def test_what_is_not_given_is_not_said() -> None:
 
 def test_each_option_of_the_source_is_an_argument(spark: SparkSession) -> None:
     for function, known in ((mmapqueue.read, READ), (mmapqueue.read_stream, READ_STREAM)):
-        assert known.keys() == inspect.signature(function).parameters.keys() - {"path", "spark"}
+        assert known.keys() == inspect.signature(function).parameters.keys() - {"path", "spark", "name"}
     with pytest.raises(QueryFailed) as caught:
         spark.read.format("mmapqueue").option("unknown", 1).load("/q")
     allowed = re.search(r"there is no such option; allowed: ([\w, ]+)", str(caught.value))

@@ -89,6 +89,7 @@ def read_stream(
     path: str | os.PathLike[str],
     *,
     spark: SparkSession,
+    name: str | None = None,
     starting_offsets: Offsets | None = None,
     starting_timestamp: datetime | None = None,
     consumer: str | None = None,
@@ -109,6 +110,10 @@ def read_stream(
         path: The queue's directory, as Spark's driver and executors see it; or an archive, to which many hosts ship:
             its directory, or a URI such as "hdfs://nodes/archive".
         spark: A session, classic or Connect.
+        name: The name of this source in the query's checkpoint: ASCII letters, digits, underscores. A restarted query
+            may then read more, fewer or other queues, in any order. Needs Spark 4.2, and
+            `spark.sql.streaming.queryEvolution.enableSourceEvolution` = true, with which every source of a query has a
+            name. Without names a query finds its sources by their order.
         starting_offsets: The first record of a new query; by default the oldest that is retained. A restarted query
             continues from its checkpoint.
         starting_timestamp: Instead of starting_offsets: the first record that was pushed then or later.
@@ -127,6 +132,7 @@ def read_stream(
 
     Raises:
         JarNotFound: Spark does not have the jar. Over Connect, an action raises Spark's own error instead.
+        NotImplementedError: A name, and Spark is older than 4.2.
         ValueError: A time has no time zone.
     """
     options = {
@@ -142,8 +148,17 @@ def read_stream(
         "failOnDataLoss": fail_on_data_loss,
         "onDamage": on_damage,
     }
+    reader: Any = spark.readStream.format(_FORMAT).options(**_given(options))
+    if name is not None:
+        if not hasattr(reader, "name"):
+            raise NotImplementedError(
+                f"name = {name!r}: sources have names from Spark 4.2 on; an older Spark finds the sources of a"
+                " restarted query by their order: read the same queues in the same order, or use another checkpoint"
+            )
+        reader = reader.name(name)
     with _needing_the_jar():
-        return spark.readStream.format(_FORMAT).options(**_given(options)).load(_path(path))
+        frame: DataFrame = reader.load(_path(path))
+    return frame
 
 
 def write(

@@ -335,7 +335,9 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
                     Long.MAX_VALUE,
                     "the queue was replaced by a different one: "
                             + partitions.get(id).queueId() + " instead of "
-                            + origin.parts().get(id).queue());
+                            + origin.parts().get(id).queue()
+                            + ". Where the query now reads other queues, or in another order, restart it with the"
+                            + " former ones; from Spark 4.2 on, sources with names may change");
         }
     }
 
