@@ -72,6 +72,20 @@ def test_archives_of_other_installations_stay(java: Path, jar: Path, cache: Path
 
 
 @pytest.mark.usefixtures("cache")
+def test_the_archives_used_last_are_kept(java: Path, jar: Path, cache: Path, tmp_path: Path) -> None:
+    first = made(java, jar)
+    for number in range(16):
+        other = tmp_path / f"{number}.jar"
+        other.write_text("classes")
+        file = made(java, other)
+        os.utime(file, (1000 + number, 1000 + number))
+        os.utime(first, (1, 1))
+        assert files(ClassArchive(str(java), [jar]))["-XX:SharedArchiveFile"] == first  # a use
+    assert first.exists()
+    assert len(list(cache.iterdir())) == 16
+    assert not any(file.stat().st_mtime == 1000 for file in cache.iterdir()), "the one that was used least recently"
+
+
 def test_what_killed_jvms_have_left_is_deleted(java: Path, jar: Path) -> None:
     (old,) = files(ClassArchive(str(java), [jar])).values()
     old.write_text("half")

@@ -17,6 +17,8 @@ _SUFFIX = ".jsa"
 _UNFINISHED = ".new"
 #: The age in seconds from which an unfinished archive was left by a JVM that was killed.
 _STALE_SECONDS = 3600.0
+#: The archives that are kept, of 7 MB each: those used last.
+_MOST = 16
 
 
 class ClassArchive:
@@ -51,6 +53,7 @@ class ClassArchive:
             if self._file.stat().st_uid == os.geteuid():
                 crash = f"-XX:ErrorFile={self._file.with_suffix('.log')}"
                 self.options = [f"-XX:SharedArchiveFile={self._file}", "-Xshare:auto", crash, *_LOG]
+                os.utime(self._file)  # the time of the last use; last, since it fails where the cache cannot be written
             return
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         if os.access(directory, os.W_OK) and directory.stat().st_uid == os.geteuid():
@@ -76,9 +79,15 @@ class ClassArchive:
         with contextlib.suppress(OSError):
             self._unfinished.rename(self._file)
             family = self._file.name.partition("-")[0]
-            for other in self._file.parent.glob(f"{family}-*"):
-                if other != self._file and (other.suffix == _SUFFIX or _is_stale(other)):
+            for other in self._file.parent.glob(f"{family}-*{_SUFFIX}"):
+                if other != self._file:
                     other.unlink()
+            for other in self._file.parent.iterdir():
+                if other.suffix != _SUFFIX and _is_stale(other):
+                    other.unlink()
+            archives = sorted(self._file.parent.glob(f"*{_SUFFIX}"), key=lambda file: file.stat().st_mtime)
+            for other in archives[:-_MOST]:
+                other.unlink()
 
 
 def cache_directory() -> Path:
