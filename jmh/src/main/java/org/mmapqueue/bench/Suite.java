@@ -170,14 +170,7 @@ final class Suite {
                 Map<String, String> size = Map.of("batch", Integer.toString(batch));
                 queue("PushBenchmark.push", "push, batches of " + batch, shape, size, write);
                 boolean everyRound = payload == KIB && batch == 100;
-                add(
-                        "PopBenchmark.popBatch",
-                        "pop, batches of " + batch,
-                        "queue",
-                        shape,
-                        size,
-                        read,
-                        everyRound);
+                add("PopBenchmark.popBatch", "pop, batches of " + batch, "queue", shape, size, read, everyRound);
                 if (full || batch == 100) {
                     queue("PipeBenchmark.pipe", "1 + 1, batches of " + batch, shape, size, both);
                 }
