@@ -181,6 +181,11 @@ final class ArchiveQuerySource implements QuerySource {
         hasFile = true;
     }
 
+    @Override
+    public boolean isStored() {
+        return isStored;
+    }
+
     private RuntimeException notStored(Exception cause) {
         String what = "consumer " + consumer + " of the archive " + location
                 + " cannot be stored, so that nothing would" + " retain the records of the new query: " + cause;

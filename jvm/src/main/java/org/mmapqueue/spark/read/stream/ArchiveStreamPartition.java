@@ -87,8 +87,13 @@ record ArchiveStreamPartition(ArchiveQuerySource source, ArchivedPartition parti
     }
 
     @Override
+    public boolean retains(long before) {
+        return before > source.position(partition.id()) && before <= partition.endOffset();
+    }
+
+    @Override
     public void release(long before) {
-        if (before > source.position(partition.id()) && before <= partition.endOffset()) {
+        if (retains(before)) {
             source.move(partition.id(), before);
         }
     }

@@ -106,6 +106,11 @@ final class CheckpointFile {
         }
     }
 
+    /** Spark's log of the query's micro-batches. */
+    BatchLog batches() {
+        return new BatchLog(files, directory);
+    }
+
     /** The last state written; empty before the query's first batch. */
     Optional<StreamOrigin> read() {
         try {

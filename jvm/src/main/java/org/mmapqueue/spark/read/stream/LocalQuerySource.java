@@ -65,6 +65,11 @@ final class LocalQuerySource implements QuerySource {
     }
 
     @Override
+    public boolean isStored() {
+        return true;
+    }
+
+    @Override
     public void forget() {
         // nothing: each partition deletes its consumer
     }

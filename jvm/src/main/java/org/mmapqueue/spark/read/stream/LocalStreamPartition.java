@@ -276,9 +276,15 @@ final class LocalStreamPartition implements StreamPartition {
     }
 
     @Override
+    public boolean retains(long before) {
+        return before > held()
+                && before <= queue.endOffset()
+                && (!ConsumersOfQueries.isTemporary(consumer.name()) || hasLastingConsumer());
+    }
+
+    @Override
     public void release(long before) {
-        boolean mayMove = !ConsumersOfQueries.isTemporary(consumer.name()) || hasLastingConsumer();
-        if (mayMove && before > held() && before <= queue.endOffset()) {
+        if (retains(before)) {
             try {
                 seek(StartAt.offset(before));
             } catch (OutOfRangeException | CorruptException e) {

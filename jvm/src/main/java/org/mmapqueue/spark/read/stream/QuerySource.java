@@ -38,6 +38,9 @@ interface QuerySource extends AutoCloseable {
      */
     void store();
 
+    /** Whether {@link #store} has nothing to store. */
+    boolean isStored();
+
     /** Deletes the consumer, where the partitions themselves do not. */
     void forget();
 

@@ -1,5 +1,6 @@
 package org.mmapqueue.spark.read.stream;
 
+import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
@@ -74,6 +75,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
     /** Whether this run has planned a batch or asked for the latest offset. */
     private boolean begun;
 
+    private final IdleAck idleAck = new IdleAck(System::nanoTime);
     private boolean anyBatch;
     private long lastBatchNanos;
 
@@ -275,6 +277,17 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
     @Override
     public final synchronized Offset latestOffset(Offset start, ReadLimit limit) {
         PartitionOffsets from = StreamOffset.offsets(start);
+        PartitionOffsets end = latest(from, limit);
+        if (lastEnds == null) {
+            idleAck.at(end);
+            if (end.equals(from)) {
+                ackIdle(from);
+            }
+        }
+        return new StreamOffset(end);
+    }
+
+    private PartitionOffsets latest(PartitionOffsets from, ReadLimit limit) {
         queue().refresh();
         PartitionOffsets most = lastEnds;
         if (most == null) {
@@ -286,7 +299,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         Optional<StreamLimits> asked = limits.under(limit);
         long sinceLast = anyBatch ? TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - lastBatchNanos) : Long.MAX_VALUE;
         if (lastEnds == null && asked.isPresent() && asked.get().waits(available, sinceLast, queue())) {
-            return new StreamOffset(from);
+            return from;
         }
         anyBatch = true;
         lastBatchNanos = System.nanoTime();
@@ -294,7 +307,44 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         asked.map(each -> each.take(available, queue()))
                 .orElse(available)
                 .forEach((id, range) -> ends.put(id, range.to()));
-        return new StreamOffset(new PartitionOffsets(ends));
+        return new PartitionOffsets(ends);
+    }
+
+    // Spark commits a batch when it logs the next one, which an idle query never does. So the source reads from the
+    // checkpoint that the last batch is complete, in a thread of its own: file systems can be slow.
+    private void ackIdle(PartitionOffsets position) {
+        if (idleAck.isDue() && queue().retains(position)) {
+            idleAck.begin();
+            Thread thread = new Thread(() -> lookForCommit(position), "mmapqueue-idle-ack");
+            thread.setDaemon(true);
+            thread.start();
+        }
+    }
+
+    private void lookForCommit(PartitionOffsets position) {
+        boolean isCommitted = false;
+        try {
+            isCommitted = checkpoint.batches().committed().equals(Optional.of(position));
+        } catch (IOException | RuntimeException e) {
+            LOG.debug("the commits in the checkpoint {} cannot be read; the query looks again", checkpoint, e);
+        } finally {
+            looked(position, isCommitted);
+        }
+    }
+
+    private synchronized void looked(PartitionOffsets position, boolean isCommitted) {
+        idleAck.end();
+        if (!isCommitted || isStopped || !idleAck.isAt(position)) {
+            return;
+        }
+        try {
+            queue.release(position);
+            if (queue.isStored()) {
+                idleAck.done();
+            }
+        } catch (RuntimeException e) {
+            LOG.debug("{} cannot be acked up to {}; the next batch acks again", this, position.json(), e);
+        }
     }
 
     // Spark commits a batch when it logs the next one, so the last batch of a run stays uncommitted, and its records

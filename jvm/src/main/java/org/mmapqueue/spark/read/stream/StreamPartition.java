@@ -61,6 +61,9 @@ interface StreamPartition extends AutoCloseable {
      */
     long hold(long from);
 
+    /** Whether {@link #release} would ack records. */
+    boolean retains(long before);
+
     /** Acks all records before an offset. Never moves backwards. */
     void release(long before);
 

@@ -318,13 +318,27 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
 
     /** Acks all records before these offsets, which the query will not read again. */
     void release(PartitionOffsets before) {
-        before.map().forEach((id, offset) -> {
-            StreamPartition partition = partitions.get(id);
-            if (partition != null && !replaced.contains(id)) {
-                partition.release(offset);
-            }
-        });
+        before.map().forEach((id, offset) -> known(id).ifPresent(partition -> partition.release(offset)));
         source.store();
+    }
+
+    /** Whether {@link #release} would ack records, or has an earlier ack to store. */
+    boolean retains(PartitionOffsets before) {
+        return !source.isStored()
+                || before.map().entrySet().stream()
+                        .anyMatch(each -> known(each.getKey())
+                                .filter(partition -> partition.retains(each.getValue()))
+                                .isPresent());
+    }
+
+    /** Whether all acks are stored. */
+    boolean isStored() {
+        return source.isStored();
+    }
+
+    // The partition to which the query's offsets apply.
+    private Optional<StreamPartition> known(int id) {
+        return replaced.contains(id) ? Optional.empty() : Optional.ofNullable(partitions.get(id));
     }
 
     private void lostFormer(int id, long from) {
