@@ -64,7 +64,7 @@ def test_the_dashboard_can_be_imported() -> None:
 
 def test_each_alert_has_tests() -> None:
     tests = yaml.safe_load((MONITORING / "rules.test.yml").read_text())["tests"]
-    tried = [each["alert_rule_test"][0] for each in tests]
+    tried = [each for test in tests for each in test["alert_rule_test"]]
     fired = {each["alertname"] for each in tried if each.get("exp_alerts")}
     calm = {each["alertname"] for each in tried if not each.get("exp_alerts")}
     assert fired == calm == set(rules())

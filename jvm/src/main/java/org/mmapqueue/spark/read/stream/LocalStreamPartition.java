@@ -147,8 +147,8 @@ final class LocalStreamPartition implements StreamPartition {
     }
 
     /**
-     * The upper limit of a batch. A batch is retained until the next one is logged, which needs new records. So the
-     * batch must leave room for them in the ring, its partly filled first and last segment included.
+     * The upper limit of a batch. A batch is retained until the next one is logged, or the query is idle for a second. So
+     * the batch must leave room for new records in the ring, its partly filled first and last segment included.
      */
     @Override
     public long mostHeld() {

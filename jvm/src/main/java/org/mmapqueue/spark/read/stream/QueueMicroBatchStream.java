@@ -48,7 +48,7 @@ import org.slf4j.LoggerFactory;
 /**
  * A queue as the source of a streaming query. A micro-batch is one range of offsets for each partition; the range alone
  * determines the rows. A consumer retains every record that the checkpoint may replay, and advances when Spark commits
- * a batch.
+ * a batch, or when the query is idle and the checkpoint has the commit of its last batch.
  *
  * <p>Thread-safe: all methods lock the stream.
  */
