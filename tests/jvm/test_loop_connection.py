@@ -80,3 +80,14 @@ def test_the_end_of_the_other_side(pending: bool) -> None:
             await asyncio.sleep(0)
 
     run(use)
+
+
+def test_a_call_that_cannot_be_sent_is_the_last_one() -> None:
+    async def use(connection: LoopConnection, other: socket.socket) -> None:
+        del other
+        connection._socket.shutdown(socket.SHUT_WR)
+        answer = call(connection, 1)
+        assert await within(answer) is None
+        assert connection.is_broken
+
+    run(use)

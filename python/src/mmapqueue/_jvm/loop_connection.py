@@ -47,7 +47,7 @@ class LoopConnection:
         except OSError:
             sent = 0
         if sent < len(command):  # Never for want of room, as one short command is on its way at a time.
-            self._loop.call_soon(self._end, None)
+            self._loop.call_soon(self._fail)
 
     @property
     def is_broken(self) -> bool:
@@ -62,13 +62,17 @@ class LoopConnection:
         except OSError:
             received = b""
         if not received:
-            self._break()
-            self._end(None)
+            self._fail()
             return
         self._received += received
         if self._received.endswith(b"\n"):
             answer, self._received = self._received.decode()[1:].strip(), b""
             self._end(self._call.number(answer))
+
+    # The JVM may have the call, or a part of it: no other call can follow.
+    def _fail(self) -> None:
+        self._break()
+        self._end(None)
 
     def _end(self, number: int | None) -> None:
         answered, self._answered = self._answered, None
