@@ -13,7 +13,8 @@ import mmapqueue
 from .streams import SECONDS
 
 SETTING = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
-HAS_NAMES = tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 2)
+VERSION = tuple(map(int, pyspark.__version__.split(".")[:2]))
+HAS_NAMES = VERSION >= (4, 2)
 needs_names = pytest.mark.skipif(not HAS_NAMES, reason="sources have names from Spark 4.2 on")
 
 
@@ -55,11 +56,18 @@ def run(spark: SparkSession, directory: Path, queues: str, *, named: bool = True
 
 
 @needs_names
-def test_a_query_gains_loses_and_reorders_queues(named: SparkSession, tmp_path: Path) -> None:
+def test_a_query_reorders_queues(named: SparkSession, tmp_path: Path) -> None:
     push(named, tmp_path, "1")
     assert run(named, tmp_path, "ab") == ["a1", "b1"]
     push(named, tmp_path, "2")
     assert run(named, tmp_path, "ba") == ["a2", "b2"]
+
+
+@pytest.mark.skipif(VERSION < (4, 3), reason="the number of sources may change from Spark 4.3 on")
+def test_a_query_gains_and_loses_queues(named: SparkSession, tmp_path: Path) -> None:
+    push(named, tmp_path, "1")
+    push(named, tmp_path, "2")
+    assert run(named, tmp_path, "ab") == ["a1", "a2", "b1", "b2"]
     push(named, tmp_path, "3")
     assert run(named, tmp_path, "cba") == ["a3", "b3", "c1", "c2", "c3"]
     push(named, tmp_path, "4")

@@ -111,7 +111,7 @@ def read_stream(
             its directory, or a URI such as "hdfs://nodes/archive".
         spark: A session, classic or Connect.
         name: The name of this source in the query's checkpoint: ASCII letters, digits, underscores. A restarted query
-            may then read more, fewer or other queues, in any order. Needs Spark 4.2, and
+            may then read its queues in another order and, from Spark 4.3 on, more or fewer. Needs Spark 4.2, and
             `spark.sql.streaming.queryEvolution.enableSourceEvolution` = true, with which every source of a query has a
             name. Without names a query finds its sources by their order.
         starting_offsets: The first record of a new query; by default the oldest that is retained. A restarted query
