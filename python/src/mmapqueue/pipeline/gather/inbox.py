@@ -12,8 +12,7 @@ from typing import Literal, NamedTuple
 import mmapqueue
 from mmapqueue._queue.loop_push import LoopPush
 
-#: The maximum number of bytes of requests that wait for their push. Further requests wait before they are
-#: taken.
+#: The maximum number of bytes of requests that wait for their push. Further requests wait before they are taken.
 _MAX_WAITING = 32 << 20
 #: Seconds of one attempt to push to a full queue, after which the inbox checks whether it was closed.
 _FULL_WAIT = 0.2

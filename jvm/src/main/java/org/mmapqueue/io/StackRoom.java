@@ -10,8 +10,7 @@ public final class StackRoom {
     // More frames than filling, mapping or fsyncing a segment needs, interpreted or compiled. The check takes less
     // than 1 µs.
     private static final int FRAMES = 400;
-    // More frames than a read of mapped segments needs, interpreted or compiled. A check for 400 would take a quarter
-    // of a
+    // More frames than a read of mapped segments needs, interpreted or compiled. A check for 400 takes a quarter of a
     // random read.
     private static final int FRAMES_OF_READ = 100;
 
