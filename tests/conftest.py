@@ -166,14 +166,14 @@ import signal; signal.signal(signal.SIGINT, signal.default_int_handler)
 def when_waiting(call, threads=1):
     # Calls a function once, when this number of threads have each waited for a whole slice in the JVM.
     from collections import Counter
-    from threading import get_ident
+    from threading import Lock, get_ident
     from mmapqueue._queue.deadline import Deadline
-    begun, calls, call_millis = Counter(), [call], Deadline.call_millis
+    begun, first, call_millis = Counter(), Lock(), Deadline.call_millis
     def counted(deadline):
         millis = call_millis(deadline)
         begun[get_ident()] += millis > 0
-        if calls and sum(slices > 1 for slices in begun.copy().values()) >= threads:
-            calls.pop()()
+        if sum(slices > 1 for slices in begun.copy().values()) >= threads and first.acquire(blocking=False):
+            call()
         return millis
     Deadline.call_millis = counted
 
