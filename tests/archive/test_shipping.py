@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,15 @@ def test_a_shipped_push_returns_when_the_archive_has_the_record(archive: Path, o
     for number in range(5):
         assert queue.push(b"%d" % number, shipped=True) == number
         assert payloads(archive)[number] == b"%d" % number
+
+
+def test_pushes_that_wait_for_the_archive_do_not_wait_for_the_period(archive: Path, open_queue: Open) -> None:
+    queue = open_queue(archive_uri=archive, ship_period="1h")
+    with ThreadPoolExecutor(16) as pool:
+        offsets = list(pool.map(lambda number: queue.push(b"%d" % number, shipped=True), range(64)))
+    assert sorted(offsets) == list(range(64))
+    assert len(payloads(archive)) == 64
+    assert shipped(queue).records == 64
 
 
 def test_a_close_ships_what_is_left(archive: Path, open_queue: Open) -> None:

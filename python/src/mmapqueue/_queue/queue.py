@@ -932,7 +932,8 @@ class Queue(Reading[Value]):
         """Waits until the archive has a record and all records before it, whichever process ships the queue.
 
         A record in the archive survives the loss of this host. In the writing process, this first makes the records
-        durable.
+        durable. If this process ships the queue, it ships at once, and not only after the ship_period; calls that
+        wait at the same time share a file of the archive.
 
         Args:
             offset: The record's offset.

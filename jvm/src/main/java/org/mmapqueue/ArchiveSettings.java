@@ -63,7 +63,8 @@ abstract class ArchiveSettings<B> {
     }
 
     /**
-     * The time between two shipments while there are records.
+     * The time between two shipments while there are records. {@link MmapQueue#awaitShipped} of this queue does not wait
+     * for it.
      *
      * @param period at least 1 ms
      * @return this

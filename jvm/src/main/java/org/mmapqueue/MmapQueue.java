@@ -703,7 +703,8 @@ public final class MmapQueue implements AutoCloseable {
 
     /**
      * Waits until the archive has a record and all records before it, whichever process ships the queue. In the writing
-     * process it first makes them durable.
+     * process it first makes them durable. If this process ships the queue, it ships at once, and not only after the
+     * ship_period; calls that wait at the same time share a file of the archive.
      *
      * @param offset the record's offset
      * @param timeout the maximum wait

@@ -180,6 +180,19 @@ class ShippedQueueTest {
     }
 
     @Test
+    void aWaitDoesNotLastForThePeriod() throws Exception {
+        try (MmapQueue queue =
+                MmapQueue.open(shipping().shipPeriod(Duration.ofHours(1)).build())) {
+            for (int i = 0; i < 5; i++) {
+                assertTrue(queue.awaitShipped(queue.push(payload(i), LONG), LONG));
+            }
+            assertFalse(
+                    queue.awaitShipped(queue.push(payload(6)), Duration.ZERO)); // does not wait, so asks for nothing
+            assertEquals(5, queue.shipStats().orElseThrow().records());
+        }
+    }
+
+    @Test
     void aWaitIsOverInTime() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config().build())) {
             queue.createConsumer("ship", StartAt.EARLIEST);

@@ -34,6 +34,8 @@ final class Shipment {
     private final ShipOptions options;
     /** The offset after the last record that was collected. */
     private long next;
+    /** The offset after the last record that was stored. */
+    private long storedEnd;
 
     /** The records before {@link #next} that the queue has dropped and the archive does not name as a gap yet. */
     private @Nullable GapName gap;
@@ -49,6 +51,7 @@ final class Shipment {
         this.owner = owned.owner();
         this.options = options;
         this.next = next;
+        this.storedEnd = next;
         this.run = new RunWriter(source.queueId(), owner.epoch(), options.codec());
     }
 
@@ -206,6 +209,11 @@ final class Shipment {
         return true;
     }
 
+    /** The offset after the last record that was stored. */
+    long storedEnd() {
+        return storedEnd;
+    }
+
     /** Whether records are collected that are not stored yet. */
     boolean hasRecords() {
         return run.count() > 0;
@@ -227,6 +235,7 @@ final class Shipment {
         RunName stored = run.publish(archive.files(), partition.id());
         owner.check();
         isStoring = false;
+        storedEnd = stored.end();
         run = new RunWriter(source.queueId(), owner.epoch(), options.codec());
         return stored;
     }

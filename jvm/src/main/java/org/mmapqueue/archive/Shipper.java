@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.ShipStats;
@@ -19,7 +20,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Ships one queue into an archive, on a thread of its own: durable records every period, or as soon as enough are
- * pending. While the archive cannot be reached, the queue retains the records, and attempts are repeated. Safe for any
+ * pending, or as soon as a caller waits for them. While the archive cannot be reached, the queue retains the records, and attempts are repeated. Safe for any
  * number of threads.
  *
  * <p>An error of the queue, or a contradiction between queue and archive, ends the shipping; the queue retains the
@@ -27,11 +28,14 @@ import org.slf4j.LoggerFactory;
  */
 public final class Shipper implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Shipper.class);
-    private static final long LEAST_SLICE_MILLIS = 1;
-    private static final long MOST_SLICE_MILLIS = 50;
+    private static final long LEAST_SLICE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+    private static final long MOST_SLICE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
     private static final int SLICES = 10;
-    private static final long FIRST_PAUSE_MILLIS = 100;
-    private static final long MOST_PAUSE_MILLIS = 10_000;
+    /** The least time between the beginnings of two runs that callers wait for: bounds the number of small runs. */
+    private static final long DEMAND_NANOS = TimeUnit.MILLISECONDS.toNanos(25);
+
+    private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+    private static final long MOST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     private final ShipSource source;
     private final Supplier<ArchiveFiles> connection;
@@ -40,6 +44,8 @@ public final class Shipper implements AutoCloseable {
     private final String what;
     private final String name;
     private final OwnThread thread;
+    /** The offset after the last record that a caller has waited for. */
+    private final AtomicLong demanded = new AtomicLong();
 
     /** Why the shipping was ended by its owner; null if it was not, or by {@link #close} alone. */
     private volatile @Nullable RuntimeException ending;
@@ -57,7 +63,7 @@ public final class Shipper implements AutoCloseable {
     private @Nullable ArchiveFiles files;
     private @Nullable Shipment shipment;
     private long lastRunNanos;
-    private long pauseMillis;
+    private long pauseNanos;
     private long failingSince;
 
     /**
@@ -88,6 +94,18 @@ public final class Shipper implements AutoCloseable {
     public void start() {
         lastRunNanos = System.nanoTime() - options.period().toNanos();
         thread.start();
+    }
+
+    /**
+     * Asks for records that a caller waits for: they are shipped as soon as they are durable, whatever the period. All
+     * calls during the store of a run share the next run. An attempt that has failed is not repeated earlier.
+     *
+     * @param end the offset after the last of the records
+     */
+    public void demand(long end) {
+        if (demanded.getAndAccumulate(end, Math::max) < end && stats.failure().isEmpty()) {
+            thread.wake();
+        }
     }
 
     /** The counters and the state of this shipper. */
@@ -139,7 +157,6 @@ public final class Shipper implements AutoCloseable {
             try {
                 step(!goesOn);
                 succeeded();
-                pauseMillis = sliceMillis();
             } catch (IOException | UncheckedIOException e) {
                 failed(e);
             } catch (ClosedException e) {
@@ -151,7 +168,7 @@ public final class Shipper implements AutoCloseable {
                 end(e);
                 return;
             }
-            thread.pause(TimeUnit.MILLISECONDS.toNanos(pauseMillis));
+            thread.pause(pauseNanos);
         }
     }
 
@@ -169,11 +186,9 @@ public final class Shipper implements AutoCloseable {
         }
         while (true) {
             boolean isFull = shipment.collect();
-            if (!shipment.hasRecords()
-                    || !isFull
-                            && !all
-                            && System.nanoTime() - lastRunNanos
-                                    < options.period().toNanos()) {
+            long left = shipment.hasRecords() ? nanosUntilDue(shipment) : Long.MAX_VALUE;
+            if (!shipment.hasRecords() || !isFull && !all && left > 0) {
+                pauseNanos = Math.min(sliceNanos(), left);
                 return;
             }
             lastRunNanos = System.nanoTime();
@@ -191,6 +206,12 @@ public final class Shipper implements AutoCloseable {
                     false);
             shipment.ack(stored);
         }
+    }
+
+    private long nanosUntilDue(Shipment collected) {
+        long period = options.period().toNanos();
+        long between = demanded.get() > collected.storedEnd() ? Math.min(DEMAND_NANOS, period) : period;
+        return between - (System.nanoTime() - lastRunNanos);
     }
 
     private RunName store(Shipment collected) throws IOException {
@@ -223,10 +244,10 @@ public final class Shipper implements AutoCloseable {
     private void failed(Exception e) {
         if (stats.failure().isEmpty()) {
             failingSince = System.nanoTime();
-            pauseMillis = FIRST_PAUSE_MILLIS;
+            pauseNanos = FIRST_PAUSE_NANOS;
             LOG.warn("shipping {} has failed and is repeated until it succeeds: {}", what, e.toString());
         } else {
-            pauseMillis = Math.min(MOST_PAUSE_MILLIS, 2 * Math.max(FIRST_PAUSE_MILLIS, pauseMillis));
+            pauseNanos = Math.min(MOST_PAUSE_NANOS, 2 * Math.max(FIRST_PAUSE_NANOS, pauseNanos));
         }
         state(stats.failures() + 1, Optional.of(line(e)), false);
     }
@@ -257,9 +278,9 @@ public final class Shipper implements AutoCloseable {
                 hasEnded);
     }
 
-    private long sliceMillis() {
-        long slice = options.period().toMillis() / SLICES;
-        return Math.max(LEAST_SLICE_MILLIS, Math.min(MOST_SLICE_MILLIS, slice));
+    private long sliceNanos() {
+        long slice = options.period().toNanos() / SLICES;
+        return Math.max(LEAST_SLICE_NANOS, Math.min(MOST_SLICE_NANOS, slice));
     }
 
     /**

@@ -247,6 +247,9 @@ public final class Shipping {
             if (deadline - System.nanoTime() <= 0) {
                 return false;
             }
+            if (own != null) {
+                own.demand(offset + 1);
+            }
             shipped.await(deadline, () -> shippedOffset() > offset || core.log().firstOffset() > offset);
         }
         checkNoGap(offset);

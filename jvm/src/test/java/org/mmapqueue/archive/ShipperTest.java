@@ -90,6 +90,48 @@ class ShipperTest {
     }
 
     @Test
+    void callersThatWaitDuringAStoreShareTheNextRun() throws Exception {
+        CountDownLatch stores = new CountDownLatch(1);
+        CountDownLatch answers = new CountDownLatch(1);
+        FailingFiles files = new FailingFiles(new LocalFiles(temp.resolve("archive"))) {
+            @Override
+            public boolean create(String name, Content content) throws IOException {
+                if (source.durableOffset() == 2 && name.endsWith(".run")) {
+                    stores.countDown();
+                    awaitIgnoringInterrupts(answers);
+                }
+                return super.create(name, content);
+            }
+        };
+        try (Shipper shipper = shipper(files, Duration.ofHours(1), 1 << 20, "here")) {
+            source.pushTo(1);
+            Waiting.until("the first run", () -> source.committedOffset() == 1);
+            source.pushTo(2);
+            shipper.demand(2);
+            Waiting.until("the second run is stored", () -> stores.getCount() == 0);
+            source.pushTo(10);
+            for (int end = 3; end <= 10; end++) {
+                shipper.demand(end);
+            }
+            answers.countDown();
+            Waiting.until("all are shipped", () -> source.committedOffset() == 10);
+            Waiting.until("the last run is counted", () -> shipper.stats().records() == 10);
+            assertEquals(3, shipper.stats().runs());
+        }
+    }
+
+    @Test
+    void aDemandBeforeItsRecordIsDurableIsMetLater() throws Exception {
+        try (Shipper shipper = shipper(files(), Duration.ofHours(1), 1 << 20, "here")) {
+            source.pushTo(1);
+            Waiting.until("the first run", () -> source.committedOffset() == 1);
+            shipper.demand(5);
+            source.pushTo(5);
+            Waiting.until("the demanded records", () -> source.committedOffset() == 5);
+        }
+    }
+
+    @Test
     void itRepeatsUntilTheArchiveIsBack() throws Exception {
         FailingFiles files = files();
         AtomicInteger calls = new AtomicInteger();

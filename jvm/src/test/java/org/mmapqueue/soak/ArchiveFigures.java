@@ -4,12 +4,16 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.UUID;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import org.mmapqueue.MessageHandler;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
@@ -26,13 +30,15 @@ import org.mmapqueue.support.Directories;
 
 /**
  * Measures an archive on {@code file:} ({@code make archive}): planning over many runs, a refresh, reading against the
- * queue that was shipped, compaction. Argument: a directory (default a temporary one).
+ * queue that was shipped, compaction, pushes that wait for the archive. Argument: a directory (default a temporary one).
  */
 public final class ArchiveFigures {
     private static final int RECORDS_OF_RUN = 1000;
     private static final int REFRESHES = 200;
     private static final int ROUNDS = 5;
     private static final long READ_BYTES = 200 << 20;
+    private static final int WARM_UP = 50;
+    private static final int SHIPPED_PUSHES = 200;
 
     private final Path directory;
 
@@ -56,6 +62,10 @@ public final class ArchiveFigures {
             figures.read(1024, ArchiveCodec.NONE);
             figures.read(100, ArchiveCodec.NONE);
             figures.read(1024, ArchiveCodec.ZSTD);
+            System.out.printf("%n%-10s %12s %12s %12s %12s%n", "threads", "p50, ms", "p99, ms", "pushes/s", "runs/s");
+            figures.await(1, 0);
+            figures.await(1, 100);
+            figures.await(16, 0);
         } finally {
             if (Files.exists(figures.directory)) {
                 Directories.delete(figures.directory);
@@ -176,6 +186,57 @@ public final class ArchiveFigures {
         }
         report(what + ", archive, compacted", records, payload, median(archived));
         Directories.delete(directory);
+    }
+
+    // Each thread pushes a record, waits for the archive, and pauses. With the default ship_period of 1 s.
+    private void await(int threads, long pauseMillis) throws Exception {
+        ExecutorService pool = Executors.newFixedThreadPool(threads);
+        try (MmapQueue queue = MmapQueue.open(QueueConfig.of(Map.of(
+                "queue_dir",
+                directory.resolve("queue").toString(),
+                "archive_uri",
+                directory.resolve("archive").toUri().toString())))) {
+            shippedPushes(queue, WARM_UP, pauseMillis);
+            long runs = queue.shipStats().orElseThrow().runs();
+            List<Future<double[]>> results = new ArrayList<>();
+            double millis = millis(() -> {
+                for (int i = 0; i < threads; i++) {
+                    results.add(pool.submit(() -> shippedPushes(queue, SHIPPED_PUSHES, pauseMillis)));
+                }
+                for (Future<double[]> each : results) {
+                    each.get();
+                }
+            });
+            double[] all = new double[threads * SHIPPED_PUSHES];
+            for (int i = 0; i < threads; i++) {
+                System.arraycopy(results.get(i).get(), 0, all, i * SHIPPED_PUSHES, SHIPPED_PUSHES);
+            }
+            Arrays.sort(all);
+            System.out.printf(
+                    "%-10s %12.1f %12.1f %,12.0f %12.1f%n",
+                    threads + (pauseMillis > 0 ? ", pauses" : ""),
+                    all[all.length / 2],
+                    all[all.length * 99 / 100],
+                    all.length / millis * 1e3,
+                    (queue.shipStats().orElseThrow().runs() - runs) / millis * 1e3);
+        } finally {
+            pool.shutdown();
+            Directories.delete(directory);
+        }
+    }
+
+    private static double[] shippedPushes(MmapQueue queue, int count, long pauseMillis) throws Exception {
+        double[] durations = new double[count];
+        byte[] payload = new byte[1024];
+        for (int i = 0; i < count; i++) {
+            durations[i] = millis(() -> {
+                if (!queue.awaitShipped(queue.push(payload), Duration.ofMinutes(5))) {
+                    throw new IllegalStateException("not shipped");
+                }
+            });
+            Thread.sleep(pauseMillis);
+        }
+        return durations;
     }
 
     private static double median(double[] values) {
