@@ -76,7 +76,7 @@ abstract class ArchiveSettings<B> {
     /**
      * The bytes of records that are shipped before the period is over.
      *
-     * @param bytes 4096 to 256 MiB; the shipper holds that much in memory
+     * @param bytes 4096 to 256 MiB; the shipper holds up to twice as much in memory
      * @return this
      */
     public B shipBytes(long bytes) {

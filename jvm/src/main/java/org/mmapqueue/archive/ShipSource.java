@@ -4,7 +4,10 @@ import java.util.UUID;
 import org.mmapqueue.StoredRecordSink;
 import org.mmapqueue.archive.owner.LinkStore;
 
-/** A queue as the source of its shipper. One thread at a time, except for {@link #committedOffset}. */
+/**
+ * A queue as the source of its shipper. {@link #read} is for one thread at a time, the link for one thread at a time;
+ * any number of threads may call the other methods.
+ */
 public interface ShipSource extends LinkStore {
     /** The queue's UUID. */
     UUID queueId();

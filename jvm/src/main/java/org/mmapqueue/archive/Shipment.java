@@ -32,7 +32,7 @@ final class Shipment {
     private final PartitionEntry partition;
     private final Ownership owner;
     private final ShipOptions options;
-    /** The offset after the last record that was collected. */
+    /** The offset after the last record that was collected. Accessed by one thread at a time. */
     private long next;
     /** The offset after the last record that was stored. */
     private long storedEnd;
@@ -41,6 +41,10 @@ final class Shipment {
     private @Nullable GapName gap;
 
     private RunWriter run;
+    /** The run after it, which is collected while it is stored; null if none is. */
+    private @Nullable RunWriter following;
+
+    private final RunCollector collector = new RunCollector();
     /** Whether the run may be stored already, after a failed attempt. */
     private boolean isStoring;
 
@@ -52,7 +56,7 @@ final class Shipment {
         this.options = options;
         this.next = next;
         this.storedEnd = next;
-        this.run = new RunWriter(source.queueId(), owner.epoch(), options.codec());
+        this.run = newRun();
     }
 
     /**
@@ -151,11 +155,16 @@ final class Shipment {
         return owner;
     }
 
+    private RunWriter newRun() {
+        return new RunWriter(source.queueId(), owner.epoch(), options.codec());
+    }
+
     /** Collects durable records, up to the size of a run; returns whether the run takes no more. */
     boolean collect() {
         if (isStoring) {
             return true; // the run is complete, but possibly not stored
         }
+        collector.await();
         try {
             return fill();
         } catch (CorruptException e) {
@@ -167,11 +176,11 @@ final class Shipment {
     }
 
     private boolean fill() {
-        long durable = source.durableOffset();
-        while (next < durable && run.bytes() < options.bytes()) {
-            long reached;
+        boolean isRead = false;
+        while (!isRead) {
             try {
-                reached = source.read(next, durable, options.bytes() - run.bytes(), run::add);
+                read(run);
+                isRead = true;
             } catch (OutOfRangeException e) {
                 if (hasRecords()) {
                     return true; // the records before the gap are stored first
@@ -179,14 +188,22 @@ final class Shipment {
                 if (!skipDropped(source.committedOffset())) {
                     throw e;
                 }
-                continue;
             }
-            if (reached == next) {
-                break;
-            }
-            next = reached;
         }
         return run.bytes() >= options.bytes();
+    }
+
+    // Also called by the collector, while the run before is stored.
+    private void read(RunWriter into) {
+        long durable = source.durableOffset();
+        long before = -1;
+        while (next != before && next < durable && into.bytes() < options.bytes()) {
+            before = next;
+            source.read(next, durable, options.bytes() - into.bytes(), record -> {
+                into.add(record);
+                next = record.end();
+            });
+        }
     }
 
     // Continues with the first record that the queue still has; returns whether others were skipped. Records that were
@@ -228,6 +245,11 @@ final class Shipment {
      */
     RunName store() throws IOException {
         isStoring = true;
+        if (following == null && run.bytes() >= options.bytes()) {
+            RunWriter into = newRun();
+            following = into;
+            collector.start(() -> read(into));
+        }
         if (Archives.isLocal(archive.files().uri())) {
             owner.check(); // the mount point of another file system would get the run
         }
@@ -236,7 +258,8 @@ final class Shipment {
         owner.check();
         isStoring = false;
         storedEnd = stored.end();
-        run = new RunWriter(source.queueId(), owner.epoch(), options.codec());
+        run = following == null ? newRun() : following;
+        following = null;
         return stored;
     }
 
@@ -255,5 +278,10 @@ final class Shipment {
     /** Acks the records of a run that was stored. */
     void ack(RunName stored) {
         source.ack(stored.end());
+    }
+
+    /** Ends its thread, which reads the queue alone. */
+    void close() {
+        collector.close();
     }
 }

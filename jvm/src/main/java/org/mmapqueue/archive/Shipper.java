@@ -135,6 +135,9 @@ public final class Shipper implements AutoCloseable {
             if (started != null) {
                 started.close();
             }
+            if (shipment != null) {
+                shipment.close();
+            }
             closeFiles();
         }
     }

@@ -14,7 +14,7 @@ import org.mmapqueue.lookup.StoredReader;
 import org.mmapqueue.meta.ArchiveLink;
 
 /**
- * An open queue as the source of its shipper. One thread at a time, except for {@link #committedOffset}.
+ * An open queue as the source of its shipper.
  *
  * @param consumer the shipper's consumer
  * @param onAck acks the records before an offset

@@ -27,6 +27,7 @@ final class MemorySource implements ShipSource {
     private volatile long lost = -1;
     private volatile boolean fails;
     private volatile long committed;
+    private volatile long reached;
 
     MemorySource() {
         this("record ");
@@ -75,6 +76,11 @@ final class MemorySource implements ShipSource {
     /** From now on each read throws. */
     void fail() {
         fails = true;
+    }
+
+    /** The offset after the last record that was read last. */
+    long reached() {
+        return reached;
     }
 
     /** The run of a range of the records. */
@@ -130,6 +136,7 @@ final class MemorySource implements ShipSource {
             bytes += 8 + RecordDescriptor.bodyBytes(record.lengthAndFlags());
             count++;
         }
+        reached = from + count;
         return from + count;
     }
 

@@ -33,6 +33,10 @@ class ShipmentTest {
     private static final ShipOptions OPTIONS =
             new ShipOptions("here", Duration.ofMillis(10), 1 << 20, ArchiveCodec.NONE, Duration.ZERO);
 
+    /** With runs of four records. */
+    private static final ShipOptions SMALL =
+            new ShipOptions("here", Duration.ofMillis(10), 120, ArchiveCodec.NONE, Duration.ZERO);
+
     private enum Fault {
         BEFORE,
         AFTER,
@@ -108,9 +112,51 @@ class ShipmentTest {
         assertTrue(run.bytes() >= 100 && run.bytes() < 130, run.toString());
     }
 
+    @Test
+    void theRunAfterAFullOneIsCollectedWhileThatIsStored() throws IOException {
+        Shipment shipment = Shipment.resume(source, local(), SMALL);
+        source.pushTo(100);
+        assertTrue(shipment.collect());
+        long end = source.reached();
+        RunName first = shipment.store();
+        assertEquals(end, first.end());
+        shipment.ack(first);
+        assertTrue(shipment.collect());
+        RunName second = shipment.store();
+        shipment.close();
+        assertTrue(source.reached() > second.end(), "a third one was not collected");
+        assertEquals(first.end(), source.committedOffset());
+        assertEquals(source.run(first.end(), second.end()), second.withEpoch(1));
+    }
+
+    @Test
+    void recordsThatAreDroppedDuringAStoreAreANamedGap() throws IOException {
+        Shipment shipment = Shipment.resume(source, local(), SMALL);
+        source.pushTo(100);
+        assertTrue(shipment.collect());
+        source.retainsFrom(50);
+        source.committed(50);
+        RunName first = shipment.store();
+        shipment.ack(first);
+        assertTrue(shipment.collect());
+        shipment.ack(shipment.store());
+        shipment.close();
+        assertEquals(List.of(new Gap(first.end(), 50, Optional.of(GapName.Reason.DROPPED))), gaps());
+    }
+
     @ParameterizedTest
     @EnumSource(Fault.class)
     void anyCallOfTheFileSystemMayFail(Fault fault) throws IOException {
+        shipWithFaults(fault, OPTIONS);
+    }
+
+    @ParameterizedTest
+    @EnumSource(Fault.class)
+    void anyCallOfTheFileSystemMayFailBesideACollector(Fault fault) throws IOException {
+        shipWithFaults(fault, SMALL);
+    }
+
+    private void shipWithFaults(Fault fault, ShipOptions options) throws IOException {
         Path base = temp;
         int calls = 0;
         boolean wasHit = true;
@@ -118,7 +164,7 @@ class ShipmentTest {
             calls++;
             source = new MemorySource();
             temp = Files.createDirectories(base.resolve(fault + "-" + calls));
-            wasHit = shipWithFault(fault, calls);
+            wasHit = shipWithFault(fault, calls, options);
             assertEquals(source.committedOffset(), 30);
             List<RunName> runs = shipped();
             long next = 0;
@@ -133,7 +179,7 @@ class ShipmentTest {
 
     // Ships three times ten records; the call of this number fails, or is the last one of a process. False if there was
     // none.
-    private boolean shipWithFault(Fault fault, int number) throws IOException {
+    private boolean shipWithFault(Fault fault, int number, ShipOptions options) throws IOException {
         FailingFiles files = new FailingFiles(local());
         AtomicInteger left = new AtomicInteger(number);
         files.fail(
@@ -143,18 +189,23 @@ class ShipmentTest {
         for (int batch = 1; batch <= 3; ) {
             try {
                 if (shipment == null) {
-                    shipment = Shipment.resume(source, files, OPTIONS);
+                    shipment = Shipment.resume(source, files, options);
                 }
                 source.pushTo(10L * batch);
                 shipment.collect();
-                if (shipment.hasRecords()) {
+                while (shipment.hasRecords()) {
                     shipment.ack(shipment.store());
+                    shipment.collect();
                 }
                 batch++;
             } catch (IOException e) {
-                shipment = fault.isCrash() ? null : shipment;
+                if (fault.isCrash() && shipment != null) {
+                    shipment.close();
+                    shipment = null;
+                }
             }
         }
+        shipment.close();
         return left.get() <= 0;
     }
 

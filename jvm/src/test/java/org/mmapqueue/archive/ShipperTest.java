@@ -121,6 +121,49 @@ class ShipperTest {
     }
 
     @Test
+    void itHoldsTwoRunsWhileOneCannotBeStored() throws Exception {
+        FailingFiles files = files();
+        AtomicInteger attempts = new AtomicInteger();
+        try (Shipper shipper = shipper(files, Duration.ofHours(1), 200, "here")) {
+            source.pushTo(1);
+            Waiting.until("the first run", () -> source.committedOffset() == 1);
+            files.fail(() -> attempts.incrementAndGet() > 0, () -> false);
+            source.pushTo(100);
+            Waiting.until("some failures", () -> shipper.stats().failures() >= 3);
+            long reached = source.reached();
+            assertTrue(source.run(1, reached).bytes() < 3 * 200, "it has read up to " + reached);
+            Waiting.until("another failure", () -> shipper.stats().failures() >= 4);
+            assertEquals(reached, source.reached());
+            assertEquals(1, source.committedOffset());
+            files.fail(() -> false, () -> false);
+            Waiting.until("full runs", () -> source.committedOffset() >= 90);
+            assertTrue(shipper.close(Waiting.LONG));
+        }
+        assertEquals(100, archived());
+    }
+
+    @Test
+    void aReadThatFailsDuringAStoreEndsItAfterThatRun() throws Exception {
+        FailingFiles files = new FailingFiles(new LocalFiles(temp.resolve("archive"))) {
+            @Override
+            public boolean create(String name, Content content) throws IOException {
+                if (name.endsWith(".run")) {
+                    source.fail();
+                }
+                return super.create(name, content);
+            }
+        };
+        source.pushTo(100);
+        try (Shipper shipper = shipper(files, Duration.ofHours(1), 200, "here")) {
+            Waiting.until("it has ended", () -> shipper.stats().hasEnded());
+            assertEquals("failed by the test", String.valueOf(shipper.failure().getMessage()));
+            assertEquals(1, shipper.stats().runs());
+            assertEquals(shipper.stats().records(), source.committedOffset());
+            assertEquals(source.committedOffset(), archived());
+        }
+    }
+
+    @Test
     void aDemandBeforeItsRecordIsDurableIsMetLater() throws Exception {
         try (Shipper shipper = shipper(files(), Duration.ofHours(1), 1 << 20, "here")) {
             source.pushTo(1);

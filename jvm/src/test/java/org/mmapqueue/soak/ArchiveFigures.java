@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -18,6 +19,7 @@ import org.mmapqueue.MessageHandler;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.RecordReader;
+import org.mmapqueue.StartAt;
 import org.mmapqueue.archive.Archive;
 import org.mmapqueue.archive.ArchivePartition;
 import org.mmapqueue.archive.ArchiveReader;
@@ -30,13 +32,14 @@ import org.mmapqueue.support.Directories;
 
 /**
  * Measures an archive on {@code file:} ({@code make archive}): planning over many runs, a refresh, reading against the
- * queue that was shipped, compaction, pushes that wait for the archive. Argument: a directory (default a temporary one).
+ * queue that was shipped, compaction, shipping, pushes that wait for the archive. Argument: a directory (default a temporary one).
  */
 public final class ArchiveFigures {
     private static final int RECORDS_OF_RUN = 1000;
     private static final int REFRESHES = 200;
     private static final int ROUNDS = 5;
     private static final long READ_BYTES = 200 << 20;
+    private static final long SHIP_BYTES = 600 << 20;
     private static final int WARM_UP = 50;
     private static final int SHIPPED_PUSHES = 200;
 
@@ -62,6 +65,10 @@ public final class ArchiveFigures {
             figures.read(1024, ArchiveCodec.NONE);
             figures.read(100, ArchiveCodec.NONE);
             figures.read(1024, ArchiveCodec.ZSTD);
+            System.out.printf("%n%-36s %12s %12s%n", "ship", "records/s", "MB/s");
+            figures.ship(ArchiveCodec.NONE, "8m");
+            figures.ship(ArchiveCodec.NONE, "64m");
+            figures.ship(ArchiveCodec.ZSTD, "8m");
             System.out.printf("%n%-10s %12s %12s %12s %12s%n", "threads", "p50, ms", "p99, ms", "pushes/s", "runs/s");
             figures.await(1, 0);
             figures.await(1, 100);
@@ -185,6 +192,48 @@ public final class ArchiveFigures {
             archived[i] = millis(() -> readArchive(root, records));
         }
         report(what + ", archive, compacted", records, payload, median(archived));
+        Directories.delete(directory);
+    }
+
+    // Ships a queue that was filled before, in each round into another archive.
+    private void ship(ArchiveCodec codec, String bytes) throws Exception {
+        Path queue = directory.resolve("queue");
+        Map<String, String> config = Map.of(
+                "queue_dir",
+                queue.toString(),
+                "segment_size",
+                "64m",
+                "queue_capacity_segments",
+                "16",
+                "gc_on_idle",
+                "0");
+        long records = SHIP_BYTES / 1024;
+        try (MmapQueue filled = MmapQueue.open(QueueConfig.of(config))) {
+            filled.createConsumer("reader", StartAt.EARLIEST); // retains the records for the next round
+            fill(filled, 1024, records);
+            filled.flush();
+        }
+        double[] rounds = new double[ROUNDS];
+        for (int i = 0; i < ROUNDS; i++) {
+            Path root = directory.resolve("archive-" + i);
+            Map<String, String> shipping = new HashMap<>(config);
+            shipping.put("archive_uri", root.toUri().toString());
+            shipping.put("archive_codec", codec.key());
+            shipping.put("ship_bytes", bytes);
+            rounds[i] = millis(() -> {
+                try (MmapQueue shipped = MmapQueue.open(QueueConfig.of(shipping))) {
+                    if (!shipped.awaitShipped(records - 1, Duration.ofMinutes(5))) {
+                        throw new IllegalStateException("not shipped");
+                    }
+                }
+            });
+            Directories.delete(root);
+            MmapQueue.leaveArchive(queue);
+            try (MmapQueue left = MmapQueue.open(QueueConfig.of(config))) {
+                left.deleteConsumer("ship");
+            }
+        }
+        report("1024 B, " + codec.key() + ", ship_bytes " + bytes, records, 1024, median(rounds));
         Directories.delete(directory);
     }
 

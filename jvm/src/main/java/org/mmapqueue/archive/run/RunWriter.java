@@ -1,8 +1,11 @@
 package org.mmapqueue.archive.run;
 
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.StoredRecord;
@@ -22,7 +25,7 @@ public final class RunWriter {
     private final UUID queue;
     private final long epoch;
     private final ArchiveCodec codec;
-    private final ByteArrayOutputStream stored = new ByteArrayOutputStream();
+    private final Blocks stored = new Blocks();
     private final BlockWriter blocks;
     private @Nullable RunName name;
 
@@ -97,5 +100,26 @@ public final class RunWriter {
             name = run;
         }
         return run;
+    }
+
+    // A single array would be copied each time it grows, and is too large for the young generation.
+    private static final class Blocks extends OutputStream {
+        private final List<byte[]> written = new ArrayList<>();
+
+        @Override
+        public void write(int value) {
+            written.add(new byte[] {(byte) value});
+        }
+
+        @Override
+        public void write(byte[] bytes, int from, int length) {
+            written.add(Arrays.copyOfRange(bytes, from, from + length));
+        }
+
+        void writeTo(OutputStream out) throws IOException {
+            for (byte[] each : written) {
+                out.write(each);
+            }
+        }
     }
 }
