@@ -82,4 +82,15 @@ abstract class ArchiveSettings<B> {
     public B shipBytes(long bytes) {
         return set(ConfigKey.SHIP_BYTES, Long.toString(bytes));
     }
+
+    /**
+     * What a full ring does: {@code wait} keeps the records that a consumer needs, and producers wait; {@code archive}
+     * gives up records that the archive has, and the consumer reads them there.
+     *
+     * @param where {@code wait} or {@code archive}
+     * @return this
+     */
+    public B overflow(String where) {
+        return set(ConfigKey.OVERFLOW, where);
+    }
 }

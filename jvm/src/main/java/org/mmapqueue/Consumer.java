@@ -12,6 +12,7 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.async.AsyncPops;
 import org.mmapqueue.consume.ConsumerCore;
+import org.mmapqueue.consume.OlderUnavailableException;
 import org.mmapqueue.core.QueueCore;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.EmptyException;
@@ -352,7 +353,7 @@ public final class Consumer implements AutoCloseable {
         long deadline = System.nanoTime() + MmapQueue.nanos(timeout);
         while (true) {
             ConsumerCore core = lazy.core();
-            int count = queue.poll(core, maxRecords, maxBytes, own, handler);
+            int count = polled(core, maxRecords, maxBytes, own, handler, deadline);
             if (count > 0) {
                 return count;
             }
@@ -366,6 +367,19 @@ public final class Consumer implements AutoCloseable {
                 return 0;
             }
             queue.awaitRecord(core, deadline, () -> lazy.isGone() || isCancelled.getAsBoolean());
+        }
+    }
+
+    // While the archive cannot be read that has the next record, there is none before the deadline.
+    private int polled(
+            ConsumerCore core, int maxRecords, long maxBytes, boolean own, MessageHandler handler, long deadline) {
+        try {
+            return queue.poll(core, maxRecords, maxBytes, own, handler);
+        } catch (OlderUnavailableException e) {
+            if (deadline - System.nanoTime() <= 0) {
+                throw e;
+            }
+            return 0;
         }
     }
 

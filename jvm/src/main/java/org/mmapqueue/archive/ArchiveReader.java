@@ -106,6 +106,11 @@ public final class ArchiveReader implements AutoCloseable {
         return offset;
     }
 
+    /** Whether the range has no further record. */
+    public boolean isAtEnd() {
+        return offset >= to;
+    }
+
     /** The number of records that were skipped because of damage. */
     public long lost() {
         return skipped.records();

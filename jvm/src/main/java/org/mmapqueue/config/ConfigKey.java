@@ -42,7 +42,8 @@ public enum ConfigKey {
     ARCHIVE_CODEC(Kind.WORD, "none", "none", "zstd"),
     ARCHIVE_RETAIN(Kind.MILLIS, "0", 0, Long.MAX_VALUE / 1_000_000),
     SHIP_PERIOD(Kind.MILLIS, "1000", 1, Integer.MAX_VALUE),
-    SHIP_BYTES(Kind.SIZE, "8388608", 4096, 1 << 28);
+    SHIP_BYTES(Kind.SIZE, "8388608", 4096, 1 << 28),
+    OVERFLOW(Kind.WORD, "wait", "wait", "archive");
 
     private static final long PAGE = 4096;
     private static final long LEAST_IN_MEM = 4;

@@ -118,14 +118,23 @@ public record Settings(
      * @param retainMillis age in ms from which runs are deleted that every query has committed; 0 for never
      * @param periodMillis ms between two runs while there are records
      * @param bytes bytes of records that are shipped before the period is over
+     * @param overflows whether the ring gives up shipped records that consumers need: they read these in the archive
      */
-    public record Archiving(String uri, String host, String codec, long retainMillis, long periodMillis, int bytes) {
+    public record Archiving(
+            String uri,
+            String host,
+            String codec,
+            long retainMillis,
+            long periodMillis,
+            int bytes,
+            boolean overflows) {
         private static final List<ConfigKey> OPTIONS = List.of(
                 ConfigKey.ARCHIVE_HOST,
                 ConfigKey.ARCHIVE_CODEC,
                 ConfigKey.ARCHIVE_RETAIN,
                 ConfigKey.SHIP_PERIOD,
-                ConfigKey.SHIP_BYTES);
+                ConfigKey.SHIP_BYTES,
+                ConfigKey.OVERFLOW);
 
         /** Keys that would drop records before they are shipped. */
         private static final List<ConfigKey> DROPPING = List.of(ConfigKey.MAX_CONSUMER_LAG, ConfigKey.MAX_AGE);
@@ -150,13 +159,21 @@ public record Settings(
             if (isOn && Locations.isIn(uri, config.queueDir())) {
                 throw new ConfigException("archive_uri", uri, "a directory that is not the queue's, nor below it");
             }
+            boolean overflows = config.text(ConfigKey.OVERFLOW).equals("archive");
+            if (overflows && config.flag(ConfigKey.READ_ONLY)) {
+                throw new ConfigException(
+                        ConfigKey.OVERFLOW.keyName(),
+                        "archive",
+                        "wait with read_only = true: the process that writes decides what the ring gives up");
+            }
             return new Archiving(
                     uri,
                     config.text(ConfigKey.ARCHIVE_HOST),
                     config.text(ConfigKey.ARCHIVE_CODEC),
                     config.number(ConfigKey.ARCHIVE_RETAIN),
                     config.number(ConfigKey.SHIP_PERIOD),
-                    (int) config.number(ConfigKey.SHIP_BYTES));
+                    (int) config.number(ConfigKey.SHIP_BYTES),
+                    overflows);
         }
 
         public boolean isOn() {

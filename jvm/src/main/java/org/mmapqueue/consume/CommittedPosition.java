@@ -1,7 +1,9 @@
 package org.mmapqueue.consume;
 
 import java.io.IOException;
+import java.lang.invoke.VarHandle;
 import java.util.concurrent.atomic.AtomicLong;
+import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.MmapQueueException;
@@ -26,19 +28,38 @@ final class CommittedPosition {
     private final InFlight inFlight;
     private final Fetcher fetcher;
     private final DamagePolicy damage;
+    private final Drops drops;
+    private final Archive archive;
     private final AtomicLong committedOffset = new AtomicLong();
     private long committed;
     /** Where the segment of the committed position ends: a position from there on releases it. */
     private long segmentEnd;
     /** Whether records were dropped before the consumer was opened, so that the committed offset is unknown. */
     private boolean committedIsUnknown;
+    /** Whether the queue has an archive for what the ring gives up, as far as is known. */
+    private boolean overflows;
     /** Incremented when the consumer moves: records popped before the move are no longer in flight. */
     private int placements;
 
+    /** Whether the queue has an archive for what the ring gives up. */
+    interface Archive {
+        /** Reads a file of the queue's directory. */
+        boolean isThere();
+    }
+
     /** Starts at the position of the cursors; {@link #begin} then moves the reader there. */
     CommittedPosition(
-            String name, ConsumerCursors cursors, Log log, InFlight inFlight, Fetcher fetcher, DamagePolicy damage) {
+            String name,
+            ConsumerCursors cursors,
+            Log log,
+            InFlight inFlight,
+            Fetcher fetcher,
+            DamagePolicy damage,
+            Drops drops,
+            Archive archive) {
         this.damage = damage;
+        this.drops = drops;
+        this.archive = archive;
         this.name = name;
         this.cursors = cursors;
         this.log = log;
@@ -46,7 +67,8 @@ final class CommittedPosition {
         this.inFlight = inFlight;
         this.fetcher = fetcher;
         committed = cursors.committed();
-        committedIsUnknown = cursors.dropped() > committed;
+        committedIsUnknown = drops.areUnacked();
+        overflows = archive.isThere();
     }
 
     /** The committed offset: that of the first record that is not acked. Any thread. */
@@ -70,6 +92,10 @@ final class CommittedPosition {
             return false;
         }
         // Nothing may fail from here on: the cursors are ahead of the state in memory.
+        if (cursors.dropped() > target.position()) {
+            cursors.droppedFirst(target.offset()); // the archive has it, or the next call says what was dropped
+        }
+        drops.know(0);
         committed = target.position();
         moveTo(committed, target.offset());
         return true;
@@ -77,7 +103,7 @@ final class CommittedPosition {
 
     /** Commits every record before an offset, popped or not. Records after it stay in flight. */
     void passTo(RandomAccessReader.OffsetPosition target, Registry registry) throws IOException {
-        if (isDropped()) {
+        if (isDropped() && !overtaken()) {
             if (target.offset() < oldestNeeded().offset()) {
                 return; // committed with the last dropped record: until then the cursors tell which were not passed
             }
@@ -99,6 +125,9 @@ final class CommittedPosition {
      */
     long begin() throws IOException {
         try {
+            if (committedIsUnknown && archive.isThere()) {
+                return beginBehind();
+            }
             RandomAccessReader.OffsetPosition oldest = oldestNeeded();
             moveTo(oldest.position(), oldest.offset());
             return oldest.position();
@@ -109,6 +138,27 @@ final class CommittedPosition {
             moveTo(committed, found.offset());
             return committed;
         }
+    }
+
+    // The page has the offset of the first record that is not acked. It is in the ring if the process ended just when it
+    // had acked all before it.
+    private long beginBehind() throws IOException {
+        long first = cursors.droppedFirst();
+        RandomAccessReader.OffsetPosition oldest = oldestNeeded();
+        committedIsUnknown = false;
+        drops.know(oldest.position());
+        if (first < oldest.offset()) {
+            placements++;
+            segmentEnd = endOfSegment(oldest.position());
+            fetcher.moveBehind(first, oldest);
+            committedOffset.set(first);
+            return oldest.position();
+        }
+        RandomAccessReader.OffsetPosition begin =
+                first == oldest.offset() ? oldest : log.locate(StartAt.offset(first));
+        moveTo(begin.position(), begin.offset());
+        store(begin.position(), begin.offset());
+        return begin.position();
     }
 
     /** The oldest record that the consumer needs, while the writer may drop records. */
@@ -184,13 +234,16 @@ final class CommittedPosition {
     private boolean commit(long acked) throws IOException {
         boolean wasFull = inFlight.next() - committedOffset.getPlain() >= inFlight.most();
         long first = acked == inFlight.next() ? fetcher.passAcked() : acked;
-        long position = first == inFlight.next() ? fetcher.position() : inFlight.position(first);
-        boolean frees = position >= segmentEnd;
-        if (position > cursors.reading()) {
-            cursors.reading(position); // the reader may have passed a pad after the last record
+        if (fetcher.isOlder(first)) {
+            cursors.droppedFirst(first); // what is left to the archive counts from there
+            committedOffset.lazySet(first);
+            return wasFull;
         }
-        cursors.committed(position);
-        committed = position;
+        // The unused end of a segment that the ring has given up may be between the two.
+        long position = Math.max(
+                fetcher.ringPosition(), first == inFlight.next() ? fetcher.position() : inFlight.position(first));
+        boolean frees = position >= segmentEnd;
+        store(position, first);
         if (frees) {
             segmentEnd = endOfSegment(position);
         }
@@ -198,13 +251,73 @@ final class CommittedPosition {
         return frees || wasFull;
     }
 
+    // Stores a position in the ring, before which every record is acked.
+    private void store(long position, long offset) {
+        if (position > cursors.reading()) {
+            cursors.reading(position); // the reader may have passed a pad after the last record
+        }
+        long left = cursors.dropped();
+        boolean wasBehind = left > committed;
+        if (wasBehind) {
+            cursors.droppedFirst(offset); // before the position: the writer may leave more to the archive at this moment
+        }
+        cursors.committed(position);
+        committed = position;
+        if (!overflows) {
+            return;
+        }
+        if (wasBehind && cursors.noteDrop(left)) {
+            fetcher.leaveArchive();
+        }
+        VarHandle.fullFence(); // see DroppedRecords.leaveToArchive
+        if (cursors.dropped() > position) {
+            cursors.raiseDroppedFirst(offset);
+        }
+    }
+
     private long endOfSegment(long position) {
         return geometry.position(geometry.segmentOf(position) + 1, 0);
     }
 
-    /** Whether the writer has dropped records since the last call of {@link #dropped}. */
+    /** Whether the writer has dropped records since the last call of {@link #dropped} or {@link #overtaken}. */
     boolean isDropped() {
-        return cursors.dropped() > committed;
+        return drops.arePending();
+    }
+
+    /**
+     * Continues in the archive, if the queue has one, after the ring has given up records that the consumer needs. All
+     * that is in flight stays so.
+     *
+     * @return false if the records are dropped for good
+     */
+    boolean overtaken() throws IOException {
+        if (!overflows && !archive.isThere()) {
+            return false;
+        }
+        overflows = true;
+        RandomAccessReader.OffsetPosition oldest = oldestNeeded();
+        drops.know(oldest.position());
+        fetcher.ringBegins(oldest);
+        commit(inFlight.first());
+        return true;
+    }
+
+    /**
+     * Passes records that the archive has deleted; returns the exception to throw.
+     *
+     * @param offset the record that was to be delivered
+     * @param end the offset of the first record that the archive has
+     */
+    DroppedException deleted(long offset, long end) throws IOException {
+        long last = offset;
+        if (offset < inFlight.next()) {
+            ackAlone(offset);
+        } else {
+            fetcher.passDeleted(end);
+            last = inFlight.next() - 1;
+        }
+        commitIfBehind(inFlight.first());
+        return new DroppedException(name, offset, last);
     }
 
     /**

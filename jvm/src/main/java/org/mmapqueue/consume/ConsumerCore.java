@@ -54,6 +54,9 @@ public final class ConsumerCore implements Closeable {
     private final CommittedPosition committed;
     private final DamagePolicy damage;
     private final ConsumerMeters meters;
+    /** Whether the ring has given up records while a call read them; guarded by the lock. */
+    private boolean mayRepeat;
+
     private volatile boolean closed;
     /** Guards the snapshot; taken before {@link #lock}. */
     private final Object saving = new Object();
@@ -63,6 +66,7 @@ public final class ConsumerCore implements Closeable {
      *
      * @param delivery limits and leases of records that are not acked
      * @param inFlightFile the snapshot of in-flight records, or null
+     * @param archive of what the ring gives up
      * @param ownership released when the consumer is closed
      */
     public ConsumerCore(
@@ -71,6 +75,7 @@ public final class ConsumerCore implements Closeable {
             Log log,
             Settings.Delivery delivery,
             InFlightFile inFlightFile,
+            QueueArchive archive,
             Closeable ownership)
             throws IOException {
         this.name = name;
@@ -79,10 +84,13 @@ public final class ConsumerCore implements Closeable {
         this.inFlightFile = inFlightFile;
         this.ownership = ownership;
         this.inFlight = new InFlight(delivery, InFlight.clock());
+        Drops drops = new Drops(cursors);
         this.damage = new DamagePolicy(
-                delivery.skipsDamage() ? log.damageSkip() : null, cursors, new SkippedDamage("consumer " + name));
-        this.fetcher = new Fetcher(log.reader(), log.reader(), cursors, inFlight, damage);
-        this.committed = new CommittedPosition(name, cursors, log, inFlight, fetcher, damage);
+                delivery.skipsDamage() ? log.damageSkip() : null, drops, new SkippedDamage("consumer " + name));
+        OlderCursor older = new OlderCursor(() -> archive.readAhead(name, delivery.skipsDamage()));
+        this.fetcher = new Fetcher(log.reader(), log.reader(), older, cursors, inFlight, damage);
+        this.committed =
+                new CommittedPosition(name, cursors, log, inFlight, fetcher, damage, drops, archive::isThere);
         long position = committed.begin();
         this.meters = ConsumerMeters.from(inFlight.first(), position, fetcher.redelivered());
         if (inFlightFile != null) {
@@ -103,7 +111,9 @@ public final class ConsumerCore implements Closeable {
             long end = InFlightDescriptor.end(image);
             // A position before the committed one may not be retained: no record of the file ends there.
             long reading = image.getLong(InFlightDescriptor.READING);
-            long found = reading <= committed.position() ? -1 : log.offsetAt(reading);
+            long found = OlderPosition.isOne(reading)
+                    ? OlderPosition.offset(reading)
+                    : reading <= committed.position() ? -1 : log.offsetAt(reading);
             fault = found != end
                     ? "its records end at offset " + end + ", expected " + found
                     : begin > first ? "its records begin at offset " + begin + ", expected at most " + first : null;
@@ -145,8 +155,8 @@ public final class ConsumerCore implements Closeable {
     }
 
     // An image for a flush; null for none.
-    private ByteBuffer changes() {
-        if (closed || committed.isDropped() || !inFlight.isChanged()) {
+    private ByteBuffer changes() throws IOException {
+        if (closed || committed.isDropped() && !committed.overtaken() || !inFlight.isChanged()) {
             return null;
         }
         ByteBuffer image = inFlight.tellsMore() ? image(InFlightFile.MOST_RUNS) : null;
@@ -238,6 +248,9 @@ public final class ConsumerCore implements Closeable {
             byte[] data = fetch(single, true);
             return data == null ? null : single.message(data);
         } catch (CorruptException | IOException | InternalError e) {
+            if (isOvertaken(e)) {
+                return null;
+            }
             throw explained(e);
         } finally {
             rest();
@@ -277,6 +290,9 @@ public final class ConsumerCore implements Closeable {
             isPopped = fetch(record, false) != null;
             return isPopped ? record : null;
         } catch (CorruptException | IOException | InternalError e) {
+            if (isOvertaken(e)) {
+                return null;
+            }
             throw explained(e);
         } finally {
             if (record != null && !isPopped) {
@@ -305,10 +321,63 @@ public final class ConsumerCore implements Closeable {
     }
 
     public Message peek() {
-        return locked(() -> {
-            checkUsable();
-            return fetcher.peek();
-        });
+        Message found;
+        do {
+            found = locked(() -> {
+                checkUsable();
+                return fetcher.peek();
+            });
+        } while (found == null && awaitOlder());
+        return found;
+    }
+
+    /**
+     * Waits, if the next record to deliver is in the archive and not in memory yet. After a call that has delivered
+     * nothing; the caller then repeats it.
+     *
+     * @return false if the next record is not in the archive: the call has found none
+     * @throws DroppedException if the archive's retention has deleted it
+     * @throws CorruptException if it is damaged in the archive
+     * @throws MmapQueueException if the archive cannot be read
+     */
+    public boolean awaitOlder() {
+        Loading loading = locked(this::loading);
+        if (loading == null || loading.offset < 0) {
+            return loading != null;
+        }
+        try {
+            loading.from.await(loading.offset);
+            return true;
+        } catch (OutOfRangeException e) {
+            throw locked(() -> {
+                checkOpen();
+                return committed.deleted(loading.offset, e.first());
+            });
+        }
+    }
+
+    /** What is loaded from the archive; an offset of -1 means that a call may be repeated at once. */
+    private record Loading(ReadAhead from, long offset) {}
+
+    private Loading loading() {
+        boolean repeats = mayRepeat;
+        mayRepeat = false;
+        if (!isUsable()) {
+            return null;
+        }
+        long offset = fetcher.unloaded();
+        return offset >= 0 ? new Loading(fetcher.ahead(), offset) : repeats ? new Loading(null, -1) : null;
+    }
+
+    // Whether the ring has given up records for the archive while they were read, which is no damage.
+    private boolean isOvertaken(Throwable e) {
+        try {
+            boolean isSo = e instanceof CorruptException && !closed && committed.isDropped() && committed.overtaken();
+            mayRepeat |= isSo;
+            return isSo;
+        } catch (IOException failure) {
+            throw explained(failure);
+        }
     }
 
     /**
@@ -335,7 +404,7 @@ public final class ConsumerCore implements Closeable {
             }
             boolean allowed = false;
             try {
-                allowed = fetcher.fill(batch, maxRecords, first);
+                allowed = fill(batch, maxRecords, first);
                 return allowed ? batch : null;
             } finally {
                 if (!allowed) {
@@ -346,6 +415,17 @@ public final class ConsumerCore implements Closeable {
             throw explained(e);
         } finally {
             rest();
+        }
+    }
+
+    private boolean fill(RecordBatch batch, int maxRecords, boolean first) throws IOException {
+        try {
+            return fetcher.fill(batch, maxRecords, first);
+        } catch (CorruptException e) {
+            if (isOvertaken(e)) {
+                return true; // the batch is empty
+            }
+            throw e;
         }
     }
 
@@ -416,6 +496,9 @@ public final class ConsumerCore implements Closeable {
             }
             return upTo ? committed.ackUpTo(offset) : committed.ack(offset);
         } catch (CorruptException | IOException | InternalError e) {
+            if (isOvertaken(e)) {
+                return true; // the acks are stored
+            }
             throw explained(e);
         } finally {
             lock.unlock();
@@ -458,6 +541,8 @@ public final class ConsumerCore implements Closeable {
         return locked(() -> {
             try {
                 return isUsable() ? fetcher.nextDeadLetter() : null;
+            } catch (NotLoadedException e) {
+                return null; // it is requeued
             } catch (CorruptException e) {
                 if (committed.isDropped()) {
                     return null;
@@ -511,9 +596,9 @@ public final class ConsumerCore implements Closeable {
         });
     }
 
-    private void checkUsable() {
+    private void checkUsable() throws IOException {
         checkOpen();
-        if (committed.isDropped()) {
+        if (committed.isDropped() && !committed.overtaken()) {
             DroppedException dropped = committed.dropped();
             if (dropped.first() <= dropped.last()) { // else no record was dropped, only the unused end of a segment
                 throw dropped;
@@ -577,7 +662,7 @@ public final class ConsumerCore implements Closeable {
     }
 
     private void writeInFlight() throws IOException {
-        if (inFlightFile == null || committed.isDropped()) {
+        if (inFlightFile == null || committed.isDropped() && !committed.overtaken()) {
             return;
         }
         cursors.force(); // first: the page then says at least as much as the file that is deleted or replaced

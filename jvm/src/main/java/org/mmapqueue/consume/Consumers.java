@@ -67,6 +67,8 @@ public final class Consumers implements Closeable {
     /** Raises the limit of mapped segments to a number. */
     private IntConsumer mappedLimit = segments -> {};
 
+    private QueueArchive archive = QueueArchive.NONE;
+
     public Consumers(Storage storage, Settings settings, MetaPage meta, Registry registry) {
         this.storage = storage;
         this.settings = settings;
@@ -78,6 +80,11 @@ public final class Consumers implements Closeable {
     /** Sets the function that raises the limit of mapped segments when more consumers are opened. */
     public void growBy(IntConsumer limit) {
         mappedLimit = limit;
+    }
+
+    /** Sets the archive of what the ring gives up. */
+    public void readOlderFrom(QueueArchive older) {
+        archive = older;
     }
 
     /** The segments of all consumers' reading positions. */
@@ -100,7 +107,7 @@ public final class Consumers implements Closeable {
         Closeable ownership = own(name);
         try {
             core = new ConsumerCore(
-                    name, page(name, start, log), log, settings.delivery(), inFlightFile(name), ownership);
+                    name, page(name, start, log), log, settings.delivery(), inFlightFile(name), archive, ownership);
             open.put(name, core);
             return core;
         } catch (Throwable e) {

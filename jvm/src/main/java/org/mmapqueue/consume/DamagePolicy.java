@@ -1,10 +1,10 @@
 package org.mmapqueue.consume;
 
 import java.io.IOException;
+import org.mmapqueue.DamagedRange;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.log.DamageSkip;
 import org.mmapqueue.log.SkippedDamage;
-import org.mmapqueue.meta.ConsumerCursors;
 
 /**
  * Decides what a consumer does at a damaged record: throw, or continue after the damage. Not thread-safe, except {@link
@@ -12,13 +12,13 @@ import org.mmapqueue.meta.ConsumerCursors;
  */
 final class DamagePolicy {
     private final DamageSkip skip;
-    private final ConsumerCursors cursors;
+    private final Drops drops;
     private final SkippedDamage skipped;
 
     /** @param skip null to throw */
-    DamagePolicy(DamageSkip skip, ConsumerCursors cursors, SkippedDamage skipped) {
+    DamagePolicy(DamageSkip skip, Drops drops, SkippedDamage skipped) {
         this.skip = skip;
-        this.cursors = cursors;
+        this.drops = drops;
         this.skipped = skipped;
     }
 
@@ -63,6 +63,16 @@ final class DamagePolicy {
         return found;
     }
 
+    /** Whether the consumer continues after damage. */
+    boolean skips() {
+        return skip != null;
+    }
+
+    /** Notes that a range of the archive is skipped. */
+    void lost(DamagedRange range) {
+        skipped.add(range);
+    }
+
     /** Notes that a record that was popped before is damaged. */
     void lost(CorruptException failure, long offset) {
         checkSkips(failure);
@@ -71,7 +81,7 @@ final class DamagePolicy {
 
     // Throws unless damage is skipped. Segments of dropped records may hold later records: that is not damage.
     private void checkSkips(CorruptException failure) {
-        if (skip == null || cursors.dropped() > cursors.committed()) {
+        if (skip == null || drops.arePending()) {
             throw failure;
         }
     }

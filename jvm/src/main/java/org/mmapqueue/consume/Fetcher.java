@@ -5,8 +5,10 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.mmapqueue.Message;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.log.DamageSkip;
+import org.mmapqueue.log.FoundRecord;
 import org.mmapqueue.log.LogReader;
 import org.mmapqueue.log.RecordBatch;
+import org.mmapqueue.lookup.RandomAccessReader;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.metrics.RecordCounter;
 import org.mmapqueue.segment.Geometry;
@@ -26,6 +28,13 @@ final class Fetcher {
     /** Reads popped records again. It pins no segment between calls. */
     private final LogReader again;
 
+    /** Finds records that only the archive has. */
+    private final OlderCursor older;
+    /** Whether the next record is in the archive alone: then the reader has no position. */
+    private boolean isBehind;
+    /** The position after which the first record begins that the ring has for this consumer, if it was ever behind. */
+    private long ringPosition;
+
     private final ConsumerCursors cursors;
     private final InFlight inFlight;
     private final DamagePolicy damage;
@@ -37,10 +46,18 @@ final class Fetcher {
      *
      * @param reader for new records; nothing else uses it
      * @param again for records that were popped before; nothing else uses it
+     * @param older for records that the ring has given up; nothing else uses it
      */
-    Fetcher(LogReader reader, LogReader again, ConsumerCursors cursors, InFlight inFlight, DamagePolicy damage) {
+    Fetcher(
+            LogReader reader,
+            LogReader again,
+            OlderCursor older,
+            ConsumerCursors cursors,
+            InFlight inFlight,
+            DamagePolicy damage) {
         this.reader = reader;
         this.again = again;
+        this.older = older;
         this.cursors = cursors;
         this.inFlight = inFlight;
         this.damage = damage;
@@ -52,6 +69,8 @@ final class Fetcher {
 
     /** Moves to the position after which a record begins. Nothing is in flight after the move. */
     void moveTo(long position, long offset) {
+        older.reset();
+        isBehind = false;
         inFlight.reset(offset);
         reader.moveTo(position);
         reader.expect(offset);
@@ -66,6 +85,75 @@ final class Fetcher {
         cursors.reading(position);
     }
 
+    /**
+     * Moves to a record that only the archive has. Nothing is in flight after the move.
+     *
+     * @param ring the first record that the ring has
+     */
+    void moveBehind(long offset, RandomAccessReader.OffsetPosition ring) {
+        older.reset();
+        inFlight.reset(offset);
+        readOffset.set(offset);
+        isBehind = true;
+        ringBegins(ring);
+        cursors.reading(ring.position());
+    }
+
+    /** Notes that the ring has given up all records before one; what is in flight stays so. */
+    void ringBegins(RandomAccessReader.OffsetPosition first) {
+        ringPosition = first.position();
+        older.ringBegins(first.offset(), inFlight.next());
+        if (older.has(inFlight.next())) {
+            isBehind = true;
+            reader.leave();
+            again.leave();
+        } else if (isBehind || inFlight.next() == first.offset() && reader.endBefore() < ringPosition) {
+            enterRing();
+        }
+    }
+
+    // Continues in the ring, at its first record.
+    private void enterRing() {
+        isBehind = false;
+        reader.moveTo(ringPosition);
+        reader.expect(inFlight.next());
+        cursors.reading(ringPosition);
+    }
+
+    /** The position after which the first record begins that the ring has, if the consumer was ever behind; else 0. */
+    long ringPosition() {
+        return ringPosition;
+    }
+
+    /** Whether only the archive has a record. */
+    boolean isOlder(long offset) {
+        return older.has(offset);
+    }
+
+    /** Forgets what is loaded of the archive: every record before those of the ring is acked. */
+    void leaveArchive() {
+        older.leave();
+    }
+
+    /** The offset of the next record to deliver, if it is in the archive and not in memory; -1 otherwise. */
+    long unloaded() {
+        long offset = inFlight.due();
+        if (offset < 0 && !inFlight.isFull()) {
+            offset = inFlight.next();
+        }
+        return offset >= 0 && older.has(offset) && !older.isLoaded(offset, inFlight.next()) ? offset : -1;
+    }
+
+    /** What loads records of the archive. */
+    ReadAhead ahead() {
+        return older.ahead(inFlight.next());
+    }
+
+    /** Passes the records before an offset, which the archive has deleted. */
+    void passDeleted(long end) {
+        passOlder(Math.min(end, older.ringFrom()));
+    }
+
     /** The offset of the next record that is popped for the first time. Any thread. */
     long readOffset() {
         return readOffset.get();
@@ -73,11 +161,19 @@ final class Fetcher {
 
     /** The position after which that record begins. */
     long position() {
-        return reader.endBefore();
+        return isBehind ? OlderPosition.before(inFlight.next()) : reader.endBefore();
     }
 
     /** The record that would be popped next; null if none is available. */
     Message peek() throws IOException {
+        try {
+            return peekLoaded();
+        } catch (NotLoadedException e) {
+            return null;
+        }
+    }
+
+    private Message peekLoaded() throws IOException {
         inFlight.expire();
         for (long offset = inFlight.due(); offset >= 0; offset = inFlight.due()) {
             Message found = readAgain(offset);
@@ -87,7 +183,7 @@ final class Fetcher {
         }
         while (next()) {
             try {
-                return message(reader, inFlight.next(), inFlight.nextAttempts());
+                return message(source(), inFlight.next(), inFlight.nextAttempts());
             } catch (CorruptException e) {
                 skip(e);
             } finally {
@@ -130,6 +226,8 @@ final class Fetcher {
                 count = batch.count();
             }
             return true;
+        } catch (NotLoadedException e) {
+            return true;
         } catch (IOException | RuntimeException | Error e) {
             if (first && batch.count() == 0) {
                 throw e;
@@ -146,7 +244,7 @@ final class Fetcher {
         int end = from + Math.min(most, inFlight.plainRoom());
         while (batch.count() < end && reader.nextPlain() && batch.takes(reader.length())) {
             int length = reader.length();
-            long position = position();
+            long position = reader.endBefore();
             if (!reader.takePlain(batch.room(length), batch.start())) {
                 break;
             }
@@ -159,7 +257,7 @@ final class Fetcher {
     // Returns false if the batch has no room for the record.
     private boolean add(RecordBatch batch, long requeued) throws IOException {
         try {
-            LogReader from = requeued < 0 ? reader : find(requeued);
+            FoundRecord from = requeued < 0 ? source() : find(requeued);
             int length = from.length();
             if (!batch.takes(length)) {
                 return false;
@@ -192,7 +290,7 @@ final class Fetcher {
                     return null;
                 }
                 try {
-                    LogReader from = requeued < 0 ? reader : find(requeued);
+                    FoundRecord from = requeued < 0 ? source() : find(requeued);
                     int length = from.length();
                     byte[] data = own ? new byte[length] : record.room(length);
                     from.read(data, 0);
@@ -203,9 +301,16 @@ final class Fetcher {
                     passDamaged(e, requeued);
                 }
             }
+        } catch (NotLoadedException e) {
+            return null;
         } finally {
             storeReading();
         }
+    }
+
+    // Where the record is that was found.
+    private FoundRecord source() {
+        return isBehind ? older : reader;
     }
 
     // As pop, for a new record about which nothing has to be decided; null for all else.
@@ -215,7 +320,7 @@ final class Fetcher {
         }
         int length = reader.length();
         byte[] data = own ? new byte[length] : record.room(length);
-        long position = position();
+        long position = reader.endBefore();
         if (!reader.takePlain(data, 0)) {
             return null;
         }
@@ -225,7 +330,11 @@ final class Fetcher {
 
     /** Whether max_unacked alone keeps the next record from being popped. */
     boolean isLimited() throws IOException {
-        return inFlight.isFull() && inFlight.due() < 0 && next();
+        try {
+            return inFlight.isFull() && inFlight.due() < 0 && next();
+        } catch (NotLoadedException e) {
+            return true; // the archive has it
+        }
     }
 
     private void passDamaged(CorruptException e, long requeued) throws IOException {
@@ -241,7 +350,7 @@ final class Fetcher {
         int attempts;
         if (requeued < 0) {
             attempts = inFlight.popped(position());
-            reader.advance();
+            advanceReader();
         } else {
             attempts = inFlight.redelivered(requeued);
         }
@@ -258,7 +367,7 @@ final class Fetcher {
 
     /** Whether a poll would find a record. */
     boolean hasNext() throws IOException {
-        return inFlight.due() >= 0 || inFlight.hasExpired() || !inFlight.isFull() && next();
+        return unloaded() < 0 && (inFlight.due() >= 0 || inFlight.hasExpired() || !inFlight.isFull() && next());
     }
 
     // Moves to the next record to pop. Passes damage, if it is skipped, and restored rows that are not to be delivered.
@@ -285,9 +394,29 @@ final class Fetcher {
 
     // Finds the next record, and passes the gaps before it.
     private boolean found() throws IOException {
+        while (isBehind) {
+            long next = inFlight.next();
+            long found = older.find(next, next);
+            if (found == next) {
+                return true;
+            }
+            passOlder(Math.min(found, older.ringFrom()));
+        }
         boolean isThere = reader.next();
         passGap();
         return isThere;
+    }
+
+    // Passes the next records, which the archive does not have.
+    private void passOlder(long end) {
+        long first = inFlight.next();
+        if (older.isIn(first)) {
+            older.skipped(first, end, damage::lost);
+        }
+        inFlight.passLost(end, OlderPosition.before(first));
+        LOG.warn("a consumer passes records {} to {}, which the archive does not have", first, end - 1);
+        advanceReader();
+        storeReading();
     }
 
     // Notes the records of a gap that the reader has passed.
@@ -303,35 +432,51 @@ final class Fetcher {
     }
 
     private void pass(int state) throws IOException {
-        reader.skipChecked(0);
+        if (!isBehind) {
+            reader.skipChecked(0);
+        }
         inFlight.passed(position(), state);
         advance();
     }
 
     private void advance() {
-        reader.advance();
+        advanceReader();
         storeReading();
+    }
+
+    private void advanceReader() {
+        if (!isBehind) {
+            reader.advance();
+        } else if (!older.has(inFlight.next())) {
+            enterRing();
+        }
     }
 
     // Does nothing if no record was passed: a store would make the page dirty, also by polls of an empty queue.
     private void storeReading() {
         if (readOffset.getPlain() != inFlight.next()) {
             readOffset.lazySet(inFlight.next());
-            cursors.reading(position());
+            if (!isBehind) {
+                cursors.reading(reader.endBefore());
+            }
         }
     }
 
     /** Passes the next records while a snapshot has them as acked; returns the offset of the first unacked record. */
     long passAcked() throws IOException {
-        while (inFlight.nextState() == InFlight.ACKED && found()) {
-            if (inFlight.nextState() != InFlight.ACKED) {
-                break; // the record after a gap
+        try {
+            while (inFlight.nextState() == InFlight.ACKED && found()) {
+                if (inFlight.nextState() != InFlight.ACKED) {
+                    break; // the record after a gap
+                }
+                try {
+                    pass(InFlight.ACKED);
+                } catch (CorruptException e) {
+                    skip(e);
+                }
             }
-            try {
-                pass(InFlight.ACKED);
-            } catch (CorruptException e) {
-                skip(e);
-            }
+        } catch (NotLoadedException e) {
+            // the next pop passes them
         }
         return inFlight.advance(inFlight.first());
     }
@@ -350,7 +495,14 @@ final class Fetcher {
     }
 
     // Moves the second reader to a popped record; returns the reader.
-    private LogReader find(long offset) throws IOException {
+    private FoundRecord find(long offset) throws IOException {
+        if (older.has(offset)) {
+            if (older.find(offset, inFlight.next()) != offset) {
+                throw new CorruptException(
+                        "the archive", 0, "record " + offset + ", which has been popped, is missing");
+            }
+            return older;
+        }
         again.moveTo(inFlight.position(offset));
         again.expect(offset);
         if (!again.next()) {
@@ -362,8 +514,7 @@ final class Fetcher {
     // Reads a popped record as its next delivery would; null if it is damaged.
     private Message readAgain(long offset) throws IOException {
         try {
-            find(offset);
-            return message(again, offset, inFlight.nextAttempts(offset));
+            return message(find(offset), offset, inFlight.nextAttempts(offset));
         } catch (CorruptException e) {
             lose(e, offset);
             return null;
@@ -372,7 +523,7 @@ final class Fetcher {
         }
     }
 
-    private static Message message(LogReader from, long offset, int attempts) throws IOException {
+    private static Message message(FoundRecord from, long offset, int attempts) throws IOException {
         byte[] data = new byte[from.length()];
         from.read(data, 0);
         return new Message(offset, from.timestamp(), data, attempts);
@@ -420,8 +571,9 @@ final class Fetcher {
         again.leave();
     }
 
-    /** Unpins all segments. */
+    /** Unpins all segments, and leaves the archive. */
     void leave() {
+        older.leave();
         reader.leave();
         again.leave();
     }

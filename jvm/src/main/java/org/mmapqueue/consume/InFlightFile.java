@@ -177,7 +177,7 @@ public record InFlightFile(Storage storage, Path path, MetaFields queue) {
     }
 
     private boolean areSound(ByteBuffer image) {
-        Mismatch fault = InFlightDescriptor.runFault(image, mostRecords());
+        Mismatch fault = InFlightDescriptor.runFault(image, InFlightDescriptor.mostRecords(image, mostRecords()));
         if (fault != null) {
             LOG.warn("{} is ignored, and its records are redelivered: {}", path, fault);
         }

@@ -94,6 +94,7 @@ public final class QueueCore {
         Shutdown.Calls calls = new Shutdown.Calls(gate, writer, consumers, log, this::signalAll);
         this.shutdown = new Shutdown(files, calls, deadLetters, producers, lock);
         this.shipping = new Shipping(this, registry);
+        consumers.readOlderFrom(new OlderArchive(directory, meta.fields(), swapper.ring().storage(), this::signalAll));
         this.saver = writer == null
                 ? new InFlightSaver(
                         "mmapqueue-" + directory.getFileName() + "-saver",
@@ -296,7 +297,11 @@ public final class QueueCore {
 
     public Message poll(ConsumerCore consumer) {
         try {
-            return consumer.poll();
+            Message found;
+            do {
+                found = consumer.poll();
+            } while (found == null && consumer.awaitOlder());
+            return found;
         } finally {
             moveAnyDeadLetters(consumer); // dead letters count towards max_unacked
         }
@@ -305,7 +310,10 @@ public final class QueueCore {
     public boolean poll(ConsumerCore consumer, MessageHandler handler) {
         boolean isDelivered = false;
         try {
-            boolean isPopped = consumer.poll(handler);
+            boolean isPopped;
+            do {
+                isPopped = consumer.poll(handler);
+            } while (!isPopped && consumer.awaitOlder());
             isDelivered = true;
             return isPopped;
         } finally {
@@ -319,7 +327,10 @@ public final class QueueCore {
     public int poll(ConsumerCore consumer, int maxRecords, long maxBytes, boolean own, MessageHandler handler) {
         boolean delivered = false;
         try {
-            int count = consumer.poll(maxRecords, maxBytes, own, handler);
+            int count;
+            do {
+                count = consumer.poll(maxRecords, maxBytes, own, handler);
+            } while (count == 0 && consumer.awaitOlder());
             delivered = true;
             return count;
         } finally {
@@ -428,11 +439,18 @@ public final class QueueCore {
 
     /** Whether the ring has no room for a record of max_event_size at this moment. */
     public boolean isFull() {
-        return onConsumer("*", () -> Statistics.isFull(settings, meta, registry));
+        return onConsumer("*", () -> {
+            registry.refresh();
+            long passable = writer == null ? registry.lowWatermark() : writer.passable();
+            return Statistics.isFull(settings, meta, passable);
+        });
     }
 
     /** As {@code MmapQueue.heldBy}. */
     public String heldBy() {
+        if (settings.archiving().overflows()) {
+            return shipping.whyFull();
+        }
         Registry.Named slowest = registry.slowestConsumer();
         if (slowest == null) {
             return "it has no consumer, so no record was acked";

@@ -34,6 +34,7 @@ import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.FileMode;
 import org.mmapqueue.meta.ArchiveLink;
 import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.meta.OverflowFile;
 import org.mmapqueue.registry.Registry;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -44,7 +45,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class Shipping {
     /** The consumer that retains the records which are not shipped yet. */
-    public static final String CONSUMER = "ship";
+    public static final String CONSUMER = Registry.SHIPPER;
 
     private static final Logger LOG = LoggerFactory.getLogger(Shipping.class);
     private static final Duration MOST_AT_CLOSE = Duration.ofSeconds(5);
@@ -68,6 +69,7 @@ public final class Shipping {
     /** Starts shipping, if the configuration asks for it. */
     void start() {
         if (!settings.isOn()) {
+            checkMayDrop();
             return;
         }
         ShipOptions options = new ShipOptions(
@@ -90,11 +92,51 @@ public final class Shipping {
                 link());
         URI archive = Locations.of(ConfigKey.ARCHIVE_URI.keyName(), settings.uri());
         FileMode mode = storage().fileMode();
+        if (settings.overflows()) {
+            overflowInto(archive);
+        }
         Shipper started =
                 new Shipper(core.directory().toString(), source, archive, () -> Archives.files(archive, mode), options);
         shipping = consumer;
         shipper = started;
         started.start();
+    }
+
+    // Before the ring gives up anything: consumers of all processes look for this file then.
+    private void overflowInto(URI archive) {
+        try {
+            OverflowFile.write(storage(), core.directory(), archive);
+        } catch (IOException e) {
+            throw new MmapQueueException(
+                    "the queue in " + core.directory() + " could not store where it overflows to: " + e, e);
+        }
+    }
+
+    // Consumers take what is dropped for what the archive has.
+    private void checkMayDrop() {
+        Settings all = core.settings();
+        if (all.readOnly() || all.maxConsumerLag() == 0 && all.maxAgeMillis() == 0) {
+            return;
+        }
+        try {
+            Optional<URI> archive = OverflowFile.read(storage(), core.directory());
+            if (archive.isPresent()) {
+                ConfigKey key = all.maxAgeMillis() > 0 ? ConfigKey.MAX_AGE : ConfigKey.MAX_CONSUMER_LAG;
+                throw new ConfigException(
+                        key.keyName(),
+                        all.given().text(key),
+                        "0: consumers of this queue read on in the archive " + archive.get()
+                                + ", so nothing is dropped for them. Let the queue leave its archive first");
+            }
+        } catch (IOException e) {
+            throw new MmapQueueException("the queue in " + core.directory() + " could not be read: " + e, e);
+        }
+    }
+
+    /** Why the ring is full though it overflows. */
+    String whyFull() {
+        return "the archive in " + settings.uri() + " does not have them yet"
+                + troubleOf(CONSUMER).map(text -> "; " + text).orElse("");
     }
 
     /**
@@ -128,6 +170,7 @@ public final class Shipping {
     public boolean leaveArchive() {
         ownConsumer();
         try {
+            OverflowFile.delete(storage(), core.directory());
             return ArchiveLink.delete(storage(), core.directory());
         } catch (IOException e) {
             throw new MmapQueueException("the queue in " + core.directory() + " could not leave its archive: " + e, e);

@@ -134,13 +134,15 @@ record Statistics(Log log, long endOffset, Registry registry, Consumers consumer
         }
     }
 
-    /** Whether an append of a record of max_event_size would find no room at this moment. */
-    static boolean isFull(Settings settings, MetaPage meta, Registry registry) throws IOException {
-        registry.refresh();
+    /**
+     * Whether an append of a record of max_event_size would find no room at this moment.
+     *
+     * @param passable the position before which the ring can give up its records
+     */
+    static boolean isFull(Settings settings, MetaPage meta, long passable) {
         Geometry geometry = settings.geometry();
-        long lowWatermark = registry.lowWatermark();
-        long last = lastSegment(settings, Math.max(meta.writing(), lowWatermark));
-        return last - geometry.capacity() >= geometry.segmentOf(lowWatermark);
+        long last = lastSegment(settings, Math.max(meta.writing(), passable));
+        return last - geometry.capacity() >= geometry.segmentOf(passable);
     }
 
     // The last segment that must have a free slot for the largest record at a log end.

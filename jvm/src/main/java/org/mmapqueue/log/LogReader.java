@@ -11,7 +11,7 @@ import org.mmapqueue.swap.Swapper;
  * Reads the log record by record, forwards. Its segment stays pinned between calls. Each record is checked; a {@link
  * CorruptException} names the damage, and the position does not move. Not thread-safe: the owner's lock guards it.
  */
-public abstract class LogReader {
+public abstract class LogReader implements FoundRecord {
     static final long UNKNOWN = -1;
 
     final Swapper swapper;
@@ -102,11 +102,13 @@ public abstract class LogReader {
     }
 
     /** Bytes of payload of the record that {@link #next} has found. */
+    @Override
     public final int length() {
         return length;
     }
 
     /** Timestamp of that record in µs, 0 for none. */
+    @Override
     public final long timestamp() {
         return timestamp;
     }
@@ -159,6 +161,7 @@ public abstract class LogReader {
      *
      * @param start index in the target of the first byte
      */
+    @Override
     public abstract void read(byte[] target, int start) throws IOException;
 
     /**

@@ -25,7 +25,11 @@ public final class SkippedDamage {
 
     /** Notes that the records from {@code first} up to, but not including, {@code next} are skipped. */
     public synchronized void add(CorruptException damage, long first, long next) {
-        DamagedRange range = new DamagedRange(first, next - 1, damage.file(), damage.position(), damage.getMessage());
+        add(new DamagedRange(first, next - 1, damage.file(), damage.position(), damage.getMessage()));
+    }
+
+    /** Notes that the records of a range are skipped. */
+    public synchronized void add(DamagedRange range) {
         if (ranges.size() == MOST) {
             ranges.removeFirst();
         }

@@ -33,6 +33,21 @@ public interface ConsumerCursors {
         throw new UnsupportedOperationException("this consumer drops nothing");
     }
 
+    /** Drops more, after a drop that is not acknowledged. */
+    default void dropMore(long position) {
+        throw new UnsupportedOperationException("this consumer drops nothing");
+    }
+
+    /** Sets the offset of the first dropped record. Only the owner calls this, while a drop is not acknowledged. */
+    default void droppedFirst(long offset) {
+        throw new UnsupportedOperationException("this consumer drops nothing");
+    }
+
+    /** As {@link #droppedFirst(long)}, but never lowers it. */
+    default void raiseDroppedFirst(long offset) {
+        throw new UnsupportedOperationException("this consumer drops nothing");
+    }
+
     /** Acknowledges a drop; returns false when another drop has followed, which is not acknowledged yet. */
     default boolean noteDrop(long position) {
         throw new UnsupportedOperationException("this consumer drops nothing");

@@ -133,6 +133,24 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
     }
 
     @Override
+    public void dropMore(long position) {
+        Mapped.LONG.setRelease(page, DROPPED, position);
+    }
+
+    @Override
+    public void droppedFirst(long offset) {
+        Mapped.LONG.setRelease(page, DROPPED_FIRST, offset);
+    }
+
+    @Override
+    public void raiseDroppedFirst(long offset) {
+        long before = droppedFirst();
+        while (before < offset && !Mapped.LONG.compareAndSet(page, DROPPED_FIRST, before, offset)) {
+            before = droppedFirst();
+        }
+    }
+
+    @Override
     public boolean noteDrop(long position) {
         return Mapped.LONG.compareAndSet(page, DROPPED, position, 0L);
     }

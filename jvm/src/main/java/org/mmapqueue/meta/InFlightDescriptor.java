@@ -78,6 +78,15 @@ public final class InFlightDescriptor {
         return null;
     }
 
+    /**
+     * The number of records that an image may have which are not acked.
+     *
+     * @param ring the number that the ring has room for
+     */
+    public static long mostRecords(ByteBuffer image, long ring) {
+        return image.getLong(READING) < 0 ? 1 << 30 : ring; // the others are in the archive
+    }
+
     /** The offset after the last record of an image. */
     public static long end(ByteBuffer image) {
         long end = image.getLong(FIRST);

@@ -13,6 +13,7 @@ import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ArchiveLink;
 import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.meta.OverflowFile;
 import org.mmapqueue.meta.ProducerPage;
 
 /** Knows by their names the files that make up a queue, and leaves all others alone. Has no state. */
@@ -34,7 +35,12 @@ public final class QueueFiles {
         storage.delete(queue.resolve(MetaPage.FILE_NAME));
         storage.syncDirectory(queue);
         for (String name :
-                List.of(MetaPage.FILE_NAME + ".new", ArchiveLink.FILE_NAME, ArchiveLink.FILE_NAME + ".new")) {
+                List.of(
+                        MetaPage.FILE_NAME + ".new",
+                        ArchiveLink.FILE_NAME,
+                        ArchiveLink.FILE_NAME + ".new",
+                        OverflowFile.NAME,
+                        OverflowFile.NAME + ".new")) {
             storage.delete(queue.resolve(name));
         }
         RingSwitch.deleteCopies(storage, queue);

@@ -38,6 +38,9 @@ public final class Registry implements Closeable {
     /** The name of the consumer of a queue's own read calls, and of the only consumer of version 1. */
     public static final String DEFAULT = "default";
 
+    /** The name of the consumer that has passed the records which are in the archive. */
+    public static final String SHIPPER = "ship";
+
     private static final Logger LOG = LoggerFactory.getLogger(Registry.class);
     private static final long ROUND_NANOS = 50_000;
     private static final int ROUNDS_TO_ASK = 1_000;

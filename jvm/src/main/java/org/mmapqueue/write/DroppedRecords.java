@@ -1,7 +1,10 @@
 package org.mmapqueue.write;
 
 import java.io.IOException;
+import java.lang.invoke.VarHandle;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.log.DamageSkip;
@@ -17,7 +20,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Drops records for consumers that have not acked them, and counts them. One thread drops at a time; any thread may
+ * Drops records for consumers that have not acked them, and counts them; or leaves them to the archive, which counts as
+ * no loss. One thread drops at a time; any thread may
  * read the counts.
  */
 final class DroppedRecords {
@@ -28,6 +32,8 @@ final class DroppedRecords {
     private final Swapper swapper;
     private final Map<String, RecordCounter> counts = new ConcurrentHashMap<>();
     private boolean hasWarned;
+    /** Consumers that were behind the ring at the last look. */
+    private final Set<String> behind = new HashSet<>();
 
     DroppedRecords(Geometry geometry, MetaPage meta, Swapper swapper) {
         this.geometry = geometry;
@@ -84,6 +90,46 @@ final class DroppedRecords {
             return true;
         } finally {
             reader.leave();
+        }
+    }
+
+    /**
+     * Leaves everything before a position to the archive, for a consumer that needs it. The consumer's page then says of
+     * the offset of the first record that is not acked what the committed position cannot say any more: {@code
+     * droppedFirst}, which the consumer raises by its acks.
+     *
+     * @param to the end of a record
+     */
+    void leaveToArchive(Registry.Named consumer, long to, long writing) throws IOException {
+        ConsumerCursors cursors = consumer.cursors();
+        long needed = cursors.needed();
+        if (to <= needed || needed < meta.reclaimed()) {
+            if (cursors.committed() >= cursors.dropped()) {
+                behind.remove(consumer.name());
+            }
+            return;
+        }
+        LogReaderV2 reader = new LogReaderV2(swapper, geometry, meta.fields(), meta::writing);
+        try {
+            if (cursors.dropped() > cursors.committed()) {
+                cursors.dropMore(to);
+            } else {
+                cursors.drop(to, offsetAt(reader, needed, writing));
+            }
+            // The consumer stores its acks, then looks for a drop: at least one of the two sees the other.
+            VarHandle.fullFence();
+            long acked = cursors.committed();
+            if (acked > needed && acked < to) {
+                cursors.raiseDroppedFirst(offsetAt(reader, acked, writing));
+            }
+        } finally {
+            reader.leave();
+        }
+        if (behind.add(consumer.name())) {
+            LOG.info(
+                    "consumer {} is behind the ring: it reads on in the archive, from record {}",
+                    consumer.name(),
+                    cursors.droppedFirst());
         }
     }
 

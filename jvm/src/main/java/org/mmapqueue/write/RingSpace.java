@@ -18,7 +18,8 @@ import org.mmapqueue.swap.Swapper;
  * Decides which slots of the ring are free, in the writing process. Safe for any number of threads.
  *
  * <p>A slot is free when every consumer has committed past it, in memory and durably: a loss of power must not restore
- * a cursor into it. Before a slot is used, the reclaiming position announces that to other processes, and the consumers
+ * a cursor into it. In a ring that overflows, only the shipper's consumer has to: the others are sent to the archive
+ * first ({@link #overtake}). Before a slot is used, the reclaiming position announces that to other processes, and the consumers
  * are checked again ({@link Registry} has the other half of the protocol).
  */
 final class RingSpace {
@@ -31,6 +32,9 @@ final class RingSpace {
     private final Registry registry;
     private final Flusher flusher;
     private final long maxConsumerLag;
+    /** Whether records that consumers need are given up once the archive has them. */
+    private final boolean overflows;
+
     private long seenChanges;
     private volatile long firstKept;
     private final DroppedRecords dropped;
@@ -38,6 +42,7 @@ final class RingSpace {
     RingSpace(Settings settings, MetaPage meta, Swapper swapper, Registry registry, Flusher flusher) {
         this.geometry = settings.geometry();
         this.maxConsumerLag = settings.maxConsumerLag();
+        this.overflows = settings.archiving().overflows();
         this.meta = meta;
         this.swapper = swapper;
         this.registry = registry;
@@ -100,6 +105,7 @@ final class RingSpace {
             while (id >= firstKept) {
                 long changes = refresh();
                 dropLaggards();
+                overtake(id + 1);
                 if (id >= geometry.segmentOf(registry.lowWatermark())) {
                     return false;
                 }
@@ -175,12 +181,13 @@ final class RingSpace {
             try {
                 refresh();
                 dropLaggards();
+                durable = geometry.segmentOf(flusher.durableCommitted());
+                if (segmentId + quarter - geometry.capacity() < durable) {
+                    return false;
+                }
+                overtake(durable + quarter); // one fsync for all of them
             } catch (IOException e) {
                 throw new MmapQueueException("the consumers could not be read: " + e, e);
-            }
-            durable = geometry.segmentOf(flusher.durableCommitted());
-            if (segmentId + quarter - geometry.capacity() < durable) {
-                return false;
             }
             isEnough = geometry.segmentOf(registry.lowWatermark()) - durable >= quarter;
         }
@@ -201,6 +208,42 @@ final class RingSpace {
                 String reason = "lags by " + (writing - each.cursors().needed()) + " bytes, and max_consumer_lag is "
                         + maxConsumerLag;
                 dropped.drop(each, to, true, writing, reason);
+            }
+        }
+    }
+
+    /**
+     * The position before which the ring can give up its records: the low watermark; in a ring that overflows, what the
+     * archive has, if that is more.
+     */
+    long passable() {
+        long lowWatermark = registry.lowWatermark();
+        ConsumerCursors shipper = overflows ? registry.find(Registry.SHIPPER) : null;
+        // Dropped for the shipper: the archive does not have them.
+        return shipper == null || shipper.needed() == Long.MAX_VALUE || shipper.dropped() > shipper.committed()
+                ? lowWatermark
+                : Math.max(lowWatermark, shipper.committed());
+    }
+
+    /**
+     * Sends the consumers that are before a segment to the archive, as far as it has the records up to that segment.
+     *
+     * @param id the first segment that they keep, at most that of the log end
+     */
+    private void overtake(long id) throws IOException {
+        long writing = meta.writing();
+        if (!overflows || geometry.position(id, 0) > writing) {
+            return;
+        }
+        long most = passable();
+        long to = most < geometry.position(id, 0) ? writing : firstRecordFrom(id, writing);
+        if (to > most) {
+            flusher.request(); // what is not durable is not shipped
+            return;
+        }
+        for (Registry.Named each : registry.all()) {
+            if (!each.name().equals(Registry.SHIPPER)) {
+                dropped.leaveToArchive(each, to, writing);
             }
         }
     }

@@ -237,7 +237,7 @@ public final class Writer implements Closeable {
             if (gone.getAsBoolean()) {
                 throw new ClosedException("this handle of the queue was closed");
             }
-            long seen = lowWatermark();
+            long seen = passable();
             long offset = pushed(append.run(), count);
             if (offset != Appender.FULL || deadline - System.nanoTime() <= 0) {
                 if (wait != null && offset != Appender.FULL) {
@@ -249,7 +249,7 @@ public final class Writer implements Closeable {
                 wait = newWait();
             }
             wait.goesOn();
-            meters.await(notFull, deadline, () -> gone.getAsBoolean() || lowWatermark() != seen || registry.isStale());
+            meters.await(notFull, deadline, () -> gone.getAsBoolean() || passable() != seen || registry.isStale());
         }
     }
 
@@ -281,9 +281,10 @@ public final class Writer implements Closeable {
                 + geometry.segmentSize() + " bytes hold records that are not acked; " + heldBy.get());
     }
 
-    private long lowWatermark() {
+    /** The position before which the ring can give up its records. */
+    public long passable() {
         try {
-            return registry.lowWatermark();
+            return space.passable();
         } catch (InternalError e) {
             throw log.explain(e);
         }

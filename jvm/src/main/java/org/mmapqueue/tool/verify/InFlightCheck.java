@@ -35,7 +35,9 @@ public final class InFlightCheck {
      */
     public static void copy(Storage storage, Path from, Path to, long reading) throws IOException {
         ByteBuffer bytes = read(storage, from);
-        bytes.putLong(InFlightDescriptor.READING, reading);
+        if (bytes.getLong(InFlightDescriptor.READING) >= 0) { // else the record is in the archive alone
+            bytes.putLong(InFlightDescriptor.READING, reading);
+        }
         bytes.putInt(InFlightDescriptor.CHECKSUM, InFlightDescriptor.checksum(bytes));
         try (DataFile file = storage.open(to, Storage.Mode.CREATE)) {
             file.write(bytes, 0);
@@ -131,6 +133,7 @@ public final class InFlightCheck {
 
     private Mismatch checkRuns(ByteBuffer image) {
         long ring = (long) survey.geometry.capacity() * survey.geometry.segmentSize();
-        return InFlightDescriptor.runFault(image, ring / RecordDescriptor.SMALLEST);
+        return InFlightDescriptor.runFault(
+                image, InFlightDescriptor.mostRecords(image, ring / RecordDescriptor.SMALLEST));
     }
 }

@@ -1,0 +1,270 @@
+package org.mmapqueue.consume;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+import org.mmapqueue.concurrent.OwnThread;
+import org.mmapqueue.errors.MmapQueueException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Loads records that only the archive has, for one consumer, on a thread of its own: no file system is waited for under
+ * the consumer's lock. It stays {@link #AHEAD} chunks ahead of the consumer, and keeps the chunks of the latest records
+ * that were read again. Safe for any number of threads.
+ */
+public final class ReadAhead {
+    private static final Logger LOG = LoggerFactory.getLogger(ReadAhead.class);
+    /** The number of chunks after the one that the consumer reads. */
+    private static final int AHEAD = 2;
+    /** The number of chunks that are kept for records which are read again. */
+    private static final int AGAIN = 2;
+
+    private static final long FIRST_PAUSE_MILLIS = 100;
+    private static final long MOST_PAUSE_MILLIS = 5_000;
+    /** The maximum wait of a call for one chunk. */
+    private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(30);
+
+    private static final long NONE = -1;
+
+    /** Why the chunk at an offset could not be read. */
+    private record Failure(long offset, Exception cause) {}
+
+    private final OlderRecords reader;
+    private final String what;
+    private final Runnable whenLoaded;
+    private final OwnThread thread;
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition changed = lock.newCondition();
+    /** Replaced with the lock held; oldest first. */
+    private volatile List<OlderChunk> chunks = List.of();
+
+    private volatile @Nullable Failure failure;
+    /** The offset that the consumer reads next. */
+    private volatile long next;
+    /** The offset of the first record that the ring has: nothing is loaded from there on, except by request. */
+    private volatile long end;
+    /** The offset of a record that is to be read again. */
+    private volatile long again = NONE;
+
+    /**
+     * Starts when the first chunk is asked for.
+     *
+     * @param reader closed by the thread, when it ends
+     * @param what names the consumer, for messages
+     * @param whenLoaded called without a lock whenever a chunk was loaded, or could not be
+     */
+    public ReadAhead(OlderRecords reader, String what, String threadName, Runnable whenLoaded) {
+        this.reader = reader;
+        this.what = what;
+        this.whenLoaded = whenLoaded;
+        this.thread = new OwnThread(threadName, this::run);
+    }
+
+    /** Sets the range to be loaded ahead: from what the consumer reads next, to what the ring has. */
+    void range(long from, long to) {
+        next = from;
+        end = to;
+    }
+
+    /**
+     * The chunk that has a record.
+     *
+     * @throws NotLoadedException if none has; it is loaded from now on
+     */
+    OlderChunk chunk(long offset) throws NotLoadedException {
+        OlderChunk found = find(offset);
+        if (found == null) {
+            ask(offset);
+            throw new NotLoadedException(offset);
+        }
+        return found;
+    }
+
+    /** Notes that the consumer has passed the records before an offset, by reading a chunk to its end. */
+    void passed(long offset) {
+        next = offset;
+        if (!thread.start()) {
+            thread.wake();
+        }
+    }
+
+    private void ask(long offset) {
+        if (offset != next) {
+            again = offset;
+        }
+        if (!thread.start()) {
+            thread.wake();
+        }
+    }
+
+    private @Nullable OlderChunk find(long offset) {
+        for (OlderChunk each : chunks) {
+            if (each.contains(offset)) {
+                return each;
+            }
+        }
+        return null;
+    }
+
+    /**
+     * Waits until a record is loaded, for at most half a minute; an interrupt stays pending, and does not end the wait.
+     *
+     * @throws RuntimeException why the record cannot be read
+     * @throws OlderUnavailableException if the archive cannot be reached at present
+     */
+    void await(long offset) {
+        ask(offset);
+        long deadline = System.nanoTime() + PATIENCE_NANOS;
+        boolean interrupted = false;
+        lock.lock();
+        try {
+            while (find(offset) == null && !thread.isEnding()) {
+                Failure why = failure;
+                if (why != null && why.offset == offset) {
+                    throw thrown(why);
+                }
+                long left = deadline - System.nanoTime();
+                if (left <= 0) {
+                    throw new OlderUnavailableException(
+                            what + ": record " + offset + " is in the archive, which has not answered for "
+                                    + TimeUnit.NANOSECONDS.toSeconds(PATIENCE_NANOS) + " s",
+                            null);
+                }
+                try {
+                    changed.awaitNanos(left);
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+        } finally {
+            lock.unlock();
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    private RuntimeException thrown(Failure why) {
+        if (why.cause instanceof IOException) {
+            return new OlderUnavailableException(
+                    what + ": record " + why.offset + " is in the archive, which cannot be read at present: "
+                            + why.cause,
+                    why.cause);
+        }
+        return (RuntimeException) why.cause;
+    }
+
+    private void run() {
+        long pauseMillis = FIRST_PAUSE_MILLIS;
+        while (!thread.isEnding()) {
+            long offset = missing();
+            if (offset == NONE) {
+                thread.pause(Long.MAX_VALUE);
+                continue;
+            }
+            try {
+                add(reader.read(offset));
+                pauseMillis = FIRST_PAUSE_MILLIS;
+            } catch (IOException | RuntimeException e) {
+                if (thread.isEnding()) {
+                    break;
+                }
+                if (again == offset) {
+                    again = NONE; // the consumer asks again, if it still needs the record
+                }
+                failed(new Failure(offset, e));
+                thread.pause(TimeUnit.MILLISECONDS.toNanos(pauseMillis));
+                pauseMillis = Math.min(MOST_PAUSE_MILLIS, 2 * pauseMillis);
+            }
+        }
+        signal();
+        try {
+            reader.close();
+        } catch (IOException e) {
+            LOG.debug("{}: the archive could not be closed: {}", what, e.toString());
+        }
+    }
+
+    // The offset at which a chunk is to be loaded; NONE if the consumer has enough for now.
+    private long missing() {
+        long asked = again;
+        if (asked != NONE && find(asked) == null) {
+            return asked;
+        }
+        long at = next;
+        for (int i = 0; i <= AHEAD && at < end; i++) {
+            OlderChunk chunk = find(at);
+            if (chunk == null) {
+                return at;
+            }
+            at = chunk.end();
+        }
+        return NONE;
+    }
+
+    private void add(OlderChunk loaded) {
+        lock.lock();
+        try {
+            List<OlderChunk> kept = new ArrayList<>(chunks);
+            kept.add(loaded);
+            // Oldest first: what was loaded long ago for a record that was read again goes first.
+            long passed = kept.stream().filter(each -> each.end() <= next).count();
+            for (int i = 0; i < kept.size() && passed > AGAIN; ) {
+                if (kept.get(i).end() <= next) {
+                    kept.remove(i);
+                    passed--;
+                } else {
+                    i++;
+                }
+            }
+            chunks = List.copyOf(kept);
+            failure = null;
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+        whenLoaded.run();
+    }
+
+    private void failed(Failure why) {
+        Failure before = failure;
+        if (before == null && why.cause instanceof IOException) {
+            LOG.warn("{} waits for the archive, which is tried again: {}", what, why.cause.toString());
+        }
+        lock.lock();
+        try {
+            failure = why;
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+        whenLoaded.run();
+    }
+
+    private void signal() {
+        lock.lock();
+        try {
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Requests the end of the thread, which closes the reader; waits for nothing. Calls that wait return. */
+    void end() {
+        if (thread.end()) {
+            try {
+                reader.close(); // the thread was never started
+            } catch (IOException e) {
+                LOG.debug("{}: the archive could not be closed: {}", what, e.toString());
+            }
+        }
+        thread.interrupt();
+        signal();
+    }
+}

@@ -1,0 +1,52 @@
+package org.mmapqueue.core;
+
+import java.io.IOException;
+import java.net.URI;
+import java.nio.file.Path;
+import java.util.Optional;
+import org.mmapqueue.archive.files.ArchiveFiles;
+import org.mmapqueue.archive.files.Archives;
+import org.mmapqueue.consume.QueueArchive;
+import org.mmapqueue.consume.ReadAhead;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.io.FileMode;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.meta.OverflowFile;
+
+/**
+ * The archive into which the ring of a queue overflows, for the consumers of this process.
+ *
+ * @param whenLoaded called without a lock whenever a consumer may read on
+ */
+record OlderArchive(Path directory, MetaFields queue, Storage storage, Runnable whenLoaded) implements QueueArchive {
+    @Override
+    public boolean isThere() {
+        return location().isPresent();
+    }
+
+    private Optional<URI> location() {
+        try {
+            return OverflowFile.read(storage, directory);
+        } catch (IOException e) {
+            throw new MmapQueueException("the queue in " + directory + " could not be read: " + e, e);
+        }
+    }
+
+    @Override
+    public ReadAhead readAhead(String consumer, boolean skipsDamage) {
+        String name = directory.getFileName().toString();
+        return new ReadAhead(
+                new OlderReader(this::open, directory, storage, queue.uuid(), skipsDamage),
+                "consumer " + consumer + " of the queue in " + directory,
+                "mmapqueue-" + name + "-" + consumer + "-older",
+                whenLoaded);
+    }
+
+    private ArchiveFiles open() throws IOException {
+        URI archive = location().orElseThrow(() -> new IOException(
+                directory.resolve(OverflowFile.NAME) + " is missing, which says where the archive is"));
+        return Archives.files(archive, FileMode.like(directory.resolve(MetaPage.FILE_NAME)));
+    }
+}

@@ -1,0 +1,177 @@
+package org.mmapqueue.core;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+import org.mmapqueue.DamagedRange;
+import org.mmapqueue.archive.Archive;
+import org.mmapqueue.archive.ArchiveReader;
+import org.mmapqueue.archive.files.ArchiveFiles;
+import org.mmapqueue.consume.OlderChunk;
+import org.mmapqueue.consume.OlderRecords;
+import org.mmapqueue.errors.ArchiveException;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.ArchiveLink;
+
+/** Reads what the ring of a queue has given up, in the queue's archive. One thread at a time. */
+final class OlderReader implements OlderRecords {
+    private static final int CHUNK_BYTES = 4 << 20;
+    private static final int CHUNK_RECORDS = 1 << 16;
+    /** Offsets for which runs are listed at once. */
+    private static final long WINDOW = 10_000_000;
+
+    /** Opens the files of the archive. */
+    interface Connection {
+        ArchiveFiles open() throws IOException;
+    }
+
+    private final Connection connection;
+    private final Path directory;
+    private final Storage storage;
+    private final UUID queue;
+    private final boolean skipsDamage;
+    private @Nullable ArchiveFiles files;
+    private int partition;
+    private @Nullable ArchiveReader reader;
+
+    OlderReader(Connection connection, Path directory, Storage storage, UUID queue, boolean skipsDamage) {
+        this.connection = connection;
+        this.directory = directory;
+        this.storage = storage;
+        this.queue = queue;
+        this.skipsDamage = skipsDamage;
+    }
+
+    @Override
+    public OlderChunk read(long from) throws IOException {
+        boolean isRead = false;
+        try {
+            OlderChunk chunk = chunk(from);
+            isRead = true;
+            return chunk;
+        } catch (UncheckedIOException e) {
+            throw e.getCause();
+        } catch (CorruptException | OutOfRangeException | ArchiveException e) {
+            throw e;
+        } catch (MmapQueueException e) {
+            throw e.getCause() instanceof IOException cause ? cause : new IOException(e.getMessage(), e);
+        } finally {
+            if (!isRead) {
+                close();
+            }
+        }
+    }
+
+    private OlderChunk chunk(long from) throws IOException {
+        ArchiveReader at = readerAt(from);
+        OlderChunk.Builder chunk = new OlderChunk.Builder(from, CHUNK_BYTES);
+        long missingBefore = at.missing();
+        Holes holes = new Holes(from);
+        at.read(CHUNK_RECORDS, CHUNK_BYTES, (offset, timestamp, data, start, length, attempts) -> {
+            holes.next(offset);
+            chunk.add(offset, timestamp, data, start, length);
+        });
+        long end = at.offset();
+        if (end == from) {
+            throw new IOException("the archive in " + files.uri() + " does not have record " + from + " yet");
+        }
+        holes.next(end);
+        for (DamagedRange damaged : at.damagedRanges()) {
+            if (damaged.lastOffset() >= from) {
+                chunk.skip(damaged);
+            }
+        }
+        if (at.missing() > missingBefore) {
+            holes.skip(chunk, at.damagedRanges(), files.uri().toString());
+        }
+        return chunk.build(end);
+    }
+
+    private ArchiveReader readerAt(long from) throws IOException {
+        ArchiveReader open = reader;
+        if (open == null || open.offset() != from || open.isAtEnd()) {
+            closeReader();
+            open = ArchiveReader.of(
+                    archive(), partition, queue, List.of(), from, from + WINDOW, skipsDamage, skipsDamage);
+            reader = open;
+        }
+        return open;
+    }
+
+    private ArchiveFiles archive() throws IOException {
+        ArchiveFiles open = files;
+        if (open != null) {
+            return open;
+        }
+        ArchiveLink link = ArchiveLink.read(storage, directory)
+                .orElseThrow(() -> new IOException(
+                        directory.resolve(ArchiveLink.FILE_NAME) + " is missing: the queue was never shipped"));
+        open = connection.open();
+        files = open; // closed with this reader, also if it is the wrong one
+        Archive archive = Archive.open(open);
+        if (!archive.id().equals(link.archive())) {
+            throw new IOException(open.uri() + " is the archive " + archive.id() + "; the queue is shipped into the archive "
+                    + link.archive());
+        }
+        partition = link.partition();
+        return open;
+    }
+
+    private void closeReader() {
+        ArchiveReader open = reader;
+        reader = null;
+        if (open != null) {
+            open.close();
+        }
+    }
+
+    @Override
+    public void close() {
+        closeReader();
+        ArchiveFiles open = files;
+        files = null;
+        if (open != null) {
+            open.close();
+        }
+    }
+
+    /** The ranges without records of a chunk. */
+    private static final class Holes {
+        private final List<long[]> all = new ArrayList<>();
+        private long expected;
+
+        Holes(long from) {
+            expected = from;
+        }
+
+        void next(long offset) {
+            if (offset > expected) {
+                all.add(new long[] {expected, offset});
+            }
+            expected = offset + 1;
+        }
+
+        // Names those that no damage explains.
+        void skip(OlderChunk.Builder chunk, List<DamagedRange> damaged, String archive) {
+            for (long[] hole : all) {
+                boolean isNamed = damaged.stream()
+                        .anyMatch(each -> each.firstOffset() < hole[1] && each.lastOffset() >= hole[0]);
+                if (!isNamed) {
+                    chunk.skip(new DamagedRange(
+                            hole[0],
+                            hole[1] - 1,
+                            archive,
+                            0,
+                            "no file has records " + hole[0] + " to " + (hole[1] - 1)));
+                }
+            }
+        }
+    }
+}

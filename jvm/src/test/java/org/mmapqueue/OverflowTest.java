@@ -1,0 +1,156 @@
+package org.mmapqueue;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.support.QuickDirectory;
+
+/** A ring that gives up records for the archive, and consumers that read them there. */
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class OverflowTest {
+    private static final Duration LONG = Duration.ofMinutes(1);
+    /** More than six rings. */
+    private static final int MANY = 1000;
+
+    @TempDir(factory = QuickDirectory.class)
+    Path temp;
+
+    private QueueConfig.Builder config() {
+        return QueueConfig.builder(temp.resolve("queue"))
+                .segmentSize(4096)
+                .queueCapacitySegments(16)
+                .maxInMemSegments(6)
+                .maxEventSize(2000)
+                .flushPeriod(Duration.ofMillis(5))
+                .archiveUri(temp.resolve("archive").toUri())
+                .shipPeriod(Duration.ofMillis(5))
+                .overflow("archive");
+    }
+
+    private static byte[] payload(long number) {
+        byte[] data = new byte[(int) (number * 577 % 1000)];
+        Arrays.fill(data, (byte) number);
+        return data;
+    }
+
+    private static void push(MmapQueue queue, int from, int to) throws InterruptedException {
+        for (int i = from; i < to; i++) {
+            assertEquals(i, queue.push(payload(i), LONG));
+        }
+    }
+
+    private static void check(Message message, long offset, int attempts) {
+        assertEquals(offset, message.offset());
+        assertArrayEquals(payload(offset), message.data());
+        assertEquals(attempts, message.attempts());
+    }
+
+    private static void checkAll(Consumer consumer, int from, int to) throws InterruptedException {
+        for (int i = from; i < to; i++) {
+            Message message = consumer.pop(LONG);
+            check(message, i, 1);
+            consumer.ack(message);
+        }
+    }
+
+    @Test
+    void aConsumerReadsOnInTheArchiveAndBackInTheRing() throws Exception {
+        try (MmapQueue queue = MmapQueue.open(config().build())) {
+            Consumer consumer = queue.consumer("late", StartAt.EARLIEST);
+            push(queue, 0, 10);
+            checkAll(consumer, 0, 5);
+            push(queue, 10, MANY);
+            assertTrue(queue.firstOffset() > 5, "the ring begins at " + queue.firstOffset());
+            checkAll(consumer, 5, MANY);
+            assertNull(consumer.poll());
+            push(queue, MANY, MANY + 20);
+            checkAll(consumer, MANY, MANY + 20);
+        }
+    }
+
+    @Test
+    void aConsumerThatIsBehindContinuesWhereItWasAfterAReopen() throws Exception {
+        try (MmapQueue queue = MmapQueue.open(config().build())) {
+            Consumer consumer = queue.consumer("late", StartAt.EARLIEST);
+            push(queue, 0, MANY);
+            checkAll(consumer, 0, 7);
+        }
+        try (MmapQueue queue = MmapQueue.open(config().build())) {
+            Consumer consumer = queue.consumer("late", StartAt.EARLIEST);
+            assertEquals(7, consumer.committedOffset());
+            checkAll(consumer, 7, 300);
+        }
+        try (MmapQueue queue = MmapQueue.open(config().build())) {
+            checkAll(queue.consumer("late", StartAt.EARLIEST), 300, MANY);
+        }
+        try (MmapQueue queue = MmapQueue.open(config().build())) {
+            assertNull(queue.consumer("late", StartAt.EARLIEST).poll());
+        }
+    }
+
+    @Test
+    void recordsInFlightStaySoWhenTheRingGivesThemUp() throws Exception {
+        try (MmapQueue queue = MmapQueue.open(config().build())) {
+            Consumer consumer = queue.consumer("late", StartAt.EARLIEST);
+            push(queue, 0, 20);
+            List<Message> popped = consumer.popBatch(10, Long.MAX_VALUE, LONG);
+            consumer.ack(popped.get(3));
+            push(queue, 20, MANY);
+            consumer.ack(popped.get(5));
+            consumer.nack(popped.get(0));
+            check(consumer.pop(LONG), 0, 2);
+            check(consumer.pop(LONG), 10, 1);
+            consumer.nack(popped.get(7));
+        }
+        // Attempts and acks out of order survive a close.
+        try (MmapQueue queue = MmapQueue.open(config().build())) {
+            Consumer consumer = queue.consumer("late", StartAt.EARLIEST);
+            for (int offset : new int[] {0, 1, 2, 4, 6, 7, 8, 9, 10}) {
+                check(consumer.pop(LONG), offset, offset == 0 ? 3 : 2);
+            }
+            consumer.ackUpTo(10);
+            checkAll(consumer, 11, MANY);
+            assertEquals(MANY, consumer.committedOffset());
+        }
+    }
+
+    @Test
+    void aProcessThatOnlyReadsFindsTheArchiveByItself() throws Exception {
+        try (MmapQueue queue = MmapQueue.open(config().build());
+                MmapQueue reading = MmapQueue.openToRead(temp.resolve("queue"))) {
+            Consumer consumer = reading.consumer("late", StartAt.EARLIEST);
+            push(queue, 0, MANY);
+            checkAll(consumer, 0, MANY);
+        }
+    }
+
+    @Test
+    void anOverflowWithoutAnArchiveIsRefused() {
+        QueueConfig.Builder without = QueueConfig.builder(temp.resolve("queue")).overflow("archive");
+        assertThrows(ConfigException.class, () -> MmapQueue.open(without.build()));
+    }
+
+    @Test
+    void nothingIsDroppedInAQueueThatHasOverflown() throws Exception {
+        try (MmapQueue queue = MmapQueue.open(config().build())) {
+            queue.push(payload(1));
+        }
+        QueueConfig.Builder dropping = QueueConfig.builder(temp.resolve("queue")).maxConsumerLag(9000);
+        assertTrue(assertThrows(ConfigException.class, () -> MmapQueue.open(dropping.build()))
+                .getMessage()
+                .contains("archive"));
+        assertTrue(Files.exists(temp.resolve("queue/overflow.uri")));
+    }
+}
