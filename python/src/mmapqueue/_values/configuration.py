@@ -65,6 +65,8 @@ class Configuration(TypedDict, total=False):
             committed them; 0 for never.
         ship_period: The time between two shipments while records are pending.
         ship_bytes: Bytes of records that are shipped before the period is over.
+        overflow: What a full ring does: "wait" keeps what a consumer needs; "archive" gives up records that the archive
+            has, and the consumer reads them there.
     """
 
     capacity: Size
@@ -96,6 +98,7 @@ class Configuration(TypedDict, total=False):
     archive_retain: Period
     ship_period: Period
     ship_bytes: Size
+    overflow: str
 
 
 class OpenOptions(Configuration, total=False):
@@ -150,6 +153,7 @@ class EffectiveConfiguration(TypedDict):
     archive_retain: int
     ship_period: int
     ship_bytes: int
+    overflow: str
 
 
 def check_keywords(call: str, configuration: Mapping[str, object], arguments: tuple[str, ...]) -> None:

@@ -11,6 +11,7 @@ _COLUMNS = (
     Column("name", "CONSUMER", elided=True),
     Column("committed_offset", "COMMITTED", right=True),
     Column("lag_records", "LAG", right=True),
+    Column("archived_records", "ARCHIVED", right=True),
     Column("lag_bytes", "BYTES", size_text, right=True),
     Column("lag_seconds", "AGE", age_text, right=True),
     Column("in_flight", "IN-FLIGHT", right=True),
@@ -34,6 +35,7 @@ def _row(path: str, found: Any, holder: str | None) -> dict[str, Any]:
         "name": found.name,
         "committed_offset": found.committed_offset,
         "lag_records": found.lag_records,
+        "archived_records": found.archived_records,
         "lag_bytes": found.lag_bytes,
         "lag_seconds": found.lag_seconds,
         # Without an owner, records are redelivered.

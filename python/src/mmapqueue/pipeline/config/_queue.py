@@ -72,6 +72,7 @@ class QueueKeys(Options):
             never.
         ship_period: The time between two files while records are pending.
         ship_bytes: Bytes of records that are shipped before the period is over.
+        overflow: Whether a full ring waits for its senders, or gives up what the archive has: they read it there.
     """
 
     dir: Path
@@ -96,6 +97,7 @@ class QueueKeys(Options):
     archive_retain: Annotated[Duration, Field(le=_LONG // 1_000_000 * _MS)] | None = None
     ship_period: Annotated[Duration, Field(ge=_MS, le=_INT * _MS)] | None = None
     ship_bytes: Annotated[Size, Field(ge=4096, le=1 << 28)] | None = None
+    overflow: Literal["wait", "archive"] | None = None
 
     def keys(self) -> dict[str, Any]:
         """The arguments of `mmapqueue.Queue`, apart from the directory."""
@@ -112,7 +114,7 @@ class QueueKeys(Options):
 
     @model_validator(mode="after")
     def _check_archive(self) -> QueueKeys:
-        of_archives = ("archive_host", "archive_codec", "archive_retain", "ship_period", "ship_bytes")
+        of_archives = ("archive_host", "archive_codec", "archive_retain", "ship_period", "ship_bytes", "overflow")
         keys = of_archives if self.archive_uri is None else ("max_consumer_lag", "max_age")
         for key in keys:
             if getattr(self, key):

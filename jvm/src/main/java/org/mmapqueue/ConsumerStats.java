@@ -11,8 +11,11 @@ import java.util.Optional;
  * @param committedPosition the committed position: that of the first record that is not acked
  * @param lagRecords records that are not acked. Unless this process owns the consumer, it is all records from
  *     committedOffset to the log end, including those acked out of order
- * @param lagBytes bytes from the committed position to the log end, headers and padding included
- * @param lagTime the age of the first record that is not acked; empty without such a record, or without timestamps
+ * @param archivedRecords those of lagRecords that the ring has given up: the consumer reads them in the archive
+ * @param lagBytes bytes from the committed position to the log end, headers and padding included; of a consumer that is
+ *     behind the ring, the bytes of the ring
+ * @param lagTime the age of the first record that is not acked, or of the oldest record of the ring, if that is newer;
+ *     empty without such a record, or without timestamps
  * @param readOffset the offset of the next record that is popped for the first time, also by an owner in another process
  * @param readPosition the position after the last record that was popped for the first time
  * @param unacked records popped, and neither acked nor requeued. Unless this process owns the consumer, it is all
@@ -29,6 +32,7 @@ public record ConsumerStats(
         long committedOffset,
         long committedPosition,
         long lagRecords,
+        long archivedRecords,
         long lagBytes,
         Optional<Duration> lagTime,
         long readOffset,

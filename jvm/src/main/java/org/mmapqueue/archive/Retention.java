@@ -4,14 +4,15 @@ import java.io.IOException;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
+import java.util.function.LongSupplier;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.run.GapName;
 import org.mmapqueue.archive.run.RunName;
 
 /**
- * Deletes the oldest runs of one partition: those that every consumer of the archive has committed, if their newest
- * record is old enough. A consumer without an offset for the partition retains everything. The last run stays, because
+ * Deletes the oldest runs of one partition: those that every consumer of the archive has committed, and that no consumer
+ * of the queue itself needs, if their newest record is old enough. A consumer without an offset for the partition retains everything. The last run stays, because
  * it shows where shipping continues.
  *
  * <p>Not thread-safe, and for at most one process for each partition: the one that ships it.
@@ -20,6 +21,7 @@ public final class Retention {
     private final Archive archive;
     private final int partition;
     private final Duration retain;
+    private final LongSupplier consumed;
     private final InstantSource clock;
     private final RunList runs;
 
@@ -27,18 +29,21 @@ public final class Retention {
      * Makes the retention; reads nothing yet.
      *
      * @param retain the minimum time for which records are kept, 0 or more
+     * @param consumed the offset of the first record that a consumer of the queue itself needs
      */
-    public Retention(Archive archive, PartitionEntry partition, Duration retain) {
-        this(archive, partition, retain, InstantSource.system());
+    public Retention(Archive archive, PartitionEntry partition, Duration retain, LongSupplier consumed) {
+        this(archive, partition, retain, consumed, InstantSource.system());
     }
 
-    Retention(Archive archive, PartitionEntry partition, Duration retain, InstantSource clock) {
+    Retention(
+            Archive archive, PartitionEntry partition, Duration retain, LongSupplier consumed, InstantSource clock) {
         if (retain.isNegative()) {
             throw new IllegalArgumentException("retain = " + retain + "; expected 0 or more");
         }
         this.archive = archive;
         this.partition = partition.id();
         this.retain = retain;
+        this.consumed = consumed;
         this.clock = clock;
         this.runs = archive.runs(partition.id());
     }
@@ -97,7 +102,7 @@ public final class Retention {
     }
 
     private long committed() throws IOException {
-        long lowest = Long.MAX_VALUE;
+        long lowest = consumed.getAsLong();
         for (ArchiveConsumer consumer : archive.consumers()) {
             lowest = Math.min(lowest, consumer.offsets().getOrDefault(partition, 0L));
         }

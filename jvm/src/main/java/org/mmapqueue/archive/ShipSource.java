@@ -28,6 +28,11 @@ public interface ShipSource extends LinkStore {
     long committedOffset();
 
     /**
+     * The offset of the first record that a consumer of the queue may read in the archive; Long.MAX_VALUE if none does.
+     */
+    long consumedOffset();
+
+    /**
      * Reads durable records.
      *
      * @param from the first record's offset

@@ -146,6 +146,11 @@ final class Shipment {
         return archive;
     }
 
+    /** The offset of the first record that a consumer of the queue itself needs. */
+    long consumedOffset() {
+        return source.consumedOffset();
+    }
+
     PartitionEntry partition() {
         return partition;
     }

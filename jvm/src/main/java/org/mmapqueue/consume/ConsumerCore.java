@@ -111,9 +111,10 @@ public final class ConsumerCore implements Closeable {
             long end = InFlightDescriptor.end(image);
             // A position before the committed one may not be retained: no record of the file ends there.
             long reading = image.getLong(InFlightDescriptor.READING);
-            long found = OlderPosition.isOne(reading)
-                    ? OlderPosition.offset(reading)
-                    : reading <= committed.position() ? -1 : log.offsetAt(reading);
+            // The ring may have given up the record since.
+            long found = fetcher.isOlder(end)
+                    ? end
+                    : OlderPosition.isOne(reading) || reading <= committed.position() ? -1 : log.offsetAt(reading);
             fault = found != end
                     ? "its records end at offset " + end + ", expected " + found
                     : begin > first ? "its records begin at offset " + begin + ", expected at most " + first : null;
@@ -332,10 +333,10 @@ public final class ConsumerCore implements Closeable {
     }
 
     /**
-     * Waits, if the next record to deliver is in the archive and not in memory yet. After a call that has delivered
+     * Waits until the next record to deliver is in memory, if only the archive has it. After a call that has delivered
      * nothing; the caller then repeats it.
      *
-     * @return false if the next record is not in the archive: the call has found none
+     * @return false if the next record is not in the archive alone: the call has found none
      * @throws DroppedException if the archive's retention has deleted it
      * @throws CorruptException if it is damaged in the archive
      * @throws MmapQueueException if the archive cannot be read
@@ -359,13 +360,13 @@ public final class ConsumerCore implements Closeable {
     /** What is loaded from the archive; an offset of -1 means that a call may be repeated at once. */
     private record Loading(ReadAhead from, long offset) {}
 
-    private Loading loading() {
+    private Loading loading() throws IOException {
         boolean repeats = mayRepeat;
         mayRepeat = false;
-        if (!isUsable()) {
+        if (closed || committed.isDropped() && !committed.overtaken()) {
             return null;
         }
-        long offset = fetcher.unloaded();
+        long offset = fetcher.nextOlder();
         return offset >= 0 ? new Loading(fetcher.ahead(), offset) : repeats ? new Loading(null, -1) : null;
     }
 

@@ -135,13 +135,13 @@ final class Fetcher {
         older.leave();
     }
 
-    /** The offset of the next record to deliver, if it is in the archive and not in memory; -1 otherwise. */
-    long unloaded() {
+    /** The offset of the next record to deliver, if only the archive has it; -1 otherwise. */
+    long nextOlder() {
         long offset = inFlight.due();
         if (offset < 0 && !inFlight.isFull()) {
             offset = inFlight.next();
         }
-        return offset >= 0 && older.has(offset) && !older.isLoaded(offset, inFlight.next()) ? offset : -1;
+        return offset >= 0 && older.has(offset) ? offset : -1;
     }
 
     /** What loads records of the archive. */
@@ -367,7 +367,11 @@ final class Fetcher {
 
     /** Whether a poll would find a record. */
     boolean hasNext() throws IOException {
-        return unloaded() < 0 && (inFlight.due() >= 0 || inFlight.hasExpired() || !inFlight.isFull() && next());
+        long offset = nextOlder();
+        if (offset >= 0) {
+            return older.isLoaded(offset, inFlight.next());
+        }
+        return inFlight.due() >= 0 || inFlight.hasExpired() || !inFlight.isFull() && next();
     }
 
     // Moves to the next record to pop. Passes damage, if it is skipped, and restored rows that are not to be delivered.

@@ -15,9 +15,4 @@ final class OlderPosition {
     static boolean isOne(long position) {
         return position < 0;
     }
-
-    /** The offset of the record that begins after the position. */
-    static long offset(long position) {
-        return -1 - position;
-    }
 }

@@ -64,6 +64,7 @@ public final class QueueCore {
     private final Gate gate = new Gate();
     private final Shutdown shutdown;
     private final Shipping shipping;
+    private final OlderArchive older;
     /** Null in the process that writes: its flusher saves. */
     private final InFlightSaver saver;
 
@@ -94,7 +95,8 @@ public final class QueueCore {
         Shutdown.Calls calls = new Shutdown.Calls(gate, writer, consumers, log, this::signalAll);
         this.shutdown = new Shutdown(files, calls, deadLetters, producers, lock);
         this.shipping = new Shipping(this, registry);
-        consumers.readOlderFrom(new OlderArchive(directory, meta.fields(), swapper.ring().storage(), this::signalAll));
+        this.older = new OlderArchive(directory, meta.fields(), swapper.ring().storage(), this::signalAll);
+        consumers.readOlderFrom(older);
         this.saver = writer == null
                 ? new InFlightSaver(
                         "mmapqueue-" + directory.getFileName() + "-saver",
@@ -396,9 +398,14 @@ public final class QueueCore {
         return onConsumer(name, () -> statistics().droppedFirst(name));
     }
 
+    /** The least offset that a consumer of any process, except one, has not passed; Long.MAX_VALUE without consumers. */
+    long leastPassedOffset(String except) {
+        return onConsumer("*", () -> statistics().leastPassedOffset(except));
+    }
+
     private Statistics statistics() throws IOException {
         registry.refresh();
-        return new Statistics(log, endOffset(), registry, consumers, writer);
+        return new Statistics(log, endOffset(), registry, consumers, older.isThere(), writer);
     }
 
     /** The damaged ranges that consumers of this process have skipped, by name. */

@@ -124,6 +124,7 @@ final class QueueMeter {
         samples.add(Sample.of(Metric.ACKED_RECORDS, name, passed.acked.records()));
         samples.add(Sample.of(Metric.ACKED_BYTES, name, passed.acked.bytes()));
         samples.add(Sample.of(Metric.LAG_RECORDS, name, stats.lagRecords()));
+        samples.add(Sample.of(Metric.ARCHIVED_LAG_RECORDS, name, stats.archivedRecords()));
         samples.add(Sample.of(Metric.LAG_BYTES, name, stats.lagBytes()));
         double age = stats.lagTime().map(each -> each.toNanos() / 1e9).orElse(0.0);
         samples.add(Sample.of(Metric.OLDEST_UNACKED_AGE, name, age));

@@ -59,6 +59,13 @@ record QueueShipSource(QueueCore core, StoredReader reader, ConsumerCore consume
     }
 
     @Override
+    public long consumedOffset() {
+        return core.settings().archiving().overflows()
+                ? core.leastPassedOffset(Shipping.CONSUMER)
+                : Long.MAX_VALUE;
+    }
+
+    @Override
     public long read(long from, long to, long maxBytes, StoredRecordSink sink) {
         return reader.read(from, to, maxBytes, sink);
     }

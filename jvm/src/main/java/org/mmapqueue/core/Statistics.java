@@ -27,9 +27,11 @@ import org.mmapqueue.write.Writer;
 /**
  * The progress of a queue and of its consumers at one moment.
  *
+ * @param overflows whether what was dropped for a consumer is read in the archive
  * @param writer null if another process writes
  */
-record Statistics(Log log, long endOffset, Registry registry, Consumers consumers, Writer writer) {
+record Statistics(
+        Log log, long endOffset, Registry registry, Consumers consumers, boolean overflows, Writer writer) {
     private static final int META_BYTES = 4096;
 
     List<ConsumerStats> ofConsumers() {
@@ -53,6 +55,21 @@ record Statistics(Log log, long endOffset, Registry registry, Consumers consumer
         return OptionalLong.of(core != null ? core.committedOffset() : offsetAt(cursors));
     }
 
+    /**
+     * The least offset that a consumer, except one, has not passed; Long.MAX_VALUE without consumers.
+     *
+     * @param except the name of the consumer that does not count
+     */
+    long leastPassedOffset(String except) {
+        return registry.names().stream()
+                .filter(name -> !name.equals(except))
+                .map(this::passedOffset)
+                .filter(OptionalLong::isPresent)
+                .mapToLong(OptionalLong::getAsLong)
+                .min()
+                .orElse(Long.MAX_VALUE);
+    }
+
     /** The committed offset of a consumer; that of the first dropped record while it has not passed the dropped ones. */
     OptionalLong passedOffset(String name) {
         OptionalLong committed = committedOffset(name);
@@ -72,17 +89,25 @@ record Statistics(Log log, long endOffset, Registry registry, Consumers consumer
     }
 
     private ConsumerStats of(Registry.Named consumer, ConsumerCore core) {
-        long position = needed(consumer.cursors());
-        long committed = core != null ? core.committedOffset() : offsetAt(consumer.cursors());
+        ConsumerCursors cursors = consumer.cursors();
+        long position = needed(cursors);
+        boolean isBehind = overflows && cursors.dropped() > cursors.committed();
+        long inRing = isBehind || core == null ? offsetAt(cursors) : 0;
+        long committed = core != null ? core.committedOffset() : inRing;
+        if (isBehind) {
+            committed = Math.min(cursors.droppedFirst(), core != null ? committed : inRing);
+        }
         long read = core != null ? core.readOffset() : readOffset(consumer.cursors(), committed);
         long lag = core != null ? core.lag(endOffset) : Math.max(0, endOffset - committed);
+        long archived = isBehind ? Math.max(0, Math.min(lag, inRing - committed)) : 0;
         return new ConsumerStats(
                 consumer.name(),
                 committed,
                 position,
                 lag,
+                archived,
                 lag == 0 ? 0 : Math.max(0, log.end() - position),
-                lag == 0 ? Optional.empty() : ageOf(committed),
+                lag == 0 ? Optional.empty() : ageOf(archived > 0 ? inRing : committed),
                 read,
                 Math.max(position, consumer.cursors().reading()),
                 core != null ? core.unacked() : read - committed,

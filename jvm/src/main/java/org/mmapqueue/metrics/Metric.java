@@ -130,6 +130,13 @@ public enum Metric {
             "lag_records",
             "Records that are not acked; for a consumer that another process owns, those from its committed offset"
                     + " on."),
+    /** Lag in records that the ring has given up. */
+    ARCHIVED_LAG_RECORDS(
+            GAUGE,
+            RECORDS,
+            ALL_OF_CONSUMER,
+            "archived_lag_records",
+            "Records that are not acked, and that the ring has given up: the consumer reads them in the archive."),
     /** Lag in bytes. */
     LAG_BYTES(
             GAUGE, BYTES, ALL_OF_CONSUMER, "lag_bytes", "Bytes of the log from the committed position to the log end."),

@@ -116,6 +116,11 @@ final class MemorySource implements ShipSource {
     }
 
     @Override
+    public long consumedOffset() {
+        return Long.MAX_VALUE;
+    }
+
+    @Override
     public long committedOffset() {
         return committed;
     }

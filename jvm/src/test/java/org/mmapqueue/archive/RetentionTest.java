@@ -32,6 +32,8 @@ class RetentionTest {
     private final StoredLog log = new StoredLog(4096, RunName.BUCKET - 50);
     private Instant now = Instant.EPOCH;
     private Archive archive;
+    /** What a consumer of the queue itself has passed. */
+    private long consumed = Long.MAX_VALUE;
 
     @BeforeEach
     void publish() throws IOException {
@@ -48,7 +50,7 @@ class RetentionTest {
     }
 
     private Retention retention(Archive of, Duration retain) throws IOException {
-        return new Retention(of, of.partitions().get(0), retain, () -> now);
+        return new Retention(of, of.partitions().get(0), retain, () -> consumed, () -> now);
     }
 
     private long firstOffset() throws IOException {
@@ -87,6 +89,16 @@ class RetentionTest {
         assertEquals(0, retention(archive, Duration.ZERO).step());
         archive.deleteConsumer("other");
         assertEquals(17 * PER_RUN, retention(archive, Duration.ZERO).step());
+    }
+
+    @Test
+    void whatAConsumerOfTheQueueItselfNeedsStays() throws IOException {
+        now = now.plusSeconds(3600);
+        consumed = log.first() + 3 * PER_RUN + 2;
+        assertEquals(3 * PER_RUN, retention(archive, Duration.ZERO).step());
+        assertEquals(log.first() + 3 * PER_RUN, firstOffset());
+        consumed = log.end();
+        assertEquals(16 * PER_RUN, retention(archive, Duration.ZERO).step());
     }
 
     @Test
