@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -133,6 +134,29 @@ class OverflowTest {
             Consumer consumer = reading.consumer("late", StartAt.EARLIEST);
             push(queue, 0, MANY);
             checkAll(consumer, 0, MANY);
+        }
+    }
+
+    @Test
+    void aConsumerBeginsInTheArchiveByOffsetAndByTime() throws Exception {
+        try (MmapQueue queue = MmapQueue.open(config().build())) {
+            Consumer first = queue.consumer("first", StartAt.EARLIEST);
+            push(queue, 0, 100);
+            first.popBatch(51, Long.MAX_VALUE, LONG);
+            Instant time = queue.get(50).timestamp().orElseThrow();
+            push(queue, 100, MANY);
+            assertTrue(queue.firstOffset() > 100);
+            queue.createConsumer("created", StartAt.offset(17));
+            assertEquals(17, queue.consumer("created", StartAt.COMMITTED).pop().offset());
+            Consumer timed = queue.consumer("timed", StartAt.timestamp(time));
+            Message message = timed.pop();
+            assertTrue(message.offset() <= 50 && message.timestampMicros() >= StartAt.timestamp(time).value());
+            first.seek(StartAt.offset(MANY - 1));
+            assertEquals(MANY - 1, first.pop().offset());
+            first.seek(StartAt.offset(3));
+            checkAll(first, 3, 60);
+            first.seek(StartAt.timestamp(time));
+            assertEquals(message.offset(), first.pop().offset());
         }
     }
 

@@ -156,7 +156,7 @@ public final class Archive implements AutoCloseable {
      * @param expected the archive's UUID
      * @throws IOException if the archive is missing, or a different one is in its place: it may come back
      */
-    static Archive openSame(ArchiveFiles files, UUID expected) throws IOException {
+    public static Archive openSame(ArchiveFiles files, UUID expected) throws IOException {
         checkIdentity(files, expected);
         return open(files);
     }

@@ -1,7 +1,6 @@
 package org.mmapqueue.consume;
 
 import java.io.IOException;
-import java.lang.invoke.VarHandle;
 import java.util.concurrent.atomic.AtomicLong;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.CorruptException;
@@ -92,13 +91,37 @@ final class CommittedPosition {
             return false;
         }
         // Nothing may fail from here on: the cursors are ahead of the state in memory.
-        if (cursors.dropped() > target.position()) {
-            cursors.droppedFirst(target.offset()); // the archive has it, or the next call says what was dropped
-        }
+        cursors.unackedOffset(target.offset());
         drops.know(0);
         committed = target.position();
         moveTo(committed, target.offset());
         return true;
+    }
+
+    /**
+     * Moves to a record that only the archive has.
+     *
+     * @param ring the oldest record of the ring
+     * @return false if the writer has reclaimed that one's segment
+     */
+    boolean seekBehind(long offset, RandomAccessReader.OffsetPosition ring, Registry registry) throws IOException {
+        if (drops.areUnacked()) {
+            cursors.unackedOffset(offset); // it is behind, and goes on elsewhere
+        } else if (!registry.moveBehind(cursors, ring.position(), offset)) {
+            return false;
+        }
+        committed = cursors.committed();
+        overflows = true;
+        moveBehind(offset, oldestNeeded());
+        return true;
+    }
+
+    private void moveBehind(long offset, RandomAccessReader.OffsetPosition ring) {
+        drops.know(ring.position());
+        placements++;
+        segmentEnd = endOfSegment(ring.position());
+        fetcher.moveBehind(offset, ring);
+        committedOffset.set(offset);
     }
 
     /** Commits every record before an offset, popped or not. Records after it stay in flight. */
@@ -143,17 +166,14 @@ final class CommittedPosition {
     // The page has the offset of the first record that is not acked. It is in the ring if the process ended just when it
     // had acked all before it.
     private long beginBehind() throws IOException {
-        long first = cursors.droppedFirst();
+        long first = cursors.unackedOffset();
         RandomAccessReader.OffsetPosition oldest = oldestNeeded();
         committedIsUnknown = false;
-        drops.know(oldest.position());
         if (first < oldest.offset()) {
-            placements++;
-            segmentEnd = endOfSegment(oldest.position());
-            fetcher.moveBehind(first, oldest);
-            committedOffset.set(first);
+            moveBehind(first, oldest);
             return oldest.position();
         }
+        drops.know(oldest.position());
         RandomAccessReader.OffsetPosition begin =
                 first == oldest.offset() ? oldest : log.locate(StartAt.offset(first));
         moveTo(begin.position(), begin.offset());
@@ -176,6 +196,7 @@ final class CommittedPosition {
     }
 
     private void moveTo(long position, long offset) {
+        cursors.unackedOffset(offset);
         placements++;
         segmentEnd = endOfSegment(position);
         fetcher.moveTo(position, offset);
@@ -235,7 +256,7 @@ final class CommittedPosition {
         boolean wasFull = inFlight.next() - committedOffset.getPlain() >= inFlight.most();
         long first = acked == inFlight.next() ? fetcher.passAcked() : acked;
         if (fetcher.isOlder(first)) {
-            cursors.droppedFirst(first); // what is left to the archive counts from there
+            cursors.unackedOffset(first);
             committedOffset.lazySet(first);
             return wasFull;
         }
@@ -258,20 +279,11 @@ final class CommittedPosition {
         }
         long left = cursors.dropped();
         boolean wasBehind = left > committed;
-        if (wasBehind) {
-            cursors.droppedFirst(offset); // before the position: the writer may leave more to the archive at this moment
-        }
+        cursors.unackedOffset(offset); // first: the ring may give up the record at this moment
         cursors.committed(position);
         committed = position;
-        if (!overflows) {
-            return;
-        }
         if (wasBehind && cursors.noteDrop(left)) {
             fetcher.leaveArchive();
-        }
-        VarHandle.fullFence(); // see DroppedRecords.leaveToArchive
-        if (cursors.dropped() > position) {
-            cursors.raiseDroppedFirst(offset);
         }
     }
 

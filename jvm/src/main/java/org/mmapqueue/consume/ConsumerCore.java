@@ -573,6 +573,15 @@ public final class ConsumerCore implements Closeable {
 
     /** Moves to a record; returns false if the writer has reclaimed the record's segment. */
     boolean seek(RandomAccessReader.OffsetPosition target, Registry registry) throws IOException {
+        return moved(() -> committed.seek(target, registry));
+    }
+
+    /** Moves to a record that only the archive has; returns false if the writer has reclaimed the ring's first segment. */
+    boolean seekBehind(long offset, RandomAccessReader.OffsetPosition ring, Registry registry) throws IOException {
+        return moved(() -> committed.seekBehind(offset, ring, registry));
+    }
+
+    private boolean moved(Callable<Boolean> move) throws IOException {
         synchronized (saving) {
             locked(() -> {
                 checkUsable();
@@ -583,7 +592,7 @@ public final class ConsumerCore implements Closeable {
             }
             return locked(() -> {
                 checkUsable();
-                return committed.seek(target, registry);
+                return move.call();
             });
         }
     }

@@ -5,11 +5,14 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
+import java.util.OptionalLong;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.IntConsumer;
@@ -20,6 +23,7 @@ import org.mmapqueue.config.Settings;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.LockedException;
+import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.FileMode;
 import org.mmapqueue.io.ProcessLock;
@@ -104,11 +108,17 @@ public final class Consumers implements Closeable {
         }
         check(name);
         mappedLimit.accept(open.size() + 1 + SEGMENTS_RESERVED);
+        registry.refresh();
+        OptionalLong older = registry.find(name) == null ? older(start, log) : OptionalLong.empty();
         Closeable ownership = own(name);
         try {
+            StartAt first = older.isPresent() ? StartAt.EARLIEST : start;
             core = new ConsumerCore(
-                    name, page(name, start, log), log, settings.delivery(), inFlightFile(name), archive, ownership);
+                    name, page(name, first, log), log, settings.delivery(), inFlightFile(name), archive, ownership);
             open.put(name, core);
+            if (older.isPresent()) {
+                seek(core, StartAt.offset(older.getAsLong()), log);
+            }
             return core;
         } catch (Throwable e) {
             ownership.close();
@@ -176,7 +186,9 @@ public final class Consumers implements Closeable {
         checkOpen();
         check(name);
         registry.refresh();
-        if (registry.find(name) == null) {
+        if (registry.find(name) == null && older(start, log).isPresent()) {
+            release(get(name, start, log)); // only an owner is moved
+        } else if (registry.find(name) == null) {
             try {
                 whileHolding(own(name), () -> page(name, start, log));
             } catch (LockedException e) {
@@ -279,8 +291,33 @@ public final class Consumers implements Closeable {
         boolean moved = false;
         while (!moved) {
             // If the writer has reclaimed the position, the next round finds another position, or throws.
-            moved = core.seek(log.locate(target), registry);
+            OptionalLong older = older(target, log);
+            try {
+                moved = older.isPresent()
+                        ? core.seekBehind(older.getAsLong(), log.locate(StartAt.EARLIEST), registry)
+                        : core.seek(log.locate(target), registry);
+            } catch (OutOfRangeException e) {
+                if (older.isPresent() || older(target, log).isEmpty()) { // else the ring has given it up just now
+                    throw e;
+                }
+            }
         }
+    }
+
+    // The offset of a target that only the archive has; empty if the ring has it, or nothing has.
+    private OptionalLong older(StartAt target, Log log) {
+        boolean isSought = target.kind() == StartAt.Kind.OFFSET || target.kind() == StartAt.Kind.TIMESTAMP;
+        long ring = isSought && archive.isThere() ? log.locate(StartAt.EARLIEST).offset() : 0;
+        if (ring == 0 || target.kind() == StartAt.Kind.OFFSET && target.value() >= ring) {
+            return OptionalLong.empty();
+        }
+        if (target.kind() == StartAt.Kind.TIMESTAMP) {
+            OptionalLong found = log.locate(target).offset() > ring
+                    ? OptionalLong.empty() // the record before that one is older, and in the ring
+                    : archive.find(Instant.EPOCH.plus(target.value(), ChronoUnit.MICROS));
+            return found.isPresent() && found.getAsLong() < ring ? found : OptionalLong.empty();
+        }
+        return target.value() >= archive.firstOffset() ? OptionalLong.of(target.value()) : OptionalLong.empty();
     }
 
     /** Saves the in-flight records of all consumers of this process. */

@@ -1,5 +1,8 @@
 package org.mmapqueue.consume;
 
+import java.time.Instant;
+import java.util.OptionalLong;
+
 /** The archive for what the ring gives up, as a consumer of the queue uses it. Safe for any number of threads. */
 public interface QueueArchive {
     /** For a queue that gives up nothing. */
@@ -10,6 +13,16 @@ public interface QueueArchive {
         }
 
         @Override
+        public long firstOffset() {
+            throw new IllegalStateException("the queue has no archive");
+        }
+
+        @Override
+        public OptionalLong find(Instant time) {
+            throw new IllegalStateException("the queue has no archive");
+        }
+
+        @Override
         public ReadAhead readAhead(String consumer, boolean skipsDamage) {
             throw new IllegalStateException("the queue has no archive");
         }
@@ -17,6 +30,16 @@ public interface QueueArchive {
 
     /** Whether the queue has such an archive; reads a file of the queue's directory. */
     boolean isThere();
+
+    /**
+     * The offset of the oldest record in the archive. Waits for a file system.
+     *
+     * @throws org.mmapqueue.errors.MmapQueueException if the archive cannot be read
+     */
+    long firstOffset();
+
+    /** The offset of the first record in the archive that was pushed at a time or later; as {@link #firstOffset}. */
+    OptionalLong find(Instant time);
 
     /**
      * Loads records ahead of a consumer; reads nothing yet.

@@ -1,9 +1,14 @@
 package org.mmapqueue.core;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.URI;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.function.Function;
+import org.mmapqueue.archive.ArchivePartition;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.files.Archives;
 import org.mmapqueue.consume.QueueArchive;
@@ -35,10 +40,35 @@ record OlderArchive(Path directory, MetaFields queue, Storage storage, Runnable 
     }
 
     @Override
+    public long firstOffset() {
+        return inPartition(ArchivePartition::firstOffset);
+    }
+
+    @Override
+    public OptionalLong find(Instant time) {
+        return inPartition(partition -> partition.find(time));
+    }
+
+    private <T> T inPartition(Function<ArchivePartition, T> work) {
+        try (OlderReader reader = reader(false)) {
+            ArchivePartition partition = reader.partition();
+            partition.refresh();
+            return work.apply(partition);
+        } catch (IOException | UncheckedIOException e) {
+            throw new MmapQueueException(
+                    "the archive into which the queue in " + directory + " overflows could not be read: " + e, e);
+        }
+    }
+
+    private OlderReader reader(boolean skipsDamage) {
+        return new OlderReader(this::open, directory, storage, queue.uuid(), skipsDamage);
+    }
+
+    @Override
     public ReadAhead readAhead(String consumer, boolean skipsDamage) {
         String name = directory.getFileName().toString();
         return new ReadAhead(
-                new OlderReader(this::open, directory, storage, queue.uuid(), skipsDamage),
+                reader(skipsDamage),
                 "consumer " + consumer + " of the queue in " + directory,
                 "mmapqueue-" + name + "-" + consumer + "-older",
                 whenLoaded);

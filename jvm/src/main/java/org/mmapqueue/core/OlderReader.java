@@ -9,7 +9,9 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.DamagedRange;
 import org.mmapqueue.archive.Archive;
+import org.mmapqueue.archive.ArchivePartition;
 import org.mmapqueue.archive.ArchiveReader;
+import org.mmapqueue.archive.PartitionEntry;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.consume.OlderChunk;
 import org.mmapqueue.consume.OlderRecords;
@@ -37,7 +39,7 @@ final class OlderReader implements OlderRecords {
     private final Storage storage;
     private final UUID queue;
     private final boolean skipsDamage;
-    private @Nullable ArchiveFiles files;
+    private @Nullable Archive archive;
     private int partition;
     private @Nullable ArchiveReader reader;
 
@@ -80,7 +82,7 @@ final class OlderReader implements OlderRecords {
         });
         long end = at.offset();
         if (end == from) {
-            throw new IOException("the archive in " + files.uri() + " does not have record " + from + " yet");
+            throw new IOException("the archive in " + archive.files().uri() + " does not have record " + from + " yet");
         }
         holes.next(end);
         for (DamagedRange damaged : at.damagedRanges()) {
@@ -89,7 +91,7 @@ final class OlderReader implements OlderRecords {
             }
         }
         if (at.missing() > missingBefore) {
-            holes.skip(chunk, at.damagedRanges(), files.uri().toString());
+            holes.skip(chunk, at.damagedRanges(), archive.files().uri().toString());
         }
         return chunk.build(end);
     }
@@ -99,27 +101,36 @@ final class OlderReader implements OlderRecords {
         if (open == null || open.offset() != from || open.isAtEnd()) {
             closeReader();
             open = ArchiveReader.of(
-                    archive(), partition, queue, List.of(), from, from + WINDOW, skipsDamage, skipsDamage);
+                    opened().files(), partition, queue, List.of(), from, from + WINDOW, skipsDamage, skipsDamage);
             reader = open;
         }
         return open;
     }
 
-    private ArchiveFiles archive() throws IOException {
-        ArchiveFiles open = files;
+    /** The queue's partition of the archive, not listed yet; for use while this reader is open. */
+    ArchivePartition partition() throws IOException {
+        return opened().partition(new PartitionEntry(partition, queue));
+    }
+
+    private Archive opened() throws IOException {
+        Archive open = archive;
         if (open != null) {
             return open;
         }
         ArchiveLink link = ArchiveLink.read(storage, directory)
                 .orElseThrow(() -> new IOException(
                         directory.resolve(ArchiveLink.FILE_NAME) + " is missing: the queue was never shipped"));
-        open = connection.open();
-        files = open; // closed with this reader, also if it is the wrong one
-        Archive archive = Archive.open(open);
-        if (!archive.id().equals(link.archive())) {
-            throw new IOException(open.uri() + " is the archive " + archive.id() + "; the queue is shipped into the archive "
-                    + link.archive());
+        ArchiveFiles files = connection.open();
+        boolean isOpen = false;
+        try {
+            open = Archive.openSame(files, link.archive());
+            isOpen = true;
+        } finally {
+            if (!isOpen) {
+                files.close();
+            }
         }
+        archive = open;
         partition = link.partition();
         return open;
     }
@@ -135,8 +146,8 @@ final class OlderReader implements OlderRecords {
     @Override
     public void close() {
         closeReader();
-        ArchiveFiles open = files;
-        files = null;
+        Archive open = archive;
+        archive = null;
         if (open != null) {
             open.close();
         }

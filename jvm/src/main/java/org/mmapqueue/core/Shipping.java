@@ -8,6 +8,7 @@ import java.util.Locale;
 import java.util.Optional;
 import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
+import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.ShipStats;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.archive.Archive;
@@ -166,9 +167,17 @@ public final class Shipping {
      *
      * @return false if it was never shipped
      * @throws org.mmapqueue.errors.LockedException if a process ships this directory
+     * @throws MmapQueueException if a consumer needs records that only the archive has
      */
     public boolean leaveArchive() {
         ownConsumer();
+        for (ConsumerStats each : core.consumerStats()) {
+            if (each.archivedRecords() > 0) {
+                throw new MmapQueueException("the queue in " + core.directory() + " cannot leave its archive: consumer "
+                        + each.name() + " needs " + each.archivedRecords()
+                        + " records that only the archive has. Let it read them, or seek it into the ring, or delete it");
+            }
+        }
         try {
             OverflowFile.delete(storage(), core.directory());
             return ArchiveLink.delete(storage(), core.directory());

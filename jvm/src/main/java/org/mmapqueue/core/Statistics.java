@@ -72,6 +72,10 @@ record Statistics(
 
     /** The committed offset of a consumer; that of the first dropped record while it has not passed the dropped ones. */
     OptionalLong passedOffset(String name) {
+        ConsumerCursors cursors = registry.find(name);
+        if (overflows && cursors != null && cursors.dropped() > cursors.committed()) {
+            return OptionalLong.of(cursors.unackedOffset());
+        }
         OptionalLong committed = committedOffset(name);
         // After the committed offset: a drop that was acknowledged in between was passed.
         OptionalLong dropped = droppedFirst(name);
@@ -94,8 +98,8 @@ record Statistics(
         boolean isBehind = overflows && cursors.dropped() > cursors.committed();
         long inRing = isBehind || core == null ? offsetAt(cursors) : 0;
         long committed = core != null ? core.committedOffset() : inRing;
-        if (isBehind) {
-            committed = Math.min(cursors.droppedFirst(), core != null ? committed : inRing);
+        if (isBehind && core == null) {
+            committed = Math.min(cursors.unackedOffset(), inRing);
         }
         long read = core != null ? core.readOffset() : readOffset(consumer.cursors(), committed);
         long lag = core != null ? core.lag(endOffset) : Math.max(0, endOffset - committed);

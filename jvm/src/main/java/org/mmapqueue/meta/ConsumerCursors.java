@@ -33,20 +33,34 @@ public interface ConsumerCursors {
         throw new UnsupportedOperationException("this consumer drops nothing");
     }
 
+    /**
+     * Leaves everything before a position to the archive, for a consumer that is moved there. Only the owner calls this.
+     *
+     * @param offset the record to which the consumer is moved
+     */
+    default void leaveBefore(long position, long offset) {
+        throw new UnsupportedOperationException("this consumer drops nothing");
+    }
+
     /** Drops more, after a drop that is not acknowledged. */
     default void dropMore(long position) {
         throw new UnsupportedOperationException("this consumer drops nothing");
     }
 
-    /** Sets the offset of the first dropped record. Only the owner calls this, while a drop is not acknowledged. */
-    default void droppedFirst(long offset) {
-        throw new UnsupportedOperationException("this consumer drops nothing");
+    /**
+     * The offset of the first record that is not acked, which the committed position cannot say while the ring has given up
+     * that record: as the owner has stored it, else that of the first dropped record.
+     */
+    default long unackedOffset() {
+        return droppedFirst();
     }
 
-    /** As {@link #droppedFirst(long)}, but never lowers it. */
-    default void raiseDroppedFirst(long offset) {
-        throw new UnsupportedOperationException("this consumer drops nothing");
-    }
+    /**
+     * Stores {@link #unackedOffset}. Only the owner calls this, before it stores the committed position.
+     *
+     * @param offset -1 if it is not known
+     */
+    default void unackedOffset(long offset) {}
 
     /** Acknowledges a drop; returns false when another drop has followed, which is not acknowledged yet. */
     default boolean noteDrop(long position) {

@@ -28,7 +28,9 @@ public final class ConsumerImage {
         /** Everything before it was popped. */
         READING(ConsumerPage.READING),
         /** Everything before it was dropped. */
-        DROPPED(ConsumerPage.DROPPED);
+        DROPPED(ConsumerPage.DROPPED),
+        /** The offset of the first record that is not acked, plus 1; 0 if it is not known. */
+        UNACKED_OFFSET(ConsumerPage.UNACKED_OFFSET);
 
         private final int at;
 

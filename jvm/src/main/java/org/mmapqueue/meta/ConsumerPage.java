@@ -28,6 +28,7 @@ import org.mmapqueue.io.Storage;
  * 192  reading (8)       each one absolute position
  * 256  dropped (8)       likewise; stored by the writer
  * 264  first offset that was dropped (8)
+ * 320  offset of the first record that is not acked, plus 1 (8); 0 = not known
  * 512  bytes of the label (4), CRC32C of those four and of the label (4), the label in UTF-8
  * </pre>
  */
@@ -44,6 +45,7 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
     static final int READING = 192;
     static final int DROPPED = 256;
     private static final int DROPPED_FIRST = 264;
+    static final int UNACKED_OFFSET = 320;
     private static final int LABEL_LENGTH = 512;
     private static final int LABEL_CHECKSUM = 516;
     private static final int LABEL = 520;
@@ -132,22 +134,31 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
         Mapped.LONG.setRelease(page, DROPPED, position);
     }
 
+    // The writer may raise the position at this moment, and must not be overruled.
+    @Override
+    public void leaveBefore(long position, long offset) {
+        long before = dropped();
+        while (before < position && !Mapped.LONG.compareAndSet(page, DROPPED, before, position)) {
+            before = dropped();
+        }
+        unackedOffset(offset);
+        committed(0); // from here on the consumer is behind the ring
+    }
+
     @Override
     public void dropMore(long position) {
         Mapped.LONG.setRelease(page, DROPPED, position);
     }
 
     @Override
-    public void droppedFirst(long offset) {
-        Mapped.LONG.setRelease(page, DROPPED_FIRST, offset);
+    public long unackedOffset() {
+        long stored = (long) Mapped.LONG.getAcquire(page, UNACKED_OFFSET);
+        return stored > 0 ? stored - 1 : droppedFirst();
     }
 
     @Override
-    public void raiseDroppedFirst(long offset) {
-        long before = droppedFirst();
-        while (before < offset && !Mapped.LONG.compareAndSet(page, DROPPED_FIRST, before, offset)) {
-            before = droppedFirst();
-        }
+    public void unackedOffset(long offset) {
+        Mapped.LONG.setRelease(page, UNACKED_OFFSET, offset + 1);
     }
 
     @Override

@@ -99,6 +99,7 @@ public final class Recovery {
                         ring.path(0).getParent(),
                         consumer.committed(),
                         closed);
+                consumer.unackedOffset(-1);
                 consumer.committed(closed);
             }
             if (consumer.dropped() > end.position()) {

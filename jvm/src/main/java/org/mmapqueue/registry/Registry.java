@@ -247,6 +247,7 @@ public final class Registry implements Closeable {
                         there.needed(),
                         position);
                 there.reading(position);
+                there.unackedOffset(-1);
                 there.committed(position);
             }
         }
@@ -324,6 +325,20 @@ public final class Registry implements Closeable {
             cursors.reading(position);
         }
         return moved;
+    }
+
+    /**
+     * Moves a consumer to a record that only the archive has. Only its owner calls this.
+     *
+     * @param ring the position after which the ring's oldest record begins, more than 0
+     * @return false if that position was reclaimed; nothing has moved then
+     */
+    public boolean moveBehind(ConsumerCursors cursors, long ring, long offset) throws IOException {
+        if (!move(cursors, ring)) {
+            return false;
+        }
+        cursors.leaveBefore(ring, offset);
+        return true;
     }
 
     /** Deletes a consumer. The caller holds the consumer's lock and the deletion lock. */

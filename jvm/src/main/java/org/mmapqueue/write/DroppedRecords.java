@@ -1,7 +1,6 @@
 package org.mmapqueue.write;
 
 import java.io.IOException;
-import java.lang.invoke.VarHandle;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
@@ -94,9 +93,7 @@ final class DroppedRecords {
     }
 
     /**
-     * Leaves everything before a position to the archive, for a consumer that needs it. The consumer's page then says of
-     * the offset of the first record that is not acked what the committed position cannot say any more: {@code
-     * droppedFirst}, which the consumer raises by its acks.
+     * Leaves everything before a position to the archive, for a consumer that needs it.
      *
      * @param to the end of a record
      */
@@ -109,27 +106,21 @@ final class DroppedRecords {
             }
             return;
         }
-        LogReaderV2 reader = new LogReaderV2(swapper, geometry, meta.fields(), meta::writing);
-        try {
-            if (cursors.dropped() > cursors.committed()) {
-                cursors.dropMore(to);
-            } else {
+        if (cursors.dropped() > cursors.committed()) {
+            cursors.dropMore(to);
+        } else {
+            LogReaderV2 reader = new LogReaderV2(swapper, geometry, meta.fields(), meta::writing);
+            try {
                 cursors.drop(to, offsetAt(reader, needed, writing));
+            } finally {
+                reader.leave();
             }
-            // The consumer stores its acks, then looks for a drop: at least one of the two sees the other.
-            VarHandle.fullFence();
-            long acked = cursors.committed();
-            if (acked > needed && acked < to) {
-                cursors.raiseDroppedFirst(offsetAt(reader, acked, writing));
-            }
-        } finally {
-            reader.leave();
         }
         if (behind.add(consumer.name())) {
             LOG.info(
                     "consumer {} is behind the ring: it reads on in the archive, from record {}",
                     consumer.name(),
-                    cursors.droppedFirst());
+                    cursors.unackedOffset());
         }
     }
 

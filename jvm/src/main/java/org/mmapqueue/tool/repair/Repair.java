@@ -135,6 +135,7 @@ final class Repair {
                 page.put(ConsumerImage.Word.COMMITTED, position);
                 page.put(ConsumerImage.Word.READING, position);
                 page.put(ConsumerImage.Word.DROPPED, 0);
+                page.put(ConsumerImage.Word.UNACKED_OFFSET, 0);
                 moved(name, position);
             }
             page.put(ConsumerImage.Word.DROPPED, Math.max(0, page.get(ConsumerImage.Word.DROPPED)));
