@@ -102,8 +102,8 @@ class ConsumerStats(NamedTuple):
         damaged_records: Damaged records that the consumer has skipped (`on_damage="skip"`); 0 unless this process owns
             the consumer.
         label: The owner's description: "checkpoint …" for one of Spark's queries; empty by default.
-        archived_records: Those of lag_records that the ring has given up (`overflow="archive"`): the consumer reads them
-            in the archive. lag_bytes and lag_seconds are then those of the ring.
+        archived_records: Those of lag_records that the ring has given up (`overflow="archive"`): the consumer reads
+            them in the archive. lag_bytes and lag_seconds are then those of the ring.
 
     Example:
         >>> queue.push_many([b"one", b"two"])

@@ -150,7 +150,8 @@ class OverflowTest {
             assertEquals(17, queue.consumer("created", StartAt.COMMITTED).pop().offset());
             Consumer timed = queue.consumer("timed", StartAt.timestamp(time));
             Message message = timed.pop();
-            assertTrue(message.offset() <= 50 && message.timestampMicros() >= StartAt.timestamp(time).value());
+            assertTrue(message.offset() <= 50
+                    && message.timestampMicros() >= StartAt.timestamp(time).value());
             first.seek(StartAt.offset(MANY - 1));
             assertEquals(MANY - 1, first.pop().offset());
             first.seek(StartAt.offset(3));
@@ -171,7 +172,8 @@ class OverflowTest {
         try (MmapQueue queue = MmapQueue.open(config().build())) {
             queue.push(payload(1));
         }
-        QueueConfig.Builder dropping = QueueConfig.builder(temp.resolve("queue")).maxConsumerLag(9000);
+        QueueConfig.Builder dropping =
+                QueueConfig.builder(temp.resolve("queue")).maxConsumerLag(9000);
         assertTrue(assertThrows(ConfigException.class, () -> MmapQueue.open(dropping.build()))
                 .getMessage()
                 .contains("archive"));

@@ -35,8 +35,7 @@ public final class Retention {
         this(archive, partition, retain, consumed, InstantSource.system());
     }
 
-    Retention(
-            Archive archive, PartitionEntry partition, Duration retain, LongSupplier consumed, InstantSource clock) {
+    Retention(Archive archive, PartitionEntry partition, Duration retain, LongSupplier consumed, InstantSource clock) {
         if (retain.isNegative()) {
             throw new IllegalArgumentException("retain = " + retain + "; expected 0 or more");
         }

@@ -121,13 +121,7 @@ public record Settings(
      * @param overflows whether the ring gives up shipped records that consumers need: they read these in the archive
      */
     public record Archiving(
-            String uri,
-            String host,
-            String codec,
-            long retainMillis,
-            long periodMillis,
-            int bytes,
-            boolean overflows) {
+            String uri, String host, String codec, long retainMillis, long periodMillis, int bytes, boolean overflows) {
         private static final List<ConfigKey> OPTIONS = List.of(
                 ConfigKey.ARCHIVE_HOST,
                 ConfigKey.ARCHIVE_CODEC,

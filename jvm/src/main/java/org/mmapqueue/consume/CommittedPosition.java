@@ -163,7 +163,8 @@ final class CommittedPosition {
         }
     }
 
-    // The page has the offset of the first record that is not acked. It is in the ring if the process ended just when it
+    // The page has the offset of the first record that is not acked. It is in the ring if the process ended just when
+    // it
     // had acked all before it.
     private long beginBehind() throws IOException {
         long first = cursors.unackedOffset();
@@ -174,8 +175,7 @@ final class CommittedPosition {
             return oldest.position();
         }
         drops.know(oldest.position());
-        RandomAccessReader.OffsetPosition begin =
-                first == oldest.offset() ? oldest : log.locate(StartAt.offset(first));
+        RandomAccessReader.OffsetPosition begin = first == oldest.offset() ? oldest : log.locate(StartAt.offset(first));
         moveTo(begin.position(), begin.offset());
         store(begin.position(), begin.offset());
         return begin.position();

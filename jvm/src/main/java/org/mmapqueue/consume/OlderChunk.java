@@ -114,7 +114,8 @@ public final class OlderChunk {
             }
             int used = count == 0 ? 0 : ends[count - 1];
             if (length > data.length - used) {
-                data = Arrays.copyOf(data, Math.max(Math.addExact(used, length), (int) Math.min(2L * data.length, 1 << 30)));
+                data = Arrays.copyOf(
+                        data, Math.max(Math.addExact(used, length), (int) Math.min(2L * data.length, 1 << 30)));
             }
             System.arraycopy(source, start, data, used, length);
             offsets[count] = offset;

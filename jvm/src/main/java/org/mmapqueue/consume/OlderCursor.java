@@ -1,13 +1,13 @@
 package org.mmapqueue.consume;
 
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.DamagedRange;
 import org.mmapqueue.log.FoundRecord;
 
 /**
- * Finds the records that only the archive has, in what is loaded. Not thread-safe: the consumer's lock guards it, except
- * {@link #end}.
+ * Finds the records that only the archive has, in what is loaded. Not thread-safe: the consumer's lock guards it.
  */
 final class OlderCursor implements FoundRecord {
     private final Supplier<ReadAhead> open;
@@ -90,7 +90,7 @@ final class OlderCursor implements FoundRecord {
     }
 
     /** Tells of the ranges without records, from an offset up to another, of the chunk that was used last. */
-    void skipped(long from, long to, java.util.function.Consumer<DamagedRange> sink) {
+    void skipped(long from, long to, Consumer<DamagedRange> sink) {
         for (DamagedRange each : chunk.skipped()) {
             long first = Math.max(from, each.firstOffset());
             long last = Math.min(to - 1, each.lastOffset());

@@ -8,7 +8,6 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.concurrent.OwnThread;
-import org.mmapqueue.errors.MmapQueueException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 

@@ -75,8 +75,9 @@ record OlderArchive(Path directory, MetaFields queue, Storage storage, Runnable 
     }
 
     private ArchiveFiles open() throws IOException {
-        URI archive = location().orElseThrow(() -> new IOException(
-                directory.resolve(OverflowFile.NAME) + " is missing, which says where the archive is"));
+        URI archive = location()
+                .orElseThrow(() -> new IOException(
+                        directory.resolve(OverflowFile.NAME) + " is missing, which says where the archive is"));
         return Archives.files(archive, FileMode.like(directory.resolve(MetaPage.FILE_NAME)));
     }
 }

@@ -172,8 +172,8 @@ final class OlderReader implements OlderRecords {
         // Names those that no damage explains.
         void skip(OlderChunk.Builder chunk, List<DamagedRange> damaged, String archive) {
             for (long[] hole : all) {
-                boolean isNamed = damaged.stream()
-                        .anyMatch(each -> each.firstOffset() < hole[1] && each.lastOffset() >= hole[0]);
+                boolean isNamed =
+                        damaged.stream().anyMatch(each -> each.firstOffset() < hole[1] && each.lastOffset() >= hole[0]);
                 if (!isNamed) {
                     chunk.skip(new DamagedRange(
                             hole[0],

@@ -175,7 +175,8 @@ public final class Shipping {
             if (each.archivedRecords() > 0) {
                 throw new MmapQueueException("the queue in " + core.directory() + " cannot leave its archive: consumer "
                         + each.name() + " needs " + each.archivedRecords()
-                        + " records that only the archive has. Let it read them, or seek it into the ring, or delete it");
+                        + " records that only the archive has. Let it read them, or seek it into the ring, or"
+                        + " delete it");
             }
         }
         try {

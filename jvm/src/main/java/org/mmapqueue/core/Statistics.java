@@ -30,8 +30,7 @@ import org.mmapqueue.write.Writer;
  * @param overflows whether what was dropped for a consumer is read in the archive
  * @param writer null if another process writes
  */
-record Statistics(
-        Log log, long endOffset, Registry registry, Consumers consumers, boolean overflows, Writer writer) {
+record Statistics(Log log, long endOffset, Registry registry, Consumers consumers, boolean overflows, Writer writer) {
     private static final int META_BYTES = 4096;
 
     List<ConsumerStats> ofConsumers() {

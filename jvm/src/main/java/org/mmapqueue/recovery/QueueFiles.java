@@ -34,13 +34,12 @@ public final class QueueFiles {
     public static boolean delete(Storage storage, Path queue) throws IOException {
         storage.delete(queue.resolve(MetaPage.FILE_NAME));
         storage.syncDirectory(queue);
-        for (String name :
-                List.of(
-                        MetaPage.FILE_NAME + ".new",
-                        ArchiveLink.FILE_NAME,
-                        ArchiveLink.FILE_NAME + ".new",
-                        OverflowFile.NAME,
-                        OverflowFile.NAME + ".new")) {
+        for (String name : List.of(
+                MetaPage.FILE_NAME + ".new",
+                ArchiveLink.FILE_NAME,
+                ArchiveLink.FILE_NAME + ".new",
+                OverflowFile.NAME,
+                OverflowFile.NAME + ".new")) {
             storage.delete(queue.resolve(name));
         }
         RingSwitch.deleteCopies(storage, queue);
