@@ -101,6 +101,9 @@ public final class Shipping {
         shipping = consumer;
         shipper = started;
         started.start();
+        if (settings.overflows()) {
+            core.writer().whenShort(() -> started.demand(core.writer().endOffset()));
+        }
     }
 
     // Before the ring gives up anything: consumers of all processes look for this file then.

@@ -34,6 +34,8 @@ final class RingSpace {
     private final long maxConsumerLag;
     /** Whether records that consumers need are given up once the archive has them. */
     private final boolean overflows;
+    /** Makes the shipper ship at once. */
+    private volatile Runnable whenShort = () -> {};
 
     private long seenChanges;
     private volatile long firstKept;
@@ -82,6 +84,11 @@ final class RingSpace {
             swapper.unpin(segment);
         }
         return segment != null;
+    }
+
+    /** Sets what is called, under this object's lock, when the archive does not have what the ring would give up. */
+    void whenShort(Runnable work) {
+        whenShort = work;
     }
 
     /** The id of the first segment that is not reclaimed. */
@@ -239,6 +246,7 @@ final class RingSpace {
         long to = most < geometry.position(id, 0) ? writing : firstRecordFrom(id, writing);
         if (to > most) {
             flusher.request(); // what is not durable is not shipped
+            whenShort.run();
             return;
         }
         for (Registry.Named each : registry.all()) {

@@ -153,6 +153,14 @@ public final class Writer implements Closeable {
         flusher.beforeFlush(inBackground);
     }
 
+    /**
+     * Sets what is called when the archive does not have what the ring would give up. It takes no lock of a caller, and
+     * returns at once.
+     */
+    public void whenShort(Runnable work) {
+        space.whenShort(work);
+    }
+
     public void start() {
         flusher.start();
         housekeeper.start();
