@@ -1,0 +1,16 @@
+"""No record is lost, or comes again after its ack, when the processes of a queue that overflows are killed at any moment."""
+
+from pathlib import Path
+
+import overflow_kills
+import pytest
+
+from conftest import LONG
+
+
+@pytest.mark.slow
+@pytest.mark.long_form
+def test_kills_of_writers_and_consumers(tmp_path: Path) -> None:
+    result = overflow_kills.run(200 if LONG else 8, tmp_path, seed=3)
+    assert result["records"]
+    assert result["behind"]
