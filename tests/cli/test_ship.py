@@ -351,3 +351,66 @@ def test_a_wait_for_records_that_the_writer_has_dropped_is_an_error(
         assert queue.await_shipped(queue.push(b"last"), timeout="120s")
         assert payloads(archive) == [b"shipped", b"lost", b"last"]
         assert queue.await_shipped(lost)
+
+
+def test_another_host_continues_the_partition_of_a_lost_one(
+    command_line: CommandLine, open_queue: Open, closed: Path, archive: Path, tmp_path: Path, records: list[bytes]
+) -> None:
+    assert command_line.call("ship", closed, "--to", archive, "--once", "--host", "lost").status == 0
+    new = tmp_path / "new"
+    adopt = ("adopt", archive, new, "--partition", 0, "--host", "next")
+    ended = command_line.run(*adopt, "--capacity", "1m", "--set", "retain_ms=1h", "--set", "flush_period=10ms")
+    assert (ended.status, ended.out) == (
+        0,
+        f"adopted partition 0 of {archive} in {new}: the first record gets offset 100\n",
+    )
+    assert ended.err == "mmapqueue: not stored in the directory, so set at each open: flush_period\n"
+    with open_queue(new) as queue:
+        assert (queue.first_offset(), queue.end_offset(), queue.consumers()) == (100, 100, [])
+        assert queue.config["retain_ms"] == 3_600_000
+        assert queue.push(b"after", sync=True) == 100
+    ended = command_line.call("ship", new, "--to", archive, "--once", "--host", "next")
+    assert (ended.status, ended.out.split(",")[0]) == (0, "shipped 1 records")
+    assert payloads(archive) == [*records, b"after"]
+    (partition,) = json.loads(command_line.call("archive", archive, "--json").out)["partitions"]
+    assert (partition["host"], partition["end_offset"], partition["error"]) == ("next", 101, None)
+
+    # The lost host comes back with a record that it has not shipped.
+    with open_queue(closed) as queue:
+        assert queue.push(b"unshipped", sync=True) == 100
+    ended = command_line.call("ship", closed, "--to", archive, "--once", "--host", "lost")
+    assert ended.status == 1
+    assert "which host next has adopted at " in ended.err
+    assert "mmapqueue export DIR rest.jsonl --from 100, then mmapqueue import NEW-DIR rest.jsonl" in ended.err
+    rest = tmp_path / "rest.jsonl"
+    assert command_line.call("export", closed, rest, "--from", "100").status == 0
+    assert command_line.call("import", new, rest).status == 0
+    assert command_line.call("ship", new, "--to", archive, "--once", "--host", "next").status == 0
+    assert payloads(archive) == [*records, b"after", b"unshipped"]
+
+
+def test_an_adoption_that_fails_changes_nothing(command_line: CommandLine, closed: Path, archive: Path) -> None:
+    assert command_line.call("ship", closed, "--to", archive, "--once").status == 0
+    new = closed.with_name("new")
+
+    def failed(*arguments: object) -> tuple[int, str]:
+        ended = command_line.call("adopt", *arguments)
+        assert ended.out == ""
+        return ended.status, ended.err
+
+    assert failed(archive, new, "--partition", 7) == (1, f"mmapqueue: {archive.as_uri()}/ has no partition 7\n")
+    status, text = failed(closed, new, "--partition", 0)
+    assert (status, "is not an archive" in text) == (1, True)
+    status, text = failed(archive, closed, "--partition", 0)
+    assert (status, f"there is a queue in {closed}: nothing was changed" in text) == (1, True)
+    assert failed(archive, new)[0] == 2
+    assert failed(archive, new, "--partition", -1)[0] == 2
+    status, text = failed(archive, new, "--partition", 0, "--set", "archive_uri=/other")
+    assert (status, "archive_uri once" in text) == (2, True)
+    assert not new.exists()
+    assert command_line.call("ship", closed, "--to", archive, "--once").status == 0
+    ended = command_line.call("adopt", archive, new, "--partition", 0, "--json")
+    assert (ended.status, json.loads(ended.out)) == (
+        0,
+        {"partition": 0, "directory": str(new), "next_offset": 100},
+    )

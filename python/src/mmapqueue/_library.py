@@ -8,7 +8,7 @@ from mmapqueue._queue.maintenance import DamagedRange
 from mmapqueue._queue.metrics import MetricsCollector
 from mmapqueue._queue.opening import aopen, open  # noqa: A004
 from mmapqueue._queue.queue import Queue
-from mmapqueue._queue.shipping import ShipStats
+from mmapqueue._queue.shipping import ShipStats, adopt
 from mmapqueue._queue.stats import ConsumerStats, ProducerStats, Stats
 from mmapqueue._spark.frames import Offsets, read, read_stream, real_time, write, write_stream
 from mmapqueue._spark.session import configure
@@ -94,6 +94,7 @@ __all__ = [
     "Undecodable",
     "VerifyReport",
     "__version__",
+    "adopt",
     "aopen",
     "configure",
     "copy",

@@ -81,7 +81,8 @@ def command(name: str) -> Any:
     """The command of a name, as typer makes it."""
     place: dict[str, Any] = {"short_help": overview.SUMMARIES[name], "rich_help_panel": overview.GROUP_OF[name]}
     function = name + "_" if iskeyword(name) else name
-    module = "collector" if overview.GROUP_OF[name] == "Collector" else f"commands.{function}"
+    places = {"Collector": "collector", "Archive": f"commands.archives.{function}"}
+    module = places.get(overview.GROUP_OF[name], f"commands.{function}")
     found = getattr(import_module(f"mmapqueue._cli.{module}"), function)
     if isinstance(found, typer.Typer):
         found.rich_markup_mode = _markup()

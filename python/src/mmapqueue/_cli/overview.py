@@ -30,6 +30,7 @@ GROUPS = {
     },
     "Archive": {
         "ship": "Ship durable records into an archive that many hosts share",
+        "adopt": "Create a queue that continues the partition of a lost host",
         "archive": "Show the partitions of an archive, their hosts and consumers",
     },
     "Collector": {

@@ -53,6 +53,7 @@ BRIDGE_CALLS = {
 
 #: Methods of ArchiveAdmin.
 ARCHIVE_CALLS = {
+    "adopt": "si",
     "describe": "s",
     "deleteConsumer": "ss",
     "leaveArchive": "s",

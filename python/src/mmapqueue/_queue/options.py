@@ -26,9 +26,9 @@ _VALUES: dict[object, Callable[[str], object]] = {
 _TYPES = get_type_hints(EffectiveConfiguration)
 
 
-def options(directory: str, configuration: Mapping[str, object]) -> str:
-    """The configuration of the queue in a directory, in the form that the JVM takes."""
-    check_keywords("Queue", configuration, _ARGUMENTS)
+def options(directory: str, configuration: Mapping[str, object], call: str = "Queue") -> str:
+    """The configuration of the queue in a directory, in the form that the JVM takes. `call` is for errors."""
+    check_keywords(call, configuration, _ARGUMENTS if call == "Queue" else ())
     words: list[str] = []
     for key, value in {_DIRECTORY: directory, **configuration}.items():
         if value is None:

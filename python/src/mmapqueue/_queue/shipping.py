@@ -1,12 +1,19 @@
-"""Shipping: what an archive has of a queue."""
+"""Shipping: what an archive has of a queue, and a queue that continues what an archive has."""
 
 import json
+import os
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from mmapqueue._jvm import bridge, names
 from mmapqueue._jvm.answers import named, time_or_none
+from mmapqueue._jvm.calls import Call
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.handle import QueueHandle
+from mmapqueue._queue.options import options
+from mmapqueue._values.annotations import SparkContext, SparkSession, Unpack
+from mmapqueue._values.arguments import absolute
+from mmapqueue._values.configuration import Configuration
 
 
 class ShipStats(NamedTuple):
@@ -82,3 +89,56 @@ class Archive:
             return None
         times = {name: time_or_none(found.pop(name)) for name in ("lastRun", "failingSince")}
         return ShipStats(**named(found | times))
+
+
+def adopt(
+    path: str | os.PathLike[str],
+    *,
+    partition: int,
+    spark: SparkSession | SparkContext | None = None,
+    **configuration: Unpack[Configuration],
+) -> int:
+    """Creates an empty queue that continues a partition of an archive, after the host that shipped it is lost.
+
+    The new queue has the identity of the lost one. Its first record gets the offset after the last record of the
+    archive, and no record gets an older timestamp than the newest one there. From now on the lost host acks nothing any
+    more, should it come back: its shipper ends with an error, which names the records that it has not shipped.
+    Consumers and idempotent producers of the lost queue are not in the archive: the new queue has none. Thread-safe; of
+    several calls for one partition at once, one alone succeeds.
+
+    If the call raises, the directory has no queue, and the call can be repeated. After a kill the directory has the
+    whole queue, or is marked as incomplete: delete it then, and repeat the call.
+
+    Args:
+        path: The directory of the new queue, which must be empty or not exist.
+        partition: The partition's number in the archive.
+        spark: A SparkSession or SparkContext, to use its JVM; None to use a JVM that this process starts.
+        **configuration: The keys of a new queue, with `archive_uri`: the archive. `archive_host` names this host in the
+            archive.
+
+    Returns:
+        The offset of the queue's first record.
+
+    Raises:
+        ConfigError: `archive_uri` is not given, a value is out of range, or the directory holds other files.
+        ArchiveError: There is no archive or no such partition, its newest run is damaged, or another process has
+            claimed the partition at the same time.
+        Locked: Another process creates a queue in this directory.
+        MmapQueueError: The directory has a queue, or an incomplete one, or a file cannot be read or written.
+
+    Example:
+        >>> with mmapqueue.Queue("lost", archive_uri="hosts", ship_period="10ms") as lost:
+        ...     lost.push_many([b"one", b"two"], shipped=True)
+        2
+        >>> mmapqueue.adopt("found", partition=0, archive_uri="hosts")
+        2
+        >>> with mmapqueue.Queue("found", archive_uri="hosts", ship_period="10ms") as found:
+        ...     found.push(b"three", shipped=True)
+        2
+    """
+    keys: dict[str, Any] = {**configuration}
+    adoption = bridge.class_of(spark, names.ARCHIVE_ADMIN)
+    offset: int = Call(adoption, "adopt", names.ARCHIVE_CALLS["adopt"])(
+        options(absolute("path", path), keys, "adopt"), partition
+    )
+    return offset

@@ -18,6 +18,7 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.async.AsyncPops;
 import org.mmapqueue.async.AsyncPusher;
+import org.mmapqueue.core.Adoption;
 import org.mmapqueue.core.OpenQueues;
 import org.mmapqueue.core.QueueCore;
 import org.mmapqueue.errors.ClosedException;
@@ -745,6 +746,41 @@ public final class MmapQueue implements AutoCloseable {
         try (MmapQueue queue = toChangeShipping(directory)) {
             return queue.core().shipping().takeOver(archive);
         }
+    }
+
+    /**
+     * Creates an empty queue that continues a partition of an archive, after the host whose queue was shipped as that
+     * partition is lost. The new queue has the UUID of the lost one. Its first record gets the offset after the last record
+     * of the archive, and no record gets an older timestamp than the newest one there. From now on the lost host acks
+     * nothing any more, should it come back: its shipper ends with an error, which names the records that it has not
+     * shipped. Consumers and idempotent producers of the lost queue are not in the archive, so the new queue has none.
+     *
+     * <p>If this fails, the directory has no queue, and the call can be repeated. After a crash the directory has the whole
+     * queue, or is marked as incomplete: delete it then, and repeat the call. Thread-safe; of several calls for one
+     * partition at once, one alone succeeds.
+     *
+     * <pre>{@code
+     * QueueConfig config = QueueConfig.builder(Path.of("/var/lib/shop/events"))
+     *         .archiveUri(URI.create("hdfs://nodes/archive"))
+     *         .build();
+     * MmapQueue.adopt(config, 7);
+     * try (MmapQueue queue = MmapQueue.open(config)) {
+     *     queue.push(record);
+     * }
+     * }</pre>
+     *
+     * @param config the configuration of the new queue, with archive_uri; archive_host names this host in the archive
+     * @param partition the partition's number in the archive
+     * @return the offset of the new queue's first record
+     * @throws org.mmapqueue.errors.ConfigException if archive_uri is not set, a value is out of range, or the directory
+     *     holds other files
+     * @throws org.mmapqueue.errors.ArchiveException if there is no archive or no such partition, its newest run is damaged,
+     *     or another process has claimed the partition at the same time
+     * @throws org.mmapqueue.errors.LockedException if another process creates a queue in this directory
+     * @throws MmapQueueException if the directory has a queue, or an incomplete one, or a file cannot be read or written
+     */
+    public static long adopt(QueueConfig config, int partition) {
+        return Adoption.run(config.values(), partition);
     }
 
     /**

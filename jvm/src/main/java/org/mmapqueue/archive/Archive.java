@@ -285,6 +285,23 @@ public final class Archive implements AutoCloseable {
         return true;
     }
 
+    /**
+     * Finds a partition that a new queue may continue, in place of the queue that was shipped until now. Changes
+     * nothing yet.
+     *
+     * @param partition the partition's number
+     * @param host the name of this host
+     * @param store the directory of the new queue
+     * @throws ArchiveException if there is no such partition, or the newest run is damaged
+     */
+    public PartitionAdoption adoption(int partition, String host, LinkStore store) throws IOException {
+        PartitionEntry entry = registry.list().stream()
+                .filter(each -> each.id() == partition)
+                .findFirst()
+                .orElseThrow(() -> new ArchiveException(files.uri() + " has no partition " + partition));
+        return new PartitionAdoption(this, entry, ownership(entry.queue(), host, store), store);
+    }
+
     private static Optional<ArchiveLink> undamaged(LinkStore store) throws IOException {
         try {
             return store.readLink();

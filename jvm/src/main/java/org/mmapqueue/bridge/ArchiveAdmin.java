@@ -240,6 +240,17 @@ public final class ArchiveAdmin {
     }
 
     /**
+     * Creates a queue that continues a partition of an archive: see {@link MmapQueue#adopt}.
+     *
+     * @param options as for {@link Bridge#open}
+     * @param partition the partition's number
+     * @return the offset of the queue's first record
+     */
+    public static long adopt(String options, int partition) {
+        return MmapQueue.adopt(Bridge.config(options), partition);
+    }
+
+    /**
      * Forgets the archive of a queue: see {@link MmapQueue#leaveArchive}.
      *
      * @param directory the queue's directory

@@ -51,14 +51,19 @@ public final class Bridge {
      * @throws MmapQueueException as {@link QueueConfig#of} and {@link MmapQueue#open} do
      */
     public static QueueHandle open(String options) {
+        QueueHandle handle = new QueueHandle(MmapQueue.open(config(options)), OPEN::remove);
+        OPEN.add(handle);
+        return handle;
+    }
+
+    /** The configuration in the options of {@link #open}. */
+    static QueueConfig config(String options) {
         Map<String, String> keys = new LinkedHashMap<>();
         String[] parts = options.split(SEPARATOR, -1);
         for (int i = 0; i + 1 < parts.length; i += 2) {
             keys.put(parts[i], parts[i + 1]);
         }
-        QueueHandle handle = new QueueHandle(MmapQueue.open(QueueConfig.of(keys)), OPEN::remove);
-        OPEN.add(handle);
-        return handle;
+        return QueueConfig.of(keys);
     }
 
     private static void closeAll() {

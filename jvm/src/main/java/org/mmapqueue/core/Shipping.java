@@ -201,18 +201,7 @@ public final class Shipping {
     }
 
     private LinkStore link() {
-        DiskStorage storage = storage();
-        return new LinkStore() {
-            @Override
-            public Optional<ArchiveLink> readLink() throws IOException {
-                return ArchiveLink.read(storage, core.directory());
-            }
-
-            @Override
-            public void writeLink(ArchiveLink link) throws IOException {
-                link.write(storage, core.directory());
-            }
-        };
+        return new LinkFile(storage(), core.directory());
     }
 
     // A process beside the writer may not know its file_mode.

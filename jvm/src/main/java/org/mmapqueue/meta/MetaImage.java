@@ -296,6 +296,25 @@ public final class MetaImage {
         bytes.putLong(MetaDescriptor.CLOSED_CHECKSUM, closedChecksum(get(Word.WRITING), number, newest));
     }
 
+    /**
+     * Sets the cursors of a queue whose ring was written anew, and the clean mark.
+     *
+     * @param start the position at which the ring begins
+     * @param end the log end
+     * @param number the offset of the next record
+     * @param newest the newest timestamp, in µs since 1970
+     */
+    public void closedWith(long start, long end, long number, long newest) {
+        int size = fields().segmentSize();
+        put(Word.WRITING, end, size);
+        put(Word.WATERMARK, end, size);
+        put(Word.RECLAIMED, start, size);
+        put(Word.RECLAIMING, start, size);
+        put(Word.INTACT, start, size);
+        clean(true);
+        closedAt(number, newest);
+    }
+
     static long closedChecksum(long writing, long number, long newest) {
         CRC32C crc = new CRC32C();
         crc.update(ByteBuffer.allocate(3 * Long.BYTES)

@@ -7,8 +7,8 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.Storage;
 
 /**
- * Marks the directory of a copy while it is written. Without the mark, an interrupted copy is like a queue without a
- * meta page, and a repair would make a queue of it that lacks records.
+ * Marks the directory of a copy, or of an adopted queue, while it is written. Without the mark, an interrupted copy is
+ * like a queue without a meta page, and a repair would make a queue of it that lacks records.
  */
 public final class IncompleteCopy {
     private static final String MARK = "copy.incomplete";
@@ -31,8 +31,9 @@ public final class IncompleteCopy {
     /** Throws if a directory is marked. */
     public static void check(Path directory) {
         if (Files.exists(directory.resolve(MARK))) {
-            throw new MmapQueueException("the copy in " + directory
-                    + " is incomplete, as it was interrupted: delete the directory, and copy the queue again");
+            throw new MmapQueueException("the queue in " + directory
+                    + " is incomplete, as it was interrupted: delete the directory, and repeat the copy, repair or"
+                    + " adoption");
         }
     }
 }

@@ -172,21 +172,53 @@ public final class QueueDirectory {
         if (geometry.format() == Format.V1) {
             MetaPageV1.create(storage, path, geometry.capacity());
         } else {
-            UUID uuid = UUID.randomUUID();
-            MetaPageV2.create(
-                    storage,
-                    path,
-                    new MetaFields(
-                            2,
-                            geometry.capacity(),
-                            geometry.segmentSize(),
-                            uuid.getMostSignificantBits(),
-                            uuid.getLeastSignificantBits(),
-                            settings.timestamps(),
-                            settings.maxEventSize(),
-                            System.currentTimeMillis() * 1000,
-                            1));
+            MetaPageV2.create(storage, path, newFields(settings, UUID.randomUUID()));
         }
+    }
+
+    /**
+     * Creates a new, empty queue, with the records of another directory before its first one. The directory is marked
+     * as incomplete from {@link IncompleteCopy#begin} on until then.
+     *
+     * @param queue the queue's UUID
+     * @param number the offset of the first record
+     * @param newest lower bound of the records' timestamps, in µs since 1970
+     * @param check called last, when everything is durable but the meta page: if it throws, there is no queue
+     */
+    public void createQueue(Settings settings, UUID queue, long number, long newest, Check check) throws IOException {
+        MetaFields fields = newFields(settings, queue);
+        MetaImage meta = MetaImage.of(fields);
+        try (RingWriter ring = new RingWriter(storage, path, fields, number, newest)) {
+            ring.finish();
+            meta.closedWith(ring.start(), ring.position(), number, newest);
+            meta.put(MetaImage.Word.HELD_FROM, ring.position(), fields.segmentSize());
+        }
+        meta.put(MetaImage.Word.RETAIN_MILLIS, settings.retention().millis(), fields.segmentSize());
+        meta.put(MetaImage.Word.RETAIN_BYTES, settings.retention().bytes(), fields.segmentSize());
+        check.run();
+        IncompleteCopy.end(storage, path);
+        meta.write(storage, path);
+    }
+
+    /** Whether a queue may be created. */
+    @FunctionalInterface
+    public interface Check {
+        /** Throws if it may not. */
+        void run() throws IOException;
+    }
+
+    private static MetaFields newFields(Settings settings, UUID queue) {
+        Geometry geometry = settings.geometry();
+        return new MetaFields(
+                2,
+                geometry.capacity(),
+                geometry.segmentSize(),
+                queue.getMostSignificantBits(),
+                queue.getLeastSignificantBits(),
+                settings.timestamps(),
+                settings.maxEventSize(),
+                System.currentTimeMillis() * 1000,
+                1);
     }
 
     /** Opens the meta page of the queue. */

@@ -16,6 +16,7 @@ import org.mmapqueue.archive.files.ArchiveText;
  * @param token identifies the directory of the queue that has claimed
  * @param host the host that ships the queue
  * @param claimed time of the claim
+ * @param adopted when a new queue in the directory of this claim has continued the partition; null if none has
  * @param fences where this shipper and those before it have begun; null until this one knows where it begins
  */
 public record Claim(
@@ -24,6 +25,7 @@ public record Claim(
         UUID token,
         String host,
         Instant claimed,
+        @Nullable Instant adopted,
         @Nullable Fences fences) {
     byte[] content() {
         Map<String, String> values = new HashMap<>();
@@ -31,6 +33,9 @@ public record Claim(
         values.put("token", token.toString());
         values.put("host", host);
         values.put("claimed", claimed.toString());
+        if (adopted != null) {
+            values.put("adopted", adopted.toString());
+        }
         if (fences != null) {
             values.put("starts", fences.toString());
         }
@@ -45,11 +50,12 @@ public record Claim(
                 text.get("token", UUID::fromString),
                 text.get("host"),
                 text.get("claimed", Instant::parse),
+                text.find("adopted").isEmpty() ? null : text.get("adopted", Instant::parse),
                 starts.isEmpty() ? null : text.get("starts", Fences::parse));
     }
 
     /** This claim, with the place where its shipper begins. */
     Claim beginning(Fences all) {
-        return new Claim(epoch, queue, token, host, claimed, all);
+        return new Claim(epoch, queue, token, host, claimed, adopted, all);
     }
 }

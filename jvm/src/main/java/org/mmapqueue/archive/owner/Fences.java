@@ -2,6 +2,7 @@ package org.mmapqueue.archive.owner;
 
 import java.util.Map;
 import java.util.NavigableMap;
+import java.util.OptionalLong;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 
@@ -64,8 +65,14 @@ public final class Fences {
      * @param end the offset after its last record
      */
     public boolean hides(long epoch, long end) {
+        OptionalLong successor = endOf(epoch);
+        return successor.isPresent() && end > successor.getAsLong();
+    }
+
+    /** The offset from which on the successor of a shipper stores runs; empty if it has none. */
+    OptionalLong endOf(long epoch) {
         Map.Entry<Long, Long> successor = starts.higherEntry(epoch);
-        return successor != null && end > successor.getValue();
+        return successor == null ? OptionalLong.empty() : OptionalLong.of(successor.getValue());
     }
 
     @Override

@@ -5,6 +5,7 @@ import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.archive.files.ArchiveFiles;
@@ -36,6 +37,9 @@ public final class Ownership {
     private @Nullable Claim claim;
     /** The file of the claim, as listed. A file of the same name in another archive differs. */
     private ArchiveFiles.@Nullable Entry file;
+
+    /** When a new queue in this directory has continued the partition; null if none has. */
+    private @Nullable Instant adopted;
 
     /** Whether an archive is the one that it was. */
     @FunctionalInterface
@@ -90,12 +94,20 @@ public final class Ownership {
         }
     }
 
-    private void refuseOther(int number, Claim newest, Optional<ArchiveLink> link) {
+    private void refuseOther(int number, Claim newest, Optional<ArchiveLink> link) throws IOException {
         if (link.isPresent() && newest.token().equals(link.get().taken())) {
             return;
         }
         String where = "queue " + queue + " is partition " + number + " of " + files.uri();
-        if (link.isEmpty() || !link.get().isOwn(newest.token())) {
+        boolean isOther = link.isEmpty() || !link.get().isOwn(newest.token());
+        if (isOther && newest.adopted() != null) {
+            throw new ArchiveException(where
+                    + adoption(
+                            newest,
+                            new ClaimFiles(files, number),
+                            link.map(ArchiveLink::epoch).orElse(0L)));
+        }
+        if (isOther) {
             throw new ArchiveException(where + ", and another directory with this queue has shipped it last: host "
                     + newest.host() + ", since " + newest.claimed() + ", epoch " + newest.epoch() + "; this directory "
                     + (link.isEmpty() ? "never" : "at epoch " + link.get().epoch())
@@ -107,6 +119,30 @@ public final class Ownership {
                     + ". Two hosts with the same queue are two copies of one directory: only one of them can be"
                     + " shipped. If the disk has moved here, take the partition over");
         }
+    }
+
+    // What has happened to the shipper of an epoch whose partition was adopted, and what to do.
+    private static String adoption(Claim newest, ClaimFiles claims, long epoch) throws IOException {
+        OptionalLong from = claims.fences().endOf(epoch);
+        String offset = from.isPresent() ? Long.toString(from.getAsLong()) : "OFFSET";
+        return ", which host " + newest.host() + " has adopted at " + newest.adopted()
+                + ": a new queue in another directory continues the partition"
+                + (from.isPresent() ? " from offset " + offset + " on" : "")
+                + ". This directory is not shipped any more, and its records "
+                + (from.isPresent() ? "from this offset on" : "after those of the archive")
+                + " are not in the archive. To ship them too: mmapqueue export DIR rest.jsonl --from " + offset
+                + ", then mmapqueue import NEW-DIR rest.jsonl";
+    }
+
+    /**
+     * Claims a partition for a new queue in this directory, which continues it. Later starts of a shipper of this
+     * directory pass that on.
+     *
+     * @throws ArchiveException if another directory or host has claimed it since the link was stored
+     */
+    public void adopt(int number) throws IOException {
+        adopted = Instant.now().truncatedTo(ChronoUnit.MILLIS);
+        claim(number);
     }
 
     /**
@@ -122,6 +158,11 @@ public final class Ownership {
             Optional<ArchiveLink> link = store.readLink();
             if (newest.isPresent()) {
                 refuseOther(number, newest.get(), link);
+                if (adopted == null
+                        && link.isPresent()
+                        && link.get().isOwn(newest.get().token())) {
+                    adopted = newest.get().adopted();
+                }
             }
             UUID former = newest.map(Claim::token).orElse(null);
             UUID taken = link.map(ArchiveLink::taken).orElse(null);
@@ -146,8 +187,8 @@ public final class Ownership {
 
     private boolean take(ArchiveLink link) throws IOException {
         ClaimFiles of = new ClaimFiles(files, link.partition());
-        Claim mine =
-                new Claim(link.epoch(), queue, link.next(), host, Instant.now().truncatedTo(ChronoUnit.MILLIS), null);
+        Claim mine = new Claim(
+                link.epoch(), queue, link.next(), host, Instant.now().truncatedTo(ChronoUnit.MILLIS), adopted, null);
         if (!of.create(mine)) {
             // A store may have executed the request that it was sent twice.
             Optional<Claim> newest = of.newest();
@@ -222,6 +263,10 @@ public final class Ownership {
                 .orElseThrow(() -> new IOException(files.uri() + " has no claim of partition " + partition
                         + ": files below " + ClaimFiles.directory(partition) + " are missing"));
         if (!newest.token().equals(mine.token())) {
+            if (newest.adopted() != null && !newest.adopted().equals(adopted)) {
+                throw new ArchiveException("queue " + queue + " is partition " + partition + " of " + files.uri()
+                        + adoption(newest, claims, mine.epoch()));
+            }
             throw new ArchiveException("partition " + partition + " of " + files.uri() + " is shipped by host "
                     + newest.host() + " since " + newest.claimed() + ", epoch " + newest.epoch()
                     + "; this shipper has epoch " + mine.epoch()

@@ -14,6 +14,7 @@ import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.meta.MetaImage.Word;
 import org.mmapqueue.recovery.IncompleteCopy;
+import org.mmapqueue.recovery.RingWriter;
 import org.mmapqueue.segment.SegmentHeader;
 import org.mmapqueue.tool.report.CopyReport;
 import org.mmapqueue.tool.report.Progress;
@@ -179,11 +180,7 @@ final class QueueCopy {
         if (ring == null) {
             begin(walk.endNumber, Math.max(timestamp, lastTimestamp()));
         }
-        if (!ring.hasSegment() && walk.endNumber > 0) {
-            ring.pad();
-        } else {
-            ring.finish();
-        }
+        ring.finish();
         locate(Long.MAX_VALUE);
     }
 
@@ -239,15 +236,9 @@ final class QueueCopy {
         MetaImage meta = survey.meta;
         int size = facts.segmentSize();
         meta.fields(facts);
-        meta.put(Word.WRITING, ring.position(), size);
-        meta.put(Word.WATERMARK, ring.position(), size);
-        meta.put(Word.RECLAIMED, ring.start(), size);
-        meta.put(Word.RECLAIMING, ring.start(), size);
-        meta.put(Word.INTACT, ring.start(), size);
         meta.put(Word.GAPS_END, walk.gapsEnd, size);
         meta.put(Word.HELD_FROM, survey.probes.isEmpty() ? positions.get(needed) : 0, size);
-        meta.clean(true);
-        meta.closedAt(walk.endNumber, walk.newest);
+        meta.closedWith(ring.start(), ring.position(), walk.endNumber, walk.newest);
         meta.write(storage, target);
     }
 }

@@ -1,4 +1,4 @@
-package org.mmapqueue.tool.copy;
+package org.mmapqueue.recovery;
 
 import java.io.Closeable;
 import java.io.IOException;
@@ -18,7 +18,7 @@ import org.mmapqueue.segment.SlotFile;
  * Writes the segments of a new ring one after the other, and fsyncs each. Records follow one another, all in one epoch.
  * For one use; not thread-safe.
  */
-final class RingWriter implements Closeable {
+public final class RingWriter implements Closeable {
     private static final byte[] NOTHING = {};
 
     private final MetaFields facts;
@@ -51,7 +51,7 @@ final class RingWriter implements Closeable {
      * @param number the offset of the first record
      * @param timestamp lower bound of the records' timestamps, in µs since 1970
      */
-    RingWriter(Storage storage, Path directory, MetaFields facts, long number, long timestamp) {
+    public RingWriter(Storage storage, Path directory, MetaFields facts, long number, long timestamp) {
         this.facts = facts;
         this.geometry = new Geometry(Format.V2, facts.segmentSize(), facts.capacity());
         this.ring = new SegmentRing(storage, directory, geometry);
@@ -65,33 +65,29 @@ final class RingWriter implements Closeable {
     }
 
     /** The bytes that a record takes in the log. */
-    static long bytes(int header) {
+    public static long bytes(int header) {
         return RecordDescriptor.isGap(header)
                 ? RecordDescriptor.SMALLEST
                 : RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(header);
     }
 
     /** The position after the last record. */
-    long position() {
+    public long position() {
         return geometry.position(id, offset);
     }
 
     /** The position at which the ring begins. */
-    long start() {
+    public long start() {
         return geometry.position(firstId, 0);
     }
 
-    boolean hasSegment() {
-        return id >= firstId;
-    }
-
     /** Notes a lower bound of the timestamps of later records, in µs since 1970. */
-    void notOlder(long timestamp) {
+    public void notOlder(long timestamp) {
         lastTimestamp = Math.max(lastTimestamp, timestamp);
     }
 
     /** Appends a record with its flags and its timestamp. */
-    void append(int header, long timestamp, byte[] payload) throws IOException {
+    public void append(int header, long timestamp, byte[] payload) throws IOException {
         notOlder(timestamp);
         begin();
         boolean stamped = (header & RecordDescriptor.TIMESTAMPED) != 0;
@@ -109,7 +105,7 @@ final class RingWriter implements Closeable {
     }
 
     /** Appends a gap of the minimum size. */
-    void appendGap(long lost) throws IOException {
+    public void appendGap(long lost) throws IOException {
         begin();
         long word = checksum.gapHeader(number, lost, Long.BYTES);
         put(word, RecordDescriptor.gapSecond(number, lost), NOTHING, 0, number + lost);
@@ -136,19 +132,20 @@ final class RingWriter implements Closeable {
     }
 
     /**
-     * Ends the segment with a pad. Needed for a log without records: the segment holds the offset of the next record.
+     * Fsyncs the last segment and the directory. A log without records gets a segment that ends with a pad, as a segment
+     * holds the offset of the next record; else the position does not change.
      */
-    void pad() throws IOException {
-        begin();
-        segment.putLong(offset, checksum.padHeader(id, facts.epoch(), offset));
-        finish();
-        offset = geometry.segmentSize();
-    }
-
-    /** Fsyncs the last segment and the directory. The position does not change. */
-    void finish() throws IOException {
+    public void finish() throws IOException {
+        boolean isEmpty = id < firstId && number > 0;
+        if (isEmpty) {
+            begin();
+            segment.putLong(offset, checksum.padHeader(id, facts.epoch(), offset));
+        }
         endSegment();
         ring.syncEntries();
+        if (isEmpty) {
+            offset = geometry.segmentSize();
+        }
     }
 
     private void begin() throws IOException {

@@ -1,0 +1,1 @@
+"""The commands for archives, as in the package above."""
