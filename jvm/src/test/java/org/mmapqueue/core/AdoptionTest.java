@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.SplittableRandom;
 import java.util.UUID;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
@@ -41,6 +42,7 @@ import org.mmapqueue.io.FileMode;
 import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.support.FaultyStorage;
+import org.mmapqueue.support.PowerLossStorage;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.tool.copy.Copier;
 import org.mmapqueue.tool.copy.RingSize;
@@ -349,6 +351,55 @@ class AdoptionTest {
         assertTrue(calls > 10, "only " + calls + " calls");
         try (MmapQueue queue = open("new-" + (calls - 1))) {
             assertEquals(records, ship(queue, "last"));
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 50, 100})
+    void aLossOfPowerAtAnyCallLeavesTheWholeQueueOrNone(int percent) throws Exception {
+        ship("old", 3);
+        SplittableRandom random = new SplittableRandom(percent);
+        boolean isDone = false;
+        for (int calls = 1; !isDone; calls++) {
+            String name = "new-" + calls;
+            PowerLossStorage disk = new PowerLossStorage();
+            FaultyStorage storage = new FaultyStorage(disk);
+            storage.stopAt(calls);
+            try {
+                adopt(name, storage);
+                isDone = true;
+            } catch (MmapQueueException e) {
+                assertTrue(e.toString().contains("injected"), e::toString);
+            }
+            if (!Files.exists(directory(name))) {
+                continue;
+            }
+            Path left = disk.lose(directory(name), directory("left-" + calls), random, percent);
+            boolean isQueue = MmapQueue.idIn(left).isPresent();
+            assertTrue(isQueue || !isDone);
+            if (isQueue) {
+                assertEquals(List.of(), Verifier.verify(left, Progress.NONE).findings());
+                try (MmapQueue queue = open(left.getFileName().toString())) {
+                    assertEquals(3, queue.endOffset());
+                }
+            }
+        }
+    }
+
+    @Test
+    void anInterruptedAdoptionCanBeRepeated() throws Exception {
+        ship("old", 3);
+        Thread.currentThread().interrupt();
+        boolean isAdopted = true;
+        try {
+            adopt("new");
+        } catch (MmapQueueException e) {
+            isAdopted = false;
+        }
+        assertTrue(Thread.interrupted());
+        assertEquals(3, isAdopted ? 3 : adopt("new"));
+        try (MmapQueue queue = open("new")) {
+            assertEquals(3, ship(queue, "new 0"));
         }
     }
 
