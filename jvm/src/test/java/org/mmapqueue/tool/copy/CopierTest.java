@@ -142,7 +142,7 @@ class CopierTest {
                 () -> Verifier.verify(copy, Progress.NONE),
                 () -> Repairer.repair(copy, temp.resolve("repaired"), false, Progress.NONE))) {
             String message = assertThrows(MmapQueueException.class, use).getMessage();
-            assertTrue(message.endsWith("delete the directory, and copy the queue again"), message);
+            assertTrue(message.endsWith("delete the directory, and repeat the copy, repair or adoption"), message);
         }
     }
 
