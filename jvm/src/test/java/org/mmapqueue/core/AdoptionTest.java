@@ -207,6 +207,26 @@ class AdoptionTest {
     }
 
     @Test
+    void aConsumerOfAQueueThatOverflowsReadsOnWhereThatOfTheLostOneWas() throws Exception {
+        ship("old", 50);
+        QueueConfig config = config("new", "new").overflow("archive").build();
+        assertEquals(50, MmapQueue.adopt(config, 0));
+        long next = 20;
+        for (long end : List.of(45L, 52L)) { // also after a restart, and beyond the records of the lost queue
+            try (MmapQueue queue = MmapQueue.open(config)) {
+                ship(queue, "new");
+                Consumer consumer = queue.consumer("mail", StartAt.offset(20));
+                for (; next < end; next++) {
+                    Message popped = consumer.pop(LONG);
+                    assertEquals(next, popped.offset());
+                    assertEquals(next < 50 ? "old " + next : "new", new String(popped.data(), UTF_8));
+                    consumer.ack(popped);
+                }
+            }
+        }
+    }
+
+    @Test
     void theShipperOfTheLostHostIsRefusedAtItsNextStore() throws Exception {
         try (MmapQueue old = open("old")) {
             ship(old, "old 0");
