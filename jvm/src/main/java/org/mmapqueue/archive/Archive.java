@@ -330,7 +330,12 @@ public final class Archive implements AutoCloseable {
 
     /** The list of a partition's runs, not loaded yet. */
     public RunList runs(int partition) {
-        return new RunList(files, partition);
+        return new RunList(files, partition, false);
+    }
+
+    /** The list of a partition's runs with the times at which they were stored, not loaded yet. */
+    RunList timedRuns(int partition) {
+        return new RunList(files, partition, true);
     }
 
     /** A reader's view of a partition, not loaded yet: {@link ArchivePartition#refresh} loads it. */

@@ -106,9 +106,26 @@ public final class ArchivePartition {
         return listed(() -> list.gaps(from, to));
     }
 
-    /** All runs that are not nested in another run of their bucket, by first offset; gaps between them are valid. */
-    public List<RunName> longestRuns() {
-        return listed(list::longest);
+    /**
+     * Splits a range at the buckets of the archive, for callers that may need a part of it: each other method lists the
+     * buckets of the range that it is given, and this one lists none.
+     *
+     * @param from the first record's offset
+     * @param to the offset after the last record, at least {@code from}
+     * @return the bounds of the parts, ascending, from and to included
+     */
+    public long[] bounds(long from, long to) {
+        return list.bounds(from, to);
+    }
+
+    /**
+     * Frees the memory of the runs before an offset, as far as they have buckets of their own. They can still be read:
+     * then they are listed again.
+     *
+     * @param before the offset of a record that will be read next
+     */
+    public void forget(long before) {
+        list.forget(before);
     }
 
     /**
@@ -123,6 +140,55 @@ public final class ArchivePartition {
             sum += bytes(run, from, to);
         }
         return sum;
+    }
+
+    /**
+     * Estimates the bytes of a range by its first and its last bucket alone: records between them are assumed to have
+     * the mean size of theirs.
+     *
+     * @param from the first record's offset
+     * @param to the offset after the last record
+     */
+    public long estimatedBytes(long from, long to) {
+        long low = Math.max(from, firstOffset());
+        long high = Math.min(to, endOffset());
+        if (low >= high) {
+            return 0;
+        }
+        long[] bounds = bounds(low, high);
+        long firstEnd = bounds[1];
+        long lastStart = bounds[bounds.length - 2];
+        if (lastStart <= firstEnd) {
+            return bytes(low, high);
+        }
+        long known = bytes(low, firstEnd) + bytes(lastStart, high);
+        double records = (double) firstEnd - low + high - lastStart;
+        return known + (long) (known / records * (lastStart - firstEnd));
+    }
+
+    /**
+     * Finds the part of a range that has at most a number of bytes, as {@link #bytes} counts them. Lists no bucket after
+     * that part.
+     *
+     * @param from the first record's offset
+     * @param to the offset after the last record, more than {@code from}
+     * @param most the number of bytes
+     * @return the offset after the part's last record, more than {@code from}
+     */
+    public long endWithin(long from, long to, long most) {
+        long[] bounds = bounds(from, to);
+        long left = most;
+        for (int i = 1; i < bounds.length; i++) {
+            for (RunName run : runs(bounds[i - 1], bounds[i])) {
+                long start = Math.max(bounds[i - 1], run.first());
+                long size = bytes(run, bounds[i - 1], bounds[i]);
+                if (size > left) {
+                    return Math.max(from + 1, start + (long) ((double) left * run.count() / run.bytes()));
+                }
+                left -= size;
+            }
+        }
+        return to;
     }
 
     private static long bytes(RunName run, long from, long to) {

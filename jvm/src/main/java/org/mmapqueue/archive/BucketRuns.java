@@ -6,7 +6,6 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.owner.Fences;
 import org.mmapqueue.archive.run.GapName;
@@ -21,6 +20,7 @@ final class BucketRuns {
     private final List<RunName> all;
     private final List<RunName> cover;
     private final List<GapName> gaps;
+    /** When each run was stored, in ms since 1970; empty if no caller needs it. */
     private final Map<RunName, Long> modified;
 
     private BucketRuns(List<RunName> all, List<GapName> gaps, Map<RunName, Long> modified, String where) {
@@ -33,31 +33,48 @@ final class BucketRuns {
     /**
      * Lists a bucket, without what readers leave out because its shipper was replaced.
      *
+     * @param timed whether {@link #newestMicros} and {@link #replacedMillis} will be called
      * @throws org.mmapqueue.errors.ArchiveException if runs overlap without nesting, or differ from those nested in them
      */
-    static BucketRuns list(ArchiveFiles files, int partition, long bucket, FenceLookup fences) throws IOException {
+    static BucketRuns list(ArchiveFiles files, int partition, long bucket, boolean timed, FenceLookup fences)
+            throws IOException {
         String directory = RunName.directory(partition, bucket);
+        if (!timed) {
+            return of(files.names(directory), Map.of(), bucket, files.uri() + directory, fences);
+        }
+        List<String> names = new ArrayList<>();
         Map<RunName, Long> modified = new HashMap<>();
-        List<GapName> gaps = new ArrayList<>();
-        long newest = 0;
         for (ArchiveFiles.Entry file : files.list(directory)) {
-            Optional<RunName> run = RunName.parse(file.name()).filter(each -> each.bucket() == bucket);
-            if (run.isPresent()) {
-                modified.put(run.get(), file.modifiedMillis());
-                newest = Math.max(newest, run.get().epoch());
-            }
-            Optional<GapName> gap = GapName.parse(file.name()).filter(each -> RunName.bucketOf(each.first()) == bucket);
-            if (gap.isPresent()) {
-                gaps.add(gap.get());
-                newest = Math.max(newest, gap.get().epoch());
-            }
+            names.add(file.name());
+            RunName.parse(file.name()).ifPresent(run -> modified.put(run, file.modifiedMillis()));
+        }
+        return of(names, modified, bucket, files.uri() + directory, fences);
+    }
+
+    /** The runs and gaps with these names of files; see {@link #list}. */
+    static BucketRuns of(
+            List<String> names, Map<RunName, Long> modified, long bucket, String where, FenceLookup fences)
+            throws IOException {
+        List<RunName> all = new ArrayList<>();
+        List<GapName> gaps = new ArrayList<>();
+        for (String name : names) {
+            RunName.parse(name).filter(each -> each.bucket() == bucket).ifPresent(all::add);
+            GapName.parse(name)
+                    .filter(each -> RunName.bucketOf(each.first()) == bucket)
+                    .ifPresent(gaps::add);
+        }
+        long newest = 0;
+        for (RunName each : all) {
+            newest = Math.max(newest, each.epoch());
+        }
+        for (GapName each : gaps) {
+            newest = Math.max(newest, each.epoch());
         }
         Fences known = fences.upTo(newest);
-        modified.keySet().removeIf(each -> known.hides(each.epoch(), each.end()));
+        all.removeIf(each -> known.hides(each.epoch(), each.end()));
         gaps.removeIf(each -> known.hides(each.epoch(), each.end()));
-        List<RunName> all = new ArrayList<>(modified.keySet());
         all.sort(ORDER);
-        return new BucketRuns(List.copyOf(all), List.copyOf(gaps), modified, files.uri() + directory);
+        return new BucketRuns(List.copyOf(all), List.copyOf(gaps), modified, where);
     }
 
     /** Knows where shippers have begun. */

@@ -86,7 +86,7 @@ public final class Compaction {
         this.grace = grace;
         this.clock = clock;
         this.isOver = isOver;
-        this.runs = archive.runs(partition.id());
+        this.runs = archive.timedRuns(partition.id());
     }
 
     /** As {@link #step(boolean)}, while space is not short. */

@@ -40,8 +40,8 @@ final class PartitionRegistry {
     /** The partitions, by number: one listing. */
     List<PartitionEntry> list() throws IOException {
         List<PartitionEntry> partitions = new ArrayList<>();
-        for (ArchiveFiles.Entry file : files.list(DIRECTORY)) {
-            Matcher name = NAME.matcher(file.name());
+        for (String file : files.names(DIRECTORY)) {
+            Matcher name = NAME.matcher(file);
             if (name.matches()) {
                 partitions.add(new PartitionEntry(Integer.parseInt(name.group(1)), UUID.fromString(name.group(2))));
             }

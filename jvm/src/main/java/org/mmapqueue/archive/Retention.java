@@ -44,7 +44,7 @@ public final class Retention {
         this.retain = retain;
         this.consumed = consumed;
         this.clock = clock;
-        this.runs = archive.runs(partition.id());
+        this.runs = archive.timedRuns(partition.id());
     }
 
     /**

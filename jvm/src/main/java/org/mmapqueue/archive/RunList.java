@@ -10,6 +10,7 @@ import java.util.NavigableSet;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.TreeMap;
+import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.owner.ClaimFiles;
@@ -31,6 +32,7 @@ public final class RunList {
 
     private final ArchiveFiles files;
     private final int partition;
+    private final boolean timed;
 
     /** The buckets that exist, by number; null for those that are not listed yet. */
     private TreeMap<Long, @Nullable BucketRuns> buckets = new TreeMap<>();
@@ -49,13 +51,25 @@ public final class RunList {
     /** The highest epoch of a listed run or gap; a higher one means that another shipper has begun. */
     private long newestEpoch;
 
+    /** What a bucket has with these names, by the present {@link #fences}. */
+    private record Parsed(long bucket, List<String> names, BucketRuns runs) {}
+
+    /** The bucket that {@link #advance} has read last: mostly it has the same names again. Null if fences are new. */
+    private @Nullable Parsed newest;
+
     private int refreshes;
     private long first;
     private long end;
 
     RunList(ArchiveFiles files, int partition) {
+        this(files, partition, false);
+    }
+
+    /** @param timed whether the times at which runs were stored are listed, too */
+    RunList(ArchiveFiles files, int partition, boolean timed) {
         this.files = files;
         this.partition = partition;
+        this.timed = timed;
         this.claims = new ClaimFiles(files, partition);
     }
 
@@ -81,7 +95,7 @@ public final class RunList {
         long bucket = RunName.bucketOf(end);
         Fences before = fences;
         while (true) {
-            BucketRuns listed = BucketRuns.list(files, partition, bucket, this::fencesUpTo);
+            BucketRuns listed = listNewest(bucket);
             if (listed.isEmpty()) {
                 return;
             }
@@ -99,6 +113,21 @@ public final class RunList {
             }
             bucket = RunName.bucketOf(end);
         }
+    }
+
+    private BucketRuns listNewest(long bucket) throws IOException {
+        if (timed) {
+            return BucketRuns.list(files, partition, bucket, true, this::fencesUpTo);
+        }
+        String directory = RunName.directory(partition, bucket);
+        List<String> names = files.names(directory);
+        Parsed known = newest;
+        if (known == null || known.bucket() != bucket || !known.names().equals(names)) {
+            BucketRuns runs = BucketRuns.of(names, Map.of(), bucket, files.uri() + directory, this::fencesUpTo);
+            known = new Parsed(bucket, names, runs);
+            newest = known;
+        }
+        return known.runs();
     }
 
     // The holes of a bucket that begin at its first run, or at an offset before it.
@@ -160,6 +189,7 @@ public final class RunList {
                 found.put(Long.parseLong(name), null);
             }
         }
+        newest = null;
         fences = claims.fences();
         newestEpoch = fences.epoch();
         buckets = found;
@@ -192,6 +222,7 @@ public final class RunList {
             Fences now = claims.fences();
             if (now != fences) {
                 fences = now;
+                newest = null;
                 buckets.replaceAll((number, listed) -> null);
             }
         }
@@ -202,7 +233,7 @@ public final class RunList {
     BucketRuns bucket(long number) throws IOException {
         BucketRuns listed = buckets.get(number);
         if (listed == null) {
-            listed = BucketRuns.list(files, partition, number, this::fencesUpTo);
+            listed = BucketRuns.list(files, partition, number, timed, this::fencesUpTo);
             buckets.put(number, listed);
         }
         return listed;
@@ -324,10 +355,13 @@ public final class RunList {
             if (last != null && last.end() >= high) {
                 break;
             }
-            for (RunName run : bucket(number).cover()) {
-                if (last != null && run.end() <= last.end()) {
-                    continue; // nested in a run of the previous bucket
-                }
+            List<RunName> cover = bucket(number).cover();
+            // Those before are not of the range, or nested in a run of the previous bucket.
+            int next = firstEndingAfter(cover, last == null ? low : Math.max(low, last.end()));
+            if (last == null && next > 0) {
+                last = cover.get(next - 1);
+            }
+            for (RunName run : cover.subList(next, cover.size())) {
                 if (last != null && run.first() < last.end()) {
                     throw RunNesting.conflict(
                             files.uri() + RunName.directory(partition),
@@ -335,13 +369,29 @@ public final class RunList {
                             run,
                             "overlap, and neither is in the other");
                 }
-                last = run;
-                if (run.first() < high && run.end() > low) {
-                    runs.add(run);
+                if (run.first() >= high) {
+                    return runs;
                 }
+                last = run;
+                runs.add(run);
             }
         }
         return runs;
+    }
+
+    // The index of the first run that ends after an offset. Runs that are not nested end in the order of their offsets.
+    private static int firstEndingAfter(List<RunName> cover, long offset) {
+        int low = 0;
+        int high = cover.size();
+        while (low < high) {
+            int middle = (low + high) >>> 1;
+            if (cover.get(middle).end() > offset) {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        return low;
     }
 
     // The bucket of the run that holds a record, which may continue beyond its bucket.
@@ -356,6 +406,27 @@ public final class RunList {
             number = before;
         }
         return buckets.firstKey();
+    }
+
+    /**
+     * Splits a range at the beginnings of buckets, for callers that may need a part of it: {@link #cover} of a part lists
+     * the part's bucket, and the previous one if a run continues from there. Lists nothing.
+     *
+     * @return the bounds, ascending: from, the first offsets of buckets in between, to
+     */
+    long[] bounds(long from, long to) {
+        LongStream.Builder bounds = LongStream.builder().add(from);
+        if (from < to) {
+            buckets.subMap(RunName.bucketOf(from), false, RunName.bucketOf(to - 1), true).keySet().stream()
+                    .mapToLong(each -> each * RunName.BUCKET)
+                    .forEach(bounds::add);
+        }
+        return bounds.add(to).build().toArray();
+    }
+
+    /** Forgets the runs of the buckets that end before an offset: they are listed again if they are needed. */
+    void forget(long before) {
+        buckets.headMap(RunName.bucketOf(before), false).replaceAll((number, listed) -> null);
     }
 
     /** The gaps before the first run, as of the last full listing; retention has deleted the runs before them. */
@@ -375,7 +446,7 @@ public final class RunList {
 
     /** Lists a bucket again. */
     BucketRuns listBucket(long number) throws IOException {
-        BucketRuns listed = BucketRuns.list(files, partition, number, this::fencesUpTo);
+        BucketRuns listed = BucketRuns.list(files, partition, number, timed, this::fencesUpTo);
         buckets.put(number, listed);
         return listed;
     }
@@ -385,15 +456,6 @@ public final class RunList {
         List<RunName> runs = new ArrayList<>();
         for (long number : buckets.keySet()) {
             runs.addAll(bucket(number).all());
-        }
-        return runs;
-    }
-
-    /** The runs that are not nested in another run of their bucket, by first offset; gaps between them are valid. */
-    public List<RunName> longest() throws IOException {
-        List<RunName> runs = new ArrayList<>();
-        for (long number : buckets.keySet()) {
-            runs.addAll(bucket(number).cover());
         }
         return runs;
     }

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Random;
 import java.util.Set;
+import java.util.UUID;
 import java.util.zip.CRC32C;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
@@ -140,6 +141,66 @@ class RunListTest {
                     list.firstRunAtOrAfter(micros).orElse(-1));
         }
         assertEquals(model.runs, Set.copyOf(list.all()));
+    }
+
+    // A record has eight bytes, so sizes are exact.
+    @Property
+    void aPartByBytesIsTheLongestThatFits(@ForAll long seed) throws IOException {
+        Random random = new Random(seed);
+        Model model = new Model(random);
+        ArchivePartition partition = new ArchivePartition(model.files, 0, new UUID(1, 1));
+        partition.refresh();
+        for (int i = 0; i < 20; i++) {
+            long from = model.first + random.nextInt(MOST - 1);
+            long to = from + 1 + random.nextInt((int) (model.end - from));
+            assertEquals(8 * (to - from), partition.estimatedBytes(from, to), "from " + from + " to " + to);
+            long most = random.nextInt(MOST * 8);
+            assertEquals(
+                    Math.min(to, from + Math.max(1, most / 8)),
+                    partition.endWithin(from, to, most),
+                    "from " + from + " to " + to + ", " + most + " bytes");
+        }
+    }
+
+    @Property
+    void partsOfARangeHaveItsRuns(@ForAll long seed) throws IOException {
+        Random random = new Random(seed);
+        Model model = new Model(random);
+        RunList list = model.listed();
+        long from = model.first + random.nextInt(MOST / 2);
+        long to = from + random.nextInt(MOST / 2);
+        long[] bounds = list.bounds(from, to);
+        assertEquals(from, bounds[0]);
+        assertEquals(to, bounds[bounds.length - 1]);
+        Set<RunName> parts = new LinkedHashSet<>();
+        for (int i = 1; i < bounds.length; i++) {
+            assertTrue(bounds[i - 1] <= bounds[i]);
+            assertTrue(bounds[i] - bounds[i - 1] <= RunName.BUCKET);
+            parts.addAll(list.cover(bounds[i - 1], bounds[i]));
+        }
+        assertEquals(model.cover(from, to), List.copyOf(parts));
+    }
+
+    /** As many names as before, but other ones. */
+    @Property
+    void refreshFindsMergedRuns(@ForAll long seed) throws IOException {
+        Random random = new Random(seed);
+        Model model = new Model(random);
+        RunList list = model.listed();
+        list.refresh(); // knows the names of the newest bucket
+        List<RunName> cover = model.cover(0, Long.MAX_VALUE);
+        RunName last = cover.get(cover.size() - 1);
+        RunName next = run(last.end(), last.end() + 3);
+        if (next.bucket() != last.bucket()) {
+            return;
+        }
+        List.copyOf(model.runs).stream()
+                .filter(each -> each.first() >= last.first())
+                .forEach(model::delete);
+        model.store(run(last.first(), next.end()));
+        list.refresh();
+        assertEquals(next.end(), list.endOffset());
+        assertEquals(run(last.first(), next.end()), list.cover(last.first(), next.end()).get(0));
     }
 
     @Property

@@ -148,6 +148,9 @@ public abstract class ArchiveFilesContract {
             assertEquals(List.of("1", "2", "3"), names(files, "a"));
             assertEquals(List.of("d1", "d2"), files.directories("a"));
             assertEquals(List.of(), files.directories("a/d1"));
+            List<String> named = files.names("a");
+            assertTrue(named.containsAll(names(files, "a")), named.toString());
+            assertEquals(named.stream().sorted().toList(), named);
             Entry entry = files.list("a").get(0);
             assertEquals(3, entry.length());
             assertTrue(Math.abs(entry.modifiedMillis() - before) < 600_000, entry.toString());
@@ -159,6 +162,7 @@ public abstract class ArchiveFilesContract {
         try (ArchiveFiles files = files()) {
             assertEquals(List.of(), files.list(""));
             assertEquals(List.of(), files.list("a/b"));
+            assertEquals(List.of(), files.names("a/b"));
             assertEquals(List.of(), files.directories("a/b"));
             assertThrows(NoSuchFileException.class, () -> files.open("a/b"));
             assertFalse(files.delete("a/b"));

@@ -56,6 +56,14 @@ public interface ArchiveFiles extends AutoCloseable {
     /** The files of a directory, sorted by name; empty if the directory does not exist. */
     List<Entry> list(String directory) throws IOException;
 
+    /**
+     * The last parts of the names of a directory's files, sorted; empty if the directory does not exist. Subdirectories
+     * may be among them. Cheaper than {@link #list} where the file system looks at each file for its length and time.
+     */
+    default List<String> names(String directory) throws IOException {
+        return list(directory).stream().map(Entry::name).toList();
+    }
+
     /** The last parts of the names of a directory's subdirectories, sorted; empty if the directory does not exist. */
     List<String> directories(String directory) throws IOException;
 

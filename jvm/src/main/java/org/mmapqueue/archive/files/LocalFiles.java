@@ -108,6 +108,17 @@ public final class LocalFiles implements ArchiveFiles {
         return entries;
     }
 
+    /** Looks at no file: on a network file system each look may be a request. */
+    @Override
+    public List<String> names(String directory) throws IOException {
+        List<String> names = new ArrayList<>();
+        for (Path each : children(directory)) {
+            names.add(last(each));
+        }
+        Collections.sort(names);
+        return names;
+    }
+
     @Override
     public List<String> directories(String directory) throws IOException {
         List<String> names = new ArrayList<>();

@@ -34,10 +34,15 @@ public record GapName(long first, long end, long epoch, Reason reason) {
         }
     }
 
+    private static final String SUFFIX = ".gap";
+
     private static final Pattern NAME = Pattern.compile("([0-9]{19})-([0-9]{19})-([0-9]{1,19})-(dropped|lost)\\.gap");
 
     /** Parses the name of a file; empty if it is not the name of a gap. */
     public static Optional<GapName> parse(String file) {
+        if (!file.endsWith(SUFFIX)) {
+            return Optional.empty(); // quick for runs, of which a directory has many
+        }
         Matcher parts = NAME.matcher(file);
         if (!parts.matches()) {
             return Optional.empty();
@@ -63,6 +68,6 @@ public record GapName(long first, long end, long epoch, Reason reason) {
     @Override
     public String toString() {
         return RunName.pad(first) + "-" + RunName.pad(end) + "-" + epoch + "-"
-                + reason.name().toLowerCase(Locale.ROOT) + ".gap";
+                + reason.name().toLowerCase(Locale.ROOT) + SUFFIX;
     }
 }

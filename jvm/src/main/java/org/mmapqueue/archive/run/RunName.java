@@ -3,8 +3,6 @@ package org.mmapqueue.archive.run;
 import java.io.Serializable;
 import java.util.Locale;
 import java.util.Optional;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 
 /**
  * The fields of a run's name. Names sort in the order of offsets.
@@ -25,8 +23,9 @@ public record RunName(long first, long end, long epoch, long minMicros, long max
 
     private static final long serialVersionUID = 1L;
 
-    private static final Pattern NAME = Pattern.compile(
-            "([0-9]{19})-([0-9]{19})-([0-9]{1,19})-([0-9]{1,19})-([0-9]{1,19})-([0-9]{1,19})-([0-9a-f]{8})(?:-([0-9]{1,19}))?\\.run");
+    private static final String SUFFIX = ".run";
+    /** Number of fields in the name of a run without lost records. */
+    private static final int FIELDS = 7;
 
     /** The name of a run without lost records. */
     public RunName(long first, long end, long epoch, long minMicros, long maxMicros, long bytes, int crc) {
@@ -35,20 +34,23 @@ public record RunName(long first, long end, long epoch, long minMicros, long max
 
     /** Parses the name of a file; empty if it is not the name of a run. */
     public static Optional<RunName> parse(String file) {
-        Matcher parts = NAME.matcher(file);
-        if (!parts.matches()) {
+        if (!file.endsWith(SUFFIX)) {
+            return Optional.empty();
+        }
+        String[] fields = file.substring(0, file.length() - SUFFIX.length()).split("-", -1);
+        if (fields.length < FIELDS || fields.length > FIELDS + 1) {
             return Optional.empty();
         }
         try {
             RunName name = new RunName(
-                    Long.parseLong(parts.group(1)),
-                    Long.parseLong(parts.group(2)),
-                    Long.parseLong(parts.group(3)),
-                    Long.parseLong(parts.group(4)),
-                    Long.parseLong(parts.group(5)),
-                    Long.parseLong(parts.group(6)),
-                    Integer.parseUnsignedInt(parts.group(7), 16),
-                    parts.group(8) == null ? 0 : Long.parseLong(parts.group(8)));
+                    Long.parseLong(fields[0]),
+                    Long.parseLong(fields[1]),
+                    Long.parseLong(fields[2]),
+                    Long.parseLong(fields[3]),
+                    Long.parseLong(fields[4]),
+                    Long.parseLong(fields[5]),
+                    Integer.parseUnsignedInt(fields[6], 16),
+                    fields.length == FIELDS ? 0 : Long.parseLong(fields[FIELDS]));
             return name.first < name.end
                             && name.lost <= name.end - name.first
                             && name.minMicros <= name.maxMicros
@@ -104,7 +106,7 @@ public record RunName(long first, long end, long epoch, long minMicros, long max
     @Override
     public String toString() {
         return pad(first) + "-" + pad(end) + "-" + epoch + "-" + minMicros + "-" + maxMicros + "-" + bytes + "-"
-                + hex(crc) + (lost == 0 ? "" : "-" + lost) + ".run";
+                + hex(crc) + (lost == 0 ? "" : "-" + lost) + SUFFIX;
     }
 
     static String pad(long offset) {

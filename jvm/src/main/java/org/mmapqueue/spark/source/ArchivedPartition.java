@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.UUID;
 import java.util.concurrent.ExecutionException;
@@ -147,6 +148,25 @@ public final class ArchivedPartition implements ReadablePartition {
     }
 
     @Override
+    public long estimatedBytes(long from, long to) {
+        return listed().estimatedBytes(from, to);
+    }
+
+    @Override
+    public long endWithin(long from, long to, long most) {
+        return listed().endWithin(from, to, most);
+    }
+
+    /**
+     * Frees memory of the plans before an offset.
+     *
+     * @param before the offset of a record that will be planned next
+     */
+    public void forget(long before) {
+        runs.forget(before);
+    }
+
+    @Override
     public long[] split(long from, long to, long bytes) {
         return listed().split(from, to, bytes);
     }
@@ -158,9 +178,36 @@ public final class ArchivedPartition implements ReadablePartition {
     }
 
     private void refuseWithoutTimes() {
-        if (hasRuns() && runs.longestRuns().stream().noneMatch(each -> each.maxMicros() > 0)) {
+        if (hasRuns() && lastTimed(firstOffset(), endOffset()).isEmpty()) {
             throw new ConfigException("timestamps", "false", "true");
         }
+    }
+
+    /** The first run of a range that has timestamps; lists no bucket after it. */
+    private Optional<RunName> firstTimed(long from, long to) {
+        long[] bounds = listed().bounds(from, to);
+        for (int i = 1; i < bounds.length; i++) {
+            for (RunName each : runs.runs(bounds[i - 1], bounds[i])) {
+                if (each.maxMicros() > 0) {
+                    return Optional.of(each);
+                }
+            }
+        }
+        return Optional.empty();
+    }
+
+    /** The last run of a range that has timestamps; lists no bucket before it. */
+    private Optional<RunName> lastTimed(long from, long to) {
+        long[] bounds = listed().bounds(from, to);
+        for (int i = bounds.length - 1; i > 0; i--) {
+            List<RunName> names = runs.runs(bounds[i - 1], bounds[i]);
+            for (int j = names.size() - 1; j >= 0; j--) {
+                if (names.get(j).maxMicros() > 0) {
+                    return Optional.of(names.get(j));
+                }
+            }
+        }
+        return Optional.empty();
     }
 
     /** Returns whole runs, by their names alone, unless the range must be exact. */
@@ -171,45 +218,38 @@ public final class ArchivedPartition implements ReadablePartition {
         }
         refuseWithoutTimes();
         long from = Long.MAX_VALUE;
-        long to = Long.MAX_VALUE;
-        for (RunName each : runs.longestRuns()) {
-            if (from == Long.MAX_VALUE && each.maxMicros() > 0 && each.maxMicros() >= lowMicros) {
-                from = each.first();
-            }
-            if (each.minMicros() > highMicros) {
-                to = each.first();
-                break;
+        long[] bounds = runs.bounds(firstOffset(), endOffset());
+        for (int i = 1; i < bounds.length; i++) {
+            for (RunName each : runs.runs(bounds[i - 1], bounds[i])) {
+                if (from == Long.MAX_VALUE && each.maxMicros() > 0 && each.maxMicros() >= lowMicros) {
+                    from = each.first();
+                }
+                if (each.minMicros() > highMicros) {
+                    return new long[] {from, each.first()};
+                }
             }
         }
-        return new long[] {from, to};
+        return new long[] {from, Long.MAX_VALUE};
     }
 
     /** Reads the name of the first run with timestamps; reads a record where the range begins within a run. */
     @Override
     public long minTimestampMicros(long from, long to) {
-        for (RunName each : listed().runs(from, to)) {
-            if (each.maxMicros() > 0) {
-                return each.first() >= from && each.end() <= to
+        return firstTimed(from, to)
+                .map(each -> each.first() >= from && each.end() <= to
                         ? each.minMicros()
-                        : timestampMicros(Math.max(from, each.first()));
-            }
-        }
-        return 0;
+                        : timestampMicros(Math.max(from, each.first())))
+                .orElse(0L);
     }
 
     /** Reads the name of the last run with timestamps; reads a record where the range ends within a run. */
     @Override
     public long maxTimestampMicros(long from, long to) {
-        List<RunName> names = listed().runs(from, to);
-        for (int i = names.size() - 1; i >= 0; i--) {
-            RunName each = names.get(i);
-            if (each.maxMicros() > 0) {
-                return each.first() >= from && each.end() <= to
+        return lastTimed(from, to)
+                .map(each -> each.first() >= from && each.end() <= to
                         ? each.maxMicros()
-                        : timestampMicros(Math.min(to, each.end()) - 1);
-            }
-        }
-        return 0;
+                        : timestampMicros(Math.min(to, each.end()) - 1))
+                .orElse(0L);
     }
 
     // One that is not retained any more is reported by its task.

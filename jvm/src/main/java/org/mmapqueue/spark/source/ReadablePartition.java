@@ -94,6 +94,39 @@ public interface ReadablePartition extends PartitionRecords {
     long bytes(long from, long to);
 
     /**
+     * The approximate size of a range in the log. Takes as long for a large range as for a small one.
+     *
+     * @param from the first offset
+     * @param to the offset after the last one
+     * @return bytes
+     */
+    default long estimatedBytes(long from, long to) {
+        return bytes(from, to);
+    }
+
+    /**
+     * Finds the part of a range that has at most a number of bytes; the first record is always in it.
+     *
+     * @param from the first offset
+     * @param to the offset after the last one, more than {@code from}
+     * @param most the number of bytes
+     * @return the offset after the last one of the part, more than {@code from}
+     */
+    default long endWithin(long from, long to, long most) {
+        long low = from + 1;
+        long high = to;
+        while (low < high) {
+            long middle = low + (high - low + 1) / 2;
+            if (bytes(from, middle) <= most) {
+                low = middle;
+            } else {
+                high = middle - 1;
+            }
+        }
+        return low;
+    }
+
+    /**
      * Splits a range into parts of about equal size.
      *
      * @param from the first offset

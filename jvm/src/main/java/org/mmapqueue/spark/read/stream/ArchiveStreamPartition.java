@@ -95,6 +95,7 @@ record ArchiveStreamPartition(ArchiveQuerySource source, ArchivedPartition parti
     public void release(long before) {
         if (retains(before)) {
             source.move(partition.id(), before);
+            partition.forget(before);
         }
     }
 

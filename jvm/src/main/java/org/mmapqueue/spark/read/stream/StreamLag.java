@@ -44,7 +44,7 @@ final class StreamLag {
         offsets.accept(Math.max(0, end - consumed));
         if (consumed < end) {
             try {
-                bytes += records.bytes(consumed, end);
+                bytes += records.estimatedBytes(consumed, end);
                 long first = records.minTimestampMicros(consumed, end);
                 oldestMicros = first == 0 ? oldestMicros : Math.min(oldestMicros, first);
             } catch (OutOfRangeException | CorruptException e) {

@@ -3,7 +3,6 @@ package org.mmapqueue.spark.read.stream;
 import java.util.Optional;
 import java.util.SortedMap;
 import java.util.TreeMap;
-import java.util.function.LongUnaryOperator;
 import org.apache.spark.sql.connector.read.streaming.CompositeReadLimit;
 import org.apache.spark.sql.connector.read.streaming.ReadLimit;
 import org.apache.spark.sql.connector.read.streaming.ReadMaxRows;
@@ -30,8 +29,11 @@ record StreamLimits(long minRows, long maxDelayMillis, long maxRows, long maxByt
 
     /** Sizes in bytes of a partition's records. */
     interface Bytes {
-        /** The size of a range, in bytes. */
+        /** The approximate size of a range, in bytes. */
         long of(int partition, long from, long to);
+
+        /** The end of the part of a range that has at most a number of bytes; the first record is always in it. */
+        long endWithin(int partition, long from, long to, long most);
 
         /** The upper limit of a batch, in bytes. */
         long most(int partition);
@@ -133,7 +135,7 @@ record StreamLimits(long minRows, long maxDelayMillis, long maxRows, long maxByt
                     id,
                     sizes.get(id) <= most
                             ? range
-                            : new Range(range.from(), last(range, most, to -> bytes.of(id, range.from(), to))));
+                            : new Range(range.from(), bytes.endWithin(id, range.from(), range.to(), most)));
         });
         return result;
     }
@@ -142,20 +144,5 @@ record StreamLimits(long minRows, long maxDelayMillis, long maxRows, long maxByt
     // too.
     private static long share(long limit, long size, double total) {
         return size == 0 ? 0 : Math.min(size, Math.max(1, (long) (limit * (size / total))));
-    }
-
-    // The last end within the limit; the first record is always taken.
-    private static long last(Range range, long limit, LongUnaryOperator sizeUpTo) {
-        long low = range.from() + 1;
-        long high = range.to();
-        while (low < high) {
-            long middle = low + (high - low + 1) / 2;
-            if (sizeUpTo.applyAsLong(middle) <= limit) {
-                low = middle;
-            } else {
-                high = middle - 1;
-            }
-        }
-        return low;
     }
 }

@@ -173,16 +173,16 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
      */
     PartitionOffsets begin(IntFunction<StartAt> start) {
         if (origin == null) {
-            StreamOrigin begun =
-                    new StreamOrigin(new TreeMap<>(), source.archiveId().orElse(null));
+            SortedMap<Integer, StreamOrigin.Part> parts = new TreeMap<>();
             for (StreamPartition each : partitions.values()) {
                 int id = each.records().id();
                 try {
-                    begun = begun.with(id, new StreamOrigin.Part(each.queueId(), each.moveTo(start.apply(id))));
+                    parts.put(id, new StreamOrigin.Part(each.queueId(), each.moveTo(start.apply(id))));
                 } catch (OutOfRangeException | ConfigException e) {
                     throw new IllegalArgumentException("partition " + id + ": " + e.getMessage(), e);
                 }
             }
+            StreamOrigin begun = new StreamOrigin(parts, source.archiveId().orElse(null));
             source.store();
             checkpoint.write(begun);
             origin = begun;
@@ -308,7 +308,12 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
 
     @Override
     public long of(int partition, long from, long to) {
-        return partitions.get(partition).records().bytes(from, to);
+        return partitions.get(partition).records().estimatedBytes(from, to);
+    }
+
+    @Override
+    public long endWithin(int partition, long from, long to, long most) {
+        return partitions.get(partition).records().endWithin(from, to, most);
     }
 
     @Override
