@@ -331,6 +331,10 @@ bench-hosts: $(PACKAGE_READY) $(JAR) $(HDFS_CP) ## Measure the archive beside Sp
 	PYTHONPATH=tests:python/benchmarks $(UNSHARE) $(PY) -m hosts_bench $(BENCH)
 bench-hosts: BENCH ?=
 
+bench-archive: $(PACKAGE_READY) $(JAR) ## Measure the driver of streams: 10⁶ runs, and 1 000 partitions
+	PYTHONPATH=tests:python/benchmarks $(PY) python/benchmarks/archive_streams.py $(BENCH)
+bench-archive: BENCH ?=
+
 bench-events: $(PACKAGE_READY) $(JAR) ## Measure events decoded in Spark (PROTOBUF=jars DESCRIPTOR=file)
 	$(PY) python/benchmarks/bench_events.py \
 	    $(if $(PROTOBUF),--protobuf $(PROTOBUF) --descriptor $(DESCRIPTOR)) $(BENCH)

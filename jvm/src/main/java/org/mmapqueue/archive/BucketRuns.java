@@ -52,8 +52,7 @@ final class BucketRuns {
     }
 
     /** The runs and gaps with these names of files; see {@link #list}. */
-    static BucketRuns of(
-            List<String> names, Map<RunName, Long> modified, long bucket, String where, FenceLookup fences)
+    static BucketRuns of(List<String> names, Map<RunName, Long> modified, long bucket, String where, FenceLookup fences)
             throws IOException {
         List<RunName> all = new ArrayList<>();
         List<GapName> gaps = new ArrayList<>();

@@ -57,7 +57,9 @@ public final class RunList {
     /** The bucket that {@link #advance} has read last: mostly it has the same names again. Null if fences are new. */
     private @Nullable Parsed newest;
 
+    /** Begins at another number for each partition: a query of many does not list all of them again at once. */
     private int refreshes;
+
     private long first;
     private long end;
 
@@ -70,6 +72,7 @@ public final class RunList {
         this.files = files;
         this.partition = partition;
         this.timed = timed;
+        this.refreshes = partition % FULL_REFRESH;
         this.claims = new ClaimFiles(files, partition);
     }
 

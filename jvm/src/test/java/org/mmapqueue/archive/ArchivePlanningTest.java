@@ -69,8 +69,12 @@ class ArchivePlanningTest {
         ArchivePartition partition = partition(buckets);
         partition.refresh();
         long from = 5 * RunName.BUCKET + 7;
-        assertLists(List.of(5L), () -> assertEquals(1, partition.runs(from, from + 1).size()));
-        assertLists(List.of(), () -> assertEquals(10, partition.runs(from, from + 9 * RECORDS).size()));
+        assertLists(
+                List.of(5L),
+                () -> assertEquals(1, partition.runs(from, from + 1).size()));
+        assertLists(
+                List.of(),
+                () -> assertEquals(10, partition.runs(from, from + 9 * RECORDS).size()));
         long next = from + RunName.BUCKET;
         assertLists(List.of(6L), () -> assertEquals(next, partition.split(from, next, RECORD_BYTES << 20)[10]));
         assertLists(List.of(), () -> assertEquals(List.of(), partition.gaps(from, next)));
@@ -84,8 +88,7 @@ class ArchivePlanningTest {
         partition.refresh();
         assertLists(List.of(), () -> assertEquals(end * RECORD_BYTES, partition.estimatedBytes(0, Long.MAX_VALUE)));
         long from = 3 * RunName.BUCKET - 7;
-        assertLists(
-                List.of(2L), () -> assertEquals((end - from) * RECORD_BYTES, partition.estimatedBytes(from, end)));
+        assertLists(List.of(2L), () -> assertEquals((end - from) * RECORD_BYTES, partition.estimatedBytes(from, end)));
     }
 
     @ParameterizedTest
@@ -94,8 +97,7 @@ class ArchivePlanningTest {
         ArchivePartition partition = partition(buckets);
         partition.refresh();
         long from = 3 * RunName.BUCKET + 7;
-        assertLists(
-                List.of(3L), () -> assertEquals(from + 20, partition.endWithin(from, end, 20 * RECORD_BYTES + 3)));
+        assertLists(List.of(3L), () -> assertEquals(from + 20, partition.endWithin(from, end, 20 * RECORD_BYTES + 3)));
         long to = from + 2 * RunName.BUCKET;
         assertLists(
                 List.of(4L, 5L), () -> assertEquals(to, partition.endWithin(from, end, (to - from) * RECORD_BYTES)));
@@ -109,9 +111,14 @@ class ArchivePlanningTest {
         partition.refresh();
         int all = partition.runs(0, end).size();
         partition.forget(3 * RunName.BUCKET + 1);
-        assertLists(List.of(), () -> assertEquals(all - 3 * RUNS_OF_BUCKET, partition.runs(3 * RunName.BUCKET, end)
-                .size()));
-        assertLists(List.of(0L, 1L, 2L), () -> assertEquals(all, partition.runs(0, end).size()));
+        assertLists(
+                List.of(),
+                () -> assertEquals(
+                        all - 3 * RUNS_OF_BUCKET,
+                        partition.runs(3 * RunName.BUCKET, end).size()));
+        assertLists(
+                List.of(0L, 1L, 2L),
+                () -> assertEquals(all, partition.runs(0, end).size()));
         assertEquals(0, partition.firstOffset());
     }
 

@@ -200,7 +200,9 @@ class RunListTest {
         model.store(run(last.first(), next.end()));
         list.refresh();
         assertEquals(next.end(), list.endOffset());
-        assertEquals(run(last.first(), next.end()), list.cover(last.first(), next.end()).get(0));
+        assertEquals(
+                run(last.first(), next.end()),
+                list.cover(last.first(), next.end()).get(0));
     }
 
     @Property
