@@ -463,6 +463,15 @@ public final class RunList {
         return runs;
     }
 
+    /** The runs that are not nested in another run of their bucket, by first offset; gaps between them are valid. */
+    public List<RunName> longest() throws IOException {
+        List<RunName> runs = new ArrayList<>();
+        for (long number : buckets.keySet()) {
+            runs.addAll(bucket(number).cover());
+        }
+        return runs;
+    }
+
     /** The first offset of the first run that holds a record of this time or later, as the runs' names say. */
     public OptionalLong firstRunAtOrAfter(long micros) throws IOException {
         for (Map.Entry<Long, BucketRuns> each : buckets.entrySet()) {
