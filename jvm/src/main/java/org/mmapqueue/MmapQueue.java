@@ -571,13 +571,21 @@ public final class MmapQueue implements AutoCloseable {
     // ---- records by offset and time; no consumer moves
 
     /**
+     * {@return whether the queue's archive has what the ring has given up ({@code overflow = archive}): consumers, and
+     * reads by offset, then continue there}
+     */
+    public boolean overflows() {
+        return core().records().overflows();
+    }
+
+    /**
      * Reads a record. Moves no consumer.
      *
      * @param offset the record's offset
      * @return the record; its attempts are 0
      */
     public Message get(long offset) {
-        return core().log().randomAccess().get(offset, 1, Long.MAX_VALUE).get(0);
+        return core().records().get(offset);
     }
 
     /**
@@ -588,7 +596,7 @@ public final class MmapQueue implements AutoCloseable {
      * @return the records from the offset on, in order, at least one; their attempts are 0
      */
     public List<Message> getMany(long offset, int count) {
-        return core().log().randomAccess().get(offset, count, Long.MAX_VALUE);
+        return core().records().getMany(offset, count);
     }
 
     /**
@@ -601,7 +609,7 @@ public final class MmapQueue implements AutoCloseable {
      * @return the number of records, at least 1
      */
     public int getMany(long offset, int count, long maxBytes, MessageHandler handler) {
-        return core().log().randomAccess().get(offset, count, maxBytes, handler);
+        return core().records().getMany(offset, count, maxBytes, handler);
     }
 
     /**
@@ -627,7 +635,7 @@ public final class MmapQueue implements AutoCloseable {
      * @throws org.mmapqueue.errors.ConfigException in format version 1, which stores no offsets
      */
     public RecordReader reader(long from, long to, boolean skipsDamage) {
-        return new RecordReader(core().log().reader(from, to, skipsDamage, this::isClosed));
+        return new RecordReader(core().records().reader(from, to, skipsDamage, this::isClosed));
     }
 
     /**
@@ -644,7 +652,7 @@ public final class MmapQueue implements AutoCloseable {
             throw new IllegalArgumentException(
                     "from = " + from + ", to = " + to + ", bytes = " + bytes + "; expected from <= to and bytes >= 1");
         }
-        return core().log().randomAccess().split(from, to, bytes);
+        return core().records().split(from, to, bytes);
     }
 
     /**
@@ -656,7 +664,7 @@ public final class MmapQueue implements AutoCloseable {
      * @return the size in bytes
      */
     public long bytes(long from, long to) {
-        return core().log().randomAccess().bytes(from, to);
+        return core().records().bytes(from, to);
     }
 
     /**
@@ -670,7 +678,10 @@ public final class MmapQueue implements AutoCloseable {
         return core().log().randomAccess().find(StartAt.timestamp(time).value());
     }
 
-    /** {@return the offset of the oldest retained record; {@link #endOffset} if no record is retained} */
+    /**
+     * {@return the offset of the oldest record that the ring retains; {@link #endOffset} if it retains none. Older records
+     * may be in the archive}
+     */
     public long firstOffset() {
         return core().log().randomAccess().firstOffset();
     }

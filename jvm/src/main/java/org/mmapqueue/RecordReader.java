@@ -4,7 +4,7 @@ import java.util.List;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.OutOfRangeException;
-import org.mmapqueue.lookup.RangeReader;
+import org.mmapqueue.core.RangeOfLog;
 
 /**
  * Reads the records of a range in order, from a position of its own, and moves no consumer. A queue may have any number
@@ -15,9 +15,9 @@ import org.mmapqueue.lookup.RangeReader;
  * segment is pinned.
  */
 public final class RecordReader implements AutoCloseable {
-    private final RangeReader reader;
+    private final RangeOfLog reader;
 
-    RecordReader(RangeReader reader) {
+    RecordReader(RangeOfLog reader) {
         this.reader = reader;
     }
 
@@ -33,12 +33,12 @@ public final class RecordReader implements AutoCloseable {
 
     /** {@return the damaged ranges that were skipped, the latest thousand; empty unless this reader skips damage} */
     public List<DamagedRange> damagedRanges() {
-        return reader.damage().ranges();
+        return reader.damagedRanges();
     }
 
     /** {@return the number of records that were skipped because of damage} */
     public long damagedRecords() {
-        return reader.damage().records();
+        return reader.damagedRecords();
     }
 
     /**

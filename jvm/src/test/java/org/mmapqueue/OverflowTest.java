@@ -10,12 +10,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.support.QuickDirectory;
 
 /** A ring that gives up records for the archive, and consumers that read them there. */
@@ -158,6 +160,44 @@ class OverflowTest {
             checkAll(first, 3, 60);
             first.seek(StartAt.timestamp(time));
             assertEquals(message.offset(), first.pop().offset());
+        }
+    }
+
+    @Test
+    void recordsAreReadByOffsetInTheArchiveAndInTheRing() throws Exception {
+        try (MmapQueue queue = MmapQueue.open(config().build())) {
+            push(queue, 0, MANY);
+            long first = queue.firstOffset();
+            assertTrue(first > 10 && queue.overflows());
+            check(queue.get(0), 0, 0);
+            check(queue.get(first), first, 0);
+            assertEquals(7, queue.getMany(3, 7).size());
+            check(queue.getMany(first - 2, 4).get(1), first - 1, 0);
+            List<Long> seen = new ArrayList<>();
+            assertEquals(5, queue.getMany(1, 5, Long.MAX_VALUE, (offset, timestamp, data, start, length, attempts) -> {
+                assertArrayEquals(payload(offset), Arrays.copyOfRange(data, start, start + length));
+                seen.add(offset);
+            }));
+            assertEquals(List.of(1L, 2L, 3L, 4L, 5L), seen);
+            long[] parts = queue.split(0, MANY, 20_000);
+            assertTrue(parts.length > 10, "parts " + Arrays.toString(parts));
+            assertTrue(queue.bytes(0, MANY) > queue.bytes(first, MANY));
+            long next = 0;
+            for (int i = 0; i + 1 < parts.length; i++) {
+                try (RecordReader reader = queue.reader(parts[i], parts[i + 1])) {
+                    long[] expected = {parts[i]};
+                    while (reader.read(13, 5000, (offset, timestamp, data) -> {
+                                assertEquals(expected[0]++, offset);
+                                assertArrayEquals(payload(offset), data);
+                            })
+                            > 0) {}
+                    assertEquals(parts[i + 1], expected[0]);
+                    assertEquals(parts[i + 1], reader.offset());
+                    next = reader.offset();
+                }
+            }
+            assertEquals(MANY, next);
+            assertThrows(OutOfRangeException.class, () -> queue.get(MANY));
         }
     }
 

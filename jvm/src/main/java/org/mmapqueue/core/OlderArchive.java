@@ -49,7 +49,8 @@ record OlderArchive(Path directory, MetaFields queue, Storage storage, Runnable 
         return inPartition(partition -> partition.find(time));
     }
 
-    private <T> T inPartition(Function<ArchivePartition, T> work) {
+    /** Calls a function with the queue's partition, as it is now. */
+    <T> T inPartition(Function<ArchivePartition, T> work) {
         try (OlderReader reader = reader(false)) {
             ArchivePartition partition = reader.partition();
             partition.refresh();
@@ -60,7 +61,8 @@ record OlderArchive(Path directory, MetaFields queue, Storage storage, Runnable 
         }
     }
 
-    private OlderReader reader(boolean skipsDamage) {
+    /** A reader, which opens nothing yet. */
+    OlderReader reader(boolean skipsDamage) {
         return new OlderReader(this::open, directory, storage, queue.uuid(), skipsDamage);
     }
 

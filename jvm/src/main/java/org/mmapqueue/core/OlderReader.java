@@ -8,6 +8,8 @@ import java.util.List;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.DamagedRange;
+import org.mmapqueue.MessageHandler;
+import org.mmapqueue.RecordSink;
 import org.mmapqueue.archive.Archive;
 import org.mmapqueue.archive.ArchivePartition;
 import org.mmapqueue.archive.ArchiveReader;
@@ -22,7 +24,10 @@ import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ArchiveLink;
 
-/** Reads what the ring of a queue has given up, in the queue's archive. One thread at a time. */
+/**
+ * Reads what the ring of a queue has given up, in the queue's archive: in chunks for a consumer, or record by record. One
+ * thread at a time.
+ */
 final class OlderReader implements OlderRecords {
     private static final int CHUNK_BYTES = 4 << 20;
     private static final int CHUNK_RECORDS = 1 << 16;
@@ -42,6 +47,11 @@ final class OlderReader implements OlderRecords {
     private @Nullable Archive archive;
     private int partition;
     private @Nullable ArchiveReader reader;
+    /** The offset of the next record, while no reader is open. */
+    private long position;
+
+    private final List<DamagedRange> passed = new ArrayList<>();
+    private long passedRecords;
 
     OlderReader(Connection connection, Path directory, Storage storage, UUID queue, boolean skipsDamage) {
         this.connection = connection;
@@ -70,6 +80,68 @@ final class OlderReader implements OlderRecords {
             }
         }
     }
+
+    // ---- one record after the other, in the caller's thread
+
+    /** Moves to a record. */
+    void seek(long offset) {
+        closeReader();
+        position = offset;
+    }
+
+    /** The offset of the next record. */
+    long offset() {
+        ArchiveReader open = reader;
+        return open == null ? position : open.offset();
+    }
+
+    /**
+     * Reads the next records, as {@code RecordReader.read}.
+     *
+     * @param to the offset after the last record
+     * @return the number of records; 0 if the next one is not in the archive yet, or none is left
+     */
+    int read(long to, int maxRecords, long maxBytes, boolean own, MessageHandler handler) {
+        try {
+            while (offset() < to) {
+                ArchiveReader at = readerAt(offset());
+                int most = (int) Math.min(maxRecords, to - at.offset());
+                long before = at.offset();
+                int count = own ? at.read(most, maxBytes, owned(handler)) : at.read(most, maxBytes, handler);
+                if (count > 0 || at.offset() == before) {
+                    return count;
+                }
+            }
+            return 0;
+        } catch (IOException | UncheckedIOException e) {
+            throw new MmapQueueException(
+                    "record " + offset() + " of the queue in " + directory + " is in the archive, which could not be"
+                            + " read: " + e,
+                    e);
+        }
+    }
+
+    private static RecordSink owned(MessageHandler handler) {
+        return (offset, timestamp, data) -> handler.onMessage(offset, timestamp, data, 0, data.length, 0);
+    }
+
+    /** The damaged ranges that were skipped. */
+    List<DamagedRange> damagedRanges() {
+        ArchiveReader open = reader;
+        List<DamagedRange> all = new ArrayList<>(passed);
+        if (open != null) {
+            all.addAll(open.damagedRanges());
+        }
+        return all;
+    }
+
+    /** The number of records that were skipped because of damage, or because no file has them. */
+    long damagedRecords() {
+        ArchiveReader open = reader;
+        return passedRecords + (open == null ? 0 : open.lost() + open.missing());
+    }
+
+    // ---- chunks
 
     private OlderChunk chunk(long from) throws IOException {
         ArchiveReader at = readerAt(from);
@@ -100,6 +172,7 @@ final class OlderReader implements OlderRecords {
         ArchiveReader open = reader;
         if (open == null || open.offset() != from || open.isAtEnd()) {
             closeReader();
+            position = from;
             open = ArchiveReader.of(
                     opened().files(), partition, queue, List.of(), from, from + WINDOW, skipsDamage, skipsDamage);
             reader = open;
@@ -139,6 +212,9 @@ final class OlderReader implements OlderRecords {
         ArchiveReader open = reader;
         reader = null;
         if (open != null) {
+            position = open.offset();
+            passedRecords += open.lost() + open.missing();
+            passed.addAll(open.damagedRanges());
             open.close();
         }
     }

@@ -65,6 +65,7 @@ public final class QueueCore {
     private final Shutdown shutdown;
     private final Shipping shipping;
     private final OlderArchive older;
+    private final WholeLog records;
     /** Null in the process that writes: its flusher saves. */
     private final InFlightSaver saver;
 
@@ -97,6 +98,7 @@ public final class QueueCore {
         this.shipping = new Shipping(this, registry);
         this.older = new OlderArchive(directory, meta.fields(), swapper.ring().storage(), this::signalAll);
         consumers.readOlderFrom(older);
+        this.records = new WholeLog(log, older);
         this.saver = writer == null
                 ? new InFlightSaver(
                         "mmapqueue-" + directory.getFileName() + "-saver",
@@ -416,6 +418,11 @@ public final class QueueCore {
     /** The shipping of this queue into its archive. */
     public Shipping shipping() {
         return shipping;
+    }
+
+    /** The records by their offsets, those that only the archive has included. */
+    public WholeLog records() {
+        return records;
     }
 
     /** The log, for readers. */

@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 import java.util.UUID;
+import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.MessageHandler;
@@ -21,12 +22,19 @@ import org.mmapqueue.errors.OutOfRangeException;
  *
  * @param location the partition's location
  * @param queue the partition
+ * @param held the offset of the first record that a consumer of the reader holds in the archive; Long.MAX_VALUE for none
  */
-public record LocalPartition(LocalPartitionLocation location, MmapQueue queue) implements ReadablePartition {
+public record LocalPartition(LocalPartitionLocation location, MmapQueue queue, LongSupplier held)
+        implements ReadablePartition {
     /** Mappings that are not available to tasks: two for the writer, two for a consumer, and one spare. */
     private static final int OTHERS = 5;
 
     private static final String MAX_IN_MEM_SEGMENTS = "max_in_mem_segments";
+
+    /** A partition of which no consumer of the reader holds records. */
+    public LocalPartition(LocalPartitionLocation location, MmapQueue queue) {
+        this(location, queue, () -> Long.MAX_VALUE);
+    }
 
     private record Reader(RecordReader reader) implements SequentialReader {
 
@@ -83,12 +91,17 @@ public record LocalPartition(LocalPartitionLocation location, MmapQueue queue) i
 
     @Override
     public long firstOffset() {
-        return queue.firstOffset();
+        return orHeld(queue.firstOffset());
     }
 
     @Override
     public long firstKnownOffset() {
-        return queue.stats().firstOffset();
+        return orHeld(queue.stats().firstOffset());
+    }
+
+    // The archive keeps what a consumer of the queue needs.
+    private long orHeld(long ring) {
+        return Math.min(ring, Math.max(0, held.getAsLong()));
     }
 
     @Override

@@ -79,8 +79,11 @@ final class LocalStreamPartition implements StreamPartition {
             }
         }
         queue = opened;
-        records = partition;
         consumer = own;
+        records = new LocalPartition(
+                new LocalPartitionLocation(directory),
+                opened,
+                () -> queue.overflows() ? consumer.committedOffset() : Long.MAX_VALUE);
         QueueStats stats = queue.stats();
         mostHeld = Math.max(0, stats.capacitySegments() / 2 - 1) * (long) stats.segmentSize();
         if (ConsumersOfQueries.isTemporary(consumerName) && !hasLastingConsumer()) {
