@@ -1,10 +1,10 @@
 package org.mmapqueue;
 
 import java.util.List;
+import org.mmapqueue.core.RangeOfLog;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.OutOfRangeException;
-import org.mmapqueue.core.RangeOfLog;
 
 /**
  * Reads the records of a range in order, from a position of its own, and moves no consumer. A queue may have any number

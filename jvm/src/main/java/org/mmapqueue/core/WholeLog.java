@@ -38,8 +38,13 @@ public final class WholeLog {
     public List<Message> getMany(long offset, int count) {
         return orOlder(() -> log.randomAccess().get(offset, count, Long.MAX_VALUE), () -> {
             List<Message> found = new ArrayList<>();
-            readOlder(offset, count, Long.MAX_VALUE, true, (number, timestamp, data, start, length, attempts) ->
-                    found.add(new Message(number, timestamp, data, attempts)));
+            readOlder(
+                    offset,
+                    count,
+                    Long.MAX_VALUE,
+                    true,
+                    (number, timestamp, data, start, length, attempts) ->
+                            found.add(new Message(number, timestamp, data, attempts)));
             return found;
         });
     }
@@ -81,7 +86,10 @@ public final class WholeLog {
                     LongStream older = LongStream.of(partition.split(from, ring, bytes));
                     return ring == to
                             ? older.toArray()
-                            : LongStream.concat(older, LongStream.of(split(ring, to, bytes)).skip(1))
+                            : LongStream.concat(
+                                            older,
+                                            LongStream.of(split(ring, to, bytes))
+                                                    .skip(1))
                                     .toArray();
                 }));
     }
