@@ -210,6 +210,55 @@ def test_failed_attempts_are_reported_and_repeated(command_line: CommandLine, cl
     assert len(payloads(archive)) == 100
 
 
+@pytest.mark.parametrize("is_replaced", [False, True], ids=["moved", "replaced"])
+def test_it_ends_when_the_directory_of_its_queue_was_moved_or_replaced(
+    command_line: CommandLine, open_queue: Open, closed: Path, archive: Path, *, is_replaced: bool
+) -> None:
+    process = command_line.start("ship", closed, "--to", archive, *FAST)
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith(b"ready: ")
+    assert eventually(lambda: archive.exists() and len(payloads(archive)) == 100, 60)
+    moved = closed.with_name("moved")
+    closed.rename(moved)
+    if is_replaced:
+        with open_queue(closed) as queue:
+            queue.push(b"other", sync=True)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 1, err
+    text = err.decode()
+    assert f"mmapqueue: {closed} is not shipped any more: " in text
+    assert "has been moved, replaced or deleted" in text
+    assert "Traceback" not in text
+    assert len(payloads(archive)) == 100
+    assert not (closed / "archive.dat").exists()
+    with shipping(command_line, moved, "--to", archive):
+        pass
+
+
+def test_a_partition_that_was_moved_keeps_no_other_one_open(open_queue: Open, archive: Path, tmp_path: Path) -> None:
+    for number in range(3):
+        with open_queue(tmp_path / "topic" / f"p={number}") as queue:
+            queue.push(b"%d" % number)
+    options = Configuration(archive_uri=str(archive), ship_period="10ms")
+    topic = str(tmp_path / "topic")
+
+    def check() -> bool:
+        shippers.check()
+        return False
+
+    with Shippers(topic, options) as shippers:
+        shippers.ship_all()
+        (tmp_path / "topic" / "p=1").rename(tmp_path / "moved")
+        with pytest.raises(mmapqueue.MmapQueueError, match="p=1 is not shipped any more"):
+            eventually(check, 60)
+        with pytest.raises(mmapqueue.MmapQueueError, match="could not be closed"):
+            shippers.close()
+    (tmp_path / "moved").rename(tmp_path / "topic" / "p=1")
+    with Shippers(topic, options) as shippers:
+        shippers.ship_all()
+        assert len(shippers.paths) == 3
+
+
 def test_an_archive_that_does_not_answer_is_reported_once(
     closed: Path, archive: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -11,7 +11,7 @@ from mmapqueue._cli.queues import existing, queues_in
 from mmapqueue._tools.archives import leave_archive, take_over
 from mmapqueue._values.annotations import Self
 from mmapqueue._values.configuration import Configuration
-from mmapqueue._values.errors import ConfigError, MmapQueueError
+from mmapqueue._values.errors import MmapQueueError
 
 _LOG = logging.getLogger("mmapqueue.ship")
 #: Seconds without an answer after which a file system is reported; Hadoop may repeat a call for many minutes.
@@ -24,8 +24,8 @@ def _is_shipped(queue: "mmapqueue.Queue[bytes]") -> bool:
     durable = queue.durable_offset()
     try:
         return not durable or queue.await_shipped(durable - 1, timeout=0)
-    except ConfigError:
-        return False  # the shipper has not reached the archive yet
+    except MmapQueueError:
+        return False  # the shipper has not reached the archive yet, or reports the error
 
 
 class _Silence:
@@ -135,10 +135,15 @@ class Shippers:
         return stats is not None and stats.has_begun
 
     def close(self) -> None:
-        """Ships durable records, as far as the archive can be reached, and closes the queues."""
-        while self._queues:
-            _, queue = self._queues.popitem()
-            queue.close()
+        """Ships durable records, as far as the archive can be reached, and closes the queues.
+
+        Raises:
+            MmapQueueError: A queue could not be closed. The others are closed.
+        """
+        with ExitStack() as queues:
+            while self._queues:
+                _, queue = self._queues.popitem()
+                queues.callback(queue.close)
 
     def shipped(self) -> dict[str, int]:
         """The numbers of shipped records, of their bytes, and of files."""
@@ -149,5 +154,9 @@ class Shippers:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            self.close()
+        except MmapQueueError:
+            if error is None:
+                raise  # else that error has the reason

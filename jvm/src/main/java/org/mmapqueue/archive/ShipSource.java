@@ -9,6 +9,14 @@ import org.mmapqueue.archive.owner.LinkStore;
  * any number of threads may call the other methods.
  */
 public interface ShipSource extends LinkStore {
+    /**
+     * Throws if this process will not see what is pushed from now on, because the queue's directory was moved, replaced
+     * or deleted. The shipper calls it while it has nothing to ship.
+     *
+     * @throws org.mmapqueue.errors.MmapQueueException if so
+     */
+    void checkPlace();
+
     /** The queue's UUID. */
     UUID queueId();
 

@@ -191,6 +191,9 @@ public final class Shipper implements AutoCloseable {
             boolean isFull = shipment.collect();
             long left = shipment.hasRecords() ? nanosUntilDue(shipment) : Long.MAX_VALUE;
             if (!shipment.hasRecords() || !isFull && !all && left > 0) {
+                if (!shipment.hasRecords()) {
+                    source.checkPlace();
+                }
                 pauseNanos = Math.min(sliceNanos(), left);
                 return;
             }

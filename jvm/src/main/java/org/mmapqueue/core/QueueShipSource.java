@@ -30,6 +30,16 @@ record QueueShipSource(QueueCore core, StoredReader reader, ConsumerCore consume
         return core.id();
     }
 
+    // A process beside the writer would wait for records that are pushed into another directory. The writer itself
+    // pushes
+    // into the files that it has open, and ships what it has pushed.
+    @Override
+    public void checkPlace() {
+        if (core.settings().readOnly()) {
+            core.checkPlace();
+        }
+    }
+
     // 0 for a queue that is not a partition.
     @Override
     public int localPartition() {
@@ -75,6 +85,7 @@ record QueueShipSource(QueueCore core, StoredReader reader, ConsumerCore consume
 
     @Override
     public void writeLink(ArchiveLink now) throws IOException {
+        core.checkPlace(); // the link of another queue may be there
         link.writeLink(now);
     }
 

@@ -25,9 +25,10 @@ final class MemorySource implements ShipSource {
     private volatile long place;
     private volatile long micros;
     private volatile long lost = -1;
-    private volatile boolean fails;
+    private volatile long failsFrom = Long.MAX_VALUE;
     private volatile long committed;
     private volatile long reached;
+    private volatile long mostAhead;
 
     MemorySource() {
         this("record ");
@@ -73,9 +74,9 @@ final class MemorySource implements ShipSource {
         lost = offset;
     }
 
-    /** From now on each read throws. */
-    void fail() {
-        fails = true;
+    /** From now on each read throws that begins at this offset or after it. */
+    void failFrom(long offset) {
+        failsFrom = offset;
     }
 
     /** The offset after the last record that was read last. */
@@ -83,11 +84,21 @@ final class MemorySource implements ShipSource {
         return reached;
     }
 
+    /** The maximum number of records that were read and not acked. */
+    long mostAhead() {
+        return mostAhead;
+    }
+
     /** The run of a range of the records. */
     RunName run(long from, long to) {
         RunDigest digest = new RunDigest();
         read(from, to, Long.MAX_VALUE, digest::add);
         return digest.name(1);
+    }
+
+    @Override
+    public void checkPlace() {
+        // it has no directory
     }
 
     @Override
@@ -127,7 +138,7 @@ final class MemorySource implements ShipSource {
 
     @Override
     public long read(long from, long to, long maxBytes, StoredRecordSink sink) {
-        if (fails) {
+        if (from >= failsFrom) {
             throw new IllegalStateException("failed by the test");
         }
         if (from < first) {
@@ -142,6 +153,7 @@ final class MemorySource implements ShipSource {
             count++;
         }
         reached = from + count;
+        mostAhead = Math.max(mostAhead, reached - committed);
         return from + count;
     }
 
