@@ -250,7 +250,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
     ),
     "on_full": (
         pipeline(pipe="on_full: wait"),
-        ["6: pipes[0].on_full: 'wait' is invalid; allowed: reject, block, drop"],
+        ["6: pipes[0].on_full: 'wait' is invalid; allowed: reject, block, drop, overflow"],
     ),
     "ack": (pipeline(pipe="ack: true"), ["6: pipes[0].ack: 'true' is invalid; allowed: pushed, synced"]),
     "name of a pipe": (

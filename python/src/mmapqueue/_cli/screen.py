@@ -90,13 +90,14 @@ def _consumers(queue: Watched, sample: Sample, spark: int) -> RenderableType:
         return Text("no consumer: the queue retains everything", style="dim")
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     table.add_column("consumer", max_width=20, no_wrap=True)
-    for title in ("lag", "in flight", "bytes", "age", "acked"):
+    for title in ("lag", "archived", "in flight", "bytes", "age", "acked"):
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("lag over time", no_wrap=True)
     for row in sample.consumers:
         table.add_row(
             row.name,
             f"{row.lag_records:,}",
+            f"{row.archived_records:,}",
             f"{row.in_flight:,}",
             size_text(row.lag_bytes),
             age_text(row.lag_seconds),

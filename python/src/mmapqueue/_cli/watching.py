@@ -25,6 +25,7 @@ class ConsumerRow(NamedTuple):
         lag_seconds: The age of the first of these records, in seconds.
         acked_per_second: The rate at which the committed offset has moved since the previous sample, in records.
         acked_bytes_per_second: The rate of their bytes.
+        archived_records: Those of lag_records that only the archive has.
     """
 
     name: str
@@ -34,6 +35,7 @@ class ConsumerRow(NamedTuple):
     lag_seconds: float
     acked_per_second: float
     acked_bytes_per_second: float
+    archived_records: int
 
 
 class Sample(NamedTuple):
@@ -101,6 +103,7 @@ class Watched:
                 each.lag_seconds,
                 # A consumer that was created since has acked nothing, nor has one that was moved back.
                 *(max(0, now - then) / seconds for now, then in zip(at, before.get(name, at), strict=True)),
+                each.archived_records,
             )
             for (name, each), at in zip(found.items(), self._committed.values(), strict=True)
         ]

@@ -22,6 +22,7 @@ _ON_FULL = {
     "reject": "clients get an error that says when to retry",
     "block": "clients wait",
     "drop": "events are dropped and counted; clients get no error",
+    "overflow": "the queue goes on in its archive; while that is away, clients get an error that says when to retry",
 }
 
 

@@ -84,6 +84,7 @@ def _print_table(queues: Sequence[Watched]) -> None:
         Column("name", "CONSUMER", elided=True),
         Column("acked_per_second", "ACKED/S", "{:.0f}".format, right=True),
         Column("lag_records", "LAG", right=True),
+        Column("archived_records", "ARCHIVED", right=True),
         Column("in_flight", "IN-FLIGHT", right=True),
         Column("lag_bytes", "BYTES", size_text, right=True),
         Column("lag_seconds", "AGE", age_text, right=True),

@@ -149,7 +149,8 @@ class Pipe(Options):
         receivers: Plugins that take events from clients.
         fetchers: Plugins that fetch events by themselves.
         ack: Whether clients are answered after the push (survives kill -9), or after an fsync.
-        on_full: The treatment of events when the queue is full.
+        on_full: The treatment of events when the queue is full; "overflow" gives up for the archive what it has, and
+            rejects events while the archive is away.
         filters: Applied in this order.
         on_undecodable: The treatment of records that cannot be decoded: stored in the dead-letter queue, or dropped and
             counted.
@@ -164,7 +165,7 @@ class Pipe(Options):
     receivers: tuple[Receiver, ...] = ()
     fetchers: tuple[Fetcher, ...] = ()
     ack: Literal["pushed", "synced"] = "pushed"
-    on_full: Literal["reject", "block", "drop"] = "reject"
+    on_full: Literal["reject", "block", "drop", "overflow"] = "reject"
     filters: tuple[Filter, ...] = ()
     on_undecodable: Literal["dead_letter", "drop"] = "dead_letter"
     on_damage: Literal["skip", "error"] = "skip"
@@ -176,6 +177,10 @@ class Pipe(Options):
         """Directory of a sender's checkpoint."""
         root = self.checkpoints or self.queue.dir.with_name(self.queue.dir.name + ".checkpoints")
         return root / sender
+
+    def queue_keys(self) -> dict[str, Any]:
+        """The arguments of `mmapqueue.Queue`, apart from the directory, for the process that gathers."""
+        return self.queue.keys() | ({"overflow": "archive"} if self.on_full == "overflow" else {})
 
     @property
     def dead_letters(self) -> DeadLetter | None:
@@ -218,6 +223,8 @@ class Pipe(Options):
                 )
         if self.dead_letter is not None and not self._has_dead_letters():
             raise Refused("has no effect with on_undecodable: drop and senders without dead letters", "dead_letter")
+        if self.on_full == "overflow" and (self.queue.archive_uri is None or self.queue.overflow == "wait"):
+            raise Refused("overflow needs archive_uri in the pipe's queue, and no overflow: wait there", "on_full")
         if not (self.receivers or self.fetchers or self.senders):
             raise Refused("a pipe needs a receiver, a fetcher or a sender")
         needed = self.queue.max_event_size + ENVELOPE

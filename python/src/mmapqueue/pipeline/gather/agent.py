@@ -140,7 +140,7 @@ class Agent:
 
     async def _open_pipe(self, pipe: Pipe) -> None:
         directory = partition_directory(pipe.queue.dir, self._partition, self._pipeline.gather.processes)
-        queue = await mmapqueue.aopen(directory, lock_timeout=_LOCK_TIMEOUT, **pipe.queue.keys())
+        queue = await mmapqueue.aopen(directory, lock_timeout=_LOCK_TIMEOUT, **pipe.queue_keys())
         self._stack.push_async_callback(queue.aclose)
         count = self._telemetry.receive_count(pipe.name) if self._telemetry else _uncounted
         inbox = QueueInbox(queue, on_full=pipe.on_full, synced=pipe.ack == "synced", count=count)

@@ -17,7 +17,7 @@ _MAX_WAITING = 32 << 20
 #: Seconds of one attempt to push to a full queue, after which the inbox checks whether it was closed.
 _FULL_WAIT = 0.2
 
-OnFull = Literal["reject", "block", "drop"]
+OnFull = Literal["reject", "block", "drop", "overflow"]
 #: Called with a status (success, abandoned, rejected, too_large, failed, disconnected) and a number of records.
 Counted = Callable[[str, int], None]
 

@@ -19,7 +19,7 @@ import org.slf4j.LoggerFactory;
 public final class ReadAhead {
     private static final Logger LOG = LoggerFactory.getLogger(ReadAhead.class);
     /** The number of chunks after the one that the consumer reads. */
-    private static final int AHEAD = 2;
+    private static final int AHEAD = 8;
     /** The number of chunks that are kept for records which are read again. */
     private static final int AGAIN = 2;
 

@@ -29,7 +29,7 @@ import org.mmapqueue.meta.ArchiveLink;
  * thread at a time.
  */
 final class OlderReader implements OlderRecords {
-    private static final int CHUNK_BYTES = 4 << 20;
+    private static final int CHUNK_BYTES = 256 << 10;
     private static final int CHUNK_RECORDS = 1 << 16;
     /** Offsets for which runs are listed at once. */
     private static final long WINDOW = 10_000_000;
