@@ -1,9 +1,9 @@
-"""Pushes records into a queue that overflows and reads them, or reads beside it, until killed; `overflow_kills.py` runs it.
+"""Pushes into a queue that overflows and reads, or reads beside it, until it is killed; `overflow_kills.py` runs it.
 
     python overflow_process.py <directory> inside|outside
 
-The journal of the consumer has "start", then an offset and the beginning of the payload for each delivery, and "ack" with
-an offset for each ack that has returned.
+The journal of the consumer has "start", then an offset and the beginning of the payload for each delivery, and "ack"
+with an offset for each ack that has returned.
 """
 
 import itertools
@@ -51,7 +51,8 @@ def push(queue: "mmapqueue.Queue[bytes]") -> None:
 
 def main() -> None:
     directory, name = Path(sys.argv[1]), sys.argv[2]
-    queue = opened(directory) if name == "inside" else mmapqueue.Queue(directory / "queue", read_only=True, ack_linger=0)
+    beside = name == "outside"
+    queue = mmapqueue.Queue(directory / "queue", read_only=True, ack_linger=0) if beside else opened(directory)
     for each in ("inside", "outside"):
         queue.create_consumer(each)
     consumer = queue.consumer(name)

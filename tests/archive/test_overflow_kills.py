@@ -1,4 +1,4 @@
-"""No record is lost, or comes again after its ack, when the processes of a queue that overflows are killed at any moment."""
+"""No record is lost, or comes again after its ack, when processes of a queue that overflows are killed."""
 
 from pathlib import Path
 

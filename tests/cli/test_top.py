@@ -179,6 +179,7 @@ def test_json(command_line: CommandLine, queue: mmapqueue.Queue) -> None:
         "lag_seconds",
         "acked_per_second",
         "acked_bytes_per_second",
+        "archived_records",
     }
     assert (consumer["name"], consumer["lag_records"]) == ("billing", 150)
     process.send_signal(signal.SIGINT)

@@ -150,6 +150,6 @@ class Watched:
             "fill": stats.fill,
             "pushed_per_second": stats.pushed_per_second,
         }
-        none = ConsumerRow("-", stats.records, 0, stats.bytes_used, 0.0, 0.0, 0.0)
+        none = ConsumerRow("-", stats.records, 0, stats.bytes_used, 0.0, 0.0, 0.0, 0)
         for row in consumers or [none]:
             yield {**of_queue, **row._asdict()}
