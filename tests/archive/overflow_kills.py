@@ -101,7 +101,7 @@ def _drain(directory: Path) -> int:
     return end
 
 
-def _check(directory: Path, name: str, stored: list[bytes]) -> int:
+def _check(directory: Path, name: str, stored: list[bytes | None]) -> int:
     lines = (directory / name).read_text().splitlines(keepends=True)
     count = expected = acked = 0
     starts = False
@@ -120,7 +120,7 @@ def _check(directory: Path, name: str, stored: list[bytes]) -> int:
                 starts = False
             else:
                 assert offset == expected, f"{name}: {offset}, expected {expected}"
-            assert stored[offset].startswith(words[1].encode()), f"{name}: record {offset} is {words[1]}"
+            assert (stored[offset] or b"").startswith(words[1].encode()), f"{name}: record {offset} is {words[1]}"
             expected = offset + 1
             count += 1
     assert expected == len(stored), f"{name} has read up to {expected} of {len(stored)}"

@@ -23,9 +23,9 @@ class ConsumerRow(NamedTuple):
         in_flight: Number of these records that the owner has popped; 0 without an owner.
         lag_bytes: The bytes of the records of lag_records, headers included.
         lag_seconds: The age of the first of these records, in seconds.
+        archived_records: Those of lag_records that only the archive has.
         acked_per_second: The rate at which the committed offset has moved since the previous sample, in records.
         acked_bytes_per_second: The rate of their bytes.
-        archived_records: Those of lag_records that only the archive has.
     """
 
     name: str
@@ -33,9 +33,9 @@ class ConsumerRow(NamedTuple):
     in_flight: int
     lag_bytes: int
     lag_seconds: float
+    archived_records: int
     acked_per_second: float
     acked_bytes_per_second: float
-    archived_records: int
 
 
 class Sample(NamedTuple):
@@ -101,9 +101,9 @@ class Watched:
                 each.unacked if Owner.of_consumer(self.path, name) else 0,
                 each.lag_bytes,
                 each.lag_seconds,
+                each.archived_records,
                 # A consumer that was created since has acked nothing, nor has one that was moved back.
                 *(max(0, now - then) / seconds for now, then in zip(at, before.get(name, at), strict=True)),
-                each.archived_records,
             )
             for (name, each), at in zip(found.items(), self._committed.values(), strict=True)
         ]
@@ -150,6 +150,6 @@ class Watched:
             "fill": stats.fill,
             "pushed_per_second": stats.pushed_per_second,
         }
-        none = ConsumerRow("-", stats.records, 0, stats.bytes_used, 0.0, 0.0, 0.0, 0)
+        none = ConsumerRow("-", stats.records, 0, stats.bytes_used, 0.0, 0, 0.0, 0.0)
         for row in consumers or [none]:
             yield {**of_queue, **row._asdict()}

@@ -17,6 +17,7 @@ import org.mmapqueue.config.ConfigValues;
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.consume.Consumers;
+import org.mmapqueue.consume.QueueArchive;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.log.LogEnd;
@@ -85,7 +86,8 @@ final class SmallQueue {
                     null,
                     null,
                     new Recovered(begin(swapper), 0, 0));
-            consumer = new ConsumerCore("default", cursors, core.log(), SMALL.delivery(), null, () -> {});
+            consumer = new ConsumerCore(
+                    "default", cursors, core.log(), SMALL.delivery(), null, QueueArchive.NONE, () -> {});
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
