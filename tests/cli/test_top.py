@@ -143,9 +143,10 @@ def test_once_is_a_table(command_line: CommandLine, queue: mmapqueue.Queue, open
         ended = command_line.run("top", queue.path, other.path, *words, "--interval", "200ms")
         assert (ended.status, ended.err) == (0, "")
         lines = [line.split() for line in ended.out.splitlines()]
-        assert lines[0] == ["QUEUE", "FILL", "PUSHED/S", "CONSUMER", "ACKED/S", "LAG", "ARCHIVED", "IN-FLIGHT", "BYTES", "AGE"]
+        assert lines[0][:6] == ["QUEUE", "FILL", "PUSHED/S", "CONSUMER", "ACKED/S", "LAG"]
+        assert lines[0][6:] == ["ARCHIVED", "IN-FLIGHT", "BYTES", "AGE"]
         assert lines[1][:6] == [queue.path, "9.7%", "0", "billing", "0", "100"]
-        assert lines[2] == [other.path, "0.0%", "0", "-", "0", "0", "0", "0B", "0ms"]
+        assert lines[2] == [other.path, "0.0%", "0", "-", "0", "0", "0", "0", "0B", "0ms"]
 
 
 def test_a_terminal_that_cannot_be_drawn_on_gets_a_table(command_line: CommandLine, queue: mmapqueue.Queue) -> None:
