@@ -164,6 +164,25 @@ class OverflowTest {
     }
 
     @Test
+    void aConsumerThatWasBehindCommitsWhereItSeeksInARingThatRetains() throws Exception {
+        try (MmapQueue queue = MmapQueue.open(config().retainBytes(1 << 20).build())) {
+            Consumer consumer = queue.consumer("late", StartAt.EARLIEST);
+            push(queue, 0, MANY);
+            checkAll(consumer, 0, MANY);
+            long first = queue.firstOffset();
+            consumer.seek(StartAt.offset(first));
+            checkAll(consumer, (int) first, (int) first + 3);
+            assertEquals(first + 3, consumer.committedOffset());
+        }
+        try (MmapQueue queue = MmapQueue.open(config().build())) {
+            Consumer consumer = queue.consumer("late", StartAt.COMMITTED);
+            long committed = consumer.committedOffset();
+            assertEquals(committed, consumer.pop(LONG).offset());
+            assertTrue(committed < MANY - 10, "committed " + committed);
+        }
+    }
+
+    @Test
     void recordsAreReadByOffsetInTheArchiveAndInTheRing() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config().build())) {
             push(queue, 0, MANY);

@@ -163,9 +163,8 @@ final class CommittedPosition {
         }
     }
 
-    // The page has the offset of the first record that is not acked. It is in the ring if the process ended just when
-    // it
-    // had acked all before it.
+    // The page has the offset of the first record that is not acked. That record is in the ring if the process ended
+    // just when it had acked all before it.
     private long beginBehind() throws IOException {
         long first = cursors.unackedOffset();
         RandomAccessReader.OffsetPosition oldest = oldestNeeded();

@@ -71,6 +71,7 @@ final class Fetcher {
     void moveTo(long position, long offset) {
         older.reset();
         isBehind = false;
+        ringPosition = 0;
         inFlight.reset(offset);
         reader.moveTo(position);
         reader.expect(offset);

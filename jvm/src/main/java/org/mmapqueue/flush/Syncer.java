@@ -43,6 +43,8 @@ final class Syncer {
     private long syncedTo;
 
     private long[] syncedNeeded = {};
+
+    private long[] syncedUnacked = {};
     private long syncedWatermark;
     private volatile long durableCommitted;
 
@@ -256,6 +258,7 @@ final class Syncer {
             List<? extends ConsumerCursors> all = consumers.get();
             return meta.writing() == syncedWatermark
                     && Arrays.equals(needed(all), syncedNeeded)
+                    && Arrays.equals(unacked(all), syncedUnacked)
                     && durableCommitted == lowWatermark()
                     && producers.get().stream().noneMatch(ProducerPage::isDirty);
         } finally {
@@ -265,6 +268,11 @@ final class Syncer {
 
     private static long[] needed(List<? extends ConsumerCursors> all) {
         return all.stream().mapToLong(ConsumerCursors::needed).toArray();
+    }
+
+    // What consumers that are behind the ring have acked changes nothing else.
+    private static long[] unacked(List<? extends ConsumerCursors> all) {
+        return all.stream().mapToLong(ConsumerCursors::unackedOffset).toArray();
     }
 
     // Computed from the cursors in memory, durable or not.
@@ -354,6 +362,7 @@ final class Syncer {
         // Loaded once: what is remembered as durable must be what was fsynced.
         long writing = meta.writing();
         long[] needed = needed(all);
+        long[] unacked = unacked(all);
         for (ConsumerCursors consumer : all) {
             consumer.force();
         }
@@ -363,6 +372,7 @@ final class Syncer {
         meta.mirror();
         meta.force();
         syncedNeeded = needed;
+        syncedUnacked = unacked;
         syncedWatermark = watermark;
         long durable = Math.min(lowWatermark(writing, needed), watermark);
         durableCommitted = meta.consumerChanges() == changes ? durable : Math.min(durable, meta.reclaimed());

@@ -221,10 +221,10 @@ class SharedBufferReadTest {
                 queue.consumerStats()
                         .matches(
                                 "\\[\\{\"name\":\"default\",\"committedOffset\":0,\"committedPosition\":0,\"lagRecords\":3,"
-                                    + "\"lagBytes\":\\d+,\"lagTime\":\\d+,\"readOffset\":2,\"readPosition\":\\d+,\"unacked\":2,"
+                                    + "\"archivedRecords\":0,\"lagBytes\":\\d+,\"lagTime\":\\d+,\"readOffset\":2,\"readPosition\":\\d+,\"unacked\":2,"
                                     + "\"droppedRecords\":0,\"damagedRecords\":0,\"label\":null},"
                                     + "\\{\"name\":\"other\",\"committedOffset\":3,\"committedPosition\":\\d+,\"lagRecords\":0,"
-                                    + "\"lagBytes\":0,\"lagTime\":null,\"readOffset\":3,\"readPosition\":\\d+,\"unacked\":0,"
+                                    + "\"archivedRecords\":0,\"lagBytes\":0,\"lagTime\":null,\"readOffset\":3,\"readPosition\":\\d+,\"unacked\":0,"
                                     + "\"droppedRecords\":0,\"damagedRecords\":0,\"label\":null}]"),
                 queue.consumerStats());
     }
