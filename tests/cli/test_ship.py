@@ -289,6 +289,7 @@ def test_an_archive_without_its_library_is_refused(command_line: CommandLine, cl
     ended = command_line.call("ship", closed, "--to", "hdfs://nowhere:1/archive", "--classpath", "/none.jar", "--once")
     assert ended.status == 1
     assert "needs Hadoop's classes" in ended.err
+    assert "MMAPQUEUE_CLASSPATH" in ended.err
 
 
 def test_zstd_of_an_installed_pyspark(command_line: CommandLine, closed: Path, archive: Path) -> None:
@@ -302,6 +303,28 @@ def test_zstd_of_an_installed_pyspark(command_line: CommandLine, closed: Path, a
     ended = command_line.run(
         "ship", closed, "--to", archive, "--once", "--codec", "zstd", MMAPQUEUE_CLASSPATH="/no.jar"
     )
+    assert ended.status == 1
+    assert "zstd" in ended.err
+
+
+def test_a_reader_of_a_queue_that_overflows_finds_the_jars_of_its_archive(
+    command_line: CommandLine, open_queue: Open, tmp_path: Path, archive: Path
+) -> None:
+    pytest.importorskip("pyspark")
+    path = tmp_path / "overflowing"
+    with open_queue(path, capacity="1m") as queue:
+        queue.create_consumer("mail")
+        queue.push_many(b"first %d" % number for number in range(100))
+    command_line.run("ship", path, "--to", archive, "--once", "--codec", "zstd")
+    fast: Configuration = {"archive_uri": archive, "ship_period": "10ms", "flush_period": "10ms"}
+    with open_queue(path, overflow="archive", **fast) as queue:
+        for _ in range(3000):
+            queue.push(b"." * 1000)
+        assert queue.first_offset() > 100
+    ended = command_line.run("show", path, "7")
+    assert (ended.status, ended.err) == (0, "")
+    assert "first 7" in ended.out
+    ended = command_line.run("show", path, "7", MMAPQUEUE_CLASSPATH="/no.jar")
     assert ended.status == 1
     assert "zstd" in ended.err
 

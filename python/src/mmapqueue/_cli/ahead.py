@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from mmapqueue._jvm import heap, standalone
+from mmapqueue._jvm import archive_jars, heap, standalone
 
 #: The commands that open a queue, and end soon: those that read alone, and the others.
 _READING = frozenset(("stats", "tail", "show", "export", "consumers", "producers", "top", "exporter"))
@@ -23,6 +23,7 @@ def start_jvm(words: Sequence[str]) -> None:
     if directory is not None:
         standalone.start_quickly()
         heap.reserve(directory)
+        archive_jars.add_of_queue(directory, None, "none")
         standalone.start_ahead(directory if words[0] in _READING else None)
 
 

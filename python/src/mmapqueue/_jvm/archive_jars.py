@@ -1,5 +1,6 @@
 """The jars that an archive needs: Hadoop's for its file system, zstd's for its compression."""
 
+import contextlib
 import os
 from collections.abc import Iterable
 from importlib.util import find_spec
@@ -18,6 +19,27 @@ _OF_SPARK = (
 #: Heap for a run that is collected and one that is compacted, in MiB.
 _HEAP = 160
 _HEAP_OF_HADOOP = 320
+#: In a queue's directory: the archive that has what the ring has given up. docs/reference/format.md describes it.
+_OVERFLOW = "overflow.uri"
+
+
+def add_of_queue(directory: str, location: str | None, codec: str) -> None:
+    """Makes the JVM of this process start with the jars that a queue needs for its archive, if it does not run yet.
+
+    Args:
+        directory: The queue's directory, which need not exist.
+        location: The archive into which this process ships the queue; None if it does not.
+        codec: The compression of what it ships.
+    """
+    if not location:
+        # The JVM reports a file that it cannot read. Only the archive's files have their codec.
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            location, codec = Path(directory, _OVERFLOW).read_text(encoding="utf-8").strip(), "zstd"
+    if location:
+        add(location, codec)
+    elif os.environ.get(VARIABLE):
+        # The queue may overflow later, and so may those that are opened later.
+        add("file:", "none")
 
 
 def add(location: str, codec: str, class_path: str | None = None) -> None:

@@ -41,6 +41,8 @@ _INT = "yi"
 _LONG = "yL"
 
 _HEAP_IS_FULL = "OutOfMemoryError: Java heap space"
+#: In the error of an archive whose file system is not on the class path.
+_NEEDS_HADOOP = "needs Hadoop's classes"
 
 
 class Lifetime:
@@ -188,6 +190,10 @@ def _of_java(thrown: JavaObject) -> MmapQueueError:
         text = f"{name}: {message}"
     if text.endswith(_HEAP_IS_FULL):
         text += "; a JVM that Queue(…) starts has room for records of the first queue's max_event_size"
+    if _NEEDS_HADOOP in text:
+        text += (
+            "; a JVM that Queue(…) starts has those of MMAPQUEUE_CLASSPATH; of PySpark if its first queue needs them"
+        )
     error = _file_error(thrown, kind, text) or kind(text)
     error.java_class = name
     for field in fields:

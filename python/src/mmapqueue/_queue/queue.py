@@ -169,8 +169,10 @@ class Queue(Reading[Value]):
         patience = seconds("lock_timeout", lock_timeout)
         if spark is None:
             heap.reserve(self.path, configuration.get("max_event_size"))
-            if archive := configuration.get("archive_uri"):
-                archive_jars.add(str(archive), configuration.get("archive_codec", "none"))
+            archive = configuration.get("archive_uri")
+            archive_jars.add_of_queue(
+                self.path, str(archive) if archive else None, configuration.get("archive_codec", "none")
+            )
 
         def open_now() -> QueueHandle:
             # Outside the Shield: Ctrl-C ends the start of a JVM.
