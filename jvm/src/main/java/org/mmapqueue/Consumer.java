@@ -374,7 +374,8 @@ public final class Consumer implements AutoCloseable {
     private int polled(
             ConsumerCore core, int maxRecords, long maxBytes, boolean own, MessageHandler handler, long deadline) {
         try {
-            return queue.poll(core, maxRecords, maxBytes, own, handler);
+            long timeout = Math.max(1, deadline - System.nanoTime());
+            return queue.poll(core, maxRecords, maxBytes, own, handler, timeout);
         } catch (OlderUnavailableException e) {
             if (deadline - System.nanoTime() <= 0) {
                 throw e;

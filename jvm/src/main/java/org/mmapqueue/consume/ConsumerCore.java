@@ -327,7 +327,7 @@ public final class ConsumerCore implements Closeable {
                 checkUsable();
                 return fetcher.peek();
             });
-        } while (found == null && awaitOlder());
+        } while (found == null && awaitOlder(0));
         return found;
     }
 
@@ -335,18 +335,19 @@ public final class ConsumerCore implements Closeable {
      * Waits until the next record to deliver is in memory, if only the archive has it. After a call that has delivered
      * nothing; the caller then repeats it.
      *
+     * @param timeout the time in ns that the call has; 0 for one without a timeout
      * @return false if the next record is not in the archive alone: the call has found none
      * @throws DroppedException if the archive's retention has deleted it
      * @throws CorruptException if it is damaged in the archive
      * @throws MmapQueueException if the archive cannot be read
      */
-    public boolean awaitOlder() {
+    public boolean awaitOlder(long timeout) {
         Loading loading = locked(this::loading);
         if (loading == null || loading.offset < 0) {
             return loading != null;
         }
         try {
-            loading.from.await(loading.offset);
+            loading.from.await(loading.offset, timeout);
             return true;
         } catch (OutOfRangeException e) {
             throw locked(() -> {

@@ -503,8 +503,7 @@ final class Fetcher {
     private FoundRecord find(long offset) throws IOException {
         if (older.has(offset)) {
             if (older.find(offset, inFlight.next()) != offset) {
-                throw new CorruptException(
-                        "the archive", 0, "record " + offset + ", which has been popped, is missing");
+                throw older.missing(offset);
             }
             return older;
         }

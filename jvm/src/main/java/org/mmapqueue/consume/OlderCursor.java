@@ -4,6 +4,7 @@ import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.DamagedRange;
+import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.log.FoundRecord;
 
 /**
@@ -87,6 +88,16 @@ final class OlderCursor implements FoundRecord {
         } catch (NotLoadedException e) {
             return false;
         }
+    }
+
+    /** Why a record that was popped is not in the chunk that was used last. */
+    CorruptException missing(long offset) {
+        for (DamagedRange each : chunk.skipped()) {
+            if (each.firstOffset() <= offset && offset <= each.lastOffset()) {
+                return new CorruptException(each.file(), each.position(), each.detail());
+            }
+        }
+        return new CorruptException("the archive", 0, "record " + offset + ", which has been popped, is missing");
     }
 
     /** Tells of the ranges without records, from an offset up to another, of the chunk that was used last. */

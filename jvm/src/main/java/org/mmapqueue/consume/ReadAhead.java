@@ -27,6 +27,8 @@ public final class ReadAhead {
     private static final long MOST_PAUSE_MILLIS = 5_000;
     /** The maximum wait of a call for one chunk. */
     private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(30);
+    /** The wait that a call with a shorter timeout allows the archive nevertheless. */
+    private static final long LEAST_PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(5);
 
     private static final long NONE = -1;
 
@@ -49,6 +51,8 @@ public final class ReadAhead {
     private volatile long end;
     /** The offset of a record that is to be read again. */
     private volatile long again = NONE;
+    /** Whether the thread pauses after a failure; then it looks for itself at what is asked for. */
+    private volatile boolean isRetrying;
 
     /**
      * Starts when the first chunk is asked for.
@@ -96,7 +100,7 @@ public final class ReadAhead {
         if (offset != next) {
             again = offset;
         }
-        if (!thread.start()) {
+        if (!thread.start() && !isRetrying) {
             thread.wake();
         }
     }
@@ -111,14 +115,17 @@ public final class ReadAhead {
     }
 
     /**
-     * Waits until a record is loaded, for at most half a minute; an interrupt stays pending, and does not end the wait.
+     * Waits until a record is loaded, for at most half a minute. An interrupt stays pending.
      *
+     * @param timeout the time in ns that the caller has; 0 for a call without a timeout. A wait with one is at most that
+     *     long, or five seconds if that is longer, and an interrupt ends it
      * @throws RuntimeException why the record cannot be read
      * @throws OlderUnavailableException if the archive cannot be reached at present
      */
-    void await(long offset) {
+    void await(long offset, long timeout) {
         ask(offset);
-        long deadline = System.nanoTime() + PATIENCE_NANOS;
+        long most = timeout == 0 ? PATIENCE_NANOS : Math.min(PATIENCE_NANOS, Math.max(LEAST_PATIENCE_NANOS, timeout));
+        long deadline = System.nanoTime() + most;
         boolean interrupted = false;
         lock.lock();
         try {
@@ -128,10 +135,10 @@ public final class ReadAhead {
                     throw thrown(why);
                 }
                 long left = deadline - System.nanoTime();
-                if (left <= 0) {
+                if (left <= 0 || interrupted && timeout > 0) {
                     throw new OlderUnavailableException(
                             what + ": record " + offset + " is in the archive, which has not answered for "
-                                    + TimeUnit.NANOSECONDS.toSeconds(PATIENCE_NANOS) + " s",
+                                    + TimeUnit.NANOSECONDS.toSeconds(most - left) + " s",
                             null);
                 }
                 try {
@@ -168,16 +175,17 @@ public final class ReadAhead {
             }
             try {
                 add(reader.read(offset));
+                asked(offset);
                 pauseMillis = FIRST_PAUSE_MILLIS;
             } catch (IOException | RuntimeException e) {
                 if (thread.isEnding()) {
                     break;
                 }
-                if (again == offset) {
-                    again = NONE; // the consumer asks again, if it still needs the record
-                }
+                asked(offset);
+                isRetrying = true;
                 failed(new Failure(offset, e));
                 thread.pause(TimeUnit.MILLISECONDS.toNanos(pauseMillis));
+                isRetrying = false;
                 pauseMillis = Math.min(MOST_PAUSE_MILLIS, 2 * pauseMillis);
             }
         }
@@ -186,6 +194,13 @@ public final class ReadAhead {
             reader.close();
         } catch (IOException e) {
             LOG.debug("{}: the archive could not be closed: {}", what, e.toString());
+        }
+    }
+
+    // Forgets a request: the consumer asks again, if it still needs the record later.
+    private void asked(long offset) {
+        if (again == offset) {
+            again = NONE;
         }
     }
 

@@ -114,11 +114,17 @@ final class OlderReader implements OlderRecords {
             }
             return 0;
         } catch (IOException | UncheckedIOException e) {
-            throw new MmapQueueException(
-                    "record " + offset() + " of the queue in " + directory + " is in the archive, which could not be"
-                            + " read: " + e,
-                    e);
+            throw unavailable("could not be read: " + e, e);
         }
+    }
+
+    /** The exception to throw if the next record cannot be read at present; {@code why} says what the archive does. */
+    MmapQueueException unavailable(String why, @Nullable Throwable cause) {
+        Archive open = archive;
+        return new MmapQueueException(
+                "record " + offset() + " of the queue in " + directory + " is in the archive"
+                        + (open == null ? "" : " in " + open.files().uri()) + ", which " + why,
+                cause);
     }
 
     private static RecordSink owned(MessageHandler handler) {

@@ -33,7 +33,10 @@ public final class RangeOfLog implements Closeable {
     private long damagedRecords;
 
     private long segments;
-    private volatile boolean closed;
+    // Guarded by this.
+    private boolean closed;
+    /** Whether a call reads in the archive: it closes all at its end, if this reader is closed meanwhile. */
+    private boolean isReading;
 
     RangeOfLog(Log log, OlderArchive archive, long from, long to, boolean skipsDamage, BooleanSupplier gone) {
         this.log = log;
@@ -87,40 +90,76 @@ public final class RangeOfLog implements Closeable {
      * @param own whether each record is in an array of its own
      */
     public int read(int maxRecords, long maxBytes, boolean own, MessageHandler handler) {
-        OlderReader reading = older;
-        if (reading == null) {
+        RangeReader inRing = ring;
+        if (inRing != null) {
             try {
-                return ring.read(maxRecords, maxBytes, own, handler);
+                return inRing.read(maxRecords, maxBytes, own, handler);
             } catch (OutOfRangeException e) {
                 throwUnlessOlder(e);
-                reading = leaveRing(ring);
             }
         }
-        if (closed || gone.getAsBoolean()) {
-            throw new ClosedException("the reader, or the handle of the queue that gave it, is closed");
+        synchronized (this) {
+            if (closed || gone.getAsBoolean()) {
+                throw new ClosedException("the reader, or the handle of the queue that gave it, is closed");
+            }
+            isReading = true;
         }
-        int count = reading.read(to, maxRecords, maxBytes, own, handler);
-        if (count > 0 || reading.offset() >= to) {
-            return count;
+        try {
+            if (inRing != null) {
+                leaveRing(inRing);
+            }
+            return readOlder(maxRecords, maxBytes, own, handler);
+        } finally {
+            synchronized (this) {
+                isReading = false;
+                if (closed) {
+                    close();
+                }
+            }
         }
-        return enterRing(reading).read(maxRecords, maxBytes, own, handler); // it has all that is not in the archive yet
     }
 
-    private OlderReader leaveRing(RangeReader left) {
+    // Reads on in the archive, and in the ring if the archive does not have the next record yet.
+    private int readOlder(int maxRecords, long maxBytes, boolean own, MessageHandler handler) {
+        boolean isOpenedAgain = false;
+        while (true) {
+            OlderReader reading = older;
+            int count = reading.read(to, maxRecords, maxBytes, own, handler);
+            if (count > 0 || reading.offset() >= to) {
+                return count;
+            }
+            if (reading.offset() < log.firstKnownOffset()) { // the ring has given it up since, or the archive is away
+                if (isOpenedAgain) {
+                    throw reading.unavailable("does not have it at present", null);
+                }
+                isOpenedAgain = true;
+                reading.close();
+                continue;
+            }
+            try {
+                return enterRing(reading).read(maxRecords, maxBytes, own, handler);
+            } catch (OutOfRangeException e) {
+                throwUnlessOlder(e);
+                if (older == null) {
+                    leaveRing(ring);
+                }
+            }
+        }
+    }
+
+    private void leaveRing(RangeReader left) {
         damage.addAll(left.damage().ranges());
         damagedRecords += left.damage().records();
         segments += left.segments();
-        OlderReader entered = enterArchive(left.offset());
+        enterArchive(left.offset());
         ring = null;
         left.close();
-        return entered;
     }
 
-    private OlderReader enterArchive(long offset) {
+    private void enterArchive(long offset) {
         OlderReader entered = archive.reader(skipsDamage);
         entered.seek(offset);
         older = entered;
-        return entered;
     }
 
     private RangeReader enterRing(OlderReader left) {
@@ -133,10 +172,16 @@ public final class RangeOfLog implements Closeable {
         return entered;
     }
 
-    /** Waits for the running call on the ring; later calls throw ClosedException. Idempotent. */
+    /**
+     * Waits for the running call on the ring; one on the archive goes on, and closes what it reads. Later calls throw
+     * ClosedException. Idempotent.
+     */
     @Override
-    public void close() {
+    public synchronized void close() {
         closed = true;
+        if (isReading) {
+            return;
+        }
         RangeReader inRing = ring;
         if (inRing != null) {
             inRing.close();

@@ -1,0 +1,88 @@
+package org.mmapqueue.consume;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+import org.mmapqueue.concurrent.OwnThread;
+import org.mmapqueue.support.Waiting;
+
+/** The loader of records that only the archive has. */
+class ReadAheadTest {
+    private static final int CHUNK = 10;
+
+    private final List<Long> reads = Collections.synchronizedList(new ArrayList<>());
+    private volatile boolean fails;
+    private final AtomicReference<Thread> thread = new AtomicReference<>();
+
+    private ReadAhead open(Runnable whenLoaded) {
+        OlderRecords records = new OlderRecords() {
+            @Override
+            public OlderChunk read(long from) throws IOException {
+                thread.set(Thread.currentThread());
+                reads.add(from);
+                if (fails) {
+                    throw new IOException("failed by the test");
+                }
+                return new OlderChunk.Builder(from, 1).build(from + CHUNK);
+            }
+
+            @Override
+            public void close() {}
+        };
+        return new ReadAhead(records, "consumer a", "mmapqueue-a-older", whenLoaded);
+    }
+
+    private void untilItPauses() {
+        Waiting.until("the thread pauses", () -> Waiting.isIn(thread.get(), OwnThread.class, "awaitNanos"));
+    }
+
+    @Test
+    void consumersThatAskAgainDoNotHurryAnArchiveThatFails() throws Exception {
+        fails = true;
+        AtomicReference<ReadAhead> ahead = new AtomicReference<>();
+        // As a pop that waits, which looks again whenever something was loaded, or could not be.
+        ahead.set(open(() -> {
+            if (fails) {
+                assertThrows(NotLoadedException.class, () -> ahead.get().chunk(0));
+            }
+        }));
+        ahead.get().range(0, 100);
+        assertThrows(NotLoadedException.class, () -> ahead.get().chunk(0));
+        Waiting.until("the archive fails", () -> !reads.isEmpty());
+        assertThrows(OlderUnavailableException.class, () -> {
+            while (true) {
+                ahead.get().await(0, 0);
+            }
+        });
+        Waiting.until("the thread pauses, though it is asked", () -> {
+            assertThrows(NotLoadedException.class, () -> ahead.get().chunk(0));
+            return Waiting.isIn(thread.get(), OwnThread.class, "awaitNanos");
+        });
+        fails = false;
+        Waiting.until("it goes on", () -> reads.contains(8L * CHUNK));
+        ahead.get().end();
+    }
+
+    @Test
+    void aRecordThatWasReadAgainIsNotLoadedForEver() throws Exception {
+        ReadAhead ahead = open(() -> {});
+        ahead.range(1000, 10_000);
+        assertThrows(NotLoadedException.class, () -> ahead.chunk(3));
+        ahead.await(3, 0);
+        for (long at = 1000; at < 1500; at += CHUNK) {
+            ahead.await(at, 0);
+            ahead.passed(at);
+        }
+        untilItPauses();
+        ahead.end();
+        assertTrue(reads.contains(1490L));
+        assertEquals(1, Collections.frequency(reads, 3L), "reads at " + reads);
+    }
+}
