@@ -121,7 +121,7 @@ test-long: ## Run the long forms of tests: more rounds, all JIT compilers
 # alone: most of their methods do not live long enough for C2 to pay off.
 SHORT_FORMS := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
 LONG_FORMS  := -Doverflow.rounds=12 -Dpower.runs=40 -Dtorn.runs=60 -Dfaults.step=1 -Ddamage.tries=400 \
-	-Ddamage.rounds=60 -Dcrash.rounds=6 -Djqwik.tries.default=1000 -Dproperty.seed=random
+	-Ddamage.rounds=60 -Darchive.rounds=200 -Dcrash.rounds=6 -Djqwik.tries.default=1000 -Dproperty.seed=random
 
 $(SPARK_ARCHIVE): $(VENV_READY) tests/spark_archive.py | $(PACKAGE_READY) $(JAR)
 	mkdir -p $(@D)

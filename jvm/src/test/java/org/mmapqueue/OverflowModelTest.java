@@ -17,6 +17,7 @@ import java.util.SplittableRandom;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.stream.LongStream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -32,6 +33,7 @@ import org.mmapqueue.tool.verify.Verifier;
  * pops, acks, nacks, seeks, closes, resizes and openings to read delivers each record as a queue that never fills would.
  * The system properties archive.rounds and property.seed set the number of sequences, and their seeds.
  */
+@Tag("long-form")
 @Timeout(value = 300, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class OverflowModelTest {
     private static final Duration LONG = Duration.ofMinutes(1);
