@@ -148,8 +148,8 @@ final class CommittedPosition {
      */
     long begin() throws IOException {
         try {
-            if (committedIsUnknown && archive.isThere()) {
-                return beginBehind();
+            if (overflows) {
+                return drops.areUnacked() ? beginBehind() : beginInRing();
             }
             RandomAccessReader.OffsetPosition oldest = oldestNeeded();
             moveTo(oldest.position(), oldest.offset());
@@ -161,6 +161,22 @@ final class CommittedPosition {
             moveTo(committed, found.offset());
             return committed;
         }
+    }
+
+    // The ring may give up the committed position at any moment, and is then not asked for the offset.
+    private long beginInRing() throws IOException {
+        long position = cursors.committed();
+        long offset;
+        try {
+            offset = log.offsetAt(position);
+        } catch (MmapQueueException e) {
+            if (drops.areUnacked()) {
+                return beginBehind();
+            }
+            throw e;
+        }
+        moveTo(position, offset);
+        return position;
     }
 
     // The page has the offset of the first record that is not acked. That record is in the ring if the process ended
@@ -276,12 +292,17 @@ final class CommittedPosition {
         if (position > cursors.reading()) {
             cursors.reading(position); // the reader may have passed a pad after the last record
         }
-        long left = cursors.dropped();
-        boolean wasBehind = left > committed;
         cursors.unackedOffset(offset); // first: the ring may give up the record at this moment
+        if (!drops.areKnown()) {
+            cursors.committed(position);
+            committed = position;
+            return;
+        }
+        long left = cursors.dropped();
         cursors.committed(position);
         committed = position;
-        if (wasBehind && cursors.noteDrop(left)) {
+        if (left <= position && cursors.noteDrop(left)) { // else the writer has dropped more, of which nothing is known
+            drops.know(0);
             fetcher.leaveArchive();
         }
     }

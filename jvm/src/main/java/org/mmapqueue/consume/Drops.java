@@ -17,7 +17,8 @@ final class Drops {
 
     /** Whether records were dropped of which the consumer does not know. */
     boolean arePending() {
-        return cursors.dropped() > Math.max(cursors.committed(), known);
+        long dropped = cursors.dropped();
+        return dropped > known && dropped > cursors.committed(); // mostly it is 0
     }
 
     /** Whether the consumer needs records before the dropped position. */
@@ -25,7 +26,12 @@ final class Drops {
         return cursors.dropped() > cursors.committed();
     }
 
-    /** Notes that the consumer knows of all drops up to a position. */
+    /** Whether a drop was left to the archive that the consumer has not passed yet. */
+    boolean areKnown() {
+        return known != 0;
+    }
+
+    /** Notes that the consumer knows of all drops up to a position; 0 for none. */
     void know(long position) {
         known = position;
     }

@@ -24,11 +24,11 @@ import org.mmapqueue.io.Storage;
  *   8  queue UUID (16)
  *  24  created at, µs since 1970 (8)
  *  32  CRC32C of bytes 0..31 (4)
- * 128  committed (8)     live cursors, each alone on its cache line,
+ * 128  committed (8)     live cursors, each on a cache line of its own,
  * 192  reading (8)       each one absolute position
  * 256  dropped (8)       likewise; stored by the writer
  * 264  first offset that was dropped (8)
- * 320  offset of the first record that is not acked, plus 1 (8); 0 = not known
+ * 136  offset of the first record that is not acked, plus 1 (8); 0 = not known; stored together with committed
  * 512  bytes of the label (4), CRC32C of those four and of the label (4), the label in UTF-8
  * </pre>
  */
@@ -45,7 +45,7 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
     static final int READING = 192;
     static final int DROPPED = 256;
     private static final int DROPPED_FIRST = 264;
-    static final int UNACKED_OFFSET = 320;
+    static final int UNACKED_OFFSET = 136;
     private static final int LABEL_LENGTH = 512;
     private static final int LABEL_CHECKSUM = 516;
     private static final int LABEL = 520;
