@@ -331,6 +331,11 @@ bench-hosts: $(PACKAGE_READY) $(JAR) $(HDFS_CP) ## Measure the archive beside Sp
 	PYTHONPATH=tests:python/benchmarks $(UNSHARE) $(PY) -m hosts_bench $(BENCH)
 bench-hosts: BENCH ?=
 
+bench-overflow: $(PACKAGE_READY) $(JAR) $(HDFS_CP) ## Measure an overflow into HDFS on test hosts, as root (GIB=2)
+	$(APART)
+	PYTHONPATH=tests:python/benchmarks $(UNSHARE) $(PY) -m cluster.overflow $(GIB)
+bench-overflow: GIB ?= 2
+
 bench-archive: $(PACKAGE_READY) $(JAR) ## Measure the driver of streams: 10⁶ runs, and 1 000 partitions
 	PYTHONPATH=tests:python/benchmarks $(PY) python/benchmarks/archive_streams.py $(BENCH)
 bench-archive: BENCH ?=

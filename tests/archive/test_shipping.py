@@ -16,6 +16,7 @@ import mmapqueue
 from archive_runs import payloads, properties, records, runs
 from conftest import SMALL, Open, Script, eventually, fill, flip
 from mmapqueue._tools.archives import describe, take_over
+from mmapqueue._values.configuration import Configuration
 
 #: Ships at once.
 FAST = {"ship_period": "10ms", "flush_period": "10ms"}
@@ -397,3 +398,19 @@ def test_a_damaged_record_ends_the_shipping(archive: Path, open_queue: Open, clo
     with open_queue(closed, archive_uri=archive, **FAST) as queue:
         queue.push(b"more", shipped=True)
     assert payloads(archive)[-2:] == [b"last", b"more"]
+
+
+def test_a_consumer_behind_the_ring_says_that_its_archive_is_away(open_queue: Open, tmp_path: Path) -> None:
+    archive = tmp_path / "archive"
+    fast: Configuration = {"archive_uri": archive, "ship_period": "10ms", "flush_period": "10ms"}
+    with open_queue(tmp_path / "queue", capacity="1m", overflow="archive", **fast) as queue:
+        queue.create_consumer("mail")
+        for number in range(3000):
+            queue.push(b"%1000d" % number)
+    archive.rename(tmp_path / "away")
+    with open_queue(tmp_path / "queue", read_only=True) as queue:
+        mail = queue.consumer("mail")
+        with pytest.raises(mmapqueue.ArchiveError, match="record 0 is in the archive"):
+            mail.pop(timeout=0.1)
+        (tmp_path / "away").rename(archive)
+        assert int(mail.pop(timeout=60).data) == 0

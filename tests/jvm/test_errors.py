@@ -33,6 +33,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "CorruptException": ("a/file", 123, "said"),
     "ConfigException": ("some_key", "some value", "other values"),
     "PoisonedException": ("said", None),
+    "ArchiveUnavailableException": ("said", None),
     "OutOfRangeException": ("said", 7, 2, 5),
     "DroppedException": ("some consumer", 3, 9),
 }

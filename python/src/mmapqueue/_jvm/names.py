@@ -32,6 +32,7 @@ ERRORS: dict[str, tuple[type[_errors.MmapQueueError], tuple[str, ...]]] = {
     "org.mmapqueue.errors.DroppedException": (_errors.Dropped, ("first", "last")),
     "org.mmapqueue.errors.UnackedLimitException": (_errors.UnackedLimit, ()),
     "org.mmapqueue.errors.ArchiveException": (_errors.ArchiveError, ()),
+    "org.mmapqueue.errors.ArchiveUnavailableException": (_errors.ArchiveError, ()),
 }
 
 #: Errors by the cause of a Java exception: its class, or the reason of a FileSystemException.

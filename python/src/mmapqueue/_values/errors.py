@@ -175,7 +175,8 @@ class UnackedLimit(MmapQueueError):
 class ArchiveError(MmapQueueError):
     """An archive is inconsistent: another host ships the queue, or records are missing in between.
 
-    Also raised for a location that no installed library reads, such as hdfs:// without Hadoop. Nothing was changed.
+    Also raised for a location that no installed library reads, such as hdfs:// without Hadoop, and to a consumer whose
+    next record is in an archive that has not answered in time: call again. Nothing was changed.
     """
 
 

@@ -12,8 +12,8 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.async.AsyncPops;
 import org.mmapqueue.consume.ConsumerCore;
-import org.mmapqueue.consume.OlderUnavailableException;
 import org.mmapqueue.core.QueueCore;
+import org.mmapqueue.errors.ArchiveUnavailableException;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.EmptyException;
 import org.mmapqueue.errors.OutOfRangeException;
@@ -376,7 +376,7 @@ public final class Consumer implements AutoCloseable {
         try {
             long timeout = Math.max(1, deadline - System.nanoTime());
             return queue.poll(core, maxRecords, maxBytes, own, handler, timeout);
-        } catch (OlderUnavailableException e) {
+        } catch (ArchiveUnavailableException e) {
             if (deadline - System.nanoTime() <= 0) {
                 throw e;
             }

@@ -8,6 +8,7 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.mmapqueue.concurrent.OwnThread;
+import org.mmapqueue.errors.ArchiveUnavailableException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -120,7 +121,7 @@ public final class ReadAhead {
      * @param timeout the time in ns that the caller has; 0 for a call without a timeout. A wait with one is at most that
      *     long, or five seconds if that is longer, and an interrupt ends it
      * @throws RuntimeException why the record cannot be read
-     * @throws OlderUnavailableException if the archive cannot be reached at present
+     * @throws ArchiveUnavailableException if the archive cannot be reached at present
      */
     void await(long offset, long timeout) {
         ask(offset);
@@ -136,7 +137,7 @@ public final class ReadAhead {
                 }
                 long left = deadline - System.nanoTime();
                 if (left <= 0 || interrupted && timeout > 0) {
-                    throw new OlderUnavailableException(
+                    throw new ArchiveUnavailableException(
                             what + ": record " + offset + " is in the archive, which has not answered for "
                                     + TimeUnit.NANOSECONDS.toSeconds(most - left) + " s",
                             null);
@@ -157,7 +158,7 @@ public final class ReadAhead {
 
     private RuntimeException thrown(Failure why) {
         if (why.cause instanceof IOException) {
-            return new OlderUnavailableException(
+            return new ArchiveUnavailableException(
                     what + ": record " + why.offset + " is in the archive, which cannot be read at present: "
                             + why.cause,
                     why.cause);

@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.mmapqueue.concurrent.OwnThread;
+import org.mmapqueue.errors.ArchiveUnavailableException;
 import org.mmapqueue.support.Waiting;
 
 /** The loader of records that only the archive has. */
@@ -56,7 +57,7 @@ class ReadAheadTest {
         ahead.get().range(0, 100);
         assertThrows(NotLoadedException.class, () -> ahead.get().chunk(0));
         Waiting.until("the archive fails", () -> !reads.isEmpty());
-        assertThrows(OlderUnavailableException.class, () -> {
+        assertThrows(ArchiveUnavailableException.class, () -> {
             while (true) {
                 ahead.get().await(0, 0);
             }
