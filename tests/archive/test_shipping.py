@@ -405,12 +405,17 @@ def test_a_consumer_behind_the_ring_says_that_its_archive_is_away(open_queue: Op
     fast: Configuration = {"archive_uri": archive, "ship_period": "10ms", "flush_period": "10ms"}
     with open_queue(tmp_path / "queue", capacity="1m", overflow="archive", **fast) as queue:
         queue.create_consumer("mail")
+        queue.create_consumer("other")
         for number in range(3000):
             queue.push(b"%1000d" % number)
     archive.rename(tmp_path / "away")
     with open_queue(tmp_path / "queue", read_only=True) as queue:
-        mail = queue.consumer("mail")
-        with pytest.raises(mmapqueue.ArchiveError, match="record 0 is in the archive"):
-            mail.pop(timeout=0.1)
-        (tmp_path / "away").rename(archive)
-        assert int(mail.pop(timeout=60).data) == 0
+        mail, other = queue.consumer("mail"), queue.consumer("other")
+        with ThreadPoolExecutor() as threads:
+            popped = threads.submit(mail.pop)
+            for _ in range(3):
+                with pytest.raises(mmapqueue.ArchiveError, match="record 0 is in the archive"):
+                    other.pop(timeout=0.3)
+            assert not popped.done()
+            (tmp_path / "away").rename(archive)
+            assert int(popped.result(60).data) == 0

@@ -16,6 +16,9 @@ JOB = "org.mmapqueue.tool.Job"
 #: The class that describes and changes archives.
 ARCHIVE_ADMIN = "org.mmapqueue.bridge.ArchiveAdmin"
 
+#: Thrown to a consumer at the end of a call's time: the next call may find the archive again.
+ARCHIVE_UNAVAILABLE = "org.mmapqueue.errors.ArchiveUnavailableException"
+
 #: Java exception → exception of this package, and the attributes that are copied.
 ERRORS: dict[str, tuple[type[_errors.MmapQueueError], tuple[str, ...]]] = {
     "org.mmapqueue.errors.MmapQueueException": (_errors.MmapQueueError, ()),
@@ -32,7 +35,7 @@ ERRORS: dict[str, tuple[type[_errors.MmapQueueError], tuple[str, ...]]] = {
     "org.mmapqueue.errors.DroppedException": (_errors.Dropped, ("first", "last")),
     "org.mmapqueue.errors.UnackedLimitException": (_errors.UnackedLimit, ()),
     "org.mmapqueue.errors.ArchiveException": (_errors.ArchiveError, ()),
-    "org.mmapqueue.errors.ArchiveUnavailableException": (_errors.ArchiveError, ()),
+    ARCHIVE_UNAVAILABLE: (_errors.ArchiveError, ()),
 }
 
 #: Errors by the cause of a Java exception: its class, or the reason of a FileSystemException.

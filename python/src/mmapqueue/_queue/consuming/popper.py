@@ -170,8 +170,9 @@ class Popper:
         return len(taken), size
 
     def _may_retry(self, error: MmapQueueError, deadline: Deadline) -> bool:
-        """Whether to pop again: a loss is raised later, after the records; other tasks may ack before the deadline."""
-        return isinstance(error, Dropped) or (isinstance(error, UnackedLimit) and not deadline.has_passed())
+        """Whether to pop again: a loss is raised later, after the records; the others may pass before the deadline."""
+        passes = isinstance(error, UnackedLimit) or error.java_class == names.ARCHIVE_UNAVAILABLE
+        return isinstance(error, Dropped) or (passes and not deadline.has_passed())
 
     def pop_with(self, pop: Callable[[PopBuffer], _Result]) -> tuple[PopBuffer, State, _Result]:
         """Makes a result of popped records. The caller delivers: `own.state = empty`, then `own.busy = False`.
