@@ -124,6 +124,9 @@ public final class ReadAhead {
      * @throws ArchiveUnavailableException if the archive cannot be reached at present
      */
     void await(long offset, long timeout) {
+        if (find(offset) != null) {
+            return; // a request would stay, and load it once more
+        }
         ask(offset);
         long most = timeout == 0 ? PATIENCE_NANOS : Math.min(PATIENCE_NANOS, Math.max(LEAST_PATIENCE_NANOS, timeout));
         long deadline = System.nanoTime() + most;

@@ -78,8 +78,8 @@ class ReadAheadTest {
         assertThrows(NotLoadedException.class, () -> ahead.chunk(3));
         ahead.await(3, 0);
         for (long at = 1000; at < 1500; at += CHUNK) {
-            ahead.await(at, 0);
             ahead.passed(at);
+            ahead.await(at, 0);
         }
         untilItPauses();
         ahead.end();
