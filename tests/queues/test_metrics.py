@@ -44,7 +44,7 @@ def test_the_reference_has_each_metric_as_it_is(open_queue: Open) -> None:
     queue.pop()
     page = documented()
     assert described(queue.metrics()) == {name: (kind, meaning) for name, (kind, _, meaning) in page.items()}
-    assert len(page) == 30
+    assert len(page) == 31
     of_consumer = {
         each.name for family in parse(queue.metrics()) for each in family.samples if "consumer" in each.labels
     }
