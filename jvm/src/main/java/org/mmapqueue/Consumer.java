@@ -374,8 +374,7 @@ public final class Consumer implements AutoCloseable {
     private int polled(
             ConsumerCore core, int maxRecords, long maxBytes, boolean own, MessageHandler handler, long deadline) {
         try {
-            long timeout = Math.max(1, deadline - System.nanoTime());
-            return queue.poll(core, maxRecords, maxBytes, own, handler, timeout);
+            return queue.poll(core, maxRecords, maxBytes, own, handler, deadline);
         } catch (ArchiveUnavailableException e) {
             if (deadline - System.nanoTime() <= 0) {
                 throw e;

@@ -35,6 +35,9 @@ public final class ConsumerCore implements Closeable {
     /** Returned by {@link #poll(int, long, boolean, MessageHandler)} when max_unacked allows no record. */
     public static final int NOT_ALLOWED = BatchDelivery.NOT_ALLOWED;
 
+    /** The deadline of a call without a timeout. */
+    public static final long NO_DEADLINE = Long.MIN_VALUE;
+
     private static final Logger LOG = LoggerFactory.getLogger(ConsumerCore.class);
     private static final long NEVER = Long.MAX_VALUE;
 
@@ -327,7 +330,7 @@ public final class ConsumerCore implements Closeable {
                 checkUsable();
                 return fetcher.peek();
             });
-        } while (found == null && awaitOlder(0));
+        } while (found == null && awaitOlder(NO_DEADLINE));
         return found;
     }
 
@@ -335,19 +338,20 @@ public final class ConsumerCore implements Closeable {
      * Waits until the next record to deliver is in memory, if only the archive has it. After a call that has delivered
      * nothing; the caller then repeats it.
      *
-     * @param timeout the time in ns that the call has; 0 for one without a timeout
+     * @param deadline the end of the call, by System.nanoTime; {@link #NO_DEADLINE} for a call without a timeout
      * @return false if the next record is not in the archive alone: the call has found none
      * @throws DroppedException if the archive's retention has deleted it
      * @throws CorruptException if it is damaged in the archive
      * @throws MmapQueueException if the archive cannot be read
      */
-    public boolean awaitOlder(long timeout) {
+    public boolean awaitOlder(long deadline) {
         Loading loading = locked(this::loading);
         if (loading == null || loading.offset < 0) {
             return loading != null;
         }
         try {
-            loading.from.await(loading.offset, timeout);
+            long left = deadline == NO_DEADLINE ? 0 : Math.max(1, deadline - System.nanoTime());
+            loading.from.await(loading.offset, left);
             return true;
         } catch (OutOfRangeException e) {
             throw locked(() -> {

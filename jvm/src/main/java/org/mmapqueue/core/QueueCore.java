@@ -304,7 +304,7 @@ public final class QueueCore {
             Message found;
             do {
                 found = consumer.poll();
-            } while (found == null && consumer.awaitOlder(0));
+            } while (found == null && consumer.awaitOlder(ConsumerCore.NO_DEADLINE));
             return found;
         } finally {
             moveAnyDeadLetters(consumer); // dead letters count towards max_unacked
@@ -317,7 +317,7 @@ public final class QueueCore {
             boolean isPopped;
             do {
                 isPopped = consumer.poll(handler);
-            } while (!isPopped && consumer.awaitOlder(0));
+            } while (!isPopped && consumer.awaitOlder(ConsumerCore.NO_DEADLINE));
             isDelivered = true;
             return isPopped;
         } finally {
@@ -329,22 +329,22 @@ public final class QueueCore {
     }
 
     public int poll(ConsumerCore consumer, int maxRecords, long maxBytes, boolean own, MessageHandler handler) {
-        return poll(consumer, maxRecords, maxBytes, own, handler, 0);
+        return poll(consumer, maxRecords, maxBytes, own, handler, ConsumerCore.NO_DEADLINE);
     }
 
     /**
      * As the other one, for a call with a timeout.
      *
-     * @param timeout the time in ns that the call has
+     * @param deadline its end, by System.nanoTime
      */
     public int poll(
-            ConsumerCore consumer, int maxRecords, long maxBytes, boolean own, MessageHandler handler, long timeout) {
+            ConsumerCore consumer, int maxRecords, long maxBytes, boolean own, MessageHandler handler, long deadline) {
         boolean delivered = false;
         try {
             int count;
             do {
                 count = consumer.poll(maxRecords, maxBytes, own, handler);
-            } while (count == 0 && consumer.awaitOlder(timeout));
+            } while (count == 0 && consumer.awaitOlder(deadline));
             delivered = true;
             return count;
         } finally {
