@@ -14,6 +14,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -540,6 +541,27 @@ class OverflowFaultsTest {
         } finally {
             hanging.release();
             queue.close();
+        }
+    }
+
+    @Test
+    void aStartInAnArchiveThatHangsKeepsNoOtherConsumerWaiting() throws Exception {
+        fill();
+        Hanging hanging = new Hanging(0);
+        try (MmapQueue queue = MmapQueue.openToRead(temp.resolve("queue"))) {
+            StartAt earliest = StartAt.timestamp(Instant.EPOCH.plusMillis(1));
+            Waiting.Running<Consumer> waiting = Waiting.start(() -> queue.consumer("new", earliest));
+            Waiting.until(
+                    "the archive hangs",
+                    () -> Stream.of(waiting.thread().getStackTrace())
+                            .anyMatch(frame -> frame.getMethodName().equals("open0")));
+            queue.consumer("other", StartAt.EARLIEST).close();
+            queue.createConsumer("third", StartAt.LATEST);
+            assertFalse(waiting.isDone());
+            hanging.answer();
+            assertThrows(CorruptException.class, waiting::result); // what hangs here has no bytes
+            assertFalse(queue.consumers().contains("new"));
+            check(queue.consumer("new", earliest).pop(LONG), 0, 1);
         }
     }
 

@@ -65,7 +65,7 @@ public final class Consumers implements Closeable {
     private final Registry registry;
     // Changed under the monitor; read by any thread.
     private final Map<String, ConsumerCore> open = new ConcurrentHashMap<>();
-    private boolean stopped;
+    private volatile boolean stopped;
     /** Whether the last save in the background has failed. */
     private volatile boolean saveFails;
     /** Raises the limit of mapped segments to a number. */
@@ -100,7 +100,23 @@ public final class Consumers implements Closeable {
     }
 
     /** Opens a consumer, which this process then owns; creates it if it does not exist. */
-    public synchronized ConsumerCore get(String name, StartAt start, Log log) throws IOException {
+    public ConsumerCore get(String name, StartAt start, Log log) throws IOException {
+        return open(name, start, olderIfNew(name, start, log), log);
+    }
+
+    // Without the monitor, as it may wait for the archive.
+    private OptionalLong olderIfNew(String name, StartAt start, Log log) throws IOException {
+        if (open.containsKey(name)) {
+            return OptionalLong.empty();
+        }
+        checkOpen();
+        check(name);
+        registry.refresh();
+        return registry.find(name) == null ? older(start, log) : OptionalLong.empty();
+    }
+
+    // A new consumer begins at an older record, if there is one.
+    private synchronized ConsumerCore open(String name, StartAt start, OptionalLong older, Log log) throws IOException {
         checkOpen();
         ConsumerCore core = open.get(name);
         if (core != null) {
@@ -109,16 +125,16 @@ public final class Consumers implements Closeable {
         check(name);
         mappedLimit.accept(open.size() + 1 + SEGMENTS_RESERVED);
         registry.refresh();
-        OptionalLong older = registry.find(name) == null ? older(start, log) : OptionalLong.empty();
+        boolean isOlder = older.isPresent() && registry.find(name) == null;
         Closeable ownership = own(name);
         try {
-            StartAt first = older.isPresent() ? StartAt.EARLIEST : start;
+            StartAt first = isOlder ? StartAt.EARLIEST : start;
             core = new ConsumerCore(
                     name, page(name, first, log), log, settings.delivery(), inFlightFile(name), archive, ownership);
-            open.put(name, core);
-            if (older.isPresent()) {
-                seek(core, StartAt.offset(older.getAsLong()), log);
+            while (isOlder && !core.seekBehind(older.getAsLong(), log.locate(StartAt.EARLIEST), registry)) {
+                // The writer has reclaimed the ring's first record just now; the next round finds another one.
             }
+            open.put(name, core);
             return core;
         } catch (Throwable e) {
             ownership.close();
@@ -182,13 +198,20 @@ public final class Consumers implements Closeable {
     }
 
     /** Creates a consumer without owning it; does nothing if it exists. */
-    public synchronized void create(String name, StartAt start, Log log) throws IOException {
+    public void create(String name, StartAt start, Log log) throws IOException {
+        OptionalLong older = olderIfNew(name, start, log);
+        if (older.isPresent()) {
+            release(open(name, start, older, log)); // only an owner is moved
+        } else {
+            createInRing(name, start, log);
+        }
+    }
+
+    private synchronized void createInRing(String name, StartAt start, Log log) throws IOException {
         checkOpen();
         check(name);
         registry.refresh();
-        if (registry.find(name) == null && older(start, log).isPresent()) {
-            release(get(name, start, log)); // only an owner is moved
-        } else if (registry.find(name) == null) {
+        if (registry.find(name) == null) {
             try {
                 whileHolding(own(name), () -> page(name, start, log));
             } catch (LockedException e) {
