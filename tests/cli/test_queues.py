@@ -39,7 +39,7 @@ VALUES = {
 
 def test_create_takes_every_key(command_line: CommandLine, tmp_path: Path) -> None:
     values = {**VALUES, "dead_letter_dir": str(tmp_path / "dead")}
-    of_archives = {key for key in Configuration.__annotations__ if key.startswith(("archive_", "ship_"))}
+    of_archives = {key for key in Configuration.__annotations__ if key.startswith(("archive_", "ship_", "overflow"))}
     assert {*values, *of_archives, "read_only"} == set(Configuration.__annotations__)
     settings = [word for key, value in values.items() for word in ("--set", f"{key}={value}")]
     ended = command_line.run("create", tmp_path / "events", *settings, "--json")
@@ -56,6 +56,7 @@ def test_create_takes_every_key(command_line: CommandLine, tmp_path: Path) -> No
 
 def test_create_takes_the_keys_of_an_archive(command_line: CommandLine, tmp_path: Path) -> None:
     values = {"archive_uri": tmp_path / "archive", "archive_host": "a", "archive_retain": "1d", "ship_period": "1s"}
+    values |= {"overflow": "archive"}
     settings = [word for key, value in values.items() for word in ("--set", f"{key}={value}")]
     ended = command_line.run("create", tmp_path / "events", *settings, "--json")
     assert ended.status == 0

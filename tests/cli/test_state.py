@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from pathlib import Path
 
 import pytest
 
@@ -233,3 +234,29 @@ def test_producer_stats(open_queue: Open) -> None:
     assert abs((found.created - pushed).total_seconds()) < 3600
     queue.forget_producer("importer")
     assert queue.producer_stats() == {}
+
+
+def test_consumers_behind_the_ring_have_a_column(command_line: CommandLine, tmp_path: Path) -> None:
+    with mmapqueue.Queue(
+        tmp_path / "overflown",
+        capacity="512k",
+        max_event_size="8k",
+        archive_uri=tmp_path / "archive",
+        overflow="archive",
+        ship_period="10ms",
+        flush_period="5ms",
+    ) as queue:
+        queue.create_consumer("late")
+        for _ in range(20):
+            queue.push_many([bytes(1000)] * 100)
+        ended = command_line.run("consumers", queue.path)
+        header, late = (line.split() for line in ended.out.splitlines()[:2])
+        assert header[:5] == ["CONSUMER", "COMMITTED", "LAG", "ARCHIVED", "BYTES"]
+        assert late[:3] == ["late", "0", "2000"]
+        assert 1000 < int(late[3].replace(",", "")) < 2000
+        found = {
+            each["name"]: each["archived_records"]
+            for each in map(json.loads, command_line.run("consumers", queue.path, "--json").out.splitlines())
+        }
+        assert found["late"] > 1000
+        assert found["ship"] == 0

@@ -7,11 +7,13 @@ from mmapqueue._cli.output import Column, age_text, print_table, size_text
 from mmapqueue._cli.owners import Owner
 from mmapqueue._cli.queues import open_to_read
 
+#: Shown while a consumer is behind the ring.
+_ARCHIVED = Column("archived_records", "ARCHIVED", right=True)
 _COLUMNS = (
     Column("name", "CONSUMER", elided=True),
     Column("committed_offset", "COMMITTED", right=True),
     Column("lag_records", "LAG", right=True),
-    Column("archived_records", "ARCHIVED", right=True),
+    _ARCHIVED,
     Column("lag_bytes", "BYTES", size_text, right=True),
     Column("lag_seconds", "AGE", age_text, right=True),
     Column("in_flight", "IN-FLIGHT", right=True),
@@ -26,7 +28,9 @@ def consumers(directory: Directory, *, as_json: AsJson = False) -> None:
     with open_to_read(directory) as queue:
         holder = queue.stats().slowest_consumer
         rows = [_row(queue.path, found, holder) for found in queue.consumer_stats().values()]
-    print_table(_COLUMNS, rows, as_json=as_json)
+    behind = any(row["archived_records"] for row in rows)
+    columns = [each for each in _COLUMNS if behind or each is not _ARCHIVED]
+    print_table(columns, rows, as_json=as_json)
 
 
 def _row(path: str, found: Any, holder: str | None) -> dict[str, Any]:
