@@ -106,11 +106,11 @@ public final class Consumers implements Closeable {
 
     // Without the monitor, as it may wait for the archive.
     private OptionalLong olderIfNew(String name, StartAt start, Log log) throws IOException {
+        checkOpen();
+        check(name);
         if (open.containsKey(name)) {
             return OptionalLong.empty();
         }
-        checkOpen();
-        check(name);
         registry.refresh();
         return registry.find(name) == null ? older(start, log) : OptionalLong.empty();
     }
