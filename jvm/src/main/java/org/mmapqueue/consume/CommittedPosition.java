@@ -28,7 +28,7 @@ final class CommittedPosition {
     private final Fetcher fetcher;
     private final DamagePolicy damage;
     private final Drops drops;
-    private final Archive archive;
+    private final QueueArchive archive;
     private final AtomicLong committedOffset = new AtomicLong();
     private long committed;
     /** Where the segment of the committed position ends: a position from there on releases it. */
@@ -40,12 +40,6 @@ final class CommittedPosition {
     /** Incremented when the consumer moves: records popped before the move are no longer in flight. */
     private int placements;
 
-    /** Whether the queue has an archive for what the ring gives up. */
-    interface Archive {
-        /** Reads a file of the queue's directory. */
-        boolean isThere();
-    }
-
     /** Starts at the position of the cursors; {@link #begin} then moves the reader there. */
     CommittedPosition(
             String name,
@@ -55,7 +49,7 @@ final class CommittedPosition {
             Fetcher fetcher,
             DamagePolicy damage,
             Drops drops,
-            Archive archive) {
+            QueueArchive archive) {
         this.damage = damage;
         this.drops = drops;
         this.archive = archive;

@@ -92,7 +92,7 @@ public final class ConsumerCore implements Closeable {
                 delivery.skipsDamage() ? log.damageSkip() : null, drops, new SkippedDamage("consumer " + name));
         OlderCursor older = new OlderCursor(() -> archive.readAhead(name, delivery.skipsDamage()));
         this.fetcher = new Fetcher(log.reader(), log.reader(), older, cursors, inFlight, damage);
-        this.committed = new CommittedPosition(name, cursors, log, inFlight, fetcher, damage, drops, archive::isThere);
+        this.committed = new CommittedPosition(name, cursors, log, inFlight, fetcher, damage, drops, archive);
         long position = committed.begin();
         this.meters = ConsumerMeters.from(inFlight.first(), position, fetcher.redelivered());
         if (inFlightFile != null) {

@@ -14,8 +14,10 @@ import org.mmapqueue.archive.files.Archives;
 import org.mmapqueue.consume.QueueArchive;
 import org.mmapqueue.consume.ReadAhead;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.io.FileMode;
 import org.mmapqueue.io.Storage;
+import org.mmapqueue.lookup.Log;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.meta.OverflowFile;
@@ -29,6 +31,11 @@ record OlderArchive(Path directory, MetaFields queue, Storage storage, Runnable 
     @Override
     public boolean isThere() {
         return location().isPresent();
+    }
+
+    /** Whether the archive may have the record that the ring has not: then the error of the ring is none. */
+    boolean mayHave(OutOfRangeException e, Log log) {
+        return e.requested() < log.firstKnownOffset() && isThere();
     }
 
     private Optional<URI> location() {

@@ -53,7 +53,7 @@ public final class RangeOfLog implements Closeable {
     }
 
     private void throwUnlessOlder(OutOfRangeException e) {
-        if (e.requested() >= log.firstKnownOffset() || !archive.isThere()) {
+        if (!archive.mayHave(e, log)) {
             throw e;
         }
     }

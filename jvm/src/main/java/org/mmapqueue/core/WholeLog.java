@@ -103,7 +103,7 @@ public final class WholeLog {
         try {
             return ring.get();
         } catch (OutOfRangeException e) {
-            if (e.requested() >= log.firstKnownOffset() || !archive.isThere()) {
+            if (!archive.mayHave(e, log)) {
                 throw e;
             }
             return older.get();
