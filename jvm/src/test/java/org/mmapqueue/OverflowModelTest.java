@@ -22,6 +22,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.mmapqueue.support.PropertySeed;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.tool.copy.Copier;
 import org.mmapqueue.tool.copy.RingSize;
@@ -91,10 +92,7 @@ class OverflowModelTest {
     private final List<String> steps = new ArrayList<>();
 
     static LongStream seeds() {
-        int rounds = Integer.getInteger("archive.rounds", 8);
-        String seed = System.getProperty("property.seed", "1");
-        long first = seed.equals("random") ? System.nanoTime() : Long.parseLong(seed);
-        return LongStream.range(first, first + rounds);
+        return PropertySeed.seeds(Integer.getInteger("archive.rounds", 8));
     }
 
     @ParameterizedTest

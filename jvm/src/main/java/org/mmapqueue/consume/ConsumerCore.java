@@ -113,8 +113,8 @@ public final class ConsumerCore implements Closeable {
             long end = InFlightDescriptor.end(image);
             // A position before the committed one may not be retained: no record of the file ends there.
             long reading = image.getLong(InFlightDescriptor.READING);
-            // The ring may have given up the record since.
-            long found = fetcher.isOlder(end)
+            // The ring may have given up the last of them since, and with it that position.
+            long found = fetcher.isOlder(end - 1)
                     ? end
                     : OlderPosition.isOne(reading) || reading <= committed.position() ? -1 : log.offsetAt(reading);
             fault = found != end

@@ -96,7 +96,7 @@ public final class QueueCore {
         Shutdown.Calls calls = new Shutdown.Calls(gate, writer, consumers, log, this::signalAll);
         this.shutdown = new Shutdown(files, calls, deadLetters, producers, lock);
         this.shipping = new Shipping(this, registry);
-        this.older = new OlderArchive(directory, meta.fields(), swapper.ring().storage(), this::signalAll);
+        this.older = new OlderArchive(directory, meta.fields(), storage(), this::signalAll);
         consumers.readOlderFrom(older);
         this.records = new WholeLog(log, older);
         this.saver = writer == null
@@ -149,10 +149,15 @@ public final class QueueCore {
     /** Throws if the directory of the queue has been moved or replaced since the open. */
     void checkPlace() {
         try {
-            swapper.ring().storage().checkPlace();
+            storage().checkPlace();
         } catch (IOException e) {
             throw new MmapQueueException("this process has the queue in " + directory + " open: " + e, e);
         }
+    }
+
+    /** The files of the queue's directory. */
+    Storage storage() {
+        return swapper.ring().storage();
     }
 
     public Settings settings() {

@@ -13,6 +13,7 @@ import org.mmapqueue.ShipStats;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.archive.Archive;
 import org.mmapqueue.archive.ShipOptions;
+import org.mmapqueue.archive.ShipSource;
 import org.mmapqueue.archive.Shipper;
 import org.mmapqueue.archive.files.ArchiveFiles;
 import org.mmapqueue.archive.files.Archives;
@@ -33,6 +34,7 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.FileMode;
+import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ArchiveLink;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.meta.OverflowFile;
@@ -80,8 +82,30 @@ public final class Shipping {
                 ArchiveCodec.valueOf(settings.codec().toUpperCase(Locale.ROOT)),
                 Duration.ofMillis(settings.retainMillis()));
         new RunWriter(core.id(), 1, options.codec()); // throws early if the codec's library is missing
+        URI archive = Locations.of(ConfigKey.ARCHIVE_URI.keyName(), settings.uri());
+        ShipSource source = source(archive);
+        FileMode mode = fileMode();
+        Shipper started =
+                new Shipper(core.directory().toString(), source, archive, () -> Archives.files(archive, mode), options);
+        shipper = started;
+        started.start();
+        if (settings.overflows()) {
+            core.writer().whenShort(() -> started.demand(core.writer().endOffset()));
+        }
+    }
+
+    /**
+     * Prepares the queue for its shipper: opens the shipper's consumer, and stores where the ring overflows to.
+     *
+     * @return the queue as the source of the shipper
+     */
+    public ShipSource source(URI archive) {
         ConsumerCore consumer = core.consumer(CONSUMER, StartAt.EARLIEST);
-        QueueShipSource source = new QueueShipSource(
+        if (settings.overflows()) {
+            overflowInto(archive);
+        }
+        shipping = consumer;
+        return new QueueShipSource(
                 core,
                 core.log().storedReader(),
                 consumer,
@@ -91,19 +115,6 @@ public final class Shipping {
                     shipped.signalAll();
                 },
                 link());
-        URI archive = Locations.of(ConfigKey.ARCHIVE_URI.keyName(), settings.uri());
-        FileMode mode = storage().fileMode();
-        if (settings.overflows()) {
-            overflowInto(archive);
-        }
-        Shipper started =
-                new Shipper(core.directory().toString(), source, archive, () -> Archives.files(archive, mode), options);
-        shipping = consumer;
-        shipper = started;
-        started.start();
-        if (settings.overflows()) {
-            core.writer().whenShort(() -> started.demand(core.writer().endOffset()));
-        }
     }
 
     // Before the ring gives up anything: consumers of all processes look for this file then.
@@ -152,7 +163,7 @@ public final class Shipping {
      */
     public boolean takeOver(URI archive) {
         ownConsumer();
-        ArchiveFiles files = Archives.files(archive, storage().fileMode());
+        ArchiveFiles files = Archives.files(archive, fileMode());
         try {
             if (!Archive.isArchive(files)) {
                 return false;
@@ -204,10 +215,14 @@ public final class Shipping {
         return new LinkFile(storage(), core.directory());
     }
 
+    private Storage storage() {
+        return core.settings().readOnly() ? new DiskStorage(fileMode()) : core.storage();
+    }
+
     // A process beside the writer may not know its file_mode.
-    private DiskStorage storage() {
+    private FileMode fileMode() {
         try {
-            return new DiskStorage(FileMode.like(core.directory().resolve(MetaPage.FILE_NAME)));
+            return FileMode.like(core.directory().resolve(MetaPage.FILE_NAME));
         } catch (IOException e) {
             throw new MmapQueueException("the queue in " + core.directory() + " could not be read: " + e, e);
         }

@@ -31,7 +31,7 @@ import org.mmapqueue.io.Storage;
  * reappear with its contents.
  *
  * <p>An fsync of a part of a mapping makes a new file as long as that part, and no longer, as ext4 and XFS do with
- * delayed allocation. For one thread at a time.
+ * delayed allocation. One thread at a time may change something; any thread may read.
  */
 final class LossyDisk implements Storage, Closeable {
     private static final int SECTOR = 512;
@@ -236,7 +236,7 @@ final class LossyDisk implements Storage, Closeable {
         System.arraycopy(now, start, inode.platter, start, Math.max(0, end - start));
     }
 
-    private void change(Change change) {
+    private synchronized void change(Change change) {
         change.apply(names);
         changes.add(change);
     }
@@ -247,7 +247,7 @@ final class LossyDisk implements Storage, Closeable {
     }
 
     @Override
-    public DataFile open(Path path, Mode mode) throws IOException {
+    public synchronized DataFile open(Path path, Mode mode) throws IOException {
         if (mode == Mode.CREATE && !names.containsKey(path)) {
             watcher.before("create");
             DataFile file = DiskStorage.INSTANCE.open(path, mode);

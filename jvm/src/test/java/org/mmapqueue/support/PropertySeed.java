@@ -1,5 +1,6 @@
 package org.mmapqueue.support;
 
+import java.util.stream.LongStream;
 import net.jqwik.api.lifecycle.AroundPropertyHook;
 import net.jqwik.api.lifecycle.PropagationMode;
 import net.jqwik.api.lifecycle.PropertyExecutionResult;
@@ -13,6 +14,12 @@ import net.jqwik.api.lifecycle.PropertyLifecycleContext;
 public final class PropertySeed implements AroundPropertyHook {
     private static final String RANDOM = "random";
     private static final String SEED = System.getProperty("property.seed", "1");
+
+    /** As many seeds, for tests that draw by themselves. */
+    public static LongStream seeds(int count) {
+        long first = SEED.equals(RANDOM) ? System.nanoTime() : Long.parseLong(SEED);
+        return LongStream.range(first, first + count);
+    }
 
     @Override
     public PropagationMode propagateTo() {

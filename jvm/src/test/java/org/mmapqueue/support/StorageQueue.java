@@ -1,5 +1,6 @@
 package org.mmapqueue.support;
 
+import java.net.URI;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -12,6 +13,7 @@ import org.mmapqueue.QueueConfig;
 import org.mmapqueue.QueueStats;
 import org.mmapqueue.Records;
 import org.mmapqueue.StartAt;
+import org.mmapqueue.archive.ShipSource;
 import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.core.QueueCore;
 import org.mmapqueue.io.Storage;
@@ -57,6 +59,21 @@ public final class StorageQueue implements AutoCloseable {
 
     private ConsumerCore core(String consumer) {
         return core.consumer(consumer, StartAt.EARLIEST);
+    }
+
+    /** Prepares the queue for its shipper. */
+    public ShipSource shipSource(URI archive) {
+        return core.shipping().source(archive);
+    }
+
+    /** Reads records by offset, also in the archive. */
+    public List<Message> getMany(long offset, int count) {
+        return core.records().getMany(offset, count);
+    }
+
+    /** The offset after the last durable record. */
+    public long durableOffset() {
+        return core.log().durableOffset();
     }
 
     public long push(byte[] record) {

@@ -14,6 +14,12 @@ public final class FailingDirectories {
     private final Map<Path, Set<Path>> durable = new HashMap<>();
     private int left;
     private int fsyncs;
+    private Runnable before = () -> {};
+
+    /** Sets what runs before each fsync. */
+    public void watch(Runnable beforeFsync) {
+        before = beforeFsync;
+    }
 
     /** The fsync of this number fails, counted from 1. */
     public void fail(int number) {
@@ -31,6 +37,7 @@ public final class FailingDirectories {
     }
 
     private void sync(Path directory) throws IOException {
+        before.run();
         fsyncs++;
         if (--left == 0) {
             throw new IOException("the fsync of " + directory + " fails");
