@@ -10,6 +10,7 @@ import org.mmapqueue.DamagedRange;
 import org.mmapqueue.MessageHandler;
 import org.mmapqueue.RecordSink;
 import org.mmapqueue.archive.files.ArchiveFiles;
+import org.mmapqueue.archive.run.BlockArrays;
 import org.mmapqueue.archive.run.RecordCursor;
 import org.mmapqueue.archive.run.RunFile;
 import org.mmapqueue.archive.run.RunName;
@@ -35,6 +36,7 @@ public final class ArchiveReader implements AutoCloseable {
     private final UUID queue;
     private final boolean skipsDamage;
     private final boolean skipsGaps;
+    private final BlockArrays arrays;
     private final SkippedDamage skipped = new SkippedDamage("a reader of an archive");
     private final long to;
     private List<RunName> runs;
@@ -59,7 +61,8 @@ public final class ArchiveReader implements AutoCloseable {
             long from,
             long to,
             boolean skipsDamage,
-            boolean skipsGaps) {
+            boolean skipsGaps,
+            BlockArrays arrays) {
         if (from < 0 || to < from) {
             throw new IllegalArgumentException("from = " + from + ", to = " + to + "; expected 0 <= from <= to");
         }
@@ -71,6 +74,7 @@ public final class ArchiveReader implements AutoCloseable {
         this.to = to;
         this.skipsDamage = skipsDamage;
         this.skipsGaps = skipsGaps;
+        this.arrays = arrays;
     }
 
     /**
@@ -98,7 +102,24 @@ public final class ArchiveReader implements AutoCloseable {
             long to,
             boolean skipsDamage,
             boolean skipsGaps) {
-        return new ArchiveReader(files, partition, queue, List.copyOf(runs), from, to, skipsDamage, skipsGaps);
+        return new ArchiveReader(
+                files, partition, queue, List.copyOf(runs), from, to, skipsDamage, skipsGaps, BlockArrays.REUSED);
+    }
+
+    /**
+     * As {@link #of}, for {@link #readTogether}: the records are read into arrays of the caller, and it lists the runs
+     * itself.
+     */
+    public static ArchiveReader into(
+            BlockArrays arrays,
+            ArchiveFiles files,
+            int partition,
+            UUID queue,
+            long from,
+            long to,
+            boolean skipsDamage,
+            boolean skipsGaps) {
+        return new ArchiveReader(files, partition, queue, List.of(), from, to, skipsDamage, skipsGaps, arrays);
     }
 
     /** The offset of the next record to read; the range's end after the last one. */
@@ -167,16 +188,30 @@ public final class ArchiveReader implements AutoCloseable {
             throw new IllegalArgumentException(
                     "maxRecords = " + maxRecords + ", maxBytes = " + maxBytes + "; both must be at least 1");
         }
+        return read(maxRecords, maxBytes, false, handler);
+    }
+
+    /**
+     * Reads the next records that are in the same array; see {@link #read(int, long, MessageHandler)}. It is the one
+     * that {@link BlockArrays} gave for them, so that nothing is copied.
+     */
+    public int readTogether(MessageHandler handler) {
+        return read(Integer.MAX_VALUE, Long.MAX_VALUE, true, handler);
+    }
+
+    private int read(int maxRecords, long maxBytes, boolean isTogether, MessageHandler handler) {
         if (closed) {
             throw new ClosedException("the reader is closed");
         }
         int done = 0;
         long bytesLeft = maxBytes;
+        byte[] array = null;
         while (done < maxRecords && !closed && advanced(done == 0)) {
             RecordCursor record = cursor;
-            if (done > 0 && record.length() > bytesLeft) {
+            if (done > 0 && (record.length() > bytesLeft || isTogether && record.array() != array)) {
                 break;
             }
+            array = record.array();
             handler.onMessage(offset, record.timestampMicros(), record.array(), record.from(), record.length(), 0);
             bytesLeft -= record.length();
             done++;
@@ -289,7 +324,7 @@ public final class ArchiveReader implements AutoCloseable {
             }
         }
         try {
-            file = RunFile.open(files, partition, run, queue);
+            file = RunFile.open(files, partition, run, queue, arrays);
         } catch (NoSuchFileException e) {
             listAgain();
             passGap();
@@ -297,7 +332,7 @@ public final class ArchiveReader implements AutoCloseable {
             if (now == null || offset >= to) {
                 return null;
             }
-            file = RunFile.open(files, partition, now, queue);
+            file = RunFile.open(files, partition, now, queue, arrays);
         }
         count++;
         return file;

@@ -5,16 +5,20 @@ import java.util.Arrays;
 import java.util.List;
 import org.mmapqueue.DamagedRange;
 
-/** Consecutive records that only the archive has, in memory. Immutable once {@link Builder#build} has returned it. */
+/**
+ * Consecutive records that only the archive has, in memory. Immutable once {@link Builder#build} has returned it, up to
+ * {@link OlderRecords#reuse}.
+ */
 public final class OlderChunk {
     private final long first;
     private final long end;
     private final int count;
     private final long[] offsets;
     private final long[] timestamps;
-    /** Where each record's payload ends, in {@link #data}. */
-    private final int[] ends;
+    /** Where each record's payload begins in {@link #data}. */
+    private final int[] starts;
 
+    private final int[] lengths;
     private final byte[] data;
     private final List<DamagedRange> skipped;
 
@@ -24,7 +28,8 @@ public final class OlderChunk {
         this.count = from.count;
         this.offsets = from.offsets;
         this.timestamps = from.timestamps;
-        this.ends = from.ends;
+        this.starts = from.starts;
+        this.lengths = from.lengths;
         this.data = from.data;
         this.skipped = List.copyOf(from.skipped);
     }
@@ -66,15 +71,16 @@ public final class OlderChunk {
     }
 
     int length(int index) {
-        return ends[index] - start(index);
-    }
-
-    private int start(int index) {
-        return index == 0 ? 0 : ends[index - 1];
+        return lengths[index];
     }
 
     void copy(int index, byte[] target, int at) {
-        System.arraycopy(data, start(index), target, at, length(index));
+        System.arraycopy(data, starts[index], target, at, lengths[index]);
+    }
+
+    /** The array that has the payloads; empty if the chunk has no record. */
+    public byte[] data() {
+        return data;
     }
 
     /** The ranges within this chunk without records: damaged, or in no file. */
@@ -91,36 +97,32 @@ public final class OlderChunk {
         private int count;
         private long[] offsets = new long[FIRST_RECORDS];
         private long[] timestamps = new long[FIRST_RECORDS];
-        private int[] ends = new int[FIRST_RECORDS];
-        private byte[] data;
+        private int[] starts = new int[FIRST_RECORDS];
+        private int[] lengths = new int[FIRST_RECORDS];
+        private byte[] data = {};
 
         /**
          * A chunk without records.
          *
          * @param first the offset at which it begins
-         * @param bytes the expected number of payload bytes
          */
-        public Builder(long first, int bytes) {
+        public Builder(long first) {
             this.first = first;
-            this.data = new byte[bytes];
         }
 
-        /** Adds the next record. */
+        /** Adds the next record. All records of a chunk are in one array, which the chunk keeps. */
         public void add(long offset, long timestamp, byte[] source, int start, int length) {
             if (count == offsets.length) {
                 offsets = Arrays.copyOf(offsets, 2 * count);
                 timestamps = Arrays.copyOf(timestamps, 2 * count);
-                ends = Arrays.copyOf(ends, 2 * count);
+                starts = Arrays.copyOf(starts, 2 * count);
+                lengths = Arrays.copyOf(lengths, 2 * count);
             }
-            int used = count == 0 ? 0 : ends[count - 1];
-            if (length > data.length - used) {
-                data = Arrays.copyOf(
-                        data, Math.max(Math.addExact(used, length), (int) Math.min(2L * data.length, 1 << 30)));
-            }
-            System.arraycopy(source, start, data, used, length);
+            data = source;
             offsets[count] = offset;
             timestamps[count] = timestamp;
-            ends[count] = used + length;
+            starts[count] = start;
+            lengths[count] = length;
             count++;
         }
 

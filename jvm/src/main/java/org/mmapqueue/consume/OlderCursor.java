@@ -80,14 +80,7 @@ final class OlderCursor implements FoundRecord {
 
     /** Whether {@link #find} would find a record that is in memory. */
     boolean isLoaded(long offset, long next) {
-        try {
-            if (chunk == null || !chunk.contains(offset)) {
-                ahead(next).chunk(offset);
-            }
-            return true;
-        } catch (NotLoadedException e) {
-            return false;
-        }
+        return chunk != null && chunk.contains(offset) || ahead(next).isLoaded(offset);
     }
 
     /** Why a record that was popped is not in the chunk that was used last. */

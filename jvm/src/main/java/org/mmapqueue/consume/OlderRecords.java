@@ -19,4 +19,7 @@ public interface OlderRecords extends Closeable {
      * @throws IOException if the archive cannot be read at present
      */
     OlderChunk read(long from) throws IOException;
+
+    /** Takes back the memory of a chunk of this reader, which nobody reads any more. */
+    void reuse(OlderChunk chunk);
 }

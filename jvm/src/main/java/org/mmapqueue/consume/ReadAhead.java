@@ -14,15 +14,15 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Loads records that only the archive has, for one consumer, on a thread of its own: no file system is waited for under
- * the consumer's lock. It stays {@link #AHEAD} chunks ahead of the consumer, and keeps the chunks of the latest records
- * that were read again. Safe for any number of threads.
+ * the consumer's lock. It stays {@link #AHEAD_BYTES} ahead of the consumer, and keeps the last chunk that the consumer
+ * has passed, as records may be read again. Safe for any number of threads.
  */
 public final class ReadAhead {
     private static final Logger LOG = LoggerFactory.getLogger(ReadAhead.class);
-    /** The number of chunks after the one that the consumer reads. */
-    private static final int AHEAD = 8;
+    /** The number of bytes, or a little more, that are loaded after the chunk that the consumer reads. */
+    private static final long AHEAD_BYTES = 2 << 20;
     /** The number of chunks that are kept for records which are read again. */
-    private static final int AGAIN = 2;
+    private static final int AGAIN = 1;
 
     private static final long FIRST_PAUSE_MILLIS = 100;
     private static final long MOST_PAUSE_MILLIS = 5_000;
@@ -44,6 +44,9 @@ public final class ReadAhead {
     private final Condition changed = lock.newCondition();
     /** Replaced with the lock held; oldest first. */
     private volatile List<OlderChunk> chunks = List.of();
+
+    /** The chunk whose records the consumer copies: its memory is not used for another one. */
+    private volatile @Nullable OlderChunk held;
 
     private volatile @Nullable Failure failure;
     /** The offset that the consumer reads next. */
@@ -76,17 +79,31 @@ public final class ReadAhead {
     }
 
     /**
-     * The chunk that has a record.
+     * The chunk that has a record; valid up to the next call.
      *
      * @throws NotLoadedException if none has; it is loaded from now on
      */
     OlderChunk chunk(long offset) throws NotLoadedException {
-        OlderChunk found = find(offset);
-        if (found == null) {
-            ask(offset);
-            throw new NotLoadedException(offset);
+        while (true) {
+            OlderChunk found = find(offset);
+            if (found == null) {
+                ask(offset);
+                throw new NotLoadedException(offset);
+            }
+            held = found;
+            if (chunks.contains(found)) {
+                return found; // the thread drops a chunk before it looks for what is held
+            }
         }
-        return found;
+    }
+
+    /** Whether a chunk has a record; it is loaded from now on if none has. */
+    boolean isLoaded(long offset) {
+        boolean isLoaded = find(offset) != null;
+        if (!isLoaded) {
+            ask(offset);
+        }
+        return isLoaded;
     }
 
     /** Notes that the consumer has passed the records before an offset, by reading a chunk to its end. */
@@ -215,17 +232,20 @@ public final class ReadAhead {
             return asked;
         }
         long at = next;
-        for (int i = 0; i <= AHEAD && at < end; i++) {
+        long ahead = -1; // the chunk that the consumer reads does not count
+        while (ahead < AHEAD_BYTES && at < end) {
             OlderChunk chunk = find(at);
             if (chunk == null) {
                 return at;
             }
             at = chunk.end();
+            ahead = ahead < 0 ? 0 : ahead + chunk.data().length;
         }
         return NONE;
     }
 
     private void add(OlderChunk loaded) {
+        List<OlderChunk> dropped = new ArrayList<>();
         lock.lock();
         try {
             List<OlderChunk> kept = new ArrayList<>(chunks);
@@ -234,7 +254,7 @@ public final class ReadAhead {
             long passed = kept.stream().filter(each -> each.end() <= next).count();
             for (int i = 0; i < kept.size() && passed > AGAIN; ) {
                 if (kept.get(i).end() <= next) {
-                    kept.remove(i);
+                    dropped.add(kept.remove(i));
                     passed--;
                 } else {
                     i++;
@@ -245,6 +265,11 @@ public final class ReadAhead {
             changed.signalAll();
         } finally {
             lock.unlock();
+        }
+        for (OlderChunk each : dropped) {
+            if (each != held) {
+                reader.reuse(each);
+            }
         }
         whenLoaded.run();
     }

@@ -29,8 +29,6 @@ import org.mmapqueue.meta.ArchiveLink;
  * thread at a time.
  */
 final class OlderReader implements OlderRecords {
-    private static final int CHUNK_BYTES = 256 << 10;
-    private static final int CHUNK_RECORDS = 1 << 16;
     /** Offsets for which runs are listed at once. */
     private static final long WINDOW = 10_000_000;
 
@@ -50,6 +48,7 @@ final class OlderReader implements OlderRecords {
     /** The offset of the next record, while no reader is open. */
     private long position;
 
+    private final ReusedArrays arrays = new ReusedArrays();
     private final List<DamagedRange> passed = new ArrayList<>();
     private long passedRecords;
 
@@ -151,11 +150,12 @@ final class OlderReader implements OlderRecords {
 
     private OlderChunk chunk(long from) throws IOException {
         ArchiveReader at = readerAt(from);
-        OlderChunk.Builder chunk = new OlderChunk.Builder(from, CHUNK_BYTES);
+        OlderChunk.Builder chunk = new OlderChunk.Builder(from);
         long missingBefore = at.missing();
         Holes holes = new Holes(from);
-        at.read(CHUNK_RECORDS, CHUNK_BYTES, (offset, timestamp, data, start, length, attempts) -> {
+        at.readTogether((offset, timestamp, data, start, length, attempts) -> {
             holes.next(offset);
+            arrays.lend(data);
             chunk.add(offset, timestamp, data, start, length);
         });
         long end = at.offset();
@@ -174,13 +174,18 @@ final class OlderReader implements OlderRecords {
         return chunk.build(end);
     }
 
+    @Override
+    public void reuse(OlderChunk chunk) {
+        arrays.free(chunk.data());
+    }
+
     private ArchiveReader readerAt(long from) throws IOException {
         ArchiveReader open = reader;
         if (open == null || open.offset() != from || open.isAtEnd()) {
             closeReader();
             position = from;
-            open = ArchiveReader.of(
-                    opened().files(), partition, queue, List.of(), from, from + WINDOW, skipsDamage, skipsDamage);
+            open = ArchiveReader.into(
+                    arrays, opened().files(), partition, queue, from, from + WINDOW, skipsDamage, skipsDamage);
             reader = open;
         }
         return open;

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.stream.LongStream;
@@ -17,6 +18,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.mmapqueue.archive.files.LocalFiles;
 import org.mmapqueue.archive.run.ArchiveCodec;
+import org.mmapqueue.archive.run.BlockArrays;
 import org.mmapqueue.archive.run.RunName;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.MmapQueueException;
@@ -207,6 +209,44 @@ class ArchiveReaderTest {
         assertEquals(0, counting.listings());
         try (ArchiveReader reader = ArchiveReader.of(counting, 0, log.queue, List.of(), 2, 7, false, false)) {
             assertEquals(offsets(2, 7), read(reader, 100, 1000));
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(ArchiveCodec.class)
+    void recordsStayInTheArraysOfTheCaller(ArchiveCodec codec) throws IOException {
+        LocalFiles files = new LocalFiles(temp);
+        Random random = new Random(9);
+        StoredLog log = StoredLog.random(random, 2000, 3000, 0);
+        ArchiveRuns.publishAll(files, log, 400, random, codec);
+        BlockArrays always = (last, length) -> new byte[length];
+        List<byte[]> arrays = new ArrayList<>();
+        List<int[]> places = new ArrayList<>();
+        try (ArchiveReader reader =
+                ArchiveReader.into(always, files, 0, log.queue, log.first(), log.end(), false, false)) {
+            while (!reader.isAtEnd()) {
+                byte[][] one = new byte[1][];
+                reader.readTogether((offset, timestamp, array, start, length, attempts) -> {
+                    assertTrue(one[0] == null || one[0] == array, "records of two arrays at " + offset);
+                    one[0] = array;
+                    arrays.add(array);
+                    places.add(new int[] {start, length});
+                });
+            }
+        }
+        try (ArchiveReader reader =
+                ArchiveReader.of(files, 0, log.queue, List.of(), log.first(), log.end(), false, false)) {
+            for (int i = 0; i < arrays.size(); i++) {
+                int at = i;
+                reader.read(1, Long.MAX_VALUE, (offset, timestamp, array, start, length, attempts) -> {
+                    int[] place = places.get(at);
+                    assertTrue(
+                            Arrays.equals(array, start, start + length, arrays.get(at), place[0], place[0] + place[1]),
+                            "record " + offset);
+                });
+            }
+            assertEquals(0, reader.read(1, Long.MAX_VALUE, (o, t, array, start, length, attempts) -> {}));
+            assertTrue(arrays.size() > 1000);
         }
     }
 }

@@ -1,6 +1,7 @@
 package org.mmapqueue.consume;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -17,8 +18,10 @@ import org.mmapqueue.support.Waiting;
 /** The loader of records that only the archive has. */
 class ReadAheadTest {
     private static final int CHUNK = 10;
+    private static final int MIB = 1 << 20;
 
     private final List<Long> reads = Collections.synchronizedList(new ArrayList<>());
+    private final List<OlderChunk> reused = Collections.synchronizedList(new ArrayList<>());
     private volatile boolean fails;
     private final AtomicReference<Thread> thread = new AtomicReference<>();
 
@@ -31,7 +34,14 @@ class ReadAheadTest {
                 if (fails) {
                     throw new IOException("failed by the test");
                 }
-                return new OlderChunk.Builder(from, 1).build(from + CHUNK);
+                OlderChunk.Builder chunk = new OlderChunk.Builder(from);
+                chunk.add(from, 0, new byte[MIB], 0, 1);
+                return chunk.build(from + CHUNK);
+            }
+
+            @Override
+            public void reuse(OlderChunk chunk) {
+                reused.add(chunk);
             }
 
             @Override
@@ -67,7 +77,7 @@ class ReadAheadTest {
             return Waiting.isIn(thread.get(), OwnThread.class, "awaitNanos");
         });
         fails = false;
-        Waiting.until("it goes on", () -> reads.contains(8L * CHUNK));
+        Waiting.until("it goes on", () -> reads.contains(2L * CHUNK));
         ahead.get().end();
     }
 
@@ -85,5 +95,30 @@ class ReadAheadTest {
         ahead.end();
         assertTrue(reads.contains(1490L));
         assertEquals(1, Collections.frequency(reads, 3L), "reads at " + reads);
+    }
+
+    @Test
+    void theMemoryOfAChunkIsUsedAgainWhenTheConsumerHasLeftIt() throws Exception {
+        ReadAhead ahead = open(() -> {});
+        ahead.range(0, 10_000);
+        ahead.await(0, 0);
+        OlderChunk first = ahead.chunk(0);
+        for (long at = CHUNK; at <= 3 * CHUNK; at += CHUNK) {
+            ahead.passed(at);
+            ahead.await(at, 0);
+        }
+        untilItPauses();
+        assertFalse(reused.contains(first), "the consumer may still copy from it");
+        for (long at = 3 * CHUNK; at <= 6 * CHUNK; at += CHUNK) {
+            ahead.passed(at);
+            ahead.await(at, 0);
+            ahead.chunk(at);
+        }
+        untilItPauses();
+        ahead.end();
+        assertFalse(reused.contains(first), "dropped while it was held: left to the garbage collector");
+        assertTrue(
+                reused.stream().allMatch(each -> each.end() <= 5 * CHUNK) && !reused.isEmpty(),
+                "chunks before the last one that was passed");
     }
 }

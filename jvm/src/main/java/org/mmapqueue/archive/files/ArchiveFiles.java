@@ -46,6 +46,11 @@ public interface ArchiveFiles extends AutoCloseable {
         /** Reads bytes; throws EOFException if the file is shorter than {@code position + length}. */
         void readFully(long position, byte[] into, int from, int length) throws IOException;
 
+        /** The number of bytes that a reader of the whole file should read at once: more is not faster. */
+        default int bytesAtOnce() {
+            return 4 << 20;
+        }
+
         @Override
         void close() throws IOException;
     }

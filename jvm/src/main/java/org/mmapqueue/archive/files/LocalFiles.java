@@ -306,6 +306,9 @@ public final class LocalFiles implements ArchiveFiles {
     }
 
     private static final class LocalInput implements Input {
+        /** The JDK reads a piece into memory outside the heap, and copies it while the processor's cache has it. */
+        private static final int PIECE = 64 << 10;
+
         private final FileChannel channel;
         private final String name;
         private final long length;
@@ -324,11 +327,19 @@ public final class LocalFiles implements ArchiveFiles {
         @Override
         public void readFully(long position, byte[] into, int from, int bytes) throws IOException {
             ByteBuffer target = ByteBuffer.wrap(into, from, bytes);
-            while (target.hasRemaining()) {
+            int end = from + bytes;
+            while (target.position() < end) {
+                target.limit(Math.min(end, target.position() + PIECE));
                 if (channel.read(target, position + target.position() - from) < 0) {
                     throw new EOFException(name + " has " + length + " bytes; expected " + (position + bytes));
                 }
             }
+        }
+
+        /** So that the processor's cache has what was read when it is used. */
+        @Override
+        public int bytesAtOnce() {
+            return 1 << 20;
         }
 
         @Override

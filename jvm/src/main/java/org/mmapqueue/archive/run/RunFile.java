@@ -8,25 +8,23 @@ import org.mmapqueue.errors.CorruptException;
 
 /**
  * An open run. Its end, with the index, is read at once. Blocks are read in pieces, which double from one block up to
- * {@link #MOST_AHEAD} as long as blocks are read in order. Not thread-safe.
+ * {@link ArchiveFiles.Input#bytesAtOnce} as long as blocks are read in order. Not thread-safe.
  */
 public final class RunFile implements AutoCloseable {
     private static final int TAIL = 64 << 10;
-    /** The maximum number of bytes that one read fetches, unless a block is larger. */
-    private static final int MOST_AHEAD = 4 << 20;
-
     private static final int MOST_BLOCK = (1 << 27) + 64;
 
     private final ArchiveFiles.Input input;
     private final String path;
     private final RunName name;
     private final ArchiveCodec codec;
+    private final BlockArrays arrays;
     private final RecordCursor cursor;
     private final byte[] index;
     private final long indexPosition;
     private final int blocks;
 
-    /** The bytes that were read last, and their position in the file. */
+    /** The bytes that were read last, and their position in the file. Records are in it if the run is not compressed. */
     private byte[] window = new byte[0];
 
     private long windowStart;
@@ -35,8 +33,16 @@ public final class RunFile implements AutoCloseable {
     private int lastBlock = -2;
     private byte[] plain = new byte[0];
 
-    private RunFile(ArchiveFiles.Input input, String path, RunName name, UUID queue, byte[] index, long indexPosition) {
+    private RunFile(
+            ArchiveFiles.Input input,
+            String path,
+            RunName name,
+            UUID queue,
+            BlockArrays arrays,
+            byte[] index,
+            long indexPosition) {
         this.input = input;
+        this.arrays = arrays;
         this.path = path;
         this.name = name;
         this.index = index;
@@ -54,12 +60,22 @@ public final class RunFile implements AutoCloseable {
      * @throws CorruptException if the index is damaged, or belongs to another run
      */
     public static RunFile open(ArchiveFiles files, int partition, RunName name, UUID queue) throws IOException {
+        return open(files, partition, name, queue, BlockArrays.REUSED);
+    }
+
+    /**
+     * As {@link #open(ArchiveFiles, int, RunName, UUID)}.
+     *
+     * @param arrays where the records are; asked again for each read of the file, or, in a compressed run, for each block
+     */
+    public static RunFile open(ArchiveFiles files, int partition, RunName name, UUID queue, BlockArrays arrays)
+            throws IOException {
         String file = name.file(partition);
         String path = files.uri() + file;
         ArchiveFiles.Input input = files.open(file);
         boolean opened = false;
         try {
-            RunFile run = open(input, path, name, queue);
+            RunFile run = open(input, path, name, queue, arrays);
             opened = true;
             return run;
         } finally {
@@ -69,7 +85,8 @@ public final class RunFile implements AutoCloseable {
         }
     }
 
-    private static RunFile open(ArchiveFiles.Input input, String path, RunName name, UUID queue) throws IOException {
+    private static RunFile open(ArchiveFiles.Input input, String path, RunName name, UUID queue, BlockArrays arrays)
+            throws IOException {
         long length = input.length();
         if (length < 2 * RunLayout.HEADER + RunLayout.TRAILER) {
             throw new CorruptException(path, 0, "the file has " + length + " bytes; a run has more");
@@ -97,7 +114,7 @@ public final class RunFile implements AutoCloseable {
         if (fault != null) {
             throw new CorruptException(path, trailer.position(), fault);
         }
-        return new RunFile(input, path, name, queue, index, trailer.position());
+        return new RunFile(input, path, name, queue, arrays, index, trailer.position());
     }
 
     private static @Nullable String indexFault(byte[] index, RunLayout.Trailer trailer, RunName name, UUID queue) {
@@ -211,7 +228,7 @@ public final class RunFile implements AutoCloseable {
         if (RunLayout.crc(window, data, header.stored()) != header.crc()) {
             throw new CorruptException(path, entry.position(), "the block's checksum is wrong");
         }
-        if (header.stored() == header.bytes()) {
+        if (codec == ArchiveCodec.NONE && header.stored() == header.bytes()) {
             cursor.begin(path, entry.position(), header, window, data);
         } else {
             cursor.begin(path, entry.position(), header, decompressed(header, data), 0);
@@ -223,10 +240,12 @@ public final class RunFile implements AutoCloseable {
         if (codec != ArchiveCodec.ZSTD) {
             throw new CorruptException(path, windowStart + data, "a block that is compressed in a run with codec none");
         }
-        codec.checkUsable();
-        if (plain.length < header.bytes()) {
-            plain = new byte[Math.max(header.bytes(), RunLayout.BLOCK)];
+        plain = arrays.next(plain, Math.max(header.bytes(), RunLayout.BLOCK));
+        if (header.stored() == header.bytes()) {
+            System.arraycopy(window, data, plain, 0, header.bytes());
+            return plain;
         }
+        codec.checkUsable();
         try {
             ZstdBlocks.decompress(window, data, header.stored(), plain, header.bytes());
         } catch (IOException e) {
@@ -241,16 +260,14 @@ public final class RunFile implements AutoCloseable {
         if (position >= windowStart && position + span <= windowStart + windowLength) {
             return;
         }
-        ahead = block == lastBlock + 1 ? Math.min(2 * ahead, MOST_AHEAD) : RunLayout.BLOCK;
+        ahead = block == lastBlock + 1 ? Math.min(2 * ahead, input.bytesAtOnce()) : RunLayout.BLOCK;
         int last = block;
         while (last + 1 < blocks && entry(last + 1).first() < limit && end(last + 1) - position <= ahead) {
             last++;
         }
         int length = (int) (end(last) - position);
         windowLength = 0;
-        if (window.length < length) {
-            window = new byte[length];
-        }
+        window = (codec == ArchiveCodec.NONE ? arrays : BlockArrays.REUSED).next(window, length);
         input.readFully(position, window, 0, length);
         windowStart = position;
         windowLength = length;
