@@ -86,8 +86,8 @@ SLOW = {
     "pipeline": "cli dead_letters events example_job files_model five_losses refused runner shipping_pipe",
     "queues": "interrupts model producer_kills producer_processes worker_interrupts",
     "spark": "archive_batch archive_refusals archive_same_rows archive_same_streams archive_stream damage "
-    "default_consumer metadata order pipeline_telemetry procedures push_down session_catalog sink_stream "
-    "stream_consumers stream_real_time stream_temporary testing truncate",
+    "default_consumer metadata order pipeline_telemetry procedures push_down real_time_sink session_catalog "
+    "sink_stream stream_consumers stream_real_time stream_temporary testing truncate",
     "typing": "typing",
 }
 SLOW_FILES = {

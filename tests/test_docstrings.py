@@ -24,6 +24,7 @@ ELSEWHERE = {
     "read_stream": "howto/parquet.md",
     "write_stream": "reference/spark.md",
     "real_time": "reference/spark.md",
+    "real_time_sink": "reference/spark.md",
     "jar_path": "deployment/spark-submit.md",
     "verify": "reference/tools.md",
     "repair": "reference/tools.md",

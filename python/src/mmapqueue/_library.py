@@ -10,7 +10,7 @@ from mmapqueue._queue.opening import aopen, open  # noqa: A004
 from mmapqueue._queue.queue import Queue
 from mmapqueue._queue.shipping import ShipStats, adopt
 from mmapqueue._queue.stats import ConsumerStats, ProducerStats, Stats
-from mmapqueue._spark.frames import Offsets, read, read_stream, real_time, write, write_stream
+from mmapqueue._spark.frames import Offsets, read, read_stream, real_time, real_time_sink, write, write_stream
 from mmapqueue._spark.session import configure
 from mmapqueue._tools.copies import copy, resize
 from mmapqueue._tools.jobs import repair, verify
@@ -103,6 +103,7 @@ __all__ = [
     "read",
     "read_stream",
     "real_time",
+    "real_time_sink",
     "repair",
     "resize",
     "verify",

@@ -27,6 +27,8 @@ _FORMAT = "mmapqueue"
 _UNKNOWN_SOURCE = "Failed to find the data source"
 #: Arguments of `write` that an unknown key may have been meant for.
 _WRITE_ARGUMENTS = ("partitions", "key", "sync", "push_timeout")
+#: Those of `real_time_sink`.
+_REAL_TIME_ARGUMENTS = ("checkpoint", "batch", "sync", "push_timeout", "fail_on_data_loss")
 _NAIVE = "a time without a time zone is ambiguous: use one with it, such as datetime.now(timezone.utc)"
 
 Offsets: TypeAlias = str | int | Mapping[int, int]
@@ -235,6 +237,69 @@ def write_stream(
     return writer.option("path", _path(path))
 
 
+def real_time_sink(
+    rows: DataFrame,
+    queue: str | os.PathLike[str],
+    *,
+    checkpoint: str | os.PathLike[str],
+    batch: Duration = "5m",
+    sync: bool | None = None,
+    push_timeout: Duration | None = None,
+    fail_on_data_loss: bool | None = None,
+    **configuration: Unpack[Configuration],
+) -> DataStreamWriter:
+    """A writer that pushes each row of a query in real-time mode exactly once; `start()` starts the query.
+
+        events = mmapqueue.read_stream("/data/events", spark=spark)
+        rows = events.selectExpr("upper(CAST(value AS STRING)) AS value", "partition", "offset")
+        query = mmapqueue.real_time_sink(rows, "/data/upper", checkpoint="/data/upper.checkpoint").start()
+
+    The queue stores the place of a row's record in its source, `partition` and `offset`, with the row: a task that is
+    repeated, also after a kill, pushes no row twice. Filters, projections, joins with a broadcast frame and `explode`
+    keep these columns; several rows of one record need `ordinal`, too. Rows that are not in the order of their places
+    end the query with an error. The tasks' process must be the only one that has the queue open for writing:
+    `local[n]`, or one executor.
+
+    Args:
+        rows: Streaming rows with the columns `value` (binary or string), `partition` (int) and `offset` (bigint);
+            optionally `ordinal` (int or bigint, 0 to 65535), the number of a row among those of its record, and
+            `source` (string, up to 46 letters, digits, "_", "-" or "."), which distinguishes queues of a union. A
+            column `timestamp` is ignored.
+        queue: The directory of a queue of one partition, as Spark's driver and executors see it; created if missing.
+        checkpoint: The directory of the query's checkpoint. A query with another checkpoint is another query.
+        batch: How long a batch lasts: seconds, a timedelta, or a string such as "5m"; rows do not wait for its end.
+        sync: Whether each row is durable before the next one is read. By default rows are durable when their batch
+            ends: they survive a kill of any process, and a loss of power may store rows of the last batch twice.
+        push_timeout: The maximum wait for room: seconds, a timedelta, or a string such as "30s".
+        fail_on_data_loss: Whether batches that the checkpoint has and the queue has lost are an error; by default they
+            are.
+        **configuration: Keys for creating and opening the queue; see Configuration.
+
+    Returns:
+        Spark's writer, with trigger and output mode, for example to set a name. Do not set another trigger.
+
+    Raises:
+        JarNotFound: Spark does not have the jar.
+        NotImplementedError: Spark is older than 4.1, or the session is one of Spark Connect.
+        TypeError: A key is unknown.
+        pyspark.errors.IllegalArgumentException: A column or a value is not allowed.
+    """
+    check_keywords("real_time_sink", configuration, _REAL_TIME_ARGUMENTS)
+    plan: Any = rows
+    if not hasattr(plan, "_jdf"):
+        raise NotImplementedError("the sink of real-time mode runs in the JVM of the session: not over Spark Connect")
+    own: Any = real_time(rows.writeStream, batch)
+    sink = rows.sparkSession._jvm.org.mmapqueue.spark.RealTimeSink  # type: ignore[union-attr]
+    if not hasattr(sink, "of"):
+        raise JarNotFound(f"Spark does not have the jar of mmapqueue; {how_to_add()}")
+    options = _sink(None, None, sync=sync, push_timeout=push_timeout, configuration=configuration)
+    options["failOnDataLoss"] = fail_on_data_loss
+    given = {name: _text(value) for name, value in _given(options).items()}
+    own._jwrite = own._jwrite.foreach(sink.of(_path(queue), plan._jdf.schema(), given))
+    writer: DataStreamWriter = own.outputMode("update").option("checkpointLocation", os.fspath(checkpoint))
+    return writer
+
+
 def real_time(writer: DataStreamWriter, batch: Duration) -> DataStreamWriter:
     """Sets the trigger of real-time mode: `writer.trigger(realTime=…)`, which PySpark 4.1 lacks.
 
@@ -298,6 +363,11 @@ def _value(key: str, value: object) -> object:
     if key in PERIODS and value is not None:
         return f"{period_millis(key, value)}ms"
     return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+def _text(value: object) -> str:
+    """An option's value as PySpark writes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _path(path: str | os.PathLike[str]) -> str:

@@ -4,6 +4,7 @@ import static org.mmapqueue.spark.common.OptionUse.BATCH_READ;
 import static org.mmapqueue.spark.common.OptionUse.BATCH_WRITE;
 import static org.mmapqueue.spark.common.OptionUse.CREATE;
 import static org.mmapqueue.spark.common.OptionUse.REAL_TIME_READ;
+import static org.mmapqueue.spark.common.OptionUse.REAL_TIME_WRITE;
 import static org.mmapqueue.spark.common.OptionUse.STREAM_READ;
 import static org.mmapqueue.spark.common.OptionUse.STREAM_WRITE;
 
@@ -26,7 +27,7 @@ import org.mmapqueue.config.Similar;
 public final class KnownOptions {
     /** All reads except in real-time mode. */
     public static final Set<OptionUse> READS = Set.copyOf(EnumSet.of(BATCH_READ, STREAM_READ));
-    /** All writes. */
+    /** All writes except in real-time mode. */
     public static final Set<OptionUse> WRITES = Set.copyOf(EnumSet.of(BATCH_WRITE, STREAM_WRITE));
     /** All uses. */
     public static final Set<OptionUse> ALL = Set.copyOf(EnumSet.allOf(OptionUse.class));
@@ -49,7 +50,7 @@ public final class KnownOptions {
     static {
         known(ALL, Options.PATH);
         known(EnumSet.of(BATCH_READ, STREAM_READ, REAL_TIME_READ), "startingOffsets", "startingTimestamp", "consumer");
-        known(EnumSet.of(BATCH_READ, STREAM_READ, REAL_TIME_READ, STREAM_WRITE), "failOnDataLoss");
+        known(EnumSet.of(BATCH_READ, STREAM_READ, REAL_TIME_READ, STREAM_WRITE, REAL_TIME_WRITE), "failOnDataLoss");
         known(READS, "minPartitions", "maxPartitionBytes");
         known(EnumSet.of(BATCH_READ), "endingOffsets", "endingTimestamp");
         known(
@@ -58,9 +59,10 @@ public final class KnownOptions {
                 "minOffsetsPerTrigger",
                 "maxTriggerDelay",
                 "maxBytesPerTrigger");
-        known(WRITES, "key", "sync", "pushTimeout");
-        Set<OptionUse> making = EnumSet.of(BATCH_WRITE, STREAM_WRITE, CREATE);
-        known(making, Options.PARTITIONS);
+        known(WRITES, "key");
+        known(EnumSet.of(BATCH_WRITE, STREAM_WRITE, REAL_TIME_WRITE), "sync", "pushTimeout");
+        known(EnumSet.of(BATCH_WRITE, STREAM_WRITE, CREATE), Options.PARTITIONS);
+        Set<OptionUse> making = EnumSet.of(BATCH_WRITE, STREAM_WRITE, REAL_TIME_WRITE, CREATE);
         known(making, QueueConfig.defaults().keySet().toArray(String[]::new));
         // onDamage is an option of reads and, with the same normalized name, a key of the configuration.
         Set<OptionUse> damage = EnumSet.of(BATCH_READ, STREAM_READ, REAL_TIME_READ);

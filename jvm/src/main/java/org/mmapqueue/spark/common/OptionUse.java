@@ -12,6 +12,8 @@ public enum OptionUse {
     BATCH_WRITE("a batch write"),
     /** A streaming write. */
     STREAM_WRITE("a streaming write"),
+    /** A write in real-time mode. */
+    REAL_TIME_WRITE("a write in real-time mode"),
     /** CREATE TABLE. */
     CREATE("a new table");
 

@@ -1,7 +1,6 @@
 package org.mmapqueue.spark.write.sink;
 
 import java.nio.file.Path;
-import org.mmapqueue.spark.write.staging.Manifest;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -15,19 +14,22 @@ final class MissingEpochs {
 
     private final Path root;
     private final String query;
-    private final Manifest now;
+    private final long epoch;
+    private final String producer;
 
     /**
      * Makes the comparison.
      *
      * @param root the queue's directory
      * @param query the query's id
-     * @param now the epoch
+     * @param epoch the number of the epoch
+     * @param producer the producer that stores the numbers
      */
-    MissingEpochs(Path root, String query, Manifest now) {
+    MissingEpochs(Path root, String query, long epoch, String producer) {
         this.root = root;
         this.query = query;
-        this.now = now;
+        this.epoch = epoch;
+        this.producer = producer;
     }
 
     /**
@@ -38,14 +40,14 @@ final class MissingEpochs {
      * @throws IllegalStateException if epochs are missing
      */
     void check(long stored, boolean failOnDataLoss) {
-        if (now.sequence() <= stored + 1) {
+        if (epoch <= stored + 1) {
             return;
         }
-        String what = "epoch " + now.sequence() + " of query " + query + " cannot follow in " + root + ": "
+        String what = "epoch " + epoch + " of query " + query + " cannot follow in " + root + ": "
                 + (stored < 0 ? "the queue has stored no epoch of this query" : "the last epoch there is " + stored)
-                + ", so epoch " + (stored + 1) + " was expected. Epochs " + (stored + 1) + ".." + (now.sequence() - 1)
+                + ", so epoch " + (stored + 1) + " was expected. Epochs " + (stored + 1) + ".." + (epoch - 1)
                 + " are in the checkpoint and not in the queue: it was deleted, replaced, restored from an"
-                + " older backup, lost them in a loss of power, or has forgotten producer " + now.producer();
+                + " older backup, lost them in a loss of power, or has forgotten producer " + producer;
         if (failOnDataLoss) {
             throw new IllegalStateException(what
                     + ". Nothing was pushed. Put the right queue there; or start with a new"

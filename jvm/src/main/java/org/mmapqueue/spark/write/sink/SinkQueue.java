@@ -25,7 +25,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A queue that queries write, on the driver: open partitions and staging area. Thread-safe; commits run one at a time.
+ * A queue that queries write: open partitions and staging area. Thread-safe; commits run one at a time.
  *
  * <p>Rows for one partition are one idempotent push. For several partitions a manifest is written first. Each partition
  * stores the sequence of its push, so after a failure between two partitions the manifest is completed before any other
@@ -33,7 +33,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class SinkQueue implements Closeable {
     private static final Logger LOG = LoggerFactory.getLogger(SinkQueue.class);
-    private static final String EPOCHS = "spark-";
+    static final String EPOCHS = "spark-";
     // All batch writes share one producer: the id of a batch write is not reused, so each would leave a page.
     private static final String BATCHES = EPOCHS + "batch";
 
@@ -42,6 +42,7 @@ public final class SinkQueue implements Closeable {
     private final Storage storage;
     private final StagingArea staging;
     private final ReentrantLock committing = new ReentrantLock();
+    private final RealTimeProducers realTime = new RealTimeProducers();
     private volatile List<MmapQueue> partitions;
 
     /**
@@ -142,7 +143,7 @@ public final class SinkQueue implements Closeable {
             if (!isNew) {
                 new RepeatedEpoch(root, partitions, query, manifest, last).check(push.failOnDataLoss());
             } else {
-                new MissingEpochs(root, query, manifest).check(last, push.failOnDataLoss());
+                new MissingEpochs(root, query, epoch, manifest.producer()).check(last, push.failOnDataLoss());
                 if (files.isEmpty()) {
                     storeWithoutRows(manifest, push);
                 } else {
@@ -204,6 +205,16 @@ public final class SinkQueue implements Closeable {
         long start = System.nanoTime();
         committing.lockInterruptibly();
         push.figures().waitedForLock(System.nanoTime() - start);
+    }
+
+    /**
+     * Begins a task of real-time mode, which pushes its rows itself. Tasks run beside each other and beside commits.
+     *
+     * @throws IllegalArgumentException if the queue has several partitions
+     * @throws IllegalStateException if the queue has lost epochs of the query
+     */
+    public RealTimeTask beginTask(RealTimeTask.Id id, Push push) {
+        return new RealTimeTask(root, RealTimeTask.only(root, partitions), realTime, id, push);
     }
 
     /** Deletes the staged rows of an aborted write. Files of a manifest are kept until it is completed. */
