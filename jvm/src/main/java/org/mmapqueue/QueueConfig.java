@@ -298,7 +298,8 @@ public final class QueueConfig {
         }
 
         /**
-         * The age from which records are dropped for a consumer that has not acked them. Needs timestamps.
+         * The age from which records are dropped for a consumer that has not acked them. Needs timestamps. Where the ring
+         * overflows into its archive, the age from which that keeps them no longer; at least the archive's own age then.
          *
          * @param age zero for no limit
          * @return this

@@ -16,9 +16,14 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.mmapqueue.archive.Archive;
+import org.mmapqueue.archive.ArchivePartition;
+import org.mmapqueue.archive.files.LocalFiles;
 import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.support.QuickDirectory;
+import org.mmapqueue.support.Waiting;
 
 /** A ring that gives up records for the archive, and consumers that read them there. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -237,5 +242,42 @@ class OverflowTest {
                 .getMessage()
                 .contains("archive"));
         assertTrue(Files.exists(temp.resolve("queue/overflow.uri")));
+    }
+
+    @Test
+    void maxAgeBoundsWhatTheArchiveKeepsForAConsumer() throws Exception {
+        try (MmapQueue queue = MmapQueue.open(config().build())) {
+            queue.consumer("forgotten", StartAt.EARLIEST);
+            push(queue, 0, MANY);
+            queue.awaitShipped(MANY - 1, LONG);
+        }
+        QueueConfig.Builder bounded = config().maxAge(Duration.ofMillis(1)).archiveRetain(Duration.ofMillis(1));
+        try (MmapQueue queue = MmapQueue.open(bounded.build())) {
+            Consumer consumer = queue.consumer("forgotten", StartAt.EARLIEST);
+            try (Archive archive = Archive.open(new LocalFiles(temp.resolve("archive")))) {
+                ArchivePartition partition =
+                        archive.partition(archive.partitions().get(0));
+                Waiting.until("the archive has deleted the first records", () -> {
+                    partition.refresh();
+                    return partition.firstOffset() > 0;
+                });
+            }
+            DroppedException dropped = assertThrows(DroppedException.class, () -> consumer.pop(LONG));
+            assertEquals(0, dropped.first());
+            Message next = consumer.pop(LONG);
+            assertEquals(dropped.last() + 1, next.offset());
+            check(next, next.offset(), 1);
+        }
+    }
+
+    @Test
+    void aMaxAgeThatWouldHaveNoEffectIsRefused() {
+        QueueConfig.Builder never = config().maxAge(Duration.ofDays(1));
+        QueueConfig.Builder shorter = config().maxAge(Duration.ofDays(1)).archiveRetain(Duration.ofDays(2));
+        for (QueueConfig.Builder each : List.of(never, shorter)) {
+            ConfigException e = assertThrows(ConfigException.class, () -> MmapQueue.open(each.build()));
+            assertEquals("max_age", e.key());
+            assertTrue(e.getMessage().contains("archive_retain"), e.getMessage());
+        }
     }
 }

@@ -12,8 +12,9 @@ import org.mmapqueue.archive.run.RunName;
 
 /**
  * Deletes the oldest runs of one partition: those that every consumer of the archive has committed, and that no consumer
- * of the queue itself needs, if their newest record is old enough. A consumer without an offset for the partition retains everything. The last run stays, because
- * it shows where shipping continues.
+ * of the queue itself needs, if their newest record is old enough. A consumer without an offset for the partition retains
+ * everything. From an age on, consumers of the queue itself retain nothing: their next call says what they have lost. The
+ * last run stays, because it shows where shipping continues.
  *
  * <p>Not thread-safe, and for at most one process for each partition: the one that ships it.
  */
@@ -21,6 +22,7 @@ public final class Retention {
     private final Archive archive;
     private final int partition;
     private final Duration retain;
+    private final Duration abandon;
     private final LongSupplier consumed;
     private final InstantSource clock;
     private final RunList runs;
@@ -29,19 +31,29 @@ public final class Retention {
      * Makes the retention; reads nothing yet.
      *
      * @param retain the minimum time for which records are kept, 0 or more
+     * @param abandon the time after which consumers of the queue itself keep a record no longer; 0 for never
      * @param consumed the offset of the first record that a consumer of the queue itself needs
      */
-    public Retention(Archive archive, PartitionEntry partition, Duration retain, LongSupplier consumed) {
-        this(archive, partition, retain, consumed, InstantSource.system());
+    public Retention(
+            Archive archive, PartitionEntry partition, Duration retain, Duration abandon, LongSupplier consumed) {
+        this(archive, partition, retain, abandon, consumed, InstantSource.system());
     }
 
-    Retention(Archive archive, PartitionEntry partition, Duration retain, LongSupplier consumed, InstantSource clock) {
-        if (retain.isNegative()) {
-            throw new IllegalArgumentException("retain = " + retain + "; expected 0 or more");
+    Retention(
+            Archive archive,
+            PartitionEntry partition,
+            Duration retain,
+            Duration abandon,
+            LongSupplier consumed,
+            InstantSource clock) {
+        if (retain.isNegative() || abandon.isNegative()) {
+            throw new IllegalArgumentException(
+                    "retain = " + retain + ", abandon = " + abandon + "; expected 0 or more");
         }
         this.archive = archive;
         this.partition = partition.id();
         this.retain = retain;
+        this.abandon = abandon;
         this.consumed = consumed;
         this.clock = clock;
         this.runs = archive.timedRuns(partition.id());
@@ -58,13 +70,19 @@ public final class Retention {
             deletePassedGaps();
         }
         long committed = committed();
-        long oldest = StartAt.timestamp(clock.instant().minus(retain)).value();
+        long needed = consumed.getAsLong();
+        long oldest = cutOff(retain);
+        long abandoned = abandon.isZero() ? Long.MIN_VALUE : cutOff(abandon);
         long deleted = 0;
         for (long bucket : new ArrayList<>(runs.bucketNumbers())) {
             BucketRuns listed = runs.bucket(bucket);
             int kept = listed.cover().size();
             for (RunName run : listed.cover()) {
-                if (run.end() > committed || run.end() == runs.endOffset() || listed.newestMicros(run) >= oldest) {
+                if (run.end() > committed || run.end() == runs.endOffset()) {
+                    return deleted;
+                }
+                long newest = listed.newestMicros(run);
+                if (newest >= oldest || run.end() > needed && newest >= abandoned) {
                     return deleted;
                 }
                 delete(run);
@@ -76,6 +94,10 @@ public final class Retention {
             }
         }
         return deleted;
+    }
+
+    private long cutOff(Duration age) {
+        return StartAt.timestamp(clock.instant().minus(age)).value();
     }
 
     private void deletePassedGaps() throws IOException {
@@ -101,7 +123,7 @@ public final class Retention {
     }
 
     private long committed() throws IOException {
-        long lowest = consumed.getAsLong();
+        long lowest = Long.MAX_VALUE;
         for (ArchiveConsumer consumer : archive.consumers()) {
             lowest = Math.min(lowest, consumer.offsets().getOrDefault(partition, 0L));
         }

@@ -48,8 +48,12 @@ final class Upkeep {
         this.owner = shipment.owner();
         this.compaction =
                 new Compaction(shipment.archive(), shipment.partition(), options.codec(), GRACE, this::isOver);
-        this.retention =
-                new Retention(shipment.archive(), shipment.partition(), options.retain(), shipment::consumedOffset);
+        this.retention = new Retention(
+                shipment.archive(),
+                shipment.partition(),
+                options.retain(),
+                options.abandon(),
+                shipment::consumedOffset);
         this.thread = new OwnThread(name, this::run);
     }
 

@@ -133,10 +133,14 @@ public record Settings(
         /** Keys that would drop records before they are shipped. */
         private static final List<ConfigKey> DROPPING = List.of(ConfigKey.MAX_CONSUMER_LAG, ConfigKey.MAX_AGE);
 
+        /** Where a ring overflows, max_age deletes in the archive. */
+        private static final List<ConfigKey> DROPPING_OVERFLOW = List.of(ConfigKey.MAX_CONSUMER_LAG);
+
         static Archiving of(ConfigValues config, Format format) {
             String uri = config.text(ConfigKey.ARCHIVE_URI);
             boolean isOn = !uri.isEmpty();
-            for (ConfigKey each : isOn ? DROPPING : OPTIONS) {
+            boolean overflows = config.text(ConfigKey.OVERFLOW).equals("archive");
+            for (ConfigKey each : !isOn ? OPTIONS : overflows ? DROPPING_OVERFLOW : DROPPING) {
                 if (!config.text(each).equals(each.defaultText())) {
                     throw new ConfigException(
                             each.keyName(),
@@ -153,7 +157,9 @@ public record Settings(
             if (isOn && Locations.isIn(uri, config.queueDir())) {
                 throw new ConfigException("archive_uri", uri, "a directory that is not the queue's, nor below it");
             }
-            boolean overflows = config.text(ConfigKey.OVERFLOW).equals("archive");
+            if (overflows) {
+                checkAbandons(config);
+            }
             if (overflows && config.flag(ConfigKey.READ_ONLY)) {
                 throw new ConfigException(
                         ConfigKey.OVERFLOW.keyName(),
@@ -168,6 +174,19 @@ public record Settings(
                     config.number(ConfigKey.SHIP_PERIOD),
                     (int) config.number(ConfigKey.SHIP_BYTES),
                     overflows);
+        }
+
+        // The age from which the archive keeps nothing for a consumer of the queue.
+        private static void checkAbandons(ConfigValues config) {
+            long maxAge = config.number(ConfigKey.MAX_AGE);
+            long retain = config.number(ConfigKey.ARCHIVE_RETAIN);
+            if (maxAge > 0 && (retain == 0 || maxAge < retain)) {
+                throw new ConfigException(
+                        ConfigKey.MAX_AGE.keyName(),
+                        config.text(ConfigKey.MAX_AGE),
+                        "0 or at least archive_retain, which is "
+                                + (retain == 0 ? "0: the archive deletes nothing" : retain + " ms"));
+            }
         }
 
         public boolean isOn() {

@@ -80,7 +80,8 @@ public final class Shipping {
                 Duration.ofMillis(settings.periodMillis()),
                 settings.bytes(),
                 ArchiveCodec.valueOf(settings.codec().toUpperCase(Locale.ROOT)),
-                Duration.ofMillis(settings.retainMillis()));
+                Duration.ofMillis(settings.retainMillis()),
+                Duration.ofMillis(core.settings().maxAgeMillis()));
         new RunWriter(core.id(), 1, options.codec()); // throws early if the codec's library is missing
         URI archive = Locations.of(ConfigKey.ARCHIVE_URI.keyName(), settings.uri());
         ShipSource source = source(archive);

@@ -116,7 +116,9 @@ public final class Writer implements Closeable {
 
     /** A limit by these clocks. */
     AgeLimit ageLimit(InstantSource clock, LongSupplier nanos) {
-        return new AgeLimit(directory, settings.maxAgeMillis(), log, space, new AgeLimit.Clocks(clock, nanos), () -> {
+        // Where the ring overflows, the archive's retention does it.
+        long maxAgeMillis = settings.archiving().overflows() ? 0 : settings.maxAgeMillis();
+        return new AgeLimit(directory, maxAgeMillis, log, space, new AgeLimit.Clocks(clock, nanos), () -> {
             notFull.signalAll();
             notEmpty.signalAll(); // a consumer that waits for room in its window throws DroppedException
             spaceMayBeFree();

@@ -34,6 +34,8 @@ class RetentionTest {
     private Archive archive;
     /** What a consumer of the queue itself has passed. */
     private long consumed = Long.MAX_VALUE;
+    /** The age from which that does not count. */
+    private Duration abandon = Duration.ZERO;
 
     @BeforeEach
     void publish() throws IOException {
@@ -50,7 +52,7 @@ class RetentionTest {
     }
 
     private Retention retention(Archive of, Duration retain) throws IOException {
-        return new Retention(of, of.partitions().get(0), retain, () -> consumed, () -> now);
+        return new Retention(of, of.partitions().get(0), retain, abandon, () -> consumed, () -> now);
     }
 
     private long firstOffset() throws IOException {
@@ -99,6 +101,18 @@ class RetentionTest {
         assertEquals(log.first() + 3 * PER_RUN, firstOffset());
         consumed = log.end();
         assertEquals(16 * PER_RUN, retention(archive, Duration.ZERO).step());
+    }
+
+    @Test
+    void whatAConsumerOfTheQueueItselfNeedsIsAbandonedAtAnAge() throws IOException {
+        consumed = log.first() + 3 * PER_RUN + 2;
+        abandon = Duration.ofMillis(10 * PER_RUN - 1);
+        assertEquals(10 * PER_RUN, retention(archive, Duration.ZERO).step());
+        assertEquals(0, retention(archive, Duration.ZERO).step());
+        archive.commit("spark", "", Map.of(0, log.first() + 12 * PER_RUN));
+        now = now.plusSeconds(3600);
+        assertEquals(0, retention(archive, Duration.ofDays(1)).step());
+        assertEquals(2 * PER_RUN, retention(archive, Duration.ZERO).step(), "a consumer of the archive keeps the rest");
     }
 
     @Test
