@@ -23,6 +23,7 @@ ELSEWHERE = {
     "write": "quickstart.md",
     "read_stream": "howto/parquet.md",
     "write_stream": "reference/spark.md",
+    "process_stream": "howto/spark-work.md",
     "real_time": "reference/spark.md",
     "real_time_sink": "reference/spark.md",
     "jar_path": "deployment/spark-submit.md",

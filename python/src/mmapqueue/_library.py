@@ -12,6 +12,7 @@ from mmapqueue._queue.shipping import ShipStats, adopt
 from mmapqueue._queue.stats import ConsumerStats, ProducerStats, Stats
 from mmapqueue._spark.frames import Offsets, read, read_stream, real_time, real_time_sink, write, write_stream
 from mmapqueue._spark.session import configure
+from mmapqueue._spark.work import process_stream
 from mmapqueue._tools.copies import copy, resize
 from mmapqueue._tools.jobs import repair, verify
 from mmapqueue._tools.reports import ConsumerState, CopyReport, Finding, FindingKind, RepairReport, VerifyReport
@@ -100,6 +101,7 @@ __all__ = [
     "copy",
     "jar_path",
     "open",
+    "process_stream",
     "read",
     "read_stream",
     "real_time",

@@ -16,6 +16,10 @@ JOB = "org.mmapqueue.tool.Job"
 #: The class that describes and changes archives.
 ARCHIVE_ADMIN = "org.mmapqueue.bridge.ArchiveAdmin"
 
+#: The source of process_stream: its provider, and the class that the handler's side calls.
+WORK_SOURCE = "org.mmapqueue.spark.work.WorkProvider"
+WORK = "org.mmapqueue.spark.work.WorkStream"
+
 #: Thrown to a consumer at the end of a call's time: the next call may find the archive again.
 ARCHIVE_UNAVAILABLE = "org.mmapqueue.errors.ArchiveUnavailableException"
 

@@ -504,6 +504,31 @@ public final class Consumer implements AutoCloseable {
     }
 
     /**
+     * Moves a record to the dead-letter queue, whatever its attempts: pushes it there durably, then acks it. If that
+     * fails, the record is redelivered after a second.
+     *
+     * @param offset the record
+     * @throws org.mmapqueue.errors.ConfigException if dead_letter_dir is not set
+     * @throws org.mmapqueue.errors.OutOfRangeException if this consumer has not popped the record, or has acked it
+     * @throws org.mmapqueue.errors.MmapQueueException if the dead-letter queue does not take it
+     */
+    public void deadLetter(long offset) {
+        queue.deadLetter(lazy.existing("dead letter", offset), offset);
+    }
+
+    /**
+     * Makes attempts, acks out of order and delays of in-flight records durable now, and not at the next flush. Unlike a
+     * flush, it stores first deliveries, too: after a kill, records that were popped before this call count that
+     * delivery as an attempt. Stores at most 65 536 runs of records with equal attempts and acks; later records of a
+     * killed process count their attempts from 1. Does nothing for format version 1.
+     *
+     * @throws org.mmapqueue.errors.MmapQueueException if the file cannot be written
+     */
+    public void saveDeliveries() {
+        queue.saveDeliveries(lazy.core());
+    }
+
+    /**
      * Releases in-flight records that were not handled: they are redelivered, and this delivery does not count as an
      * attempt. For callers that pop records in advance. Records that are not in flight stay as they are.
      *

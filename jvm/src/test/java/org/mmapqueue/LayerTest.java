@@ -240,6 +240,15 @@ class LayerTest {
                     "spark.read.pushdown",
                     "spark.source",
                     "spark.common"),
+            room(
+                    "spark.work",
+                    "values",
+                    FACE,
+                    "spark.read.task",
+                    "spark.read.plan",
+                    "spark.source",
+                    "spark.common",
+                    "errors"),
             room("spark.write.staging", "values", "io", "errors"),
             room(
                     "spark.write.sink",

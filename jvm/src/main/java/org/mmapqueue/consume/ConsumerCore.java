@@ -135,8 +135,17 @@ public final class ConsumerCore implements Closeable {
      * changed since the last call.
      */
     void save() throws IOException {
+        save(this::changes);
+    }
+
+    /** As {@link #save}, with first deliveries: after a kill, these count as attempts, too. */
+    public void saveDeliveries() throws IOException {
+        save(this::deliveries);
+    }
+
+    private void save(Callable<ByteBuffer> imageMaker) throws IOException {
         synchronized (saving) {
-            ByteBuffer image = inFlightFile == null ? null : locked(this::changes);
+            ByteBuffer image = inFlightFile == null ? null : locked(imageMaker);
             if (image == null) {
                 return;
             }
@@ -163,6 +172,16 @@ public final class ConsumerCore implements Closeable {
             return null;
         }
         ByteBuffer image = inFlight.tellsMore() ? image(InFlightFile.MOST_RUNS) : null;
+        inFlight.noteSaved(true);
+        return image;
+    }
+
+    // An image of all in-flight records; null if there are none, or they are dropped.
+    private ByteBuffer deliveries() {
+        if (closed || committed.isDropped() || committed.offset() == inFlight.end()) {
+            return null;
+        }
+        ByteBuffer image = image(InFlightFile.MOST_RUNS);
         inFlight.noteSaved(true);
         return image;
     }
@@ -519,6 +538,20 @@ public final class ConsumerCore implements Closeable {
                 throw committed.outOfRange("nack by consumer " + name + " of a record that it has acked", offset);
             }
             return inFlight.requeue(offset, -Math.floorDiv(-delayNanos, TimeUnit.MILLISECONDS.toNanos(1)));
+        });
+    }
+
+    /** Marks an in-flight record for the dead-letter queue, whatever its attempts: the caller then moves it there. */
+    public void deadLetter(long offset) {
+        locked(() -> {
+            checkUsable();
+            committed.checkPopped(offset, "dead letter");
+            if (inFlight.state(offset) == InFlight.ACKED) {
+                throw committed.outOfRange(
+                        "dead letter by consumer " + name + " of a record that it has acked", offset);
+            }
+            inFlight.giveUp(offset);
+            return null;
         });
     }
 

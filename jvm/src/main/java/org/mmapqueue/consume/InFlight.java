@@ -446,6 +446,13 @@ final class InFlight {
         return false;
     }
 
+    /** Marks a record that is not acked for the dead-letter queue, whatever its attempts. */
+    void giveUp(long offset) {
+        if (state(offset) != DEAD) {
+            set(offset, DEAD, attempts(offset), 0);
+        }
+    }
+
     /** Requeues all in-flight records; returns whether some go to the dead-letter queue. */
     boolean requeueAll() {
         boolean deadLetter = false;

@@ -25,6 +25,7 @@ import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.consume.Consumers;
 import org.mmapqueue.consume.DeadLetters;
 import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.ReadOnlyException;
 import org.mmapqueue.io.DiskStorage;
@@ -284,6 +285,22 @@ public final class QueueCore {
             moveDeadLetters(consumer);
         }
         notEmpty.signalAll();
+    }
+
+    public void deadLetter(ConsumerCore consumer, long offset) {
+        if (settings.delivery().deadLetterDir() == null) {
+            throw new ConfigException(
+                    "dead_letter_dir",
+                    "",
+                    "the directory of a queue, for the dead letter " + offset + " of consumer " + consumer.name());
+        }
+        consumer.deadLetter(offset);
+        moveDeadLetters(consumer);
+    }
+
+    /** Makes the attempts, acks and delays of in-flight records durable, those of first deliveries included. */
+    public void saveDeliveries(ConsumerCore consumer) {
+        change(consumer.name(), consumer::saveDeliveries);
     }
 
     public void release(ConsumerCore consumer, long[] offsets) {

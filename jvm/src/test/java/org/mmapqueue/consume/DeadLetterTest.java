@@ -134,6 +134,33 @@ class DeadLetterTest {
     }
 
     @Test
+    void aRecordMovesAtOnceWhateverItsAttempts() {
+        Consumer consumer = open(config(3));
+        push(4);
+        Payload.drain(consumer);
+        consumer.deadLetter(1);
+        assertThrows(OutOfRangeException.class, () -> consumer.deadLetter(1));
+        consumer.nack(2);
+        consumer.deadLetter(2);
+        consumer.ackUpTo(0);
+        assertEquals(3, consumer.committedOffset());
+        assertEquals(0, consumer.size());
+        assertThrows(OutOfRangeException.class, () -> consumer.deadLetter(0));
+        assertThrows(OutOfRangeException.class, () -> consumer.deadLetter(4));
+        assertLetters(1, 2);
+    }
+
+    @Test
+    void withoutADeadLetterQueueNoRecordMoves() {
+        Consumer consumer = open(QueueConfig.builder(temp.resolve("queue")));
+        push(1);
+        consumer.pop();
+        ConfigException error = assertThrows(ConfigException.class, () -> consumer.deadLetter(0));
+        assertEquals("dead_letter_dir", error.key());
+        assertEquals(1, consumer.unacked());
+    }
+
+    @Test
     void aRecordMovesUnchangedAndTheOthersStay() {
         Consumer consumer = open(config(1));
         push(6);

@@ -85,6 +85,37 @@ class SnapshotTest extends SmallRing {
         assertPops(consumer(), new long[] {0, 1, 2, 4, 5, 8, 9}, 3, 2, 2, 2, 2, 2, 2);
     }
 
+    @Test
+    void firstDeliveriesThatAreSavedCountAsAttempts() throws InterruptedException {
+        Consumer consumer = consumer();
+        consumer.popBatch(4, Long.MAX_VALUE, Duration.ZERO);
+        consumer.saveDeliveries();
+        consumer.ack(0);
+        consumer.pop();
+        reopenAfterKill();
+        assertEquals(1, consumer().committedOffset());
+        // 4 was popped after the save.
+        assertPops(consumer(), new long[] {1, 2, 3, 4, 5, 6, 7, 8, 9}, 2, 2, 2, 1, 1, 1, 1, 1, 1);
+    }
+
+    @Test
+    void acksAndDelaysThatAreSavedNeedNoFlush() {
+        Consumer consumer = work();
+        consumer.saveDeliveries();
+        reopenAfterKill();
+        assertPops(consumer(), new long[] {0, 1, 2, 4, 5, 8, 9}, 3, 2, 2, 2, 2, 2, 2);
+    }
+
+    @Test
+    void withoutRecordsInFlightNothingIsSaved() {
+        Consumer consumer = consumer();
+        consumer.saveDeliveries();
+        Payload.drain(consumer);
+        consumer.ackUpTo(RECORDS - 1);
+        consumer.saveDeliveries();
+        assertFalse(Files.exists(file()));
+    }
+
     /** The first flush after the restored rows were popped. */
     @Test
     void aSnapshotOfRestoredRowsIsWhole() {

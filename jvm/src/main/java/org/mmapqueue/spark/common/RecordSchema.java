@@ -15,6 +15,9 @@ public final class RecordSchema {
     /** The time of the push; null in a queue that stores no timestamps. */
     public static final String TIMESTAMP = "timestamp";
 
+    /** The number of deliveries, the present one included: only of records that a consumer of work has popped. */
+    public static final String ATTEMPT = "attempt";
+
     /** The id of the partition's queue, a metadata column: only a query that names it reads it. */
     public static final String QUEUE_ID = "_queue_id";
 
@@ -24,6 +27,9 @@ public final class RecordSchema {
             .add(PARTITION, DataTypes.IntegerType, false)
             .add(OFFSET, DataTypes.LongType, false)
             .add(TIMESTAMP, DataTypes.TimestampType, true);
+
+    /** The schema of records that a consumer of work has popped. */
+    public static final StructType DELIVERED = READ.add(ATTEMPT, DataTypes.IntegerType, false);
 
     private RecordSchema() {}
 

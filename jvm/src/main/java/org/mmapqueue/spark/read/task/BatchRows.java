@@ -7,6 +7,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.mmapqueue.spark.common.RecordSchema;
+import org.mmapqueue.spark.read.plan.DeliveredRecords;
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
 import org.mmapqueue.spark.read.pushdown.RowConditions;
 import org.mmapqueue.spark.source.SequentialReader;
@@ -17,6 +18,9 @@ public final class BatchRows {
     private static final byte[] NO_BYTES = new byte[0];
 
     private final RowConditions conditions;
+    private final DeliveredRecords delivered;
+    private final int partition;
+    private final int[] attempts;
     private final byte[][] values;
     private final long[] offsets;
     private final long[] timestamps;
@@ -32,9 +36,13 @@ public final class BatchRows {
      *
      * @param columns the requested columns, in order
      * @param input the range of the records
+     * @param delivered the records to collect, and their attempts; null for all
      */
-    BatchRows(StructType columns, RowConditions conditions, QueueInputPartition input) {
+    BatchRows(StructType columns, RowConditions conditions, QueueInputPartition input, DeliveredRecords delivered) {
         this.conditions = conditions;
+        this.delivered = delivered;
+        partition = input.location().id();
+        attempts = delivered == null ? null : new int[ROWS];
         left = conditions.limit();
         values = has(columns, RecordSchema.VALUE) ? new byte[ROWS][] : null;
         offsets = new long[ROWS];
@@ -45,8 +53,8 @@ public final class BatchRows {
             vectors.add(
                     switch (field.name()) {
                         case RecordSchema.VALUE -> new RecordColumn.Values(values);
-                        case RecordSchema.PARTITION ->
-                            new RecordColumn.Partition(input.location().id());
+                        case RecordSchema.PARTITION -> new RecordColumn.Partition(partition);
+                        case RecordSchema.ATTEMPT -> new RecordColumn.Attempts(attempts);
                         case RecordSchema.OFFSET -> new RecordColumn.Offsets(offsets);
                         case RecordSchema.TIMESTAMP -> timestampColumn;
                         case RecordSchema.QUEUE_ID -> new RecordColumn.QueueId(input.queueId());
@@ -116,6 +124,13 @@ public final class BatchRows {
         bytes += length;
         if (!conditions.accept(timestampMicros)) {
             return;
+        }
+        if (delivered != null) {
+            int times = delivered.attempts(partition, offset);
+            if (times == 0) {
+                return;
+            }
+            attempts[rows] = times;
         }
         if (values != null) {
             values[rows] = data;

@@ -6,6 +6,7 @@ import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.mmapqueue.spark.read.plan.DeliveredRecords;
 import org.mmapqueue.spark.read.plan.PackedInputPartition;
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
 import org.mmapqueue.spark.read.pushdown.RowConditions;
@@ -17,6 +18,8 @@ public final class QueueReaderFactory implements PartitionReaderFactory {
     private final StructType columns;
     private final boolean failOnDataLoss;
     private final RowConditions conditions;
+    /** The records to read; null for all of a range. */
+    private final DeliveredRecords delivered;
 
     /**
      * A factory of readers without conditions.
@@ -29,9 +32,25 @@ public final class QueueReaderFactory implements PartitionReaderFactory {
     }
 
     public QueueReaderFactory(StructType columns, boolean failOnDataLoss, RowConditions conditions) {
+        this(columns, failOnDataLoss, conditions, null);
+    }
+
+    /**
+     * A factory of readers of records that a consumer of work has popped. Other records of a range are left out.
+     *
+     * @param columns the columns to read, in order
+     * @param delivered the records, and their attempts
+     */
+    public QueueReaderFactory(StructType columns, DeliveredRecords delivered) {
+        this(columns, true, RowConditions.NONE, delivered);
+    }
+
+    private QueueReaderFactory(
+            StructType columns, boolean failOnDataLoss, RowConditions conditions, DeliveredRecords delivered) {
         this.columns = columns;
         this.failOnDataLoss = failOnDataLoss;
         this.conditions = conditions;
+        this.delivered = delivered;
     }
 
     @Override
@@ -59,8 +78,9 @@ public final class QueueReaderFactory implements PartitionReaderFactory {
         boolean offsetsSuffice = !input.skipsDamage()
                 && !input.mayHaveLost()
                 && !BatchRows.needRecords(columns)
+                && delivered == null
                 && conditions.timestamps() == null;
         RecordSource source = !offsetsSuffice ? new StoredRecords(input, failOnDataLoss) : new OffsetsOnly(input);
-        return new BatchReader(source, new BatchRows(columns, conditions, input));
+        return new BatchReader(source, new BatchRows(columns, conditions, input, delivered));
     }
 }

@@ -107,6 +107,21 @@ abstract class RecordColumn extends ColumnVector {
         }
     }
 
+    /** Numbers of deliveries. */
+    static final class Attempts extends RecordColumn {
+        private final int[] attempts;
+
+        Attempts(int[] attempts) {
+            super(DataTypes.IntegerType);
+            this.attempts = attempts;
+        }
+
+        @Override
+        public int getInt(int row) {
+            return attempts[row];
+        }
+    }
+
     /** The queue's id, equal in all rows. */
     static final class QueueId extends RecordColumn {
         private final UTF8String id;
