@@ -20,7 +20,7 @@ import mmapqueue
 from mmapqueue.pipeline import Event
 
 SECONDS = 120.0
-_EXPORT = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
+EXPORT = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
 _CONFIG = """\
 name: shop
 telemetry: {{listen: "127.0.0.1:0"}}
@@ -40,6 +40,8 @@ class Gather:
     Attributes:
         pid: Its process.
         directory: Its queue.
+        process: The process.
+        grpc_address, http_address: Its servers.
         grpc: Channel to its gRPC server.
     """
 
@@ -49,13 +51,15 @@ class Gather:
         assert found, line
         self.pid = process.pid
         self.directory = directory
+        self.process = process
+        self.grpc_address, self.http_address = found[1], found[2]
         self.grpc = grpc.insecure_channel(found[1])
         self._url = f"http://{found[2]}"
         self._metrics = f"http://{found[3]}/metrics"
 
     def export(self, request: bytes) -> Any:
         """Sends a request by gRPC; its future."""
-        return self.grpc.unary_unary(_EXPORT).future(request, timeout=SECONDS, wait_for_ready=True)
+        return self.grpc.unary_unary(EXPORT).future(request, timeout=SECONDS, wait_for_ready=True)
 
     def unknown_method(self) -> grpc.StatusCode:
         """Calls a method that no receiver has, on the same connection; what it is answered."""

@@ -16,6 +16,7 @@ import grpc
 import pytest
 
 from mmapqueue.pipeline.gather import refusals
+from mmapqueue.pipeline.gather.http_server import HttpTable
 from mmapqueue.pipeline.gather.receivers.http import HttpReceiver
 from mmapqueue.pipeline.gather.receivers.otlp import OtlpReceiver
 from mmapqueue.pipeline.gather.receivers.syslog import SyslogReceiver
@@ -224,8 +225,7 @@ def two_pipes(connections: int) -> Iterator[Any]:
     class Two(Counting):
         def __init__(self) -> None:
             super().__init__(http={"max_connections": connections})
-            self.http._owners.clear()
-            self.http._progress.clear()
+            self.http.table = HttpTable("http")
             self.ended: Counter[str] = Counter()
             self.http.post("/full", self._hold, pipe="full")
             self.http.post("/other", self._post, pipe="other")
@@ -275,4 +275,4 @@ def test_clients_that_have_gone_keep_no_connection_and_no_request() -> None:
 
 def test_pipes_are_those_of_the_receivers() -> None:
     with Serving(HttpReceiver(server="http"), OtlpReceiver(server="http")) as serving:
-        assert serving.http._progress == {"pipe": 0}
+        assert serving.http.table.pipes == 1

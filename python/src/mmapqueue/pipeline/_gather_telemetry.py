@@ -77,6 +77,7 @@ class GatherTelemetry:
         self._pipeline = pipeline
         self._partition = partition
         self._agent: Measured | None = None
+        self._stopping = False
         self._runner: web.AppRunner | None = None
         self._listener: asyncio.Server | None = None
         self._pages = Pages(self._health, self._ready)
@@ -102,6 +103,7 @@ class GatherTelemetry:
 
     def watch(self, agent: Measured | None) -> None:
         """Measures the queues and servers of a running agent; None, before the agent closes them, to stop."""
+        self._stopping = agent is None
         self._agent = agent
 
     @property
@@ -179,7 +181,7 @@ class GatherTelemetry:
     def _ready(self) -> str | None:
         agent = self._agent
         if agent is None:
-            return "the receivers have not started yet"
+            return "gather is stopping" if self._stopping else "the receivers have not started yet"
         for pipe in list(agent.pipes.values()):
             failure = pipe.inbox.failure
             if failure is not None:

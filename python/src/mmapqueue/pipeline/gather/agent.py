@@ -125,10 +125,9 @@ class Agent:
             for receiver in pipe.receivers:
                 await receiver.start(self.pipes[pipe.name])
                 self._stack.push_async_callback(receiver.stop)
-        seconds = self._pipeline.gather.stop_within.total_seconds()
+        self._stack.push_async_callback(self._stop_servers)
         for running in self.servers.values():
             await running.start()
-            self._stack.push_async_callback(running.stop, seconds)
         # Only in one process: otherwise all would fetch the same.
         for pipe in gathering if self._partition == 0 else ():
             count = self._telemetry.fetch_count(pipe.name) if self._telemetry else _uncounted
@@ -137,6 +136,10 @@ class Agent:
                 fetching = _fetch(fetcher, name, self.pipes[pipe.name], self._inboxes[pipe.name], count)
                 task = asyncio.create_task(fetching)
                 self._stack.push_async_callback(_cancel, task)
+
+    async def _stop_servers(self) -> None:
+        seconds = self._pipeline.gather.stop_within.total_seconds()
+        await asyncio.gather(*(each.stop(seconds) for each in self.servers.values()))
 
     async def _open_pipe(self, pipe: Pipe) -> None:
         directory = partition_directory(pipe.queue.dir, self._partition, self._pipeline.gather.processes)

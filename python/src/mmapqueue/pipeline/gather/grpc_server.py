@@ -1,5 +1,6 @@
 """The gRPC server that receivers share: raw bytes in, raw bytes out, without decoding."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from typing import Any, Literal, NoReturn
@@ -15,7 +16,7 @@ from google.rpc.status_pb2 import Status
 import mmapqueue
 from mmapqueue.pipeline.config import Server, Tls
 from mmapqueue.pipeline.gather.refusals import Refusals, Refused, authorized
-from mmapqueue.pipeline.gather.sockets import bind_address, established
+from mmapqueue.pipeline.gather.sockets import bind_address, duplicates, established, listening, refuse_connections
 from mmapqueue.pipeline.gather.wire import Malformed
 from mmapqueue.pipeline.plugins import Stream, Unary
 
@@ -29,6 +30,9 @@ _KEEPALIVE_TIMEOUT_MS = 20_000
 _HANDSHAKE_TIMEOUT_MS = 20_000
 #: Clients may ping every 10 s. gRPC's default of 5 minutes disconnects agents that ping more often.
 _PING_INTERVAL_MS = 10_000
+#: Seconds without a further request after which the clients of a stopping server are taken to wait for their answers,
+#: and the maximum time for which these are held.
+_SETTLED, _SETTLE_WITHIN = 0.02, 0.25
 
 
 class Call:
@@ -54,6 +58,64 @@ class Call:
     def metadata(self) -> dict[str, str]:
         """Text metadata of the request. The last of equal keys counts; binary entries are left out."""
         return {key: value for key, value in self._context.invocation_metadata() if isinstance(value, str)}
+
+
+class GrpcTable:
+    """Methods and their handlers, as receivers register them: `GrpcMethods`.
+
+    Args:
+        server: Name of the server, for errors.
+    """
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+        self._methods: dict[str, tuple[Unary | Stream, bool, str]] = {}
+        self._answers: dict[str, bytes] = {}
+
+    def unary(self, path: str, handler: Unary, *, owner: str = "a receiver") -> None:
+        """As `GrpcMethods.unary`."""
+        self._add(path, handler, owner, streams=False)
+
+    def stream(self, path: str, handler: Stream, *, owner: str = "a receiver") -> None:
+        """As `GrpcMethods.stream`."""
+        self._add(path, handler, owner, streams=True)
+
+    def answer(self, path: str, *, reply: bytes = b"") -> None:
+        """As `GrpcMethods.answer`."""
+        self._answers[path] = reply
+
+    def _add(self, path: str, handler: Any, owner: str, *, streams: bool) -> None:
+        if path in self._methods:
+            raise ValueError(
+                f"server {self._server}: {self._methods[path][2]} already receives {path}; {owner} needs another server"
+            )
+        self._methods[path] = handler, streams, owner
+
+    def add(self, other: "GrpcTable") -> None:
+        """Adds all methods of another table.
+
+        Raises:
+            ValueError: A method is in both.
+        """
+        for path, (handler, streams, owner) in other._methods.items():
+            self._add(path, handler, owner, streams=streams)
+        self._answers.update(other._answers)
+
+    def find(self, path: str) -> tuple[Any, bool] | None:
+        """The handler of a method, and whether it takes a stream; None for none."""
+        found = self._methods.get(path)
+        if found is not None:
+            return found[:2]
+        reply = self._answers.get(path)
+        if reply is None:
+            return None
+
+        async def discard(messages: AsyncIterator[bytes], _: Any) -> bytes:
+            async for _message in messages:
+                pass
+            return reply
+
+        return discard, True
 
 
 class GrpcServer:
@@ -89,50 +151,62 @@ class GrpcServer:
         self._settings = settings
         self._refusals = Refusals(settings.name, refused)
         self._shared = shared
-        self._methods: dict[str, tuple[Any, str]] = {}
-        self._answers: dict[str, Any] = {}
+        self.table = GrpcTable(settings.name)
         self._port: int | None = None
+        #: Inodes of the sockets that listen. Another server of this process may listen on the same port.
+        self._listening: set[str] = set()
         self._server: Any = None
+        self._came = 0
+        self._answering = asyncio.Event()
+        self._answering.set()
 
-    def unary(self, path: str, handler: Unary, *, owner: str = "a receiver") -> None:
-        """As `GrpcMethods.unary`."""
+    def unary(self, path: str, handler: Unary, **options: Any) -> None:
+        """As `GrpcMethods.unary`, in the present table."""
+        self.table.unary(path, handler, **options)
 
-        async def take(request: bytes, context: Any) -> bytes:
-            try:
-                return await handler(request, Call(path, context))
-            except Exception as error:
-                await _abort(context, path, error)
-
-        self._register(path, grpc.unary_unary_rpc_method_handler(take), owner)
-
-    def stream(self, path: str, handler: Stream, *, owner: str = "a receiver") -> None:
-        """As `GrpcMethods.stream`."""
-
-        async def take(requests: AsyncIterator[bytes], context: Any) -> bytes:
-            try:
-                return await handler(requests, Call(path, context))
-            except Exception as error:
-                await _abort(context, path, error)
-
-        self._register(path, grpc.stream_unary_rpc_method_handler(take), owner)
+    def stream(self, path: str, handler: Stream, **options: Any) -> None:
+        """As `GrpcMethods.stream`, in the present table."""
+        self.table.stream(path, handler, **options)
 
     def answer(self, path: str, *, reply: bytes = b"") -> None:
-        """As `GrpcMethods.answer`."""
+        """As `GrpcMethods.answer`, in the present table."""
+        self.table.answer(path, reply=reply)
 
-        async def take(requests: AsyncIterator[bytes], _: Any) -> bytes:
-            async for _message in requests:
-                pass
+    def service(self, details: Any) -> Any:
+        """The handler of a request, after checking the token: `grpc.GenericRpcHandler.service`."""
+        self._came += 1
+        path, token = details.method, self._settings.bearer_token
+        if token is not None:
+            sent = next((value for key, value in details.invocation_metadata if key == "authorization"), "")
+            if not authorized(sent, token):
+                return grpc.stream_unary_rpc_method_handler(self._unauthenticated(path))
+        found = self.table.find(path)
+        if found is None:
+            return None
+        handler, streams = found
+
+        async def take(request: Any, context: Any) -> Any:
+            failure: Exception | None = None
+            try:
+                reply = await handler(request, Call(path, context))
+            except Exception as error:
+                failure = error
+            if not self._answering.is_set():
+                await self._answering.wait()
+            if failure is not None:
+                await _abort(context, path, failure)
             return reply
 
-        self._answers[path] = grpc.stream_unary_rpc_method_handler(take)
+        return grpc.stream_unary_rpc_method_handler(take) if streams else grpc.unary_unary_rpc_method_handler(take)
 
-    def _register(self, path: str, method: Any, owner: str) -> None:
-        if path in self._methods:
-            raise ValueError(
-                f"server {self._settings.name}: {self._methods[path][1]} already receives {path}; {owner} needs "
-                "another server"
-            )
-        self._methods[path] = (method, owner)
+    def _unauthenticated(self, method: str) -> Any:
+        async def refuse(_: Any, context: Any) -> None:
+            peer = Call(method, context).peer
+            self._refusals.note("unauthenticated", f"request of {peer} to {method} without the token")
+            message = "the request needs the metadata authorization: Bearer <token>"
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, message)
+
+        return refuse
 
     async def start(self) -> None:
         """Listens.
@@ -156,11 +230,10 @@ class GrpcServer:
                 ("grpc.http2.min_ping_interval_without_data_ms", _PING_INTERVAL_MS),
             ]
         )
-        self._server.add_generic_rpc_handlers(
-            (_Router(self._methods, self._answers, settings.bearer_token, self._refusals),)
-        )
+        self._server.add_generic_rpc_handlers((_Router(self),))
         host, port = bind_address(settings.listen)
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        before = listening(port)
         try:
             if credentials is None:
                 self._port = self._server.add_insecure_port(address)
@@ -169,11 +242,40 @@ class GrpcServer:
         except RuntimeError as error:
             raise OSError(f"server {settings.name}: cannot listen on {settings.listen}: {error}") from error
         await self._server.start()
+        self._listening = listening(self._port) - before
 
     async def stop(self, seconds: float) -> None:
-        """Rejects new requests; those in flight have this time for their answers."""
-        if self._server is not None:
-            await self._server.stop(seconds)
+        """Takes no further connections, and ends those it has (GOAWAY).
+
+        Args:
+            seconds: The maximum time for requests in flight. Those that take longer are cancelled.
+        """
+        if self._server is None:
+            return
+        with duplicates(self._listening) as sockets:
+            await refuse_connections(sockets)
+        stopping = asyncio.create_task(self._server.stop(seconds)) if seconds == 0 else await self._settled(seconds)
+        await stopping
+
+    async def _settled(self, seconds: float) -> "asyncio.Task[None]":
+        """Begins the stop at a moment without a request that has arrived and is not in a handler.
+
+        gRPC cancels such requests. So answers are held until the clients wait for them; each client then gets the
+        GOAWAY before its answer, and sends its next request elsewhere.
+        """
+        loop = asyncio.get_running_loop()
+        self._answering.clear()
+        try:
+            deadline = loop.time() + min(_SETTLE_WITHIN, seconds)
+            came = -1
+            while self._came != came and loop.time() < deadline:
+                came = self._came
+                await asyncio.sleep(_SETTLED)
+            stopping = asyncio.create_task(self._server.stop(seconds))
+            await asyncio.sleep(_SETTLED)
+        finally:
+            self._answering.set()
+        return stopping
 
     @property
     def port(self) -> int:
@@ -193,32 +295,13 @@ class GrpcServer:
 
 
 class _Router(grpc.GenericRpcHandler):  # type: ignore[misc]
-    """Finds the handler of a request, after checking the token."""
+    """Finds the handler of a request."""
 
-    def __init__(
-        self, methods: dict[str, tuple[Any, str]], answers: dict[str, Any], token: str | None, refusals: Refusals
-    ) -> None:
-        self._methods = methods
-        self._answers = answers
-        self._token = token
-        self._refusals = refusals
+    def __init__(self, server: GrpcServer) -> None:
+        self._server = server
 
     def service(self, details: Any) -> Any:
-        if self._token is not None:
-            sent = next((value for key, value in details.invocation_metadata if key == "authorization"), "")
-            if not authorized(sent, self._token):
-                return grpc.stream_unary_rpc_method_handler(self._unauthenticated(details.method))
-        found = self._methods.get(details.method)
-        return self._answers.get(details.method) if found is None else found[0]
-
-    def _unauthenticated(self, method: str) -> Any:
-        async def refuse(_: Any, context: Any) -> None:
-            peer = Call(method, context).peer
-            self._refusals.note("unauthenticated", f"request of {peer} to {method} without the token")
-            message = "the request needs the metadata authorization: Bearer <token>"
-            await context.abort(grpc.StatusCode.UNAUTHENTICATED, message)
-
-        return refuse
+        return self._server.service(details)
 
 
 def _credentials(tls: Tls) -> Any:

@@ -4,11 +4,15 @@ import asyncio
 import logging
 import math
 import re
+import socket
+from collections import Counter
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Literal
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
+from yarl import URL
 
 import mmapqueue
 from mmapqueue.pipeline._http import Connection, sign
@@ -16,7 +20,7 @@ from mmapqueue.pipeline._timeout import timeout
 from mmapqueue.pipeline.config import Server
 from mmapqueue.pipeline.gather.http_body import WINDOW_BITS, encoding_of, read_body, too_large
 from mmapqueue.pipeline.gather.refusals import Refusals, Refused, authorized
-from mmapqueue.pipeline.gather.sockets import bind_address, peer_name, server_context
+from mmapqueue.pipeline.gather.sockets import bind_address, listen, peer_name, refuse_connections, server_context
 from mmapqueue.pipeline.gather.wire import Malformed
 from mmapqueue.pipeline.plugins import ErrorReply, Handler, HttpError, HttpReply, HttpRequest, text_error
 
@@ -30,6 +34,10 @@ _LOG = logging.getLogger("mmapqueue.pipeline.http")
 _PATH = re.compile(r"/[A-Za-z0-9_.~:@!$&'()*+,;=%/-]*")
 #: Seconds without a request after which a connection is closed.
 _KEEPALIVE = 75.0
+#: Seconds without a byte after which a stopping server ends a connection that has no request. A client that is in the
+#: middle of its work sends its next request before, and is answered with `Connection: close`.
+_QUIET = 1.0
+_POLL = 0.005
 #: Seconds for which the rest of a refused request is read, so that its client gets the answer.
 _LINGER = 10.0
 #: Seconds that a connection above max_connections has to send a request, which is answered with 503.
@@ -38,6 +46,69 @@ _REFUSAL = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
     b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 21\r\n\r\ntoo many connections\n"
 )
+
+
+@dataclass(frozen=True)
+class _Route:
+    handler: Handler
+    owner: str
+    pipe: str
+    error_reply: ErrorReply
+
+
+class HttpTable:
+    """Paths and their handlers, as receivers register them: `HttpRoutes`.
+
+    Args:
+        server: Name of the server, for errors.
+    """
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+        self._routes: dict[str, tuple[str, _Route]] = {}
+
+    def post(
+        self,
+        path: str,
+        handler: Handler,
+        *,
+        owner: str = "a receiver",
+        pipe: str = "",
+        error_reply: ErrorReply = text_error,
+    ) -> None:
+        """As `HttpRoutes.post`."""
+        if _PATH.fullmatch(path) is None:
+            raise ValueError(f"server {self._server}: {owner}: {path!r} is not a path; expected one such as /v1/logs")
+        self._add(path, _Route(handler, owner, pipe, error_reply))
+
+    def _add(self, path: str, route: _Route) -> None:
+        # As clients write it. Escapes in the path count as written.
+        quoted = URL.build(path=path).raw_path.replace("%25", "%")
+        if quoted in self._routes:
+            raise ValueError(
+                f"server {self._server}: {self._routes[quoted][1].owner} already receives {path}; {route.owner} needs "
+                "another path or server"
+            )
+        self._routes[quoted] = path, route
+
+    def add(self, other: "HttpTable") -> None:
+        """Adds all paths of another table.
+
+        Raises:
+            ValueError: A path is in both.
+        """
+        for path, route in other._routes.values():
+            self._add(path, route)
+
+    def find(self, quoted: str) -> _Route | None:
+        """The route of a path as a client writes it; None for none."""
+        found = self._routes.get(quoted)
+        return None if found is None else found[1]
+
+    @property
+    def pipes(self) -> int:
+        """The number of pipes that have paths."""
+        return len({route.pipe for _, route in self._routes.values()})
 
 
 class HttpServer:
@@ -61,6 +132,9 @@ class HttpServer:
 
         server.post("/v1/logs", take)
         await server.start()
+
+    Attributes:
+        table: The paths. Another table takes effect with the next request.
     """
 
     protocol: Literal["http"] = "http"
@@ -76,48 +150,35 @@ class HttpServer:
         self._settings = settings
         self._shared = shared
         self._refusals = Refusals(settings.name, refused)
-        self._owners: dict[str, str] = {}
+        self.table = HttpTable(settings.name)
         #: Requests in progress, by pipe.
-        self._progress: dict[str, int] = {}
+        self._progress: Counter[str] = Counter()
         #: Timers of connections that have not sent a request yet.
         self._unheard: dict[Any, asyncio.TimerHandle] = {}
         self._app = web.Application(middlewares=[self._hear])
+        self._app.router.add_route("*", "/{path:.*}", self._answer, expect_handler=self._expect)
         self._app.on_response_prepare.append(sign)
         self._runner: web.AppRunner | None = None
-        self._listener: asyncio.Server | None = None
-        self._port: int | None = None
+        self._sockets: list[socket.socket] = []
+        self._listeners: list[asyncio.Server] = []
         self._refusing: set[_Refusing] = set()
         self._stopping = False
+        self._port: int | None = None
 
-    def post(
-        self,
-        path: str,
-        handler: Handler,
-        *,
-        owner: str = "a receiver",
-        pipe: str = "",
-        error_reply: ErrorReply = text_error,
-    ) -> None:
-        """As `HttpRoutes.post`."""
-        if _PATH.fullmatch(path) is None:
-            raise ValueError(
-                f"server {self._settings.name}: {owner}: {path!r} is not a path; expected one such as /v1/logs"
-            )
-        if path in self._owners:
-            raise ValueError(
-                f"server {self._settings.name}: {self._owners[path]} already receives {path}; {owner} needs another "
-                "path or server"
-            )
-        self._owners[path] = owner
-        self._progress.setdefault(pipe, 0)
+    def post(self, path: str, handler: Handler, **options: Any) -> None:
+        """As `HttpRoutes.post`, in the present table."""
+        self.table.post(path, handler, **options)
 
-        async def take(request: web.Request) -> web.Response:
-            try:
-                return _response(await self._take(request, handler, pipe))
-            except Exception as error:
-                return _response(_failure(request, error, error_reply))
-
-        self._app.router.add_post(path, take, expect_handler=self._expect)
+    async def _answer(self, request: web.Request) -> web.Response:
+        route = self.table.find(request.rel_url.raw_path)
+        if route is None:
+            raise web.HTTPNotFound
+        if request.method != "POST":
+            raise web.HTTPMethodNotAllowed(request.method, ["POST"])
+        try:
+            return _response(await self._take(request, route))
+        except Exception as error:
+            return _response(_failure(request, error, route.error_reply))
 
     async def _expect(self, request: web.Request) -> None:
         """Asks for the body (100-continue), unless the headers alone are an error."""
@@ -128,8 +189,6 @@ class HttpServer:
 
     def _header_error(self, request: web.Request) -> HttpError | None:
         """The error of a request that the headers alone show; None for none."""
-        if self._stopping:
-            return HttpError(503, "the server is stopping", headers={"Retry-After": "1"})
         token = self._settings.bearer_token
         if token is not None and not authorized(request.headers.get("Authorization", ""), token):
             message = "the request needs the header Authorization: Bearer <token>"
@@ -147,7 +206,7 @@ class HttpServer:
             return too_large(self._settings.max_message_size)
         return None
 
-    async def _take(self, request: web.Request, handler: Handler, pipe: str) -> HttpReply:
+    async def _take(self, request: web.Request, route: _Route) -> HttpReply:
         error = self._header_error(request)
         if error is not None:
             if error.status == 401:
@@ -156,14 +215,14 @@ class HttpServer:
                 )
             raise error
         body = await self._body(request)
-        share = max(1, self._settings.max_connections // len(self._progress))
+        pipe, share = route.pipe, max(1, self._settings.max_connections // self.table.pipes)
         if self._progress[pipe] >= share:
             words = f"pipe {pipe} has {share} requests in progress, its share of max_connections"
             self._refusals.note("waiting", f"{words}; a request of {_peer(request)} is refused")
             raise HttpError(429, words, headers={"Retry-After": "1", "Connection": "close"})
         self._progress[pipe] += 1
         try:
-            return await handler(HttpRequest(request.path, request.headers, body, _peer(request)))
+            return await route.handler(HttpRequest(request.path, request.headers, body, _peer(request)))
         finally:
             self._progress[pipe] -= 1
 
@@ -179,12 +238,26 @@ class HttpServer:
 
     @web.middleware
     async def _hear(self, request: web.Request, handler: Any) -> web.StreamResponse:
-        """Notes that a connection has sent a request."""
-        timer = self._unheard.pop(request.protocol, None)
+        """Notes that a connection has sent a request. While the server stops, its answer is the last one."""
+        connection: Any = request.protocol
+        timer = self._unheard.pop(connection, None)
         if timer is not None:
             timer.cancel()
-        response: web.StreamResponse = await handler(request)
+        connection.requests += 1
+        try:
+            response: web.StreamResponse = await handler(request)
+        except web.HTTPException as error:
+            self._mark(error)
+            raise
+        finally:
+            connection.requests -= 1
+            connection.heard = asyncio.get_running_loop().time()
+        self._mark(response)
         return response
+
+    def _mark(self, response: web.StreamResponse) -> None:
+        if self._stopping:
+            response.force_close()
 
     def _silent(self, connection: Any) -> None:
         """Closes a connection that has not sent a request in time."""
@@ -231,41 +304,62 @@ class HttpServer:
             return connection
 
         host, port = bind_address(settings.listen)
+        context = None if settings.tls is None else server_context(settings.tls, self._handshake_failed)
         try:
-            self._listener = await loop.create_server(
-                connect,
-                None if host == "::" else host,
-                port,
-                backlog=1024,
-                reuse_port=self._shared or None,
-                ssl=None if settings.tls is None else server_context(settings.tls, self._handshake_failed),
-                ssl_handshake_timeout=None if settings.tls is None else seconds,
-            )
+            self._sockets = listen(host, port, shared=self._shared)
+            self._port = int(self._sockets[0].getsockname()[1])
+            for each in self._sockets:
+                # The event loop closes its own.
+                listener = await loop.create_server(
+                    connect, sock=each.dup(), ssl=context, ssl_handshake_timeout=None if context is None else seconds
+                )
+                self._listeners.append(listener)
         except OSError as error:
             raise OSError(
                 error.errno, f"server {settings.name}: cannot listen on {settings.listen}: {error}"
             ) from error
-        self._port = int(self._listener.sockets[0].getsockname()[1])
 
     def _handshake_failed(self, error: Exception) -> None:
         self._refusals.note("tls", f"TLS handshake failed: {error}")
 
     async def stop(self, seconds: float) -> None:
-        """Rejects new requests; those in flight have this time for their answers."""
+        """Takes no further connections, and ends those it has: after their next answer, or once they are idle.
+
+        Args:
+            seconds: The maximum time for requests in flight. Those that take longer are not answered.
+        """
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + max(seconds, _POLL)
         self._stopping = True
+        await refuse_connections(self._sockets)
+        for listener in self._listeners:
+            listener.close()
+        for each in self._sockets:
+            each.close()
+        self._listeners, self._sockets = [], []
+        for refusing in list(self._refusing):
+            refusing.close()
+        if self._runner is not None and self._runner.server is not None:
+            while loop.time() < deadline and self._leave(loop.time() - _QUIET):
+                await asyncio.sleep(_POLL)
+            await self._runner.server.shutdown(_POLL)
         for timer in self._unheard.values():
             timer.cancel()
         self._unheard.clear()
-        if self._listener is not None:
-            self._listener.close()
-        for each in list(self._refusing):
-            each.close()
         if self._runner is not None:
-            if self._runner.server is not None:
-                await asyncio.sleep(0)  # Lets requests start that have arrived.
-                self._runner.server.pre_shutdown()
-                await self._runner.server.shutdown(seconds)
             await self._runner.cleanup()
+
+    def _leave(self, quiet: float) -> bool:
+        """Ends connections without a request that have been quiet since then. Returns whether there are connections."""
+        left = self._open()
+        for connection in left:
+            if not connection.requests and connection.heard < quiet:
+                connection.end()
+        return bool(left) or any(not each.made and each.heard >= quiet for each in self._unheard)
+
+    def _open(self) -> list[Any]:
+        server = None if self._runner is None else self._runner.server
+        return [] if server is None else server.connections
 
     @property
     def port(self) -> int:
@@ -281,8 +375,7 @@ class HttpServer:
     @property
     def connections(self) -> int:
         """Number of open connections."""
-        server = None if self._runner is None else self._runner.server
-        return 0 if server is None else len(server.connections)
+        return len(self._open())
 
 
 class _RequestLog(_Adapter):

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import sys
@@ -18,6 +19,7 @@ from mmapqueue.pipeline.config import Pipeline
 from mmapqueue.pipeline.gather.agent import Agent
 from mmapqueue.pipeline.gather.supervisor import end_with, run_partitions
 
+_LOG = logging.getLogger("mmapqueue.pipeline.gather")
 #: Seconds between two checks of the JVM.
 _JVM_LOOK_SECONDS = 0.5
 
@@ -87,6 +89,9 @@ async def _serve(pipeline: Pipeline, partition: int, stop: asyncio.Event) -> Non
         if not stop.is_set():
             print(_ready(pipeline, agent, telemetry), flush=True)
         await _stopped(stop)
+        connections = sum(each.connections for each in agent.servers.values())
+        within = pipeline.gather.stop_within.total_seconds()
+        _LOG.info("stopping: %d connections are ended within gather.stop_within = %g s", connections, within)
 
 
 async def _stopped(stop: asyncio.Event) -> None:

@@ -1,0 +1,106 @@
+"""The stop of gather under load: no connection is reset, and no request is left without an answer."""
+
+import http.client
+import signal
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+import conftest
+from mmapqueue.pipeline.gather import http_server, sockets
+
+from .echoing import Echoing
+from .gathering import SECONDS, gathering, request, stored
+from .load_clients import ANSWERED, CLIENTS, Clients
+from .serving import wait_for
+
+_REQUEST = b"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nbody"
+
+
+def test_a_stop_under_load_breaks_no_request(tmp_path: Path) -> None:
+    with gathering(tmp_path, "256m") as gather, Clients(gather.grpc_address, gather.http_address) as clients:
+        assert conftest.eventually(
+            lambda: len(clients.answered) > 500 and clients.number(ANSWERED).keys() == CLIENTS, SECONDS
+        )
+        gather.process.send_signal(signal.SIGTERM)
+        assert gather.process.wait(SECONDS) == 0
+        clients.stop()
+        assert clients.broken == {}
+        found = stored(tmp_path / "queue")
+    assert len(found) == len(clients.answered)
+    assert set(found) == {request(str(number)) for number in clients.answered}
+
+
+def read_answer(client: socket.socket) -> bytes:
+    """All bytes until the server ends the connection; raises ConnectionResetError when it is reset."""
+    data = b""
+    while part := client.recv(4096):
+        data += part
+    return data
+
+
+def test_a_stopping_http_server_answers_requests_on_open_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "_QUIET", SECONDS)
+    with Echoing() as serving:
+        clients = [socket.create_connection(("127.0.0.1", serving.http.port), 60) for _ in range(3)]
+        early, late, idle = clients
+        # The first half of a request arrives before the stop.
+        early.sendall(_REQUEST[:-2])
+        wait_for(lambda: serving.http.connections == 3)
+        stopping = serving.submit(serving.http.stop(60))
+        wait_for(lambda: not serving.http._listeners)
+        early.sendall(_REQUEST[-2:])
+        late.sendall(_REQUEST)
+        for client in (early, late):
+            answer = read_answer(client)
+            assert answer.startswith(b"HTTP/1.1 200 ")
+            assert b"\r\nConnection: close\r\n" in answer
+            assert answer.endswith(b"\r\n\r\nbody")
+        monkeypatch.setattr(http_server, "_QUIET", 0.0)
+        # Ended in order. What the client sends then is discarded, and does not reset the connection.
+        assert read_answer(idle) == b""
+        idle.sendall(_REQUEST)
+        for client in clients:
+            client.close()
+        stopping.result(60)
+    assert len(serving.requests) == 2
+
+
+def test_a_stop_ends_requests_that_take_too_long() -> None:
+    with Echoing() as serving, socket.create_connection(("127.0.0.1", serving.http.port), 60) as client:
+        client.sendall(_REQUEST[:-2])
+        wait_for(lambda: serving.http.connections == 1)
+        serving.run(serving.http.stop(0.05))
+        # Its rest is missing, so that there is nothing to answer.
+        assert read_answer(client) == b""
+
+
+def test_the_sockets_of_a_port_are_found() -> None:
+    with Echoing() as serving:
+        for server in (serving.grpc, serving.http):
+            with sockets.duplicates(sockets.listening(server.port)) as found:
+                assert {each.getsockname()[1] for each in found} == {server.port}
+
+
+def test_connections_that_wait_are_accepted_before_a_stop() -> None:
+    with Echoing() as serving:
+        server = serving.http
+        # The loop does not accept as long as it is busy: the connection waits in its listening socket.
+        busy, connected = threading.Event(), threading.Event()
+
+        async def stop() -> None:
+            busy.set()
+            connected.wait(60)
+            await server.stop(60)
+
+        stopping = serving.submit(stop())
+        assert busy.wait(60)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        connection.request("POST", "/echo", b"body")
+        connected.set()
+        with connection.getresponse() as answer:
+            assert (answer.status, answer.read(), answer.getheader("Connection")) == (200, b"body", "close")
+        connection.close()
+        stopping.result(60)
