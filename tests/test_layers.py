@@ -13,7 +13,16 @@ MOST_FILES = 25
 
 _LIBRARY = {"_values", "_jvm", "_queue", "_spark", "_tools"}
 _EVENTS = {"pipeline._event", "pipeline.event_pb2"}
-_HALF = {"", "_values", "pipeline._timeout", "pipeline.plugins", "pipeline.config", "pipeline._signals", *_EVENTS}
+_HALF = {
+    "",
+    "_values",
+    "pipeline._timeout",
+    "pipeline.plugins",
+    "pipeline.config",
+    "pipeline._signals",
+    "pipeline._control",
+    *_EVENTS,
+}
 
 #: Each room and the rooms that it uses, which all stand above it here. A room is a package with all that is in it but
 #: the rooms of their own, or a module; "" is what `import mmapqueue` gives.
@@ -31,6 +40,7 @@ USES: dict[str, set[str]] = {
     "pipeline._timeout": set(),
     "pipeline.plugins": {"_values"},
     "pipeline._signals": set(),
+    "pipeline._control": set(),
     "pipeline.config": {"", "_values", "pipeline.plugins"},
     "pipeline.process": _HALF,
     "pipeline._metrics": {"", "_tools"},

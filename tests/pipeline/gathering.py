@@ -41,6 +41,7 @@ class Gather:
         pid: Its process.
         directory: Its queue.
         process: The process.
+        file: Its configuration.
         grpc_address, http_address: Its servers.
         grpc: Channel to its gRPC server.
     """
@@ -52,10 +53,11 @@ class Gather:
         self.pid = process.pid
         self.directory = directory
         self.process = process
+        self.file = directory.parent / "shop.yaml"
         self.grpc_address, self.http_address = found[1], found[2]
         self.grpc = grpc.insecure_channel(found[1])
         self._url = f"http://{found[2]}"
-        self._metrics = f"http://{found[3]}/metrics"
+        self.metrics_url = f"http://{found[3]}/metrics"
 
     def export(self, request: bytes) -> Any:
         """Sends a request by gRPC; its future."""
@@ -80,7 +82,7 @@ class Gather:
 
     def received(self) -> dict[str, int]:
         """What gather has counted, by status."""
-        with urllib.request.urlopen(self._metrics, timeout=SECONDS) as answer:
+        with urllib.request.urlopen(self.metrics_url, timeout=SECONDS) as answer:
             text = answer.read().decode()
         found = re.findall(r'^gatherer_receive_count\{pipe="logs",status="(\w+)"\} ([0-9.]+)$', text, re.M)
         return {status: int(float(number)) for status, number in found}

@@ -18,7 +18,7 @@ from mmapqueue._cli.collector import EXTRA
 from mmapqueue._cli.main import main
 from mmapqueue.pipeline import Event
 from mmapqueue.pipeline._signals import children_ignore_hangups
-from mmapqueue.pipeline.process.runner import _stopped_by
+from mmapqueue.pipeline.process.runner import _reloaded_by
 
 _EXPORT = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
 _SECONDS = 120.0
@@ -101,7 +101,7 @@ def gone(pids: list[int]) -> bool:
     return not any(map(conftest.is_running, pids))
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_gather_says_ready_takes_events_and_stops(number: signal.Signals, tmp_path: Path) -> None:
     request = a_request("hello")
     with running("gather", config(tmp_path)) as process:
@@ -126,12 +126,12 @@ def test_a_hangup_is_ignored_when_it_was_ignored_at_the_start(tmp_path: Path, pr
         signal.signal(signal.SIGHUP, before)
 
 
-def test_process_stops_by_a_hangup() -> None:
-    stopped: list[int] = []
+def test_process_reloads_by_a_hangup() -> None:
+    reloads: list[int] = []
     before = signal.getsignal(signal.SIGHUP)
-    with _stopped_by(lambda: stopped.append(1)):
+    with _reloaded_by(lambda: reloads.append(1)):
         os.kill(os.getpid(), signal.SIGHUP)
-        assert conftest.eventually(lambda: stopped == [1], _SECONDS)
+        assert conftest.eventually(lambda: reloads == [1], _SECONDS)
         with children_ignore_hangups():
             assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     assert signal.getsignal(signal.SIGHUP) == before
@@ -197,6 +197,64 @@ def test_several_processes_share_a_port_and_a_killed_one_comes_back(tmp_path: Pa
     assert gone(first)
     taken = [each for partition in range(2) for each in stored(tmp_path / f"q/p={partition}")]
     assert sorted(taken) == sorted(requests)
+
+
+def test_several_processes_reload(tmp_path: Path) -> None:
+    file = config(tmp_path, processes=2)
+    with running("gather", file) as process:
+        address = ready(process)
+        pids = sorted(partitions(process.pid))
+        text = Path(file).read_text()
+        Path(file).write_text(text.replace("{type: otlp, server: grpc}", "{type: otlp, server: grpc, signals: [logs]}"))
+        ended = subprocess.run(
+            [sys.executable, "-m", "mmapqueue", "reload", file], capture_output=True, text=True, timeout=_SECONDS
+        )
+        assert ended.returncode == 0, ended.stderr
+        found = re.findall(r"gather-[01] \(process ([0-9]+)\): reloaded\n", ended.stdout)
+        assert sorted(map(int, found)) == pids
+        # The supervisor passes a hangup on to both, and they go on.
+        process.send_signal(signal.SIGHUP)
+        export(address, a_request("after"))
+        assert sorted(partitions(process.pid)) == pids
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(_SECONDS) == 0
+
+
+def test_a_restart_replaces_one_process_after_the_other(tmp_path: Path) -> None:
+    file = config(tmp_path, processes=2)
+    with running("gather", file) as process:
+        address = ready(process)
+        before = partitions(process.pid)
+        requests = [a_request(str(number)) for number in range(5)]
+        ended = subprocess.Popen(
+            [sys.executable, "-m", "mmapqueue", "restart", file],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        # One of them takes requests at any time.
+        while ended.poll() is None:
+            requests.append(a_request(str(len(requests))))
+            export(address, requests[-1])
+        out, err = ended.communicate(timeout=_SECONDS)
+        assert (ended.returncode, out) == (0, f"process {process.pid}: all children restarted\n"), err
+        assert gone(before)
+        assert len(partitions(process.pid)) == 2
+        for request in requests[:5]:
+            export(address, request)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(_SECONDS) == 0
+    taken = [each for partition in range(2) for each in stored(tmp_path / f"q/p={partition}")]
+    assert sorted(taken) == sorted(requests)
+
+
+def test_nothing_to_restart(tmp_path: Path) -> None:
+    file = config(tmp_path)
+    ended = subprocess.run(
+        [sys.executable, "-m", "mmapqueue", "restart", file], capture_output=True, text=True, timeout=_SECONDS
+    )
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.startswith(f"mmapqueue: no process runs {file} as `mmapqueue run`")
 
 
 def test_children_end_with_their_parent(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`mmapqueue gather`, `process`, `run` and `check`. The modules that run them are imported by the commands alone."""
+"""The commands of the collector. The modules that run them are imported by the commands alone."""
 
 import sys
 from collections.abc import Iterator
@@ -30,6 +30,7 @@ class Level(str, Enum):
 
 _File = Annotated[str, typer.Argument(metavar="FILE", help="The configuration, YAML.", show_default=False)]
 _LogLevel = Annotated[Level, typer.Option(help="Of the log on stderr.")]
+_Watch = Annotated[bool, typer.Option("--watch", help="Reload the file when it changes.")]
 _Parent = Annotated[int | None, typer.Option(hidden=True)]
 
 
@@ -51,6 +52,7 @@ def gather(
     log_level: _LogLevel = Level.INFO,
     partition: Annotated[int | None, typer.Option(hidden=True)] = None,
     listen: Annotated[list[str] | None, typer.Option(metavar="SERVER=HOST:PORT", hidden=True)] = None,
+    watch: _Watch = False,
     parent: _Parent = None,
 ) -> int:
     """Run the servers, receivers and fetchers of a pipeline; push their events. Needs no Spark.
@@ -63,7 +65,7 @@ def gather(
     with _extra():
         from mmapqueue.pipeline import _cli
 
-        return _cli.gather(file, log_level.value, partition=partition, listen=listen or [], parent=parent)
+        return _cli.gather(file, log_level.value, partition=partition, listen=listen or [], parent=parent, watch=watch)
 
 
 def process(
@@ -73,6 +75,7 @@ def process(
         bool, typer.Option("--once", help="End when the records that are in the queues now are sent.")
     ] = False,
     log_level: _LogLevel = Level.INFO,
+    watch: _Watch = False,
     parent: _Parent = None,
 ) -> int:
     """Run the filters and senders of a pipeline on Spark: one streaming query for each sender.
@@ -82,10 +85,36 @@ def process(
     with _extra():
         from mmapqueue.pipeline import _cli
 
-        return _cli.process(file, log_level.value, once=once, parent=parent)
+        return _cli.process(file, log_level.value, once=once, parent=parent, watch=watch)
 
 
-def run(file: _File, *, log_level: _LogLevel = Level.INFO) -> int:
+def reload(file: _File) -> int:
+    """Have the running processes of a configuration read it again; wait for the outcome, and print it.
+
+    Parts that are equal go on untouched. With an invalid file, or when a new part cannot be started, nothing changes.
+
+    Exit status: 0 reloaded, 1 nothing has changed, or no process runs the file; 2 the configuration is invalid.
+    """
+    with _extra():
+        from mmapqueue.pipeline import _cli
+
+        return _cli.reload(file)
+
+
+def restart(file: _File) -> int:
+    """Restart the processes of a configuration one after the other, the next one when the last one is ready again.
+
+    For `mmapqueue run`, and for `mmapqueue gather` with `gather.processes` above 1. The file is checked first.
+
+    Exit status: 0 restarted, 1 failed, or no such process runs the file; 2 the configuration is invalid.
+    """
+    with _extra():
+        from mmapqueue.pipeline import _cli
+
+        return _cli.restart(file)
+
+
+def run(file: _File, *, log_level: _LogLevel = Level.INFO, watch: _Watch = False) -> int:
     """Run gather and process as two processes.
 
     Exit status: 0 stopped, 1 failed, 2 the configuration is invalid.
@@ -93,7 +122,7 @@ def run(file: _File, *, log_level: _LogLevel = Level.INFO) -> int:
     with _extra():
         from mmapqueue.pipeline import _cli
 
-        return _cli.run(file, log_level.value)
+        return _cli.run(file, log_level.value, watch=watch)
 
 
 def check(

@@ -37,6 +37,8 @@ GROUPS = {
         "gather": "Receive events and push them into the queues of a pipeline",
         "process": "Read the queues of a pipeline in Spark, filter and send",
         "run": "Run gather and process as two processes",
+        "reload": "Apply a changed configuration to running processes",
+        "restart": "Restart the processes of a pipeline, one after the other",
         "check": "Validate the configuration of a pipeline; start nothing",
     },
     "This installation": {

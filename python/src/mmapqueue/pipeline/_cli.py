@@ -1,13 +1,15 @@
-"""Implements the commands gather, process, run and check."""
+"""Implements the commands gather, process, run, reload, restart and check."""
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 import sys
 from typing import TYPE_CHECKING
 
 from mmapqueue._values.errors import ConfigError, MmapQueueError
+from mmapqueue.pipeline import _control
 from mmapqueue.pipeline._check import described
 from mmapqueue.pipeline.config import ConfigFileError, load_all
 from mmapqueue.pipeline.gather import main, supervisor
@@ -23,7 +25,9 @@ FAILED = 1
 USAGE = 2
 
 
-def gather(file: str, log_level: str, *, partition: int | None, listen: Sequence[str], parent: int | None) -> int:
+def gather(
+    file: str, log_level: str, *, partition: int | None, listen: Sequence[str], parent: int | None, watch: bool
+) -> int:
     """Runs the gathering half until a signal; returns the exit status."""
     loaded = _loaded(file, log_level)
     if isinstance(loaded, int):
@@ -42,11 +46,12 @@ def gather(file: str, log_level: str, *, partition: int | None, listen: Sequence
             listen=dict(each.split("=", 1) for each in listen),
             parent=parent,
             log_level=log_level,
+            watch=watch,
         )
     )
 
 
-def process(file: str, log_level: str, *, once: bool, parent: int | None) -> int:
+def process(file: str, log_level: str, *, once: bool, parent: int | None, watch: bool) -> int:
     """Runs the filters and senders until a signal; returns the exit status."""
     loaded = _loaded(file, log_level)
     if isinstance(loaded, int):
@@ -56,21 +61,83 @@ def process(file: str, log_level: str, *, once: bool, parent: int | None) -> int
     _warn(loaded)
     if parent is not None:
         supervisor.end_with(parent)
-    return _guarded(lambda: _run_process(loaded.pipeline, once=once))
+    return _guarded(lambda: _run_process(loaded.pipeline, file, once=once, watch=watch))
 
 
-def _run_process(pipeline: Pipeline, *, once: bool) -> int:
+def _run_process(pipeline: Pipeline, file: str, *, once: bool, watch: bool) -> int:
     from mmapqueue.pipeline.process import runner
 
+    run = functools.partial(
+        runner.main,
+        pipeline,
+        once=once,
+        file=file,
+        load=functools.partial(main.checked, file),
+        watched=functools.partial(main.files_of, file) if watch else None,
+    )
     if pipeline.telemetry is None:
-        return runner.main(pipeline, once=once)
+        return run()
     from mmapqueue.pipeline.telemetry import ProcessTelemetry
 
     with ProcessTelemetry(pipeline) as telemetry:
-        return runner.main(pipeline, once=once, telemetry=telemetry)
+        return run(telemetry=telemetry)
 
 
-def run(file: str, log_level: str) -> int:
+def reload(file: str) -> int:
+    """Has the processes of a configuration file reload it; prints the outcomes, and returns the exit status."""
+    loaded = _loaded(file, "warning")
+    if isinstance(loaded, int):
+        return loaded
+    roles = ["gather", *(f"gather-{partition}" for partition in range(loaded.pipeline.gather.processes)), "process"]
+    found = False
+    for role in roles:
+        try:
+            outcome = _control.ask(role, file)
+        except OSError as error:
+            print(f"mmapqueue: {error}", file=sys.stderr)
+            return FAILED
+        if outcome is None:
+            continue
+        found = True
+        if outcome.errors:
+            for line in outcome.errors:
+                print(line, file=sys.stderr)
+            print(f"{role} (process {outcome.pid}): nothing has changed", file=sys.stderr)
+            return FAILED
+        print(f"{role} (process {outcome.pid}): reloaded", flush=True)
+    if not found:
+        print(f"mmapqueue: no process runs {file} on this machine", file=sys.stderr)
+        return FAILED
+    return OK
+
+
+def restart(file: str) -> int:
+    """Has a supervisor restart its processes one after the other; returns the exit status."""
+    loaded = _loaded(file, "warning")
+    if isinstance(loaded, int):
+        return loaded
+    wrong = _rehearsed(loaded, file)
+    if wrong:
+        return wrong
+    try:
+        outcome = _control.ask("supervisor", file)
+    except OSError as error:
+        print(f"mmapqueue: {error}", file=sys.stderr)
+        return FAILED
+    if outcome is None:
+        print(
+            f"mmapqueue: no process runs {file} as `mmapqueue run`, or with gather.processes above 1, on this machine",
+            file=sys.stderr,
+        )
+        return FAILED
+    for line in outcome.errors:
+        print(line, file=sys.stderr)
+    if not outcome.errors:
+        print(f"process {outcome.pid}: all children restarted")
+    return FAILED if outcome.errors else OK
+
+
+def run(file: str, log_level: str, *, watch: bool) -> int:
     """Runs both halves as processes until a signal; returns the exit status."""
     loaded = _loaded(file, log_level)
     if isinstance(loaded, int):
@@ -84,7 +151,7 @@ def run(file: str, log_level: str) -> int:
     wrong = _rehearsed(loaded, file)
     if wrong:
         return wrong
-    return _guarded(lambda: supervisor.run_both(file, log_level=log_level))
+    return _guarded(lambda: supervisor.run_both(file, log_level=log_level, watch=watch))
 
 
 def print_schema() -> int:

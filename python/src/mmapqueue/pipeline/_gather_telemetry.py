@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 import mmapqueue
 from mmapqueue._tools.pages import address
 from mmapqueue.pipeline._http import Connection, sign
-from mmapqueue.pipeline._metrics import Counts, Pages
+from mmapqueue.pipeline._metrics import Counts, Pages, Reloads
 from mmapqueue.pipeline.config import Pipeline
 
 _LOG = logging.getLogger("mmapqueue.pipeline.telemetry")
@@ -81,12 +81,13 @@ class GatherTelemetry:
         self._runner: web.AppRunner | None = None
         self._listener: asyncio.Server | None = None
         self._pages = Pages(self._health, self._ready)
+        self._reloads = Reloads()
         self._received = Counts("gatherer_receive_count", "Events that receivers got.", ("pipe", "status"))
         self._fetched = Counts("gatherer_fetch_count", "Events that fetchers got.", ("pipe", "status"))
         self._refused = Counts(
             "server_refused_count", "Requests and connections that the server refused.", ("server", "reason")
         )
-        for each in (self._received, self._fetched, self._refused, _Gauges(self)):
+        for each in (self._received, self._fetched, self._refused, self._reloads, _Gauges(self)):
             self._pages.registry.register(each)
 
     def receive_count(self, pipe: str) -> _Count:
@@ -100,6 +101,10 @@ class GatherTelemetry:
     def refused_count(self, server: str) -> Callable[[str], None]:
         """Returns the counter of what a server refuses before a receiver sees it: called with a reason."""
         return lambda reason: self._refused.add((server, reason), 1)
+
+    def reloaded(self, succeeded: bool) -> None:  # noqa: FBT001
+        """Counts a reload of the configuration."""
+        self._reloads.add(succeeded=succeeded)
 
     def watch(self, agent: Measured | None) -> None:
         """Measures the queues and servers of a running agent; None, before the agent closes them, to stop."""

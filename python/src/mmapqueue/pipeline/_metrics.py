@@ -1,11 +1,12 @@
 """Serving of metrics for both halves of a pipeline: counters with exact names, and pages /metrics, /health, /ready."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 
 from prometheus_client import CollectorRegistry, Metric, ProcessCollector
 from prometheus_client.exposition import choose_encoder
-from prometheus_client.metrics_core import UnknownMetricFamily
+from prometheus_client.metrics_core import GaugeMetricFamily, UnknownMetricFamily
 from prometheus_client.registry import Collector
 
 from mmapqueue._tools.pages import TEXT, Page
@@ -42,6 +43,31 @@ class Counts(Collector):
         for labels, value in values:
             metric.add_metric(labels, value)
         yield metric
+
+
+class Reloads(Collector):
+    """Counts reloads of the configuration. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._counts = Counts("config_reload_count", "Reloads of the configuration.", ("status",))
+        self._succeeded = time.time()
+        for status in ("success", "fail"):
+            self._counts.add((status,), 0)
+
+    def add(self, *, succeeded: bool) -> None:
+        """Counts a reload."""
+        self._counts.add(("success" if succeeded else "fail",), 1)
+        if succeeded:
+            self._succeeded = time.time()
+
+    def collect(self) -> Iterator[Metric]:
+        """As `prometheus_client.registry.Collector.collect`."""
+        yield from self._counts.collect()
+        yield GaugeMetricFamily(
+            "config_last_success_timestamp_seconds",
+            "When the running configuration was loaded, in seconds since 1970.",
+            value=self._succeeded,
+        )
 
 
 #: Returns the fault, None for none.

@@ -16,7 +16,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from mmapqueue._tools.pages import address, serve
-from mmapqueue.pipeline._metrics import Counts, Pages
+from mmapqueue.pipeline._metrics import Counts, Pages, Reloads
 from mmapqueue.pipeline.config import Pipeline
 from mmapqueue.pipeline.process.backlog import Lag, lags
 from mmapqueue.pipeline.process.damage import damaged
@@ -54,24 +54,8 @@ class ProcessTelemetry:
     """
 
     def __init__(self, pipeline: Pipeline, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._pipeline = pipeline
         self._clock = clock
-        self._queries = {
-            f"{pipe.name}.{name}": (pipe.name, name)
-            for pipe in pipeline.pipes
-            for name in (*(each.name for each in pipe.senders), _DEAD_LETTER)
-        }
-        #: The status of rows that a sender can never write, by pipe.
-        self._refused = {
-            pipe.name: "dead_letter" if pipe.on_undecodable == "dead_letter" else "dropped" for pipe in pipeline.pipes
-        }
-        self._checkpoints = {
-            f"{pipe}.{name}": each.checkpoint(name)
-            for pipe, name in self._queries.values()
-            for each in pipeline.pipes
-            if each.name == pipe
-        }
-        self._wanted = {f"{pipe.name}.{each.name}" for pipe in pipeline.pipes for each in pipe.senders}
+        self.change(pipeline)
         #: Names of running queries, by their run id.
         self._running: dict[str, str] = {}
         #: What keeps queries from going on, by name: an outage of the receiver, or the error of the last run.
@@ -91,11 +75,33 @@ class ProcessTelemetry:
         self._sent = Counts("sender_output_count", "Events and rows that were sent.", ("pipe", "status", "type"))
         registry.register(self._read)
         registry.register(self._sent)
+        self._reloads = Reloads()
+        registry.register(self._reloads)
         of_sender = ("pipe", "sender")
         registry.register(_Lags(self))
         self._seconds = Histogram(
             "sender_batch_seconds", "Duration of micro-batches.", of_sender, registry=registry, buckets=_SECONDS
         )
+
+    def change(self, pipeline: Pipeline) -> None:
+        """Measures the queries of another configuration from now on."""
+        self._pipeline = pipeline
+        self._queries = {
+            f"{pipe.name}.{name}": (pipe.name, name)
+            for pipe in pipeline.pipes
+            for name in (*(each.name for each in pipe.senders), _DEAD_LETTER)
+        }
+        #: The status of rows that a sender can never write, by pipe.
+        self._refused = {
+            pipe.name: "dead_letter" if pipe.on_undecodable == "dead_letter" else "dropped" for pipe in pipeline.pipes
+        }
+        self._checkpoints = {
+            f"{pipe}.{name}": each.checkpoint(name)
+            for pipe, name in self._queries.values()
+            for each in pipeline.pipes
+            if each.name == pipe
+        }
+        self._wanted = {f"{pipe.name}.{each.name}" for pipe in pipeline.pipes for each in pipe.senders}
 
     # ---- counting
 
@@ -125,6 +131,10 @@ class ProcessTelemetry:
         with self._lock:
             self._moved[query] = self._clock()
             self._failures.pop(query, None)
+
+    def reloaded(self, succeeded: bool) -> None:  # noqa: FBT001
+        """Counts a reload of the configuration."""
+        self._reloads.add(succeeded=succeeded)
 
     def attach(self, spark: SparkSession) -> None:
         """Adds a listener for queries that start later in a session."""

@@ -1,20 +1,41 @@
-"""The signals that stop a half of a pipeline."""
+"""The signals that stop or reload a half of a pipeline."""
 
+import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
 def stopping() -> tuple[signal.Signals, ...]:
-    """SIGTERM, SIGINT, and SIGHUP, which the end of a terminal sends. SIGHUP stays ignored when it is, as by nohup."""
-    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
-        return signal.SIGTERM, signal.SIGINT
-    return signal.SIGTERM, signal.SIGINT, signal.SIGHUP
+    """SIGTERM and SIGINT."""
+    return signal.SIGTERM, signal.SIGINT
 
 
-def repeats(number: int) -> bool:
-    """Whether a second signal of this number asks for an end at once. A terminal that ends may send SIGHUP twice."""
-    return number != signal.SIGHUP
+def reloading() -> tuple[signal.Signals, ...]:
+    """SIGHUP, which stays ignored when it is, as by nohup."""
+    return () if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else (signal.SIGHUP,)
+
+
+def has_terminal() -> bool:
+    """Whether this process has a controlling terminal."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
+
+
+def hangups(reload: Callable[[], None], stop: Callable[[], None]) -> Callable[[], None]:
+    """The handler of SIGHUP: reloads, but stops when it comes with the end of the terminal."""
+    had_terminal = has_terminal()
+
+    def handle() -> None:
+        if had_terminal and not has_terminal():
+            stop()
+        else:
+            reload()
+
+    return handle
 
 
 @contextmanager

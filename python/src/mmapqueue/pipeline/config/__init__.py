@@ -3,6 +3,7 @@
 Begin with `_model.py`; `_load.py` reads files.
 """
 
+from mmapqueue.pipeline.config._changes import only_by_restart, value_of
 from mmapqueue.pipeline.config._load import Loaded, load, load_all
 from mmapqueue.pipeline.config._model import (
     DEAD_LETTER,
@@ -34,4 +35,6 @@ __all__ = [
     "Tls",
     "load",
     "load_all",
+    "only_by_restart",
+    "value_of",
 ]

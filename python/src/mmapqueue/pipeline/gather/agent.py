@@ -2,21 +2,21 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import mmapqueue
-from mmapqueue.pipeline.config import Pipe, Pipeline, Server
+from mmapqueue.pipeline.config import Pipe, Pipeline, Server, value_of
 from mmapqueue.pipeline.gather.inbox import Counted, CountedInbox, QueueInbox
 from mmapqueue.pipeline.gather.restarts import keep_running
-from mmapqueue.pipeline.plugins import Fetcher
+from mmapqueue.pipeline.plugins import Fetcher, Receiver
 
 if TYPE_CHECKING:
-    from mmapqueue.pipeline.gather.grpc_server import GrpcServer
-    from mmapqueue.pipeline.gather.http_server import HttpServer
+    from mmapqueue.pipeline.gather.grpc_server import GrpcServer, GrpcTable
+    from mmapqueue.pipeline.gather.http_server import HttpServer, HttpTable
 
 _LOG = logging.getLogger("mmapqueue.pipeline")
 #: Seconds to wait for a queue while its last owner is ending: it may have been killed just now.
@@ -24,34 +24,36 @@ _LOCK_TIMEOUT = 30.0
 
 
 class ServerLookup:
-    """The servers of a pipeline, as the receivers of a pipe use them.
+    """The servers of a pipeline, as one receiver uses them: what it registers takes effect when the agent publishes it.
 
     Attributes:
         pipe: Name of the pipe.
     """
 
     pipe: str
-    _servers: "dict[str, GrpcServer | HttpServer]"
+    _servers: "Mapping[str, GrpcServer | HttpServer]"
+    #: What is registered with each server.
+    _tables: "dict[str, GrpcTable | HttpTable]"
 
     def protocol(self, server: str) -> Literal["grpc", "http"]:
         """As `mmapqueue.pipeline.plugins.Host.protocol`."""
         return self._servers[server].protocol
 
-    def grpc(self, name: str) -> "GrpcServer":
+    def grpc(self, name: str) -> "GrpcTable":
         """As `mmapqueue.pipeline.plugins.Host.grpc`."""
-        server: GrpcServer = self._server(name, "grpc")
-        return server
+        table: GrpcTable = self._table(name, "grpc")
+        return table
 
-    def http(self, name: str) -> "HttpServer":
+    def http(self, name: str) -> "HttpTable":
         """As `mmapqueue.pipeline.plugins.Host.http`."""
-        server: HttpServer = self._server(name, "http")
-        return server
+        table: HttpTable = self._table(name, "http")
+        return table
 
-    def _server(self, name: str, protocol: str) -> Any:
+    def _table(self, name: str, protocol: str) -> Any:
         server = self._servers[name]
         if server.protocol != protocol:
             raise ValueError(f"pipe {self.pipe}: server {name!r} has type {server.protocol}; expected {protocol}")
-        return server
+        return self._tables.setdefault(name, server.new_table())
 
 
 @dataclass
@@ -71,19 +73,47 @@ class PipeHost(ServerLookup):
     inbox: QueueInbox | CountedInbox
     log: logging.Logger
     shared: bool
-    _servers: "dict[str, GrpcServer | HttpServer]"
     _counted: Counted
+    _servers: "Mapping[str, GrpcServer | HttpServer]" = field(default_factory=dict)
+    _tables: "dict[str, GrpcTable | HttpTable]" = field(default_factory=dict)
 
     def count(self, status: str, number: int) -> None:
         """As `mmapqueue.pipeline.plugins.Host.count`."""
         self._counted(status, number)
 
 
+@dataclass
+class _Server:
+    """A server, with the value by which a reload finds out whether it has changed."""
+
+    settings: Server
+    value: Any
+    running: Any
+
+
+@dataclass
+class _Receiver:
+    pipe: str
+    value: Any
+    plugin: Receiver
+    host: PipeHost
+
+
+@dataclass
+class _Fetcher:
+    pipe: str
+    value: Any
+    plugin: Fetcher
+    name: str
+    task: "asyncio.Task[None] | None" = None
+
+
 class Agent:
     """Gathers the events of one process. Belongs to the event loop that it is entered on.
 
     Example:
-        async with Agent(pipeline):
+        async with Agent(pipeline) as agent:
+            await agent.change(load("shop.yaml"))
             await stopped.wait()
 
     Attributes:
@@ -94,66 +124,198 @@ class Agent:
     def __init__(self, pipeline: Pipeline, partition: int = 0, telemetry: Any = None) -> None:
         self.pipes: dict[str, PipeHost] = {}
         self.servers: dict[str, GrpcServer | HttpServer] = {}
-        self._pipeline = pipeline
+        self.pipeline = pipeline
         self._partition = partition
         self._telemetry = telemetry
         self._inboxes: dict[str, QueueInbox] = {}
-        self._stack = AsyncExitStack()
+        self._servers: dict[str, _Server] = {}
+        self._receivers: list[_Receiver] = []
+        self._fetchers: list[_Fetcher] = []
 
     async def __aenter__(self) -> "Agent":
         """Opens everything; receivers take events when it returns."""
-        try:
-            await self._open()
-        except BaseException:
-            await self._stack.aclose()
-            raise
+        await self.change(self.pipeline)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Stops taking events, answers requests in flight, closes the queues."""
-        await self._stack.aclose()
+        servers, receivers, fetchers = list(self._servers.values()), self._receivers, self._fetchers
+        self._servers, self._receivers, self._fetchers = {}, [], []
+        pipes = list(self.pipes)
+        await self._retire(servers, receivers, fetchers, pipes, self.pipeline.gather.stop_within.total_seconds())
 
-    async def _open(self) -> None:
-        for server in self._pipeline.servers:
-            count = self._telemetry.refused_count(server.name) if self._telemetry else None
-            self.servers[server.name] = server_of(server, shared=self._pipeline.gather.processes > 1, refused=count)
-        gathering = [pipe for pipe in self._pipeline.pipes if pipe.receivers or pipe.fetchers]
-        for pipe in gathering:
-            await self._open_pipe(pipe)
-        # Stopped in reverse order: first the servers, so that events they have taken are still pushed.
-        for pipe in gathering:
-            for receiver in pipe.receivers:
-                await receiver.start(self.pipes[pipe.name])
-                self._stack.push_async_callback(receiver.stop)
-        self._stack.push_async_callback(self._stop_servers)
-        for running in self.servers.values():
-            await running.start()
+    async def change(self, pipeline: Pipeline) -> None:
+        """Runs another configuration: starts what is new, stops what is gone, replaces what is different.
+
+        A part whose value is equal goes on untouched. What is new is opened first; when that fails, all is as before.
+        A server that is different is replaced beside the old one, whose clients leave as at a stop. A receiver with a
+        socket of its own, whose address another one has, starts after that one was stopped.
+
+        Raises:
+            mmapqueue.MmapQueueError: A queue cannot be opened.
+            OSError: An address cannot be listened on, or a certificate cannot be read.
+            ValueError: Receivers do not fit their servers or their queue, or a file is not a certificate.
+        """
+        gathering = {pipe.name: pipe for pipe in pipeline.pipes if pipe.receivers or pipe.fetchers}
+        hosts, inboxes = dict(self.pipes), dict(self._inboxes)
+        async with AsyncExitStack() as undo:
+            for name, pipe in gathering.items():
+                if name not in hosts:
+                    hosts[name], inboxes[name] = await self._open_pipe(pipe, pipeline, undo)
+            servers = self._chosen(pipeline)
+            receivers, new, leaving = self._matched(gathering, hosts, servers)
+            taken = {each for old in leaving for each in old.plugin.listens}
+            for each in sorted(new, key=lambda each: not taken.isdisjoint(each.plugin.listens)):
+                for old in [old for old in leaving if not set(old.plugin.listens).isdisjoint(each.plugin.listens)]:
+                    # A socket of its own: the address has to be free first.
+                    leaving.remove(old)
+                    undo.push_async_callback(old.plugin.start, old.host)
+                    await old.plugin.stop()
+                undo.push_async_callback(each.plugin.stop)
+                await each.plugin.start(each.host)
+            tables = {name: each.running.new_table() for name, each in servers.items()}
+            for receiver in receivers:
+                for name, table in receiver.host._tables.items():
+                    tables[name].add(table)
+            for name, server in servers.items():
+                await self._start_server(server, self._servers.get(name), tables[name], undo)
+            undo.pop_all()
+        # From here on nothing fails.
+        old_servers = self._servers
+        for name, server in servers.items():
+            server.running.table = tables[name]
+            server.running.authorize(server.settings.bearer_token)
+        self.servers = {name: each.running for name, each in servers.items()}
+        self._servers, self._receivers, self.pipeline = servers, receivers, pipeline
+        closed = [name for name in self.pipes if name not in gathering]
+        leaving_fetchers, new_fetchers = self._changed_fetchers(gathering)
+        running = {id(each.running) for each in servers.values()}
+        for name, pipe in gathering.items():
+            inboxes[name].change(on_full=pipe.on_full, synced=pipe.ack == "synced")
+        self.pipes, self._inboxes = hosts, inboxes
+        await self._retire(
+            [each for each in old_servers.values() if id(each.running) not in running],
+            leaving,
+            leaving_fetchers,
+            closed,
+            pipeline.gather.stop_within.total_seconds(),
+        )
+        for fetcher in new_fetchers:
+            self._start_fetcher(fetcher)
+
+    def _chosen(self, pipeline: Pipeline) -> dict[str, _Server]:
+        """The servers of a configuration: those that run with equal settings, and others that are not started."""
+        chosen = {}
+        for settings in pipeline.servers:
+            old = self._servers.get(settings.name)
+            value = value_of(settings.model_copy(update={"bearer_token": None}))
+            if old is not None and old.value == value:
+                chosen[settings.name] = _Server(settings, value, old.running)
+                continue
+            count = self._telemetry.refused_count(settings.name) if self._telemetry else None
+            server = server_of(settings, shared=pipeline.gather.processes > 1, refused=count)
+            chosen[settings.name] = _Server(settings, value, server)
+        return chosen
+
+    def _matched(
+        self, gathering: Mapping[str, Pipe], hosts: Mapping[str, PipeHost], servers: Mapping[str, _Server]
+    ) -> tuple[list[_Receiver], list[_Receiver], list[_Receiver]]:
+        """All receivers of a configuration; those of them that are not started; those that run and are not in it."""
+        lookup = {name: each.running for name, each in servers.items()}
+        protocols = {name: each.running.protocol for name, each in self._servers.items()}
+        receivers, new, leaving = [], [], list(self._receivers)
+        for name, pipe in gathering.items():
+            for plugin in pipe.receivers:
+                value = value_of(plugin)
+                server = getattr(plugin, "server", None)
+                same = server is None or server not in lookup or protocols.get(server) == lookup[server].protocol
+                kept = next((each for each in leaving if same and (each.pipe, each.value) == (name, value)), None)
+                if kept is not None:
+                    leaving.remove(kept)
+                    receivers.append(kept)
+                    continue
+                host = replace(hosts[name], _servers=lookup, _tables={})
+                receivers.append(_Receiver(name, value, plugin, host))
+                new.append(receivers[-1])
+        return receivers, new, leaving
+
+    async def _start_server(self, server: _Server, old: _Server | None, table: Any, undo: AsyncExitStack) -> None:
+        if old is not None and old.running is server.running:
+            return
+        running = server.running
+        running.table = table
+        beside = None
+        if old is not None and (old.settings.type, old.settings.listen) == (
+            server.settings.type,
+            server.settings.listen,
+        ):
+            beside = old.running
+        undo.push_async_callback(running.stop, 0)
+        await running.start(beside)
+        if beside is not None:
+            beside.replaced = True
+            undo.callback(setattr, beside, "replaced", False)  # noqa: FBT003
+
+    def _changed_fetchers(self, gathering: Mapping[str, Pipe]) -> tuple[list[_Fetcher], list[_Fetcher]]:
+        """Fetchers that run and are not in a configuration; those that are new. Keeps the others."""
+        kept, new, leaving = [], [], list(self._fetchers)
         # Only in one process: otherwise all would fetch the same.
-        for pipe in gathering if self._partition == 0 else ():
-            count = self._telemetry.fetch_count(pipe.name) if self._telemetry else _uncounted
-            for position, fetcher in enumerate(pipe.fetchers):
-                name = f"fetcher {fetcher.type} (fetchers[{position}])"
-                fetching = _fetch(fetcher, name, self.pipes[pipe.name], self._inboxes[pipe.name], count)
-                task = asyncio.create_task(fetching)
-                self._stack.push_async_callback(_cancel, task)
+        for name, pipe in gathering.items() if self._partition == 0 else ():
+            for position, plugin in enumerate(pipe.fetchers):
+                value = value_of(plugin)
+                old = next((each for each in leaving if (each.pipe, each.value) == (name, value)), None)
+                if old is not None:
+                    leaving.remove(old)
+                    kept.append(old)
+                else:
+                    new.append(_Fetcher(name, value, plugin, f"fetcher {plugin.type} (fetchers[{position}])"))
+        self._fetchers = kept
+        return leaving, new
 
-    async def _stop_servers(self) -> None:
-        seconds = self._pipeline.gather.stop_within.total_seconds()
-        await asyncio.gather(*(each.stop(seconds) for each in self.servers.values()))
+    def _start_fetcher(self, fetcher: _Fetcher) -> None:
+        count = self._telemetry.fetch_count(fetcher.pipe) if self._telemetry else _uncounted
+        host, inbox = self.pipes[fetcher.pipe], self._inboxes[fetcher.pipe]
+        fetcher.task = asyncio.create_task(_fetch(fetcher.plugin, fetcher.name, host, inbox, count))
+        self._fetchers.append(fetcher)
 
-    async def _open_pipe(self, pipe: Pipe) -> None:
-        directory = partition_directory(pipe.queue.dir, self._partition, self._pipeline.gather.processes)
+    async def _retire(
+        self,
+        servers: list[_Server],
+        receivers: list[_Receiver],
+        fetchers: list[_Fetcher],
+        pipes: list[str],
+        seconds: float,
+    ) -> None:
+        """Stops parts: fetchers, then servers, so that events they have taken are still pushed, and the queues last."""
+        async with AsyncExitStack() as stack:
+            for name in pipes:
+                stack.push_async_callback(self._close_pipe, name)
+            for receiver in receivers:
+                stack.push_async_callback(receiver.plugin.stop)
+            stack.push_async_callback(_all, [each.running.stop(seconds) for each in servers])
+            for fetcher in fetchers:
+                if fetcher.task is not None:
+                    stack.push_async_callback(_cancel, fetcher.task)
+
+    async def _close_pipe(self, name: str) -> None:
+        host, inbox = self.pipes.pop(name), self._inboxes.pop(name)
+        await inbox.close()
+        await host.queue.aclose()
+
+    async def _open_pipe(self, pipe: Pipe, pipeline: Pipeline, undo: AsyncExitStack) -> tuple[PipeHost, QueueInbox]:
+        directory = partition_directory(pipe.queue.dir, self._partition, pipeline.gather.processes)
         queue = await mmapqueue.aopen(directory, lock_timeout=_LOCK_TIMEOUT, **pipe.queue_keys())
-        self._stack.push_async_callback(queue.aclose)
+        undo.push_async_callback(queue.aclose)
         count = self._telemetry.receive_count(pipe.name) if self._telemetry else _uncounted
         inbox = QueueInbox(queue, on_full=pipe.on_full, synced=pipe.ack == "synced", count=count)
-        self._stack.push_async_callback(inbox.close)
+        undo.push_async_callback(inbox.close)
         await inbox.ready()
         log = _LOG.getChild(pipe.name)
-        shared = self._pipeline.gather.processes > 1
-        host = PipeHost(pipe.name, queue, inbox, log, shared, self.servers, count)
-        self.pipes[pipe.name] = host
-        self._inboxes[pipe.name] = inbox
+        return PipeHost(pipe.name, queue, inbox, log, pipeline.gather.processes > 1, count), inbox
+
+
+async def _all(stops: "list[Coroutine[Any, Any, None]]") -> None:
+    await asyncio.gather(*stops)
 
 
 def _uncounted(_status: str, _number: int) -> None:

@@ -16,7 +16,14 @@ from google.rpc.status_pb2 import Status
 import mmapqueue
 from mmapqueue.pipeline.config import Server, Tls
 from mmapqueue.pipeline.gather.refusals import Refusals, Refused, authorized
-from mmapqueue.pipeline.gather.sockets import bind_address, duplicates, established, listening, refuse_connections
+from mmapqueue.pipeline.gather.sockets import (
+    bind_address,
+    duplicates,
+    established,
+    listen,
+    listening,
+    refuse_connections,
+)
 from mmapqueue.pipeline.gather.wire import Malformed
 from mmapqueue.pipeline.plugins import Stream, Unary
 
@@ -139,6 +146,7 @@ class GrpcServer:
     """
 
     protocol: Literal["grpc"] = "grpc"
+    replaced: bool = False
 
     def __init__(self, settings: Server, *, shared: bool = False, refused: Refused | None = None) -> None:
         """Opens no socket.
@@ -208,8 +216,19 @@ class GrpcServer:
 
         return refuse
 
-    async def start(self) -> None:
+    def new_table(self) -> GrpcTable:
+        """A table without methods."""
+        return GrpcTable(self._settings.name)
+
+    def authorize(self, token: str | None) -> None:
+        """Changes the token that requests need."""
+        self._settings = self._settings.model_copy(update={"bearer_token": token})
+
+    async def start(self, beside: "GrpcServer | None" = None) -> None:
         """Listens.
+
+        Args:
+            beside: A running server that this one replaces on its address: both accept connections until it is stopped.
 
         Raises:
             OSError: The address cannot be bound, or a certificate cannot be read.
@@ -219,7 +238,8 @@ class GrpcServer:
         credentials = None if settings.tls is None else _credentials(settings.tls)
         self._server = grpc.aio.server(
             options=[
-                ("grpc.so_reuseport", int(self._shared)),
+                # Always: a server that replaces this one listens beside it.
+                ("grpc.so_reuseport", 1),
                 ("grpc.max_receive_message_length", settings.max_message_size),
                 ("grpc.max_allowed_incoming_connections", settings.max_connections),
                 ("grpc.max_concurrent_streams", _MAX_STREAMS),
@@ -233,13 +253,20 @@ class GrpcServer:
         self._server.add_generic_rpc_handlers((_Router(self),))
         host, port = bind_address(settings.listen)
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        if beside is not None:
+            port = beside.port
+            address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         before = listening(port)
         try:
+            if beside is None and not self._shared:
+                # Fails when another program listens there.
+                for each in listen(host, port, shared=False):
+                    each.close()
             if credentials is None:
                 self._port = self._server.add_insecure_port(address)
             else:
                 self._port = self._server.add_secure_port(address, credentials)
-        except RuntimeError as error:
+        except (RuntimeError, OSError) as error:
             raise OSError(f"server {settings.name}: cannot listen on {settings.listen}: {error}") from error
         await self._server.start()
         self._listening = listening(self._port) - before

@@ -135,6 +135,7 @@ class HttpServer:
 
     Attributes:
         table: The paths. Another table takes effect with the next request.
+        replaced: Whether another server has been started beside this one.
     """
 
     protocol: Literal["http"] = "http"
@@ -151,6 +152,8 @@ class HttpServer:
         self._shared = shared
         self._refusals = Refusals(settings.name, refused)
         self.table = HttpTable(settings.name)
+        #: Whether another server listens with the same sockets, and accepts what waits in them.
+        self.replaced = False
         #: Requests in progress, by pipe.
         self._progress: Counter[str] = Counter()
         #: Timers of connections that have not sent a request yet.
@@ -270,8 +273,19 @@ class HttpServer:
             self._refusals.note("timeout", words)
             connection.force_close()
 
-    async def start(self) -> None:
+    def new_table(self) -> HttpTable:
+        """A table without paths."""
+        return HttpTable(self._settings.name)
+
+    def authorize(self, token: str | None) -> None:
+        """Changes the token that requests need."""
+        self._settings = self._settings.model_copy(update={"bearer_token": token})
+
+    async def start(self, beside: "HttpServer | None" = None) -> None:
         """Listens.
+
+        Args:
+            beside: A running server that this one replaces on its address: both accept connections until it is stopped.
 
         Raises:
             OSError: The address cannot be bound, or a certificate cannot be read.
@@ -306,7 +320,10 @@ class HttpServer:
         host, port = bind_address(settings.listen)
         context = None if settings.tls is None else server_context(settings.tls, self._handshake_failed)
         try:
-            self._sockets = listen(host, port, shared=self._shared)
+            if beside is None:
+                self._sockets = listen(host, port, shared=self._shared)
+            else:
+                self._sockets = [each.dup() for each in beside._sockets]
             self._port = int(self._sockets[0].getsockname()[1])
             for each in self._sockets:
                 # The event loop closes its own.
@@ -331,7 +348,8 @@ class HttpServer:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + max(seconds, _POLL)
         self._stopping = True
-        await refuse_connections(self._sockets)
+        # Nothing waits in sockets with which another server listens, too.
+        await refuse_connections([] if self.replaced else self._sockets)
         for listener in self._listeners:
             listener.close()
         for each in self._sockets:

@@ -90,6 +90,10 @@ class QueueInbox:
         self._direct: LoopPush | None = None
         self._opening = asyncio.create_task(self._open_direct())
 
+    def change(self, *, on_full: OnFull, synced: bool) -> None:
+        """Changes what happens when the queue is full, and when puts return; for those that are not pushed yet."""
+        self._on_full, self._synced = on_full, synced
+
     @property
     def failure(self) -> str | None:
         """Why pushes fail; None after a success, and some time after the last failure, so that clients try again."""
@@ -196,7 +200,7 @@ class QueueInbox:
             self._idle.set()
             return
         taken, self._waiting = [*self._waiting], deque()
-        if self._direct is None or not all(len(each.records) == 1 and not each.gone for each in taken):
+        if self._direct is None or self._synced or not all(len(each.records) == 1 and not each.gone for each in taken):
             self._push_by_thread(taken)
             return
         lengths = [each.size for each in taken]

@@ -6,7 +6,9 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import uvloop
@@ -14,9 +16,11 @@ import uvloop
 import mmapqueue
 from mmapqueue._jvm import standalone
 from mmapqueue.pipeline import _signals
+from mmapqueue.pipeline._control import Control
 from mmapqueue.pipeline._timeout import timeout
-from mmapqueue.pipeline.config import Pipeline
+from mmapqueue.pipeline.config import Pipeline, load, only_by_restart
 from mmapqueue.pipeline.gather.agent import Agent
+from mmapqueue.pipeline.gather.rehearsal import rehearse
 from mmapqueue.pipeline.gather.supervisor import end_with, run_partitions
 
 _LOG = logging.getLogger("mmapqueue.pipeline.gather")
@@ -32,8 +36,9 @@ def run(
     listen: dict[str, str] | None = None,
     parent: int | None = None,
     log_level: str = "info",
+    watch: bool = False,
 ) -> int:
-    """Gathers until SIGTERM, SIGINT or SIGHUP.
+    """Gathers until SIGTERM or SIGINT. Reloads the file by SIGHUP, and when `mmapqueue reload` asks for it.
 
     Prints `ready: SERVER HOST:PORT …` on stdout when events are taken. Belongs to the main thread: it handles signals.
 
@@ -44,6 +49,7 @@ def run(
         listen: Addresses of servers, which replace those of the configuration.
         parent: Process id of the parent; this process ends with it.
         log_level: The log level of child processes.
+        watch: Whether to reload when the file changes.
 
     Returns:
         The exit status.
@@ -55,43 +61,112 @@ def run(
     if parent is not None:
         end_with(parent)
     if partition is None and pipeline.gather.processes > 1:
-        return run_partitions(pipeline, file, log_level=log_level)
+        return run_partitions(pipeline, file, log_level=log_level, watch=watch)
     standalone.start_small()
-    if listen:
-        servers = tuple(
-            each.model_copy(update={"listen": listen.get(each.name, each.listen)}) for each in pipeline.servers
-        )
-        pipeline = pipeline.model_copy(update={"servers": servers})
-    return uvloop.run(_gather(pipeline, partition or 0))
+    addresses = listen or {}
+    running = _Gathering(_listening(pipeline, addresses), file, partition, addresses, watch=watch)
+    return uvloop.run(running.run())
 
 
-async def _gather(pipeline: Pipeline, partition: int) -> int:
-    stop = asyncio.Event()
-    with _stopped_by_signals(stop):
-        await _serve(pipeline, partition, stop)
-    return 0
+def _listening(pipeline: Pipeline, addresses: Mapping[str, str]) -> Pipeline:
+    """The pipeline with other addresses of servers."""
+    servers = tuple(
+        each.model_copy(update={"listen": addresses.get(each.name, each.listen)}) for each in pipeline.servers
+    )
+    return pipeline.model_copy(update={"servers": servers})
 
 
-async def _serve(pipeline: Pipeline, partition: int, stop: asyncio.Event) -> None:
-    async with contextlib.AsyncExitStack() as stack:
-        telemetry: Any = None
-        if pipeline.telemetry is not None:
-            from mmapqueue.pipeline.telemetry import GatherTelemetry
+class _Gathering:
+    """The agent of this process, and what reloads and stops it."""
 
-            telemetry = GatherTelemetry(pipeline, partition)
-            await telemetry.start()
-            stack.push_async_callback(telemetry.stop)
-        agent = await stack.enter_async_context(Agent(pipeline, partition, telemetry))
-        if telemetry is not None:
-            telemetry.watch(agent)
-            # Stops measuring before the agent closes its queues.
-            stack.callback(telemetry.watch, None)
-        if not stop.is_set():
-            print(_ready(pipeline, agent, telemetry), flush=True)
-        await _stopped(stop)
-        connections = sum(each.connections for each in agent.servers.values())
-        within = pipeline.gather.stop_within.total_seconds()
-        _LOG.info("stopping: %d connections are ended within gather.stop_within = %g s", connections, within)
+    def __init__(
+        self, pipeline: Pipeline, file: str, partition: int | None, addresses: Mapping[str, str], *, watch: bool
+    ) -> None:
+        self._pipeline = pipeline
+        self._file = file
+        self._partition = partition or 0
+        self._addresses = addresses
+        self._stop = asyncio.Event()
+        #: Held by what changes the agent.
+        self._changing = asyncio.Lock()
+        self._telemetry: Any = None
+        role = "gather" if partition is None else f"gather-{partition}"
+        watched = (lambda: files_of(file, self._pipeline)) if watch else None
+        self._control = Control(role, file, self._reload, watched=watched, noted=self._noted)
+
+    async def run(self) -> int:
+        with _handled_signals(self._stop, self._control):
+            await self._serve(self._pipeline, self._partition, self._stop)
+        return 0
+
+    def _noted(self, succeeded: bool) -> None:  # noqa: FBT001
+        if self._telemetry is not None:
+            self._telemetry.reloaded(succeeded)
+
+    def _reload(self) -> None:
+        """Loads the file, and changes the agent. In the thread of the control."""
+        pipeline = checked(self._file, self._pipeline, self._addresses)
+        if not any(pipe.receivers or pipe.fetchers for pipe in pipeline.pipes):
+            raise ValueError(f"{self._file}: no pipe has receivers or fetchers; there is nothing to gather")
+        asyncio.run_coroutine_threadsafe(self._change(pipeline), self._loop).result()
+
+    async def _change(self, pipeline: Pipeline) -> None:
+        async with self._changing:
+            if self._stop.is_set():
+                raise ValueError("gather is stopping")
+            await self._agent.change(pipeline)
+            self._pipeline = pipeline
+
+    async def _serve(self, pipeline: Pipeline, partition: int, stop: asyncio.Event) -> None:
+        self._loop = asyncio.get_running_loop()
+        async with contextlib.AsyncExitStack() as stack:
+            telemetry: Any = None
+            if pipeline.telemetry is not None:
+                from mmapqueue.pipeline.telemetry import GatherTelemetry
+
+                self._telemetry = telemetry = GatherTelemetry(pipeline, partition)
+                await telemetry.start()
+                stack.push_async_callback(telemetry.stop)
+            self._agent = agent = await stack.enter_async_context(Agent(pipeline, partition, telemetry))
+            if telemetry is not None:
+                telemetry.watch(agent)
+                # Stops measuring before the agent closes its queues.
+                stack.callback(telemetry.watch, None)
+            stack.enter_context(self._control)
+            if not stop.is_set():
+                print(_ready(pipeline, agent, telemetry), flush=True)
+            await _stopped(stop)
+            # A reload that has begun ends first.
+            await self._changing.acquire()
+            connections = sum(each.connections for each in agent.servers.values())
+            within = agent.pipeline.gather.stop_within.total_seconds()
+            _LOG.info("stopping: %d connections are ended within gather.stop_within = %g s", connections, within)
+
+
+def checked(file: str, running: Pipeline, addresses: Mapping[str, str] | None = None) -> Pipeline:
+    """Loads a file to which a running process is to change.
+
+    Raises:
+        ConfigFileError: It is invalid.
+        ValueError: Receivers do not fit their servers, or something has changed that only a restart changes.
+    """
+    pipeline = _listening(load(file), addresses or {})
+    try:
+        rehearse(pipeline)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from error
+    frozen = [f"{file}: {line}" for line in only_by_restart(running, pipeline)]
+    if frozen:
+        raise ValueError("\n".join(frozen))
+    return pipeline
+
+
+def files_of(file: str, pipeline: Pipeline) -> list[Path]:
+    """The configuration file, and the certificates that it names."""
+    found = [Path(file)]
+    for server in pipeline.servers:
+        found += [each for _, each in server.tls or () if each is not None]
+    return found
 
 
 async def _stopped(stop: asyncio.Event) -> None:
@@ -120,25 +195,24 @@ def _ready(pipeline: Pipeline, agent: Agent, telemetry: Any) -> str:
 
 
 @contextlib.contextmanager
-def _stopped_by_signals(stop: asyncio.Event) -> Iterator[None]:
-    """Sets the event at the first signal; a second one ends the process at once."""
+def _handled_signals(stop: asyncio.Event, control: Control) -> Iterator[None]:
+    """Sets the event at the first signal that stops; a second one ends the process at once. Reloads by SIGHUP."""
     loop = asyncio.get_running_loop()
-    numbers = _signals.stopping()
 
     def handle(number: int) -> None:
         if not stop.is_set():
             stop.set()
             return
-        if not _signals.repeats(number):
-            return
         sys.stderr.flush()
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
-    for number in numbers:
-        loop.add_signal_handler(number, handle, number)
+    handlers: dict[int, Callable[[], None]] = {each: partial(handle, each) for each in _signals.stopping()}
+    handlers |= dict.fromkeys(_signals.reloading(), _signals.hangups(control.request, stop.set))
+    for number, handler in handlers.items():
+        loop.add_signal_handler(number, handler)
     try:
         yield
     finally:
-        for number in numbers:
+        for number in handlers:
             loop.remove_signal_handler(number)

@@ -24,15 +24,16 @@ def rehearse(pipeline: Pipeline) -> None:
 
 async def _rehearse(pipeline: Pipeline) -> None:
     servers: dict[str, Any] = {each.name: agent.server_of(each, shared=False) for each in pipeline.servers}
+    tables: dict[str, Any] = {name: each.table for name, each in servers.items()}
     for pipe in pipeline.pipes:
         for receiver in pipe.receivers:
             if getattr(receiver, "server", None) in servers:
-                await _register(receiver, pipe, servers)
+                await _register(receiver, pipe, servers, tables)
 
 
-async def _register(receiver: "Receiver", pipe: Pipe, servers: dict[str, Any]) -> None:
+async def _register(receiver: "Receiver", pipe: Pipe, servers: dict[str, Any], tables: dict[str, Any]) -> None:
     try:
-        await receiver.start(_Host(pipe, servers))
+        await receiver.start(_Host(pipe, servers, tables))
         await receiver.stop()
     except ValueError as error:
         text = str(error)
@@ -47,13 +48,14 @@ class _NoInbox:
 
 
 class _Host(agent.ServerLookup):
-    def __init__(self, pipe: Pipe, servers: dict[str, Any]) -> None:
+    def __init__(self, pipe: Pipe, servers: dict[str, Any], tables: dict[str, Any]) -> None:
         self.pipe = pipe.name
         self.shared = False
         self.log = logging.getLogger("mmapqueue.pipeline").getChild(pipe.name)
         inbox: Any = _NoInbox(pipe.queue.max_event_size)
         self.inbox: Inbox = inbox
         self._servers = servers
+        self._tables = tables
 
     def count(self, status: str, number: int) -> None:
         pass

@@ -11,8 +11,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from mmapqueue.pipeline import _signals
+from mmapqueue.pipeline._control import Control
 from mmapqueue.pipeline._timeout import timeout
 from mmapqueue.pipeline.config import Pipeline
 
@@ -38,8 +40,8 @@ def end_with(parent: int) -> None:
         raise SystemExit(1)
 
 
-def run_partitions(pipeline: Pipeline, file: str, *, log_level: str) -> int:
-    """Runs the agents of `gather.processes`, one process each, until SIGTERM, SIGINT or SIGHUP.
+def run_partitions(pipeline: Pipeline, file: str, *, log_level: str, watch: bool) -> int:
+    """Runs the agents of `gather.processes`, one process each, until SIGTERM or SIGINT. All of them reload by SIGHUP.
 
     All of them share the ports of the servers; a port of 0 is chosen here. A process that dies is restarted.
 
@@ -48,10 +50,11 @@ def run_partitions(pipeline: Pipeline, file: str, *, log_level: str) -> int:
     """
     with _reserved(pipeline) as addresses:
         listen = [word for name, address in addresses.items() for word in ("--listen", f"{name}={address}")]
+        watching = ["--watch"] if watch else []
         children = [
             Child(
                 f"gather {partition}",
-                _command("gather", file, "--partition", str(partition), "--log-level", log_level, *listen),
+                _command("gather", file, "--partition", str(partition), "--log-level", log_level, *listen, *watching),
             )
             for partition in range(pipeline.gather.processes)
         ]
@@ -60,11 +63,11 @@ def run_partitions(pipeline: Pipeline, file: str, *, log_level: str) -> int:
             if all(child.ready for child in children):
                 _say(" ".join(["ready:", *(word for item in addresses.items() for word in item)]))
 
-        return asyncio.run(Supervisor([children], ready).run())
+        return asyncio.run(Supervisor([children], ready, file).run())
 
 
-def run_both(file: str, *, log_level: str) -> int:
-    """Runs `gather` and, when it is ready, `process`, until SIGTERM, SIGINT or SIGHUP.
+def run_both(file: str, *, log_level: str, watch: bool) -> int:
+    """Runs `gather` and, when it is ready, `process`, until SIGTERM or SIGINT. Both reload by SIGHUP.
 
     Then it stops gather before process. A half that is killed is restarted. When process ends by itself, gather is
     stopped.
@@ -72,9 +75,10 @@ def run_both(file: str, *, log_level: str) -> int:
     Returns:
         The exit status: 0 after a signal, otherwise that of a half that could not start, or of process.
     """
-    gather = Child("gather", _command("gather", file, "--log-level", log_level))
-    process = Child("process", _command("process", file, "--log-level", log_level), ends_all=True, announces=False)
-    return asyncio.run(Supervisor([[gather], [process]], _say).run())
+    options = [file, "--log-level", log_level, *(["--watch"] if watch else [])]
+    gather = Child("gather", _command("gather", *options))
+    process = Child("process", _command("process", *options), ends_all=True, announces=False)
+    return asyncio.run(Supervisor([[gather], [process]], _say, file).run())
 
 
 def _command(*words: str) -> list[str]:
@@ -114,6 +118,7 @@ class Child:
         ends_all: Whether all children end when this one has ended by itself.
         announces: Whether it prints `ready:` on stdout. Otherwise its stdout is that of this process.
         ready: Whether it has printed that once.
+        restarted: Set when it runs again after a restart that was asked for; None for none.
     """
 
     name: str
@@ -121,6 +126,7 @@ class Child:
     ends_all: bool = False
     announces: bool = True
     ready: bool = False
+    restarted: asyncio.Event | None = field(default=None, repr=False)
     process: asyncio.subprocess.Process | None = field(default=None, repr=False)
 
     def send(self, number: int) -> None:
@@ -140,13 +146,17 @@ class Supervisor:
         status = asyncio.run(Supervisor([[Child("echo", ["echo", "ready:"])]], print).run())
     """
 
-    def __init__(self, groups: Sequence[Sequence[Child]], ready: Callable[[str], None]) -> None:
+    def __init__(
+        self, groups: Sequence[Sequence[Child]], ready: Callable[[str], None], file: str | None = None
+    ) -> None:
         """Starts nothing.
 
         Args:
             groups: The children.
             ready: Called with a child's line when it prints `ready:` for the first time.
+            file: The configuration, whose `mmapqueue restart` this supervisor obeys; None for none.
         """
+        self._file = file
         self._groups = groups
         self._ready = ready
         self._status: int | None = None
@@ -154,19 +164,23 @@ class Supervisor:
         self._group_ready = [asyncio.Event() for _ in groups]
 
     async def run(self) -> int:
-        """Runs until SIGTERM, SIGINT or SIGHUP, or until a child ends all.
+        """Runs until SIGTERM or SIGINT, or until a child ends all. Passes SIGHUP on.
 
         Returns:
             0 after a signal, otherwise the exit status of the child that has ended all.
         """
         loop = asyncio.get_running_loop()
         for number in _signals.stopping():
-            loop.add_signal_handler(number, self._signalled, number)
+            loop.add_signal_handler(number, self._signalled)
+        for number in _signals.reloading():
+            hangup = _signals.hangups(partial(self._send_all, number), partial(self._end, 0))
+            loop.add_signal_handler(number, hangup)
         tasks = [
             [asyncio.create_task(self._keep_or_end(child, index)) for child in group]
             for index, group in enumerate(self._groups)
         ]
-        await self._ended.wait()
+        with self._controlled(loop):
+            await self._ended.wait()
         for group, of_group in zip(self._groups, tasks, strict=True):
             for child, task in zip(group, of_group, strict=True):
                 if child.process is None or child.process.returncode is not None:
@@ -175,15 +189,38 @@ class Supervisor:
             await asyncio.gather(*of_group, return_exceptions=True)
         return self._status or 0
 
-    def _signalled(self, number: int) -> None:
+    def _controlled(self, loop: asyncio.AbstractEventLoop) -> contextlib.AbstractContextManager[object]:
+        if self._file is None:
+            return contextlib.nullcontext()
+        restart = lambda: asyncio.run_coroutine_threadsafe(self.restart(), loop).result()  # noqa: E731
+        return Control("supervisor", self._file, restart, what="restart")
+
+    async def restart(self) -> None:
+        """Restarts all children, one after the other: the next one when the last one is ready again.
+
+        Raises:
+            RuntimeError: The children are ending.
+        """
+        for child in [child for group in self._groups for child in group]:
+            child.restarted = restarted = asyncio.Event()
+            child.send(signal.SIGTERM)
+            waiting = [asyncio.ensure_future(each.wait()) for each in (restarted, self._ended)]
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for each in waiting:
+                each.cancel()
+            if self._ended.is_set():
+                raise RuntimeError(f"{child.name} was not restarted: all are ending")
+
+    def _signalled(self) -> None:
         if self._status is None:
             self._end(0)
-            return
-        if not _signals.repeats(number):
-            return
+        else:
+            self._send_all(signal.SIGKILL)
+
+    def _send_all(self, number: int) -> None:
         for group in self._groups:
             for child in group:
-                child.send(signal.SIGKILL)
+                child.send(number)
 
     def _end(self, status: int) -> None:
         if self._status is None:
@@ -211,6 +248,8 @@ class Supervisor:
             else:
                 if self._ended.is_set():
                     return
+                if child.restarted is not None and not child.restarted.is_set() and status == 0:
+                    continue
                 itself = status >= 0
                 if status == _REFUSED or (itself and (child.ends_all or not child.ready)):
                     self._end(status)
@@ -237,6 +276,8 @@ class Supervisor:
         child.process = process
         if self._ended.is_set():
             child.send(signal.SIGTERM)
+        if not child.announces and child.restarted is not None:
+            child.restarted.set()
         if child.process.stdout is not None:
             await self._listen(child, child.process.stdout, group)
         return await child.process.wait()
@@ -247,7 +288,10 @@ class Supervisor:
             if not line.startswith(_READY):
                 sys.stdout.write(line.decode(errors="replace"))
                 sys.stdout.flush()
-            elif not child.ready:
+                continue
+            if child.restarted is not None:
+                child.restarted.set()
+            if not child.ready:
                 child.ready = True
                 self._ready(line.decode().rstrip("\n"))
                 if all(each.ready for each in self._groups[group]):

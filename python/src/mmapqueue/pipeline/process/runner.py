@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Protocol
 
 import mmapqueue
 from mmapqueue.pipeline import _signals
-from mmapqueue.pipeline.config import DEAD_LETTER, Pipe, Pipeline
+from mmapqueue.pipeline._control import Control
+from mmapqueue.pipeline.config import DEAD_LETTER, Pipe, Pipeline, value_of
 from mmapqueue.pipeline.plugins import Sender, Stopping
 from mmapqueue.pipeline.process.context import Context
 from mmapqueue.pipeline.process.dead_letters import DeadLetters
@@ -24,6 +28,8 @@ from mmapqueue.pipeline.process.supervision import SupervisedQuery, reason
 from mmapqueue.pipeline.process.undecodable import UndecodableLog
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
@@ -45,6 +51,12 @@ class ProcessTelemetry(Protocol):
 
     def sender_waiting(self, pipe: str, sender: str, reason: str | None) -> None:
         """Notes why a sender cannot go on; None when it can."""
+
+    def change(self, pipeline: Pipeline) -> None:
+        """Called when another configuration is processed."""
+
+    def reloaded(self, succeeded: bool) -> None:  # noqa: FBT001
+        """Counts a reload of the configuration."""
 
 
 class StartError(mmapqueue.ConfigError):
@@ -88,10 +100,16 @@ class Processor:
         self._telemetry = telemetry
         self._stopping = stopping or threading.Event()
         self._queries: list[SupervisedQuery] = []
-        self._undecodable = UndecodableLog(
-            {query: _undecodable_outcome(pipe) for pipe in pipeline.pipes for query in pipe.queries()}
-        )
+        #: The value of each query, by which a change finds out what is different.
+        self._values: dict[str, Any] = {}
+        self._changes: SimpleQueue[tuple[Pipeline, Future[None]]] = SimpleQueue()
+        self._undecodable = UndecodableLog(_outcomes(pipeline))
         self._listener: Any = None
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The configuration that is processed."""
+        return self._pipeline
 
     @property
     def queries(self) -> list[SupervisedQuery]:
@@ -117,8 +135,7 @@ class Processor:
         queries = [query for pipe in pipes for query in self._checked(pipe)]
         for pipe in pipes:
             # Records are retained only for consumers that exist, so all must exist before one of them acks.
-            names = [query.removeprefix(f"{pipe.name}.") for query in pipe.queries()]
-            create_consumers(self._spark, pipe.queue.dir, names)
+            create_consumers(self._spark, pipe.queue.dir, _names(pipe))
         self._listener = self._undecodable.listener()
         self._spark.streams.addListener(self._listener)
         for query in queries:
@@ -128,6 +145,71 @@ class Processor:
                 self.stop()
                 raise StartError(f"{query.name}: {_first_line(error)}") from error
             self._queries.append(query)
+        self._values = {name: value for pipe in pipes for name, value in _values(pipe).items()}
+
+    def change(self, pipeline: Pipeline) -> None:
+        """Processes another configuration. For another thread than that of `wait`, which does it.
+
+        Queries whose sender, filters and queue are equal go on untouched. Others end after their micro-batch, for up to
+        30 s, and start again from their checkpoints.
+
+        Raises:
+            StartError: A sender cannot work as configured, or a queue does not exist. Nothing has changed.
+        """
+        done: Future[None] = Future()
+        self._changes.put((pipeline, done))
+        if self._stopping.is_set():
+            self._refuse_changes()
+        done.result()
+
+    def _refuse_changes(self) -> None:
+        with contextlib.suppress(Empty):
+            while True:
+                self._changes.get_nowait()[1].set_exception(StartError("process is stopping"))
+
+    def _change_if_asked(self) -> None:
+        try:
+            pipeline, done = self._changes.get_nowait()
+        except Empty:
+            return
+        try:
+            self._change(pipeline)
+        except Exception as error:
+            done.set_exception(error)
+        else:
+            done.set_result(None)
+
+    def _change(self, pipeline: Pipeline) -> None:
+        pipes = [pipe for pipe in pipeline.pipes if pipe.senders]
+        if not pipes:
+            raise StartError(f"pipeline {pipeline.name} has no senders, so there is nothing to process")
+        values: dict[str, Any] = {}
+        new: list[SupervisedQuery] = []
+        for pipe in pipes:
+            wanted = _values(pipe)
+            values |= wanted
+            different = {name for name, value in wanted.items() if self._values.get(name) != value}
+            if different:
+                self._require_queue(pipe, pipeline)
+                new += [each for each in self._checked(pipe) if each.name in different]
+        leaving = [each for each in self._queries if values.get(each.name) != self._values.get(each.name)]
+        # From here on nothing fails: a query that does not start is tried again.
+        self._end(leaving)
+        self._queries = [each for each in self._queries if each not in leaving] + new
+        self._pipeline, self._values = pipeline, values
+        self._undecodable.change(_outcomes(pipeline))
+        if self._telemetry is not None:
+            self._telemetry.change(pipeline)
+        for pipe in pipes:
+            create_consumers(self._spark, pipe.queue.dir, _names(pipe))
+        for query in new:
+            query.look()
+
+    def _require_queue(self, pipe: Pipe, pipeline: Pipeline) -> None:
+        if len(partitions(pipe.queue.dir)) < _partitions(pipe, pipeline):
+            raise StartError(
+                f"pipe {pipe.name}: no queue in {pipe.queue.dir}; reload or start `mmapqueue gather` first"
+            )
 
     def wait(self) -> None:
         """Keeps the queries running until a stop is requested; with `once`, until all have ended.
@@ -136,6 +218,7 @@ class Processor:
             RuntimeError: With `once`: queries failed; the message names them.
         """
         while not self._stopping.is_set() and not all(query.ended for query in self._queries):
+            self._change_if_asked()
             for query in self._queries:
                 query.look()
             self._stopping.wait(_POLL)
@@ -150,8 +233,16 @@ class Processor:
     def stop(self) -> None:
         """Stops all queries, each after its micro-batch. One that takes longer than 30 s is repeated later."""
         self._stopping.set()
+        self._refuse_changes()
+        self._end(self._queries)
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            self._spark.streams.removeListener(listener)
+
+    def _end(self, queries: list[SupervisedQuery]) -> None:
+        """Stops queries, each after its micro-batch."""
         deadline = time.monotonic() + _FINISH_WITHIN
-        running = [(query, query.finish_batch()) for query in self._queries]
+        running = [(query, query.finish_batch()) for query in queries]
         while running:
             late = time.monotonic() > deadline
             for query, finished in [each for each in running if late or each[1]()]:
@@ -162,14 +253,10 @@ class Processor:
                 running.remove((query, finished))
             if running:
                 time.sleep(0.05)
-        listener, self._listener = self._listener, None
-        if listener is not None:
-            self._spark.streams.removeListener(listener)
 
     def _wait_for_queue(self, pipe: Pipe) -> bool:
         """Whether the queue and its partitions exist, waiting for them; False when a stop was requested."""
-        gathers = bool(pipe.receivers or pipe.fetchers)
-        wanted = self._pipeline.gather.processes if gathers else 1
+        wanted = _partitions(pipe, self._pipeline)
         waits = False
         while len(partitions(pipe.queue.dir)) < wanted:
             if self._once:
@@ -242,10 +329,26 @@ class Processor:
         return {"processingTime": f"{round(seconds * 1000)} milliseconds"}
 
 
-def main(pipeline: Pipeline, *, once: bool = False, telemetry: ProcessTelemetry | None = None) -> int:
-    """Processes a pipeline until SIGTERM, SIGINT or SIGHUP; with `once`, what its queues hold.
+def main(
+    pipeline: Pipeline,
+    *,
+    once: bool = False,
+    telemetry: ProcessTelemetry | None = None,
+    file: str | None = None,
+    load: Callable[[Pipeline], Pipeline] | None = None,
+    watched: Callable[[Pipeline], Iterable[Path]] | None = None,
+) -> int:
+    """Processes a pipeline until SIGTERM or SIGINT; with `once`, what its queues hold.
 
     Belongs to the main thread.
+
+    Args:
+        pipeline: The configuration.
+        once: Whether to end when the queues are processed.
+        telemetry: Counts rows and reloads.
+        file: The configuration file. None for no reloads.
+        load: Loads the file again, for a process that runs this configuration.
+        watched: The files whose changes ask for a reload; None for none.
 
     Returns:
         0 after a stop, 1 when the pipeline cannot be processed as configured, or a query failed with `once`.
@@ -255,9 +358,13 @@ def main(pipeline: Pipeline, *, once: bool = False, telemetry: ProcessTelemetry 
         with _signals.children_ignore_hangups():
             spark = session(pipeline)
         try:
+            processor = Processor(pipeline, spark, once=once, telemetry=telemetry, stopping=stopping)
             # Replaces the handler that the session has set for SIGINT.
-            with _stopped_by(stopping.set):
-                return _process(Processor(pipeline, spark, once=once, telemetry=telemetry, stopping=stopping))
+            with _stopped_by(stopping.set), contextlib.ExitStack() as stack:
+                if file is not None and load is not None:
+                    control = stack.enter_context(_control(processor, file, load, watched, telemetry))
+                    stack.enter_context(_reloaded_by(_signals.hangups(control.request, stopping.set)))
+                return _process(processor)
         finally:
             spark.stop()
 
@@ -276,6 +383,32 @@ def _process(processor: Processor) -> int:
         _LOG.error("failed: %s", error)
         return 1
     return 0
+
+
+def _control(
+    processor: Processor,
+    file: str,
+    load: Callable[[Pipeline], Pipeline],
+    watched: Callable[[Pipeline], Iterable[Path]] | None,
+    telemetry: ProcessTelemetry | None,
+) -> Control:
+    return Control(
+        "process",
+        file,
+        lambda: processor.change(load(processor.pipeline)),
+        watched=None if watched is None else lambda: watched(processor.pipeline),
+        noted=_ignore if telemetry is None else telemetry.reloaded,
+    )
+
+
+@contextmanager
+def _reloaded_by(handle: Callable[[], None]) -> Iterator[None]:
+    before = {number: signal.signal(number, lambda _number, _frame: handle()) for number in _signals.reloading()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
@@ -301,6 +434,29 @@ def _local_property(spark: SparkSession, key: str, value: str) -> Iterator[None]
 
 def _refused(sender: Sender, context: Context, events: Any) -> Any:
     return sender.refused(events, context)
+
+
+def _values(pipe: Pipe) -> dict[str, Any]:
+    """What each query of a pipe is compared by."""
+    shared = value_of((pipe.queue, pipe.filters, pipe.on_damage, pipe.on_undecodable, pipe.dead_letters))
+    values = {f"{pipe.name}.{each.name}": (shared, value_of(each), pipe.checkpoint(each.name)) for each in pipe.senders}
+    name = f"{pipe.name}.{DEAD_LETTER}"
+    if name in pipe.queries():
+        writing = tuple(value_of(each) for each in pipe.senders if each.writes_queue)
+        values[name] = shared, writing, pipe.checkpoint(DEAD_LETTER)
+    return values
+
+
+def _names(pipe: Pipe) -> list[str]:
+    return [query.removeprefix(f"{pipe.name}.") for query in pipe.queries()]
+
+
+def _partitions(pipe: Pipe, pipeline: Pipeline) -> int:
+    return pipeline.gather.processes if pipe.receivers or pipe.fetchers else 1
+
+
+def _outcomes(pipeline: Pipeline) -> dict[str, str]:
+    return {query: _undecodable_outcome(pipe) for pipe in pipeline.pipes for query in pipe.queries()}
 
 
 def _undecodable_outcome(pipe: Pipe) -> str:

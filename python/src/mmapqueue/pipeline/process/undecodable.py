@@ -73,6 +73,10 @@ class UndecodableLog:
         self._last: dict[str, tuple[str, int]] = {}
         self._lock = threading.Lock()
 
+    def change(self, outcomes: Mapping[str, str]) -> None:
+        """Logs by other outcomes from now on."""
+        self._outcomes = outcomes
+
     def note(self, progress: Mapping[str, Any]) -> None:
         """Takes the progress of a micro-batch, in order within a run. Progress that was taken before is ignored."""
         found = undecodable(progress)

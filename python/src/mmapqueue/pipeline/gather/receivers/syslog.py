@@ -115,6 +115,7 @@ class SyslogReceiver(Receiver):
                 f"pipe {host.pipe}: receiver syslog: max_message_size = {self.max_message_size} and {_HEADER} bytes of "
                 f"header exceed the queue's max_event_size = {host.inbox.max_event_size}"
             )
+        self._stopping.clear()  # It may have been stopped before.
         address = self.listen.partition("://")[2]
         push = self._push(host)
         try:

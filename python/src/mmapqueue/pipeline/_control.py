@@ -1,0 +1,208 @@
+"""Requests to running processes: to reload, by SIGHUP, `mmapqueue reload` or a changed file; to restart children."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import select
+import socket
+import struct
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+_LOG = logging.getLogger("mmapqueue.pipeline.reload")
+#: Seconds between two looks at a watched file.
+_LOOK_SECONDS = 1.0
+_PEER = struct.Struct("3i")
+
+
+class Outcome(NamedTuple):
+    """What became of a request.
+
+    Attributes:
+        pid: The process.
+        errors: Why nothing has changed, in lines; empty after a success.
+    """
+
+    pid: int
+    errors: list[str]
+
+
+def _address(role: str, file: str) -> str:
+    """The abstract socket of a process: it needs no file, and is gone with the process."""
+    digest = hashlib.sha256(os.path.realpath(file).encode()).hexdigest()[:32]
+    return f"\0mmapqueue-{role}-{digest}"
+
+
+def ask(role: str, file: str) -> Outcome | None:
+    """Has the process of a role and a configuration file reload, or restart its children; None when there is none.
+
+    Args:
+        role: `gather`, `gather-<partition>` or `process`, which reload; `supervisor`, which restarts.
+        file: The configuration file.
+
+    Raises:
+        PermissionError: The process belongs to another user.
+        OSError: The process has ended meanwhile.
+    """
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            connection.connect(_address(role, file))
+        except ConnectionRefusedError:
+            return None
+        if not _trusted(connection):
+            raise PermissionError(f"{role} of {file} belongs to another user")
+        with connection.makefile("rb") as answer:
+            line = answer.readline()
+    if not line:
+        raise ConnectionAbortedError(f"{role} of {file} has ended")
+    return Outcome(**json.loads(line))
+
+
+def _trusted(connection: socket.socket) -> bool:
+    """Whether the other side is of this user, or of root."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+    return _PEER.unpack(credentials)[1] in (0, os.geteuid()) or os.geteuid() == 0
+
+
+class Control:
+    """Waits for requests, and serves one after the other in a thread of its own. `request` is thread-safe.
+
+    Example:
+        with Control("gather", "shop.yaml", reload) as control:
+            signal.signal(signal.SIGHUP, lambda *_: control.request())
+
+    Args:
+        role: As in `ask`.
+        file: The configuration file.
+        reload: Does what is asked for. Raises an exception when it has failed.
+        what: The name of that in the log.
+        watched: The files whose changes ask for a reload; None for none.
+        noted: Called with whether it has succeeded, each time.
+    """
+
+    def __init__(
+        self,
+        role: str,
+        file: str,
+        reload: Callable[[], None],
+        *,
+        what: str = "reload",
+        watched: Callable[[], Iterable[Path]] | None = None,
+        noted: Callable[[bool], None] = lambda _: None,
+    ) -> None:
+        self._role = role
+        self._file = file
+        self._reload = reload
+        self._what = what
+        self._watched = watched
+        self._noted = noted
+        self._ended = False
+        self._wakes, self._wake = os.pipe()
+        os.set_blocking(self._wake, False)
+        self._listener: socket.socket | None = None
+        self._thread = threading.Thread(target=self._serve, name="control", daemon=True)
+
+    def __enter__(self) -> Control:
+        """Starts to wait."""
+        listener = socket.socket(socket.AF_UNIX)
+        try:
+            listener.bind(_address(self._role, self._file))
+            listener.listen()
+            self._listener = listener
+        except OSError as error:
+            listener.close()
+            # Not needed for events: another process of this file runs, which has another queue.
+            _LOG.warning("%s of %s: `mmapqueue reload` reaches another process: %s", self._role, self._file, error)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stops waiting. A reload that has begun is not waited for."""
+        self._ended = True
+        self.request()
+        if self._listener is not None:
+            self._listener.close()
+
+    def request(self) -> None:
+        """Asks for a reload, and returns before it. Safe in a signal handler."""
+        with contextlib.suppress(BlockingIOError):  # Enough are asked for.
+            os.write(self._wake, b"r")
+
+    def _serve(self) -> None:
+        seen = self._state()
+        changed: Any = None
+        waited: list[Any] = [self._wakes, *([self._listener] if self._listener is not None else [])]
+        while True:
+            try:
+                ready, _, _ = select.select(waited, (), (), None if self._watched is None else _LOOK_SECONDS)
+            except (OSError, ValueError):  # The listener is closed.
+                return
+            if self._ended:
+                return
+            if self._wakes in ready:
+                os.read(self._wakes, 4096)
+                self.run()
+                seen = self._state()
+            elif ready:
+                self._answer()
+                seen = self._state()
+            else:
+                # A file that is being written changes until the next look.
+                now = self._state()
+                if now not in (seen, changed):
+                    changed = now
+                elif now == changed:
+                    seen, changed = now, None
+                    self.run()
+
+    def _answer(self) -> None:
+        assert self._listener is not None
+        try:
+            connection, _ = self._listener.accept()
+        except OSError:
+            return
+        with connection:
+            if not _trusted(connection):
+                return
+            outcome = self.run()
+            try:
+                connection.sendall(json.dumps(outcome._asdict()).encode() + b"\n")
+            except OSError as error:
+                _LOG.debug("the client of a reload has gone: %s", error)
+
+    def run(self) -> Outcome:
+        """Reloads; notes and logs the outcome."""
+        started = time.monotonic()
+        errors: list[str] = []
+        try:
+            self._reload()
+        except Exception as error:  # Plugins may raise anything; nothing of it may end the process.
+            errors = str(error).splitlines() or [type(error).__name__]
+            for line in errors:
+                _LOG.error("%s: %s", self._what, line)
+            _LOG.error("%s of %s has failed", self._what, self._file)
+        else:
+            _LOG.info("%s of %s: done in %.1f s", self._what, self._file, time.monotonic() - started)
+        self._noted(not errors)
+        return Outcome(os.getpid(), errors)
+
+    def _state(self) -> list[tuple[Path, Any]]:
+        """What the watched files look like."""
+        return [(each, _look(each)) for each in (self._watched() if self._watched is not None else ())]
+
+
+def _look(file: Path) -> tuple[int, int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns

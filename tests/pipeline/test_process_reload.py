@@ -1,0 +1,73 @@
+"""Reloads of process: queries of equal senders go on, others end after their micro-batch and start again."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mmapqueue.pipeline.process.runner import StartError
+from mmapqueue.pipeline.process.senders.spark import SparkSender
+from mmapqueue.pipeline.telemetry import ProcessTelemetry
+
+from .processing import FAST, line, lines, parquet, pipeline, processing, push
+from .receiving import until
+
+RECORDS = 200
+
+
+def sender(directory: Path, name: str, path: str = "", **options: Any) -> SparkSender:
+    target = {"path": str(directory / (path or name))}
+    return SparkSender.model_validate({"name": name, "format": "parquet", "options": target, "batch": FAST, **options})
+
+
+def test_a_change_touches_only_what_is_different(spark: Any, tmp_path: Path) -> None:
+    push(tmp_path / "queue", lines(RECORDS))
+    before = pipeline(tmp_path, sender(tmp_path, "kept"), sender(tmp_path, "gone"), sender(tmp_path, "other"))
+    where = "length(data) < 7"
+    after = pipeline(
+        tmp_path, sender(tmp_path, "new"), sender(tmp_path, "kept"), sender(tmp_path, "other", "other2", where=where)
+    )
+    telemetry = ProcessTelemetry(before)
+    with processing(spark, before, telemetry) as processor:
+        names = ("kept", "gone", "other")
+        until(lambda: all(len(parquet(spark, tmp_path / each)) == RECORDS for each in names), "the first half")
+        queries = {query.name: query for query in processor.queries}
+        runs = {query.name: query._query.runId for query in processor.queries if query._query is not None}
+        waiting = threading.Thread(target=processor.wait)
+        waiting.start()
+        try:
+            broken = pipeline(
+                tmp_path, sender(tmp_path, "kept"), sender(tmp_path, "bad", where="no_such_column = 1"), name="p"
+            )
+            with pytest.raises(StartError, match=r"pipe p, sender bad: .*no_such_column"):
+                processor.change(broken)
+            assert processor.pipeline is before
+            assert {query.name: query._query.runId for query in processor.queries if query._query} == runs
+
+            processor.change(after)
+            now = {query.name: query for query in processor.queries}
+            assert now.keys() == {"p.kept", "p.new", "p.other", "p.dead_letter"}
+            for name in ("p.kept", "p.dead_letter"):
+                assert now[name] is queries[name]
+                query = now[name]._query
+                assert query is not None
+                assert query.runId == runs[name]
+            assert not queries["p.gone"].active
+            assert not queries["p.other"].active
+            push(tmp_path / "queue", lines(RECORDS, RECORDS))
+            until(lambda: len(parquet(spark, tmp_path / "kept")) == 2 * RECORDS, "kept")
+            # A new consumer begins at the oldest record that is retained; a changed sender goes on in its checkpoint.
+            until(
+                lambda: set(parquet(spark, tmp_path / "new")) >= {line(i) for i in range(RECORDS, 2 * RECORDS)}, "new"
+            )
+            until(lambda: telemetry._ready() is None, "ready")
+        finally:
+            processor.request_stop()
+            waiting.join()
+    assert parquet(spark, tmp_path / "kept") == sorted(line(i) for i in range(2 * RECORDS))
+    assert parquet(spark, tmp_path / "gone") == sorted(line(i) for i in range(RECORDS))
+    # Its condition is new, and no line of the second half is so short.
+    assert parquet(spark, tmp_path / "other") == sorted(line(i) for i in range(RECORDS))
+    with pytest.raises(StartError, match="process is stopping"):
+        processor.change(before)

@@ -1,0 +1,259 @@
+"""Reloads of gather: what is equal goes on, what is different changes, and a bad file changes nothing."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import conftest
+import mmapqueue
+from mmapqueue.pipeline import _control, _signals
+from mmapqueue.pipeline.config import load, only_by_restart, value_of
+
+from .configuring import pipeline
+from .gathering import SECONDS, Gather, gathering, request, stored
+from .load_clients import ANSWERED, CLIENTS, Clients
+
+#: Changes of the file, each of which is applied to the original one.
+CHANGES = {
+    "a limit of the gRPC server": ("{name: grpc, type: grpc,", "{name: grpc, type: grpc, max_connections: 500,"),
+    "a limit of the HTTP server": ("{name: http, type: http,", "{name: http, type: http, request_timeout: 50s,"),
+    "a further receiver": (
+        "[{type: otlp, server: grpc},",
+        "[{type: http, server: http, path: /x}, {type: otlp, server: grpc},",
+    ),
+    "an option of the pipe": ("receivers:", "on_full: block\n    receivers:"),
+    "a further pipe": (
+        "pipes:",
+        "pipes:\n  - name: more\n    queue: {dir: more, capacity: 32m, segment_size: 8m}\n"
+        "    receivers: [{type: skywalking, server: grpc}]",
+    ),
+    "nothing": ("name: shop", "name: shop"),
+}
+
+
+def changed(text: str, *names: str) -> str:
+    for name in names:
+        before, after = CHANGES[name]
+        assert before in text
+        text = text.replace(before, after, 1)
+    return text
+
+
+def reload(gather: Gather) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "mmapqueue", "reload", str(gather.file)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+
+
+def metrics(gather: Gather) -> dict[str, float]:
+    with urllib.request.urlopen(gather.metrics_url, timeout=SECONDS) as answer:
+        text = answer.read().decode()
+    return {name: float(value) for name, value in re.findall(r"^(config_\S+) (\S+)$", text, re.M)}
+
+
+def more_than(clients: Clients, before: dict[str, int]) -> bool:
+    """Whether each client has got more answers than before."""
+    return all(number > before[name] for name, number in clients.number(ANSWERED).items())
+
+
+def test_reloads_under_load_break_no_request(tmp_path: Path) -> None:
+    rounds = int(os.environ.get("RELOADS", "12"))
+    with gathering(tmp_path, "512m") as gather, Clients(gather.grpc_address, gather.http_address) as clients:
+        assert conftest.eventually(lambda: clients.number(ANSWERED).keys() == CLIENTS, SECONDS)
+        original, names = gather.file.read_text(), list(CHANGES)
+        for number in range(rounds):
+            gather.file.write_text(changed(original, names[number % len(names)]))
+            assert _control.ask("gather", str(gather.file)) == (gather.pid, [])
+            # All clients go on.
+            assert conftest.eventually(partial(more_than, clients, clients.number(ANSWERED)), SECONDS)
+        clients.stop()
+        assert clients.broken == {}
+        assert clients.number("refused") == {}
+        assert metrics(gather)['config_reload_count{status="success"}'] == rounds
+        found = stored(tmp_path / "queue")
+    assert len(found) == len(clients.answered)
+    assert set(found) == {request(str(number)) for number in clients.answered}
+
+
+def test_connections_of_parts_that_are_equal_stay_open(tmp_path: Path) -> None:
+    with gathering(tmp_path) as gather:
+        host, _, port = gather.http_address.rpartition(":")
+        with socket.create_connection((host, int(port)), SECONDS) as client:
+            original = gather.file.read_text()
+            for name in ("a limit of the gRPC server", "a further receiver", "an option of the pipe", "a further pipe"):
+                gather.file.write_text(changed(original, name))
+                assert _control.ask("gather", str(gather.file)) == (gather.pid, [])
+            body = request("one")
+            head = f"POST /v1/logs HTTP/1.1\r\nHost: h\r\nContent-Length: {len(body)}\r\n"
+            for _ in range(2):
+                client.sendall(head.encode() + b"Content-Type: application/x-protobuf\r\n\r\n" + body)
+                answer = client.recv(4096)
+                assert answer.startswith(b"HTTP/1.1 200 ")
+                assert b"Connection: close" not in answer
+    assert len(stored(tmp_path / "queue")) == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "error"),
+    [
+        ("on_full", "on_ful", None),
+        ("dir: queue,", "dir: other,", "pipes[1].queue.dir: a reload cannot change it from"),
+        ("name: shop", "name: other", "name: a reload cannot change it; restart the collector"),
+        (
+            "pipes:",
+            "gather: {processes: 2}\npipes:",
+            "gather.processes: a reload cannot change it from 1 to 2; restart",
+        ),
+        (
+            '{name: http, type: http, listen: "127.0.0.1:0"',
+            '{name: http, type: http, listen: "192.0.2.1:1"',
+            "server http: cannot listen on 192.0.2.1:1",
+        ),
+    ],
+)
+def test_a_bad_file_changes_nothing(tmp_path: Path, before: str, after: str, error: str | None) -> None:
+    with gathering(tmp_path) as gather:
+        original = gather.file.read_text()
+        text = changed(original, "a further receiver", "an option of the pipe", "a further pipe")
+        assert before in text
+        gather.file.write_text(text.replace(before, after))
+        ended = reload(gather)
+        assert ended.stdout == ""
+        if error is None:
+            assert (ended.returncode, "unknown key" in ended.stderr) == (2, True)
+        else:
+            assert ended.returncode == 1
+            assert error in ended.stderr
+            assert ended.stderr.endswith(f"gather (process {gather.pid}): nothing has changed\n")
+            assert metrics(gather)['config_reload_count{status="fail"}'] == 1
+        assert not (tmp_path / "more/meta").exists() or error is not None
+        assert gather.post(request("one"))[0] == 200
+        assert gather.export(request("two")).result() == b""
+        # The right file is taken after a bad one.
+        gather.file.write_text(changed(original, "a further receiver"))
+        ended = reload(gather)
+        assert (ended.returncode, ended.stdout) == (0, f"gather (process {gather.pid}): reloaded\n")
+        assert post(gather, "/x") == 204
+
+
+def post(gather: Gather, path: str, **headers: str) -> int:
+    sent = urllib.request.Request(f"http://{gather.http_address}{path}", b"x", headers)
+    try:
+        with urllib.request.urlopen(sent, timeout=SECONDS) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code
+
+
+def test_a_token_changes_and_a_pipe_goes(tmp_path: Path) -> None:
+    with gathering(tmp_path) as gather:
+        original = gather.file.read_text()
+        text = changed(original, "a further receiver", "a further pipe")
+        gather.file.write_text(text.replace("type: http, listen", "type: http, bearer_token: one, listen"))
+        assert _control.ask("gather", str(gather.file)) == (gather.pid, [])
+        assert (tmp_path / "more").exists()
+        assert post(gather, "/x") == 401
+        assert post(gather, "/x", Authorization="Bearer one") == 204
+        gather.file.write_text(original)
+        assert _control.ask("gather", str(gather.file)) == (gather.pid, [])
+        assert post(gather, "/x") == 404
+        # The queue of the other pipe is closed.
+        with mmapqueue.Queue(tmp_path / "more", lock_timeout=SECONDS) as queue:
+            assert queue.stats().end_offset == 0
+
+
+def test_a_hangup_reloads(tmp_path: Path) -> None:
+    with gathering(tmp_path) as gather:
+        gather.file.write_text(changed(gather.file.read_text(), "a further receiver"))
+        gather.process.send_signal(signal.SIGHUP)
+        assert conftest.eventually(lambda: post(gather, "/x") == 204, SECONDS)
+
+
+def test_no_process_to_reload(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(pipeline())
+    command = [sys.executable, "-m", "mmapqueue", "reload", str(file)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr == f"mmapqueue: no process runs {file} on this machine\n"
+
+
+# ---- the parts
+
+
+def test_a_watched_file_is_reloaded_when_it_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_control, "_LOOK_SECONDS", 0.01)
+    file = tmp_path / "a.yaml"
+    file.write_text("1")
+    seen: list[str] = []
+    with _control.Control("gather", str(file), lambda: seen.append(file.read_text()), watched=lambda: [file]):
+        # A symbolic link to another file, as Kubernetes does it, is a change, too.
+        for text in ("2", "3"):
+            (tmp_path / f"new{text}").write_text(text)
+            (tmp_path / f"new{text}").replace(file)
+            assert conftest.eventually(lambda: len(seen) == int(text) - 1, SECONDS)  # noqa: B023
+    assert seen == ["2", "3"]
+
+
+def test_what_a_reload_raises_is_its_outcome(tmp_path: Path) -> None:
+    file = str(tmp_path / "a.yaml")
+    raised: list[Exception] = [ValueError("one\ntwo"), KeyError()]
+
+    def fail() -> None:
+        raise raised.pop(0)
+
+    noted: list[bool] = []
+    with _control.Control("gather", file, fail, noted=noted.append):
+        assert _control.ask("gather", file) == (os.getpid(), ["one", "two"])
+        assert _control.ask("gather", file) == (os.getpid(), ["KeyError"])
+    assert _control.ask("gather", file) is None
+    assert noted == [False, False]
+
+
+def test_a_hangup_with_the_end_of_the_terminal_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[str] = []
+    for before, now, expected in ((True, True, "reload"), (False, False, "reload"), (True, False, "stop")):
+        monkeypatch.setattr(_signals, "has_terminal", lambda before=before: before)
+        handle = _signals.hangups(lambda: called.append("reload"), lambda: called.append("stop"))
+        monkeypatch.setattr(_signals, "has_terminal", lambda now=now: now)
+        handle()
+        assert called.pop() == expected
+
+
+def test_values_of_parts_compare_by_content(tmp_path: Path) -> None:
+    def loaded(**options: Any) -> Any:
+        file = tmp_path / "a.yaml"
+        file.write_text(pipeline(**options))
+        return load(file)
+
+    old = loaded()
+    assert value_of(old) == value_of(loaded())
+    assert value_of(old.servers) == value_of(loaded(pipe="on_full: drop").servers)
+    assert list(only_by_restart(old, loaded(pipe="on_full: drop"))) == []
+    assert list(only_by_restart(old, loaded(queue="{dir: q, capacity: 2g}"))) == [
+        f"pipes[0].queue.capacity: a reload cannot change it from {old.pipes[0].queue.capacity} to {2 << 30}; "
+        "restart the collector"
+    ]
+    pem = tmp_path / "a.pem"
+    pem.write_text("one")
+    server = "{name: grpc, type: grpc, listen: ':0', tls: {certificate: a.pem, key: a.pem}}"
+    with_tls = value_of(loaded(servers=server).servers)
+    assert with_tls == value_of(loaded(servers=server).servers)
+    pem.write_text("two")
+    assert with_tls != value_of(loaded(servers=server).servers)
+
+
+def test_outcomes_are_json() -> None:
+    outcome = _control.Outcome(1, ["x"])
+    assert _control.Outcome(**json.loads(json.dumps(outcome._asdict()))) == outcome
