@@ -1,40 +1,40 @@
-"""Kills writers and consumers of a queue that overflows, again and again; compares what was delivered with the archive.
+"""Kills the processes of a queue that overflows, again and again; compares what was delivered with the archive.
 
     python overflow_kills.py <kills> [--seed N] [--directory DIR]
 
-In the end each consumer was given each record at its offset, without a gap; none came again after its ack had returned.
+Killed are writers, which also read and mostly ship, consumers beside them, `mmapqueue ship` beside a writer that does
+not ship, and drivers of a streaming query. In the end each consumer was given each record at its offset, without a gap,
+and none came again after its ack had returned; each record is in one batch of the query, and a batch that was run again
+had the same records.
 """
 
-import argparse
-import json
-import os
 import random
-import signal
 import subprocess
 import sys
-import tempfile
-import time
 from collections import Counter
-from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from kill_command import SECONDS, kill, main, started, wait_a_moment
+
 import mmapqueue
 from archive_runs import payloads
-from conftest import children, eventually, has_ended
 
+PROCESS = Path(__file__).with_name("overflow_process.py")
 #: Of both kinds of consumers: in the process that writes, and in one beside it.
 CONSUMERS = ("inside", "outside")
-SECONDS = 120.0
+#: What runs, and is killed, in a round.
+ROUNDS = (("writer", "consumer"), ("writer", "consumer", "shipper"), ("writer", "consumer", "driver"))
+#: The shares of the rounds: a driver takes long to start.
+SHARES = (4, 3, 1)
 
 
 def run(kills: int, directory: Path, seed: int = 0) -> dict[str, object]:
     """Runs the loop; returns the counts.
 
     Args:
-        kills: How many processes are killed, rounded up to pairs.
+        kills: How many processes are killed at least.
         directory: For the queue and the archive.
         seed: Of the moments.
 
@@ -43,46 +43,43 @@ def run(kills: int, directory: Path, seed: int = 0) -> dict[str, object]:
     """
     chance = random.Random(seed)
     behind: Counter[str] = Counter()
-    for _ in range((kills + 1) // 2):
-        processes = [_start(directory, "inside"), _start(directory, "outside")]
-        # The load: kills at any moment, in any order.
+    killed: Counter[str] = Counter()
+    rounds = list(ROUNDS)  # each one once at least
+    while killed.total() < kills or rounds:
+        targets = rounds.pop(0) if rounds else chance.choices(ROUNDS, SHARES)[0]
+        processes = [(target, _start(directory, target, targets)) for target in targets]
+        # In any order.
         chance.shuffle(processes)
-        for process in processes:
-            time.sleep(chance.random() * chance.choice([0.1, 0.5, 1.5]))
-            _kill(process)
+        for target, process in processes:
+            wait_a_moment(chance, 0.1, 0.5, 1.5)
+            kill(process)
+            killed[target] += 1
         for name, lag in _lags(directory).items():
             behind[name] += lag > 0
     end = _drain(directory)
     stored = payloads(directory / "archive")
     assert len(stored) == end
     counts = {name: _check(directory, name, stored) for name in CONSUMERS}
-    return {"seed": seed, "records": end, "behind": dict(behind), "deliveries": counts}
+    counts["query"] = _check_query(directory, stored)
+    return {"seed": seed, "kills": dict(killed), "records": end, "behind": dict(behind), "deliveries": counts}
 
 
-def _start(directory: Path, name: str) -> "subprocess.Popen[str]":
-    words = [str(Path(__file__).with_name("overflow_process.py")), str(directory), name]
-    with (directory / "errors").open("a") as errors:
-        process = subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, stderr=errors, text=True)
-    assert process.stdout is not None
-    assert process.stdout.readline().startswith("ready"), (directory / "errors").read_text()[-3000:]
-    return process
-
-
-def _kill(process: "subprocess.Popen[str]") -> None:
-    started = children(process.pid)
-    for pid in (*started, process.pid):
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    process.wait()
-    assert process.stdout is not None
-    process.stdout.close()
-    for pid in started:
-        assert eventually(partial(has_ended, pid), SECONDS)
+def _start(directory: Path, target: str, all_targets: tuple[str, ...]) -> "subprocess.Popen[str]":
+    match target:
+        case "writer":
+            return started(directory, PROCESS, directory, "inside", "shipper" not in all_targets)
+        case "consumer":
+            return started(directory, PROCESS, directory, "outside")
+        case "shipper":
+            command = ("-m", "mmapqueue", "ship", directory / "queue", "--to", directory / "archive")
+            return started(directory, *command, "--period", "20ms", "--bytes", "64k")
+        case _:
+            return started(directory, PROCESS, directory, "query")
 
 
 def _lags(directory: Path) -> dict[str, int]:
     with mmapqueue.Queue(directory / "queue", read_only=True) as queue:
-        return {each.name: each.archived_records for each in queue.consumer_stats().values() if each.name in CONSUMERS}
+        return {name: each.archived_records for name, each in queue.consumer_stats().items() if name != "ship"}
 
 
 def _drain(directory: Path) -> int:
@@ -94,21 +91,25 @@ def _drain(directory: Path) -> int:
         for name in CONSUMERS:
             consumer = queue.consumer(name)
             with (directory / name).open("a") as journal:
-                journal.write("start\n")
+                journal.write("\nstart\n")
                 while queue.consumer_stats()[name].committed_offset < end:
                     read(consumer, journal, SECONDS)
         assert queue.await_shipped(end - 1, timeout=SECONDS)
+        last = started(directory, PROCESS, directory, "query", True)
+        assert last.wait(10 * SECONDS) == 0, (directory / "errors").read_text()[-3000:]
     return end
 
 
+def _lines(directory: Path, name: str) -> list[list[str]]:
+    """The words of the lines of a journal, without what is left of those during which the process was killed."""
+    lines = [line.split() for line in (directory / name).read_text().splitlines()]
+    return [words for words in lines if len(words) >= {"record": 3, "ack": 2}.get("".join(words[:1]), 1)]
+
+
 def _check(directory: Path, name: str, stored: list[bytes | None]) -> int:
-    lines = (directory / name).read_text().splitlines(keepends=True)
     count = expected = acked = 0
     starts = False
-    for line in lines:
-        if not line.endswith("\n"):
-            continue  # the process was killed while it wrote
-        kind, *words = line.split()
+    for kind, *words in _lines(directory, name):
         if kind == "start":
             starts = True
         elif kind == "ack":
@@ -127,10 +128,25 @@ def _check(directory: Path, name: str, stored: list[bytes | None]) -> int:
     return count
 
 
+def _check_query(directory: Path, stored: list[bytes | None]) -> int:
+    batches: dict[int, tuple[int, int]] = {}
+    count = 0
+    for words in _lines(directory, "query"):
+        if words[-1:] != ["end"]:
+            continue
+        batch, first, end, *texts = words[:-1]
+        records = (int(first), int(end))
+        assert batches.setdefault(int(batch), records) == records, f"batch {batch} has {records} when it is run again"
+        for offset, text in zip(range(*records), texts, strict=True):
+            assert (stored[offset] or b"").startswith(text.encode()), f"record {offset} is {text} in batch {batch}"
+            count += 1
+    expected = 0
+    for number, (begin, after) in sorted(batches.items()):
+        assert begin == expected, f"batch {number} begins at {begin}, expected {expected}"
+        expected = after
+    assert expected == len(stored), f"the query has read up to {expected} of {len(stored)}"
+    return count
+
+
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kills", type=int)
-    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
-    parser.add_argument("--directory", type=Path)
-    wanted = parser.parse_args()
-    print(json.dumps(run(wanted.kills, wanted.directory or Path(tempfile.mkdtemp()), wanted.seed)))
+    main(__doc__, run)

@@ -6,30 +6,23 @@ Each kill hits a process that pushes and ships, or `mmapqueue ship` beside a pro
 has each record of the queue once, at its offset, and no other one; and each record that a shipped push has returned.
 """
 
-import argparse
-import json
-import os
 import random
-import signal
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from kill_command import SECONDS, kill, main, started, wait_a_moment
+
 import mmapqueue
 from archive_runs import payloads, runs
-from conftest import children, eventually, has_ended
+from conftest import eventually
 
 TARGETS = ("writer", "shipper")
-SECONDS = 120.0
 
 
 def run(
@@ -110,21 +103,12 @@ def _kill_shipper(
 
 def _kill_soon(directory: Path, words: list[str], chance: random.Random, await_shipping: Callable[[], None]) -> None:
     """Starts a process, and kills it with its JVM at some moment after it is ready."""
-    with (directory / "errors").open("a") as errors:
-        process = subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, stderr=errors, text=True)
-    assert process.stdout is not None
-    with process.stdout:
-        assert process.stdout.readline().startswith("ready"), (directory / "errors").read_text()[-2000:]
-        started = children(process.pid)
+    process = started(directory, *words)
+    try:
         await_shipping()
-        # The load: a kill at any moment.
-        time.sleep(chance.random() * chance.choice([0.05, 0.3, 1.0]))
-        for pid in (*started, process.pid):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        process.wait()
-    for pid in started:
-        assert eventually(partial(has_ended, pid), SECONDS)
+        wait_a_moment(chance, 0.05, 0.3, 1.0)
+    finally:
+        kill(process)
 
 
 def _compare(directory: Path, location: str, fetch: Callable[[], Path] | None) -> dict[str, object]:
@@ -144,9 +128,4 @@ def _compare(directory: Path, location: str, fetch: Callable[[], Path] | None) -
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kills", type=int)
-    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
-    parser.add_argument("--directory", type=Path)
-    wanted = parser.parse_args()
-    print(json.dumps(run(wanted.kills, wanted.directory or Path(tempfile.mkdtemp()), wanted.seed)))
+    main(__doc__, run)

@@ -25,7 +25,6 @@ import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -41,7 +40,7 @@ import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.UnackedLimitException;
-import org.mmapqueue.support.QuickDirectory;
+import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Waiting;
 import org.mmapqueue.tool.copy.Copier;
 import org.mmapqueue.tool.copy.RingSize;
@@ -50,78 +49,7 @@ import org.mmapqueue.tool.report.Progress;
 
 /** A consumer behind its ring, while the archive is away, hangs, is damaged, or is another one. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-class OverflowFaultsTest {
-    private static final Duration LONG = Duration.ofMinutes(1);
-    private static final Duration SHORT = Duration.ofMillis(50);
-    /** More than six rings. */
-    private static final int MANY = 1000;
-
-    @TempDir(factory = QuickDirectory.class)
-    Path temp;
-
-    private Path archive() {
-        return temp.resolve("archive");
-    }
-
-    private QueueConfig.Builder plain() {
-        return QueueConfig.builder(temp.resolve("queue"))
-                .segmentSize(4096)
-                .queueCapacitySegments(16)
-                .maxInMemSegments(6)
-                .maxEventSize(2000)
-                .flushPeriod(Duration.ofMillis(5));
-    }
-
-    private QueueConfig.Builder config() {
-        return plain().archiveUri(archive().toUri())
-                .shipPeriod(Duration.ofMillis(5))
-                .overflow("archive");
-    }
-
-    private QueueConfig.Builder readOnly() {
-        return QueueConfig.builder(temp.resolve("queue")).readOnly(true);
-    }
-
-    private static byte[] payload(long number) {
-        byte[] data = new byte[(int) (number * 577 % 1000)];
-        Arrays.fill(data, (byte) number);
-        return data;
-    }
-
-    private static void push(MmapQueue queue, int from, int to) throws InterruptedException {
-        for (int i = from; i < to; i++) {
-            assertEquals(i, queue.push(payload(i), LONG));
-        }
-    }
-
-    private static Message check(Message message, long offset, int attempts) {
-        assertNotNull(message, "record " + offset);
-        assertEquals(offset, message.offset());
-        assertArrayEquals(payload(offset), message.data());
-        assertEquals(attempts, message.attempts());
-        return message;
-    }
-
-    private static void checkAll(Consumer consumer, long from, long to) throws InterruptedException {
-        for (long i = from; i < to; i++) {
-            consumer.ack(check(consumer.pop(LONG), i, 1));
-        }
-    }
-
-    /** A closed queue with a consumer far behind its ring; returns the offset of the ring's first record. */
-    private long fill() throws Exception {
-        return fill(MANY);
-    }
-
-    private long fill(int many) throws Exception {
-        try (MmapQueue queue = MmapQueue.open(config().build())) {
-            queue.createConsumer("late", StartAt.EARLIEST);
-            push(queue, 0, many);
-            assertTrue(queue.firstOffset() > many / 2);
-            return queue.firstOffset();
-        }
-    }
-
+class OverflowFaultsTest extends OverflowSetup {
     /** The file of the run that holds a record. */
     private record Run(RunName name, Path file) {}
 
@@ -136,20 +64,6 @@ class OverflowFaultsTest {
                 }
             }
             return new Run(name, archive().resolve(name.file(0)));
-        }
-    }
-
-    private void hide() throws IOException {
-        Files.move(archive(), temp.resolve("away"));
-    }
-
-    private void restore() throws IOException {
-        Files.move(temp.resolve("away"), archive());
-    }
-
-    private static void assertNames(Throwable failure, Object... parts) {
-        for (Object part : parts) {
-            assertTrue(failure.getMessage().contains(part.toString()), failure + " does not name " + part);
         }
     }
 
@@ -739,7 +653,7 @@ class OverflowFaultsTest {
             consumer.nack(7);
             check(consumer.pop(LONG), 7, 2);
             queue.flush();
-            copy(temp.resolve("queue"), killed);
+            Directories.copy(directory(), killed);
         }
         try (MmapQueue queue = MmapQueue.openToRead(killed)) {
             Consumer consumer = queue.consumer("late", StartAt.COMMITTED);
@@ -749,14 +663,6 @@ class OverflowFaultsTest {
             }
             consumer.ackUpTo(9);
             checkAll(consumer, 10, MANY);
-        }
-    }
-
-    private static void copy(Path from, Path to) throws IOException {
-        try (Stream<Path> all = Files.walk(from)) {
-            for (Path each : all.toList()) {
-                Files.copy(each, to.resolve(from.relativize(each)));
-            }
         }
     }
 }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -22,16 +23,19 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.PropertySeed;
 import org.mmapqueue.support.QuickDirectory;
+import org.mmapqueue.support.Waiting;
 import org.mmapqueue.tool.copy.Copier;
 import org.mmapqueue.tool.copy.RingSize;
+import org.mmapqueue.tool.repair.Repairer;
 import org.mmapqueue.tool.report.Progress;
 import org.mmapqueue.tool.verify.Verifier;
 
 /**
  * A ring that overflows into its archive, with consumers in it and behind it, against one model: any order of pushes,
- * pops, acks, nacks, seeks, closes, resizes and openings to read delivers each record as a queue that never fills would.
+ * pops, acks, nacks, seeks, closes, crashes, repairs, resizes and openings to read delivers each record as a queue that never fills would.
  * The system properties archive.rounds and property.seed set the number of sequences, and their seeds.
  */
 @Tag("long-form")
@@ -48,10 +52,11 @@ class OverflowModelTest {
     private static final class Model {
         /** Deliveries of the records that were popped and not acked. */
         final TreeMap<Long, Integer> attempts = new TreeMap<>();
+        /** Those of them with one delivery, which a kill forgets if there is nothing else to save. */
+        final TreeSet<Long> unsure = new TreeSet<>();
         /** Those of them that are to be delivered again. */
         final TreeSet<Long> again = new TreeSet<>();
 
-        final TreeSet<Long> acked = new TreeSet<>();
         long next;
 
         long committed() {
@@ -60,8 +65,8 @@ class OverflowModelTest {
 
         void seek(long offset) {
             attempts.clear();
+            unsure.clear();
             again.clear();
-            acked.clear();
             next = offset;
         }
 
@@ -69,12 +74,24 @@ class OverflowModelTest {
             boolean isAgain = !again.isEmpty();
             long expected = isAgain ? again.pollFirst() : next++;
             assertEquals(expected, message.offset());
+            if (unsure.remove(expected) && message.attempts() == 1) {
+                attempts.remove(expected);
+            }
             assertEquals(attempts.merge(expected, 1, Integer::sum), message.attempts(), "attempts of " + expected);
         }
 
         void ack(long offset) {
             attempts.remove(offset);
+            unsure.remove(offset);
             again.remove(offset);
+        }
+
+        void killed() {
+            attempts.forEach((offset, times) -> {
+                if (times == 1) {
+                    unsure.add(offset);
+                }
+            });
         }
 
         void closed() {
@@ -117,7 +134,7 @@ class OverflowModelTest {
 
     private void step() throws Exception {
         String name = NAMES.get(random.nextInt(NAMES.size()));
-        switch (random.nextInt(20)) {
+        switch (random.nextInt(23)) {
             case 0, 1, 2, 3 -> push(1 + random.nextInt(200));
             case 4, 5, 6, 7, 8 -> pop(name, 1 + random.nextInt(120));
             case 9, 10 -> ackSome(name);
@@ -132,6 +149,8 @@ class OverflowModelTest {
             case 16 -> resize();
             case 17 -> statistics(name);
             case 18 -> move(name);
+            case 19, 20 -> crash();
+            case 21 -> repair();
             default -> peek(name);
         }
     }
@@ -307,6 +326,54 @@ class OverflowModelTest {
         } catch (org.mmapqueue.errors.ConfigException e) {
             assertTrue(e.getMessage().contains("capacity"), e.toString());
         }
+        assertTrue(Verifier.verify(temp.resolve("queue"), Progress.NONE).isWhole());
+        open();
+    }
+
+    // The process is killed, with its page cache kept. What is in flight is known as far as it was saved.
+    private void crash() throws Exception {
+        // Else it would claim the partition after the copy, which no killed process does.
+        Waiting.until(
+                "the shipper begins", () -> queue.shipStats().orElseThrow().hasBegun());
+        boolean isSaved = random.nextBoolean();
+        steps.add(isSaved ? "crash after a flush" : "crash with nothing in flight");
+        if (isSaved) {
+            queue.flush();
+        } else {
+            for (String name : NAMES) {
+                Model model = models.get(name);
+                pop(name, model.again.size());
+                if (!model.attempts.isEmpty()) {
+                    consumers.get(name).ackUpTo(model.next - 1);
+                    List.copyOf(model.attempts.keySet()).forEach(model::ack);
+                }
+            }
+        }
+        Path directory = temp.resolve("queue");
+        Path killed = temp.resolve("killed");
+        Map<String, String> before;
+        do { // until the threads of the queue rest: a kill stops all of them at once
+            if (Files.exists(killed)) {
+                Directories.delete(killed);
+            }
+            before = Directories.fingerprint(directory);
+            Directories.copyOpen(directory, killed, 4096);
+        } while (!before.equals(Directories.fingerprint(directory)));
+        close();
+        models.values().forEach(Model::killed);
+        Directories.delete(directory);
+        Files.move(killed, directory);
+        open();
+        NAMES.forEach(this::assertCommitted);
+    }
+
+    private void repair() throws Exception {
+        steps.add("repair");
+        close();
+        assertEquals(
+                List.of(),
+                Repairer.repairInPlace(temp.resolve("queue"), false, Progress.NONE)
+                        .lost());
         assertTrue(Verifier.verify(temp.resolve("queue"), Progress.NONE).isWhole());
         open();
     }

@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Files;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -15,64 +14,17 @@ import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.archive.Archive;
 import org.mmapqueue.archive.ArchivePartition;
 import org.mmapqueue.archive.files.LocalFiles;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.OutOfRangeException;
-import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
 /** A ring that gives up records for the archive, and consumers that read them there. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-class OverflowTest {
-    private static final Duration LONG = Duration.ofMinutes(1);
-    /** More than six rings. */
-    private static final int MANY = 1000;
-
-    @TempDir(factory = QuickDirectory.class)
-    Path temp;
-
-    private QueueConfig.Builder config() {
-        return QueueConfig.builder(temp.resolve("queue"))
-                .segmentSize(4096)
-                .queueCapacitySegments(16)
-                .maxInMemSegments(6)
-                .maxEventSize(2000)
-                .flushPeriod(Duration.ofMillis(5))
-                .archiveUri(temp.resolve("archive").toUri())
-                .shipPeriod(Duration.ofMillis(5))
-                .overflow("archive");
-    }
-
-    private static byte[] payload(long number) {
-        byte[] data = new byte[(int) (number * 577 % 1000)];
-        Arrays.fill(data, (byte) number);
-        return data;
-    }
-
-    private static void push(MmapQueue queue, int from, int to) throws InterruptedException {
-        for (int i = from; i < to; i++) {
-            assertEquals(i, queue.push(payload(i), LONG));
-        }
-    }
-
-    private static void check(Message message, long offset, int attempts) {
-        assertEquals(offset, message.offset());
-        assertArrayEquals(payload(offset), message.data());
-        assertEquals(attempts, message.attempts());
-    }
-
-    private static void checkAll(Consumer consumer, int from, int to) throws InterruptedException {
-        for (int i = from; i < to; i++) {
-            Message message = consumer.pop(LONG);
-            check(message, i, 1);
-            consumer.ack(message);
-        }
-    }
-
+class OverflowTest extends OverflowSetup {
     @Test
     void aConsumerReadsOnInTheArchiveAndBackInTheRing() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config().build())) {
