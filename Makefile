@@ -334,7 +334,11 @@ bench-hosts: BENCH ?=
 bench-overflow: $(PACKAGE_READY) $(JAR) $(HDFS_CP) ## Measure an overflow into HDFS on test hosts, as root (GIB=2)
 	$(APART)
 	PYTHONPATH=tests:python/benchmarks $(UNSHARE) $(PY) -m cluster.overflow $(GIB)
-bench-overflow: GIB ?= 2
+bench-overflow bench-overflow-files: GIB ?= 2
+
+bench-overflow-files: $(PACKAGE_READY) $(JAR) ## Measure an overflow into files, in a new directory (GIB=2 DIR=…)
+	PYTHONPATH=tests:python/benchmarks $(PY) -m cluster.overflow $(GIB) $(DIR)
+bench-overflow-files: DIR ?= build/overflow
 
 bench-archive: $(PACKAGE_READY) $(JAR) ## Measure the driver of streams: 10⁶ runs, and 1 000 partitions
 	PYTHONPATH=tests:python/benchmarks $(PY) python/benchmarks/archive_streams.py $(BENCH)

@@ -1,11 +1,13 @@
-"""Measures a queue that overflows into an archive on HDFS, and checks each record that comes back.
+"""Measures a queue that overflows into an archive, and checks each record that comes back.
 
     python -m cluster.overflow GIB
+    python -m cluster.overflow GIB DIRECTORY
 
 A writer pushes GIB GiB into a ring of 64 MiB at full rate, while no consumer reads. Then processes of their own, which
 have no option of an archive, read all of it: by offset, as a consumer, and as another consumer while a data node and
-then the name node are killed. Each must get each record once, in order. It runs in namespaces of its own, as root:
-`make bench-overflow`.
+then the name node are killed. Each must get each record once, in order. The archive is on HDFS, and all of it runs in
+namespaces of its own, as root: `make bench-overflow`. With a DIRECTORY, queue and archive are there, and nothing is
+killed: `make bench-overflow-files`.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -51,13 +54,59 @@ def main() -> None:
         _scan(*arguments)
     elif role == "consume":
         _consume(*arguments)
+    elif arguments:
+        _measure_files(Path(arguments[0]), _records(role))
     else:
         with cluster("overflow", spark=False) as made:
-            _measure(made, float(role))
+            _measure(made, _records(role))
 
 
-def _measure(made: Cluster, gib: float) -> None:
-    records = int(gib * 2**30) // _SIZE // _BATCH * _BATCH
+def _records(gib: str) -> int:
+    return int(float(gib) * 2**30) // _SIZE // _BATCH * _BATCH
+
+
+def _measure_files(root: Path, records: int) -> None:
+    """Runs one role after the other in this directory, beside the writer, which stays open."""
+    root.mkdir(parents=True)
+    archive, queue = root / "archive", root / "queue"
+
+    def start(*arguments: object) -> subprocess.Popen[str]:
+        return subprocess.Popen([*map(str, arguments)], stdout=subprocess.PIPE, text=True)
+
+    def role(name: str, *arguments: object) -> subprocess.Popen[str]:
+        return start(sys.executable, "-m", "cluster.overflow", name, queue, records, *arguments)
+
+    def figures(process: subprocess.Popen[str]) -> dict[str, Any]:
+        line = next(line for line in process.stdout or () if line.startswith(_BEGIN))
+        print(line, end="", flush=True)
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+    def ended(reader: subprocess.Popen[str]) -> None:
+        with reader:
+            figures(reader)
+        if reader.returncode:
+            raise RuntimeError(f"{reader.args!r} ended with {reader.returncode}")
+
+    with role("push", archive) as writer:
+        try:
+            ring = figures(writer)["archived"]
+            scan = [
+                "java",
+                "-Xmx320m",
+                "-XX:+UseSerialGC",
+                "-cp",
+                os.pathsep.join(map(str, jars.standalone_class_path())),
+            ]
+            program = Path(__file__).with_name("ArchiveScan.java")
+            ended(start(*scan, program, archive.as_uri(), ring))
+            ended(role("scan"))
+            ended(role("consume", "steady"))
+        finally:
+            writer.terminate()
+
+
+def _measure(made: Cluster, records: int) -> None:
     host = made.hosts[0]
     directory = host.directory / "queue"
 
