@@ -47,12 +47,20 @@ USES: dict[str, set[str]] = {
     "pipeline._http": {"_values"},
     "pipeline._gather_telemetry": {"", "_tools", "pipeline._http", "pipeline._metrics", "pipeline.config"},
     "pipeline._process_telemetry": {"", "_tools", "pipeline._metrics", "pipeline.config", "pipeline.process"},
+    "pipeline._watching": {"_tools", "_values", "pipeline.config"},
     "pipeline.telemetry": {"pipeline._gather_telemetry", "pipeline._process_telemetry"},
     "pipeline.gather": {*_HALF, "_jvm", "_queue", "pipeline._http", "pipeline.telemetry"},
     "pipeline": {"pipeline.process", *_EVENTS},
     "pipeline._check": {"pipeline.plugins", "pipeline.config"},
-    "pipeline._cli": {*_HALF, "pipeline.gather", "pipeline.process", "pipeline.telemetry", "pipeline._check"},
-    "_cli": {"", "_values", "_jvm", "_tools", "pipeline._cli"},
+    "pipeline._cli": {
+        *_HALF,
+        "pipeline.gather",
+        "pipeline.process",
+        "pipeline.telemetry",
+        "pipeline._check",
+        "pipeline._watching",
+    },
+    "_cli": {"", "_values", "_jvm", "_tools", "pipeline._cli", "pipeline._watching"},
     "__main__": {"_cli"},
 }
 

@@ -1,7 +1,9 @@
 """Telemetry: Satellite's names and labels, and what the pages say."""
 
 import asyncio
+import io
 import json
+import re
 import socket
 import urllib.error
 import urllib.request
@@ -15,9 +17,12 @@ from typing import Any
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
+from rich.console import Console
 
 import mmapqueue
 from conftest import SMALL, Open
+from mmapqueue._cli.pipeline_screen import screen
+from mmapqueue.pipeline._watching import SenderRow, WatchedPipeline
 from mmapqueue.pipeline.config import Pipe, Pipeline
 from mmapqueue.pipeline.gather.agent import Agent
 from mmapqueue.pipeline.gather.fetchers.command import CommandFetcher
@@ -214,9 +219,13 @@ def is_free(port: int) -> bool:
         return True
 
 
+def free_ports() -> int:
+    """The first of four free ports, below those that the system gives to connections."""
+    return next(port for port in range(20_000, 30_000, 4) if all(map(is_free, range(port, port + 4))))
+
+
 def test_each_process_has_a_port(tmp_path: Path) -> None:
-    # Below those that the system gives to connections.
-    port = next(port for port in range(20_000, 30_000, 4) if all(map(is_free, range(port, port + 4))))
+    port = free_ports()
     config = pipeline(tmp_path, telemetry={"listen": f"127.0.0.1:{port}"}, gather={"processes": 3})
 
     async def look(telemetry: GatherTelemetry, agent: Agent) -> None:
@@ -432,3 +441,74 @@ def test_a_sender_without_progress_is_not_ready(tmp_path: Path, monkeypatch: pyt
         telemetry.started(started("logs.archive", "3"))
         behind["logs", "archive"] = Lag(0, 0, 0.0)
         assert page() == (200, "ok\n")
+
+
+def test_top_of_a_pipeline(tmp_path: Path) -> None:
+    config = pipeline(tmp_path, telemetry={"listen": f"127.0.0.1:{free_ports()}"})
+    watched = WatchedPipeline("shop.yaml", config)
+
+    async def sampled() -> list[SenderRow]:
+        await asyncio.to_thread(watched.sample)
+        return watched.rows()
+
+    async def look(telemetry: GatherTelemetry, agent: Agent) -> None:
+        archive, backend = await sampled()
+        assert archive.state.startswith("the receivers have not started yet; process does not answer at http://127.")
+        assert archive.lag_records is None
+        telemetry.watch(agent)
+        await until(telemetry, ("gatherer_fetch_count", labels(pipe="logs", status="success")), 1)
+        with ProcessTelemetry(config) as process:
+            process.started(started("logs.archive", "r1"))
+            process.progressed(progressed("logs.archive", 100))
+            process.sender_output("logs", "archive", "damaged", 2)
+            process.sender_output("logs", "archive", "failure", 9)
+            archive, backend = await sampled()
+            assert (archive.pipe, archive.received, archive.refused) == ("logs", 3, 1)
+            assert archive.fill is not None
+            assert 0 < archive.fill < 1
+            assert (archive.sender, archive.sent, archive.given_up, archive.state) == ("archive", 100, 2, "ok")
+            assert (backend.sender, backend.sent, backend.state) == ("back.end", 0, "is not running")
+            process.started(started("logs.back.end", "r2"))
+            process.sender_output("logs", "archive", "success", 50)
+            process.sender_waiting("logs", "back.end", "connection refused: port 4317")
+            archive, backend = await sampled()
+            assert archive.sent_per_second > 0
+            assert backend.sent_per_second == 0
+            assert (archive.state, backend.state) == ("ok", "connection refused: port 4317")
+            assert watched.as_object()["processes"] == {
+                "gather": "ok",
+                "process": "logs.back.end: connection refused: port 4317",
+            }
+            text = Console(width=120, file=io.StringIO(), record=True)
+            text.print(screen(watched, 1.0))
+            assert re.search(r"logs .* 1 .*archive .* 150 .*\n +back\.end", text.export_text(clear=False))
+            assert "logs.back.end  connection refused: port 4317" in text.export_text()
+
+    gathered(config, look)
+
+
+@pytest.mark.parametrize("telemetry", [None, {"listen": "127.0.0.1:0"}])
+def test_top_needs_an_address(tmp_path: Path, telemetry: dict[str, str] | None) -> None:
+    with pytest.raises(mmapqueue.ConfigError, match=r"shop\.yaml: telemetry"):
+        WatchedPipeline("shop.yaml", pipeline(tmp_path, telemetry=telemetry))
+
+
+def test_top_adds_up_the_processes(tmp_path: Path) -> None:
+    config = pipeline(tmp_path, telemetry={"listen": f"127.0.0.1:{free_ports()}"}, gather={"processes": 2})
+    watched = WatchedPipeline("shop.yaml", config)
+
+    async def look(telemetry: GatherTelemetry, agent: Agent) -> None:
+        telemetry.watch(agent)
+        other = GatherTelemetry(config, 0)
+        await other.start()
+        try:
+            other.receive_count("logs")("success", 5)
+            other.refused_count("grpc")("unauthenticated")
+            await asyncio.to_thread(watched.sample)
+        finally:
+            await other.stop()
+        assert watched.rows()[0].received == 7
+        assert watched.servers() == {"grpc unauthenticated": 1}
+        assert watched.states()["gather process 1"] == "ok"
+
+    gathered(config, look, partition=1)

@@ -4,11 +4,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mmapqueue._cli.status import USAGE
+
+if TYPE_CHECKING:
+    from mmapqueue.pipeline._watching import WatchedPipeline
 
 #: Modules of the extra `pipeline`, any of which may be missing.
 EXTRA = frozenset(
@@ -144,3 +147,11 @@ def check(
         from mmapqueue.pipeline import _cli
 
         return _cli.print_schema() if file is None else _cli.check(file)
+
+
+def watched(file: str) -> "WatchedPipeline":
+    """The pipeline of a configuration file, for `top`."""
+    with _extra():
+        from mmapqueue.pipeline import _cli
+
+        return _cli.watched(file)

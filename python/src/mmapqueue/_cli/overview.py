@@ -16,7 +16,7 @@ GROUPS = {
     "State": {
         "consumers": "Show the consumers of a queue: lag, records in flight, owner",
         "producers": "Show the idempotent producers of a queue, their last batches",
-        "top": "Show live rates, fill and lag of queues",
+        "top": "Show live rates, fill and lag of queues, or of a pipeline",
         "exporter": "Serve the metrics of queues for Prometheus",
     },
     "Queues": {

@@ -18,6 +18,7 @@ from mmapqueue.pipeline.gather.rehearsal import rehearse
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from mmapqueue.pipeline._watching import WatchedPipeline
     from mmapqueue.pipeline.config import Loaded, Pipeline
 
 OK = 0
@@ -174,6 +175,20 @@ def check(file: str) -> int:
         print(f"warning: {line}", file=sys.stderr)
     print(described(loaded.pipeline))
     return OK
+
+
+def watched(file: str) -> WatchedPipeline:
+    """The pipeline of a configuration, to be watched while it runs.
+
+    Raises:
+        ConfigError: The configuration is invalid, or has no telemetry.
+    """
+    from mmapqueue.pipeline._watching import WatchedPipeline
+
+    try:
+        return WatchedPipeline(file, load_all(file).pipeline)
+    except ConfigFileError as error:
+        raise ConfigError(str(error), "FILE", file, "a valid configuration: mmapqueue check") from None
 
 
 def _loaded(file: str, log_level: str) -> Loaded | int:
