@@ -22,8 +22,8 @@ from rich.console import Console
 import mmapqueue
 from command_line import HEED_CTRL_C, CommandLine, masked
 from conftest import Open, eventually
-from mmapqueue._cli.screen import screen, sparkline
-from mmapqueue._cli.watching import Watched
+from mmapqueue._cli.screens.queues import screen, sparkline
+from mmapqueue._cli.screens.watching import Watched
 
 
 @pytest.fixture

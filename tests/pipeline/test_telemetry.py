@@ -21,7 +21,7 @@ from rich.console import Console
 
 import mmapqueue
 from conftest import SMALL, Open
-from mmapqueue._cli.pipeline_screen import screen
+from mmapqueue._cli.screens.pipelines import screen
 from mmapqueue.pipeline._watching import SenderRow, WatchedPipeline
 from mmapqueue.pipeline.config import Pipe, Pipeline
 from mmapqueue.pipeline.gather.agent import Agent

@@ -17,7 +17,7 @@ import typer
 from mmapqueue._cli.arguments import AsJson, duration
 from mmapqueue._cli.output import Column, age_text, console, print_object, print_table, size_text
 from mmapqueue._cli.queues import open_to_read
-from mmapqueue._cli.watching import Watched
+from mmapqueue._cli.screens.watching import Watched
 from mmapqueue._values.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def top(
         queues = [Watched(opened.enter_context(open_to_read(directory))) for directory in directories]
         _sample(queues)
         if not as_json and _is_live(once=once):
-            from mmapqueue._cli.screen import screen
+            from mmapqueue._cli.screens.queues import screen
 
             _draw(lambda: _sample(queues), lambda width: screen(queues, width, wait), wait)
             return
@@ -75,7 +75,7 @@ def top(
 
 def _top_of_pipeline(files: Sequence[str], wait: float, *, once: bool, as_json: bool) -> None:
     from mmapqueue._cli.collector import watched
-    from mmapqueue._cli.pipeline_screen import print_rows, screen
+    from mmapqueue._cli.screens.pipelines import print_rows, screen
 
     if len(files) > 1:
         allowed = "one configuration file alone, or directories of queues"

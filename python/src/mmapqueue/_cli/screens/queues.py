@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mmapqueue._cli.output import age_text, size_text
-from mmapqueue._cli.watching import Sample, Watched
+from mmapqueue._cli.screens.watching import Sample, Watched
 
 _BARS = "▁▂▃▄▅▆▇█"
 #: Columns of the texts beside a sparkline.
