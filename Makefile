@@ -285,6 +285,10 @@ pipeline-kill: $(PACKAGE_READY) $(JAR) ## Kill gather, process or both N=50 time
 	$(PY) tests/pipeline/kill_loop.py $(N) $(if $(SEED),--seed $(SEED)) $(if $(DIR),--directory "$(DIR)")
 pipeline-kill: N ?= 50
 
+pipeline-changes: $(PACKAGE_READY) $(JAR) ## Reload and stop gather N=100 times under load; no request may break
+	RELOADS=$(N) STOPS=$(N) $(PY) -m pytest tests/pipeline/test_reload.py tests/pipeline/test_drain.py -k under_load
+pipeline-changes: N ?= 100
+
 # One minion JVM at a time; compiled by C1 alone, as each lives for some seconds.
 mutants: $(MUTANTS_CP) ## Run TESTS=…Test against mutants of CLASSES=org.mmapqueue.flush.*
 	java -XX:TieredStopAtLevel=1 @$(MUTANTS_CP) org.pitest.mutationtest.commandline.MutationCoverageReport \

@@ -83,7 +83,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 SLOW = {
     "cli": "consumer exchange exporter frame installation push queues reading ship state top",
     "jvm": "class_archive interpreter_exit lock_timeout memory module standalone",
-    "pipeline": "cli dead_letters events example_job files_model five_losses refused runner shipping_pipe",
+    "pipeline": "cli dead_letters drain events example_job files_model five_losses process_reload refused reload "
+    "runner shipping_pipe",
     "queues": "interrupts model producer_kills producer_processes worker_interrupts",
     "spark": "archive_batch archive_refusals archive_same_rows archive_same_streams archive_stream damage "
     "default_consumer metadata order pipeline_telemetry procedures push_down real_time_sink session_catalog "

@@ -37,9 +37,9 @@ _KEEPALIVE_TIMEOUT_MS = 20_000
 _HANDSHAKE_TIMEOUT_MS = 20_000
 #: Clients may ping every 10 s. gRPC's default of 5 minutes disconnects agents that ping more often.
 _PING_INTERVAL_MS = 10_000
-#: Seconds without a further request after which the clients of a stopping server are taken to wait for their answers,
-#: and the maximum time for which these are held.
-_SETTLED, _SETTLE_WITHIN = 0.02, 0.25
+#: Seconds between two looks, and the number of looks without a further request after which the clients of a stopping
+#: server are taken to wait for their answers; the maximum time in seconds for which these are held.
+_LOOK, _LOOKS, _SETTLE_WITHIN = 0.025, 6, 1.0
 
 
 class Call:
@@ -294,12 +294,14 @@ class GrpcServer:
         self._answering.clear()
         try:
             deadline = loop.time() + min(_SETTLE_WITHIN, seconds)
-            came = -1
-            while self._came != came and loop.time() < deadline:
+            came, looks = -1, 0
+            # Several looks: between two of them this process, or its clients, may not have run at all.
+            while looks < _LOOKS and loop.time() < deadline:
+                looks = looks + 1 if self._came == came else 0
                 came = self._came
-                await asyncio.sleep(_SETTLED)
+                await asyncio.sleep(_LOOK)
             stopping = asyncio.create_task(self._server.stop(seconds))
-            await asyncio.sleep(_SETTLED)
+            await asyncio.sleep(_LOOK)
         finally:
             self._answering.set()
         return stopping
