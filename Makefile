@@ -281,6 +281,10 @@ spark-kill: $(PACKAGE_READY) $(JAR) ## Kill a stream N=100 times, compare what i
 spark-kill: N ?= 100
 spark-kill: MASTER ?= local[2,4]
 
+process-kill: $(PACKAGE_READY) $(JAR) ## Kill a query of process_stream N=30 times, compare outcomes (SEED=…)
+	$(PY) tests/spark/process_kills.py $(N) $(if $(SEED),--seed $(SEED))
+process-kill: N ?= 30
+
 pipeline-kill: $(PACKAGE_READY) $(JAR) ## Kill gather, process or both N=50 times under load, compare (SEED=…)
 	$(PY) tests/pipeline/kill_loop.py $(N) $(if $(SEED),--seed $(SEED)) $(if $(DIR),--directory "$(DIR)")
 pipeline-kill: N ?= 50

@@ -109,12 +109,12 @@ def said(log: Path, pattern: str, processes: "list[subprocess.Popen[bytes]]") ->
 class Pipeline:
     """A run of the pipeline, in a process group of its own."""
 
-    def __init__(self, directory: Path, master: str, once: bool, workers: list[int]) -> None:
+    def __init__(self, directory: Path, master: str, once: bool, workers: list[int], program: Path = PIPELINE) -> None:
         self._workers = workers
         self.log = directory / f"pipeline-{len(list(directory.glob('pipeline-*')))}.log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, str(PIPELINE), str(directory), master, str(int(once))],
+                [sys.executable, str(program), str(directory), master, str(int(once))],
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,

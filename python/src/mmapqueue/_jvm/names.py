@@ -20,6 +20,9 @@ ARCHIVE_ADMIN = "org.mmapqueue.bridge.ArchiveAdmin"
 WORK_SOURCE = "org.mmapqueue.spark.work.WorkProvider"
 WORK = "org.mmapqueue.spark.work.WorkStream"
 
+#: The listener of queries that silences Spark's loggers of streams.
+QUIET_STREAMS = "org.mmapqueue.spark.QuietStreams"
+
 #: Thrown to a consumer at the end of a call's time: the next call may find the archive again.
 ARCHIVE_UNAVAILABLE = "org.mmapqueue.errors.ArchiveUnavailableException"
 
