@@ -329,6 +329,10 @@ bench-spark: $(if $(KAFKA),$(SPARK_READY) $(KAFKA_CP),$(PACKAGE_READY)) $(JAR) #
 	    $(if $(KAFKA),--kafka $(dir $(KAFKA_CP))) $(BENCH)
 bench-spark: BENCH ?=
 
+bench-real-time: $(PACKAGE_READY) $(JAR) ## Measure latency in Spark's real-time mode, from queue to queue
+	$(PY) python/benchmarks/real_time_latency.py $(BENCH)
+bench-real-time: BENCH ?=
+
 # Go builds the peers below build/peers: the first run takes five minutes more. Without Go there is no load generator.
 bench-pipeline: $(PACKAGE_READY) $(JAR) ## Measure gather beside bare servers and the OpenTelemetry collector
 	$(call NOTED,pipeline) $(PY) -m pipeline_bench $(BENCH)

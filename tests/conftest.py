@@ -87,7 +87,8 @@ SLOW = {
     "runner shipping_pipe",
     "queues": "interrupts model producer_kills producer_processes worker_interrupts",
     "spark": "archive_batch archive_refusals archive_same_rows archive_same_streams archive_stream damage "
-    "default_consumer metadata order pipeline_telemetry procedures push_down real_time_sink session_catalog "
+    "default_consumer metadata order pipeline_telemetry procedures push_down real_time_operators "
+    "real_time_sink session_catalog "
     "sink_stream stream_consumers stream_real_time stream_temporary testing truncate",
     "typing": "typing",
 }

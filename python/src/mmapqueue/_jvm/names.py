@@ -23,6 +23,9 @@ WORK = "org.mmapqueue.spark.work.WorkStream"
 #: The listener of queries that silences Spark's loggers of streams.
 QUIET_STREAMS = "org.mmapqueue.spark.QuietStreams"
 
+#: The writer of queries in Spark's real-time mode.
+REAL_TIME_SINK = "org.mmapqueue.spark.RealTimeSink"
+
 #: Thrown to a consumer at the end of a call's time: the next call may find the archive again.
 ARCHIVE_UNAVAILABLE = "org.mmapqueue.errors.ArchiveUnavailableException"
 

@@ -1,6 +1,6 @@
 """Spark's DataFrames from and into queues: `format("mmapqueue")`, with its options typed.
 
-Nothing here needs a JVM in this process, so all of it works over Spark Connect as well. docs/reference/spark.md
+Only `real_time_sink` needs a JVM in this process: all else works over Spark Connect as well. docs/reference/spark.md
 describes the options.
 """
 
@@ -15,7 +15,11 @@ from datetime import datetime, timezone
 from math import ceil
 from typing import Any, Literal, TypeAlias
 
+from py4j.protocol import Py4JError
+
+from mmapqueue._jvm.bridge import class_of
 from mmapqueue._jvm.jars import how_to_add
+from mmapqueue._jvm.names import REAL_TIME_SINK
 from mmapqueue._values.annotations import DataFrame, DataFrameWriter, DataStreamWriter, SparkSession, Unpack
 from mmapqueue._values.arguments import Size, absolute, size_in_bytes
 from mmapqueue._values.configuration import PERIODS, Configuration, check_keywords
@@ -289,9 +293,7 @@ def real_time_sink(
     if not hasattr(plan, "_jdf"):
         raise NotImplementedError("the sink of real-time mode runs in the JVM of the session: not over Spark Connect")
     own: Any = real_time(rows.writeStream, batch)
-    sink = rows.sparkSession._jvm.org.mmapqueue.spark.RealTimeSink  # type: ignore[union-attr]
-    if not hasattr(sink, "of"):
-        raise JarNotFound(f"Spark does not have the jar of mmapqueue; {how_to_add()}")
+    sink = class_of(rows.sparkSession, REAL_TIME_SINK)
     options = _sink(None, None, sync=sync, push_timeout=push_timeout, configuration=configuration)
     options["failOnDataLoss"] = fail_on_data_loss
     given = {name: _text(value) for name, value in _given(options).items()}
@@ -319,9 +321,11 @@ def real_time(writer: DataStreamWriter, batch: Duration) -> DataStreamWriter:
         own.trigger(realTime=duration)
         return writer
     trigger: Any = own._spark._jvm.org.apache.spark.sql.streaming.Trigger if hasattr(own, "_jwrite") else None
-    if not hasattr(trigger, "RealTime"):
-        raise NotImplementedError("real-time mode begins with Spark 4.1, and over Spark Connect later")
-    own._jwrite = own._jwrite.trigger(trigger.RealTime(duration))
+    try:
+        made = trigger.RealTime(duration)
+    except (AttributeError, Py4JError):
+        raise NotImplementedError("real-time mode begins with Spark 4.1, and over Spark Connect later") from None
+    own._jwrite = own._jwrite.trigger(made)
     return writer
 
 
