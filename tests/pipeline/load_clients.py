@@ -177,7 +177,6 @@ class Clients:
         options = [
             ("grpc.primary_user_agent", agent),
             ("grpc.initial_reconnect_backoff_ms", 100),
-            ("grpc.min_reconnect_backoff_ms", 100),
             ("grpc.max_reconnect_backoff_ms", 100),
         ]
         return grpc.insecure_channel(self._grpc, options=options)
