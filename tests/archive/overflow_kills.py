@@ -95,8 +95,8 @@ def _drain(directory: Path) -> int:
                 while queue.consumer_stats()[name].committed_offset < end:
                     read(consumer, journal, SECONDS)
         assert queue.await_shipped(end - 1, timeout=SECONDS)
-        last = started(directory, PROCESS, directory, "query", True)
-        assert last.wait(10 * SECONDS) == 0, (directory / "errors").read_text()[-3000:]
+        with started(directory, PROCESS, directory, "query", True) as last:
+            assert last.wait(10 * SECONDS) == 0, (directory / "errors").read_text()[-3000:]
     return end
 
 
