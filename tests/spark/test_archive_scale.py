@@ -67,3 +67,16 @@ def test_a_stream_from_an_offset_lists_its_buckets(spark: SparkSession, tmp_path
     start = (_BUCKETS - 2) * archive_names.BUCKET
     (first, *_) = _planned(spark, archive, tmp_path / "checkpoint", 1, startingOffsets=json.dumps({"0": start}))
     assert json.loads(first["endOffset"])["0"] == (_BUCKETS * 5 - 2) * _RECORDS
+
+
+def test_the_progress_of_a_thousand_partitions_stays_short(spark: SparkSession, tmp_path: Path) -> None:
+    archive = tmp_path / "archive"
+    archive_names.write(archive, 1000, 3, _RECORDS)
+    options = {"startingOffsets": "earliest", "maxOffsetsPerTrigger": 1000 * _RECORDS}
+    (first, *_) = _planned(spark, archive, tmp_path / "checkpoint", 1, **options)
+    metrics = first["metrics"]
+    assert (metrics["partitions"], metrics["partitions_behind"]) == ("1000", "1000")
+    slowest = json.loads(metrics["slowest_partitions"])
+    assert [each["partition"] for each in slowest] == list(range(10))
+    assert {each["lag_records"] for each in slowest} == {2 * _RECORDS}
+    assert len(json.dumps(metrics)) < 3000

@@ -1,5 +1,6 @@
 """Streams of an archive: hosts that come, the consumer's file, restarts, losses, replaced archives."""
 
+import json
 import shutil
 import time
 from pathlib import Path
@@ -197,6 +198,7 @@ def test_progress_reports_the_lag(streams: Streams, hosts: Hosts) -> None:
     assert lagging["lag_records"] == "60"
     assert 55_000 <= int(lagging["lag_bytes"]) <= 80_000
     assert float(lagging["oldest_unacked_age_seconds"]) > 0
+    assert len(json.loads(read.pop("slowest_partitions"))) == 2
     assert read == {
         "minOffsetsBehindLatest": "0",
         "maxOffsetsBehindLatest": "0",
@@ -204,6 +206,10 @@ def test_progress_reports_the_lag(streams: Streams, hosts: Hosts) -> None:
         "lag_records": "0",
         "lag_bytes": "0",
         "oldest_unacked_age_seconds": "0.0",
+        "partitions": "2",
+        "partitions_behind": "0",
+        "dropped_records_total": "0",
+        "damaged_records_total": "0",
     }
     assert said[-1]["description"].startswith(f"mmapqueue {streams.queue_dir} (consumer spark-")
 

@@ -1,6 +1,7 @@
 """Streaming reads: batches, restarts, limits, starting offsets, progress."""
 
 import ast
+import json
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -204,6 +205,7 @@ def test_progress_reports_the_lag(streams: Streams, fill: Fill) -> None:
     assert float(lagging["oldest_unacked_age_seconds"]) > 0
     assert read.pop("slowest_consumer").startswith("spark-")
     assert int(read.pop("slowest_consumer_lag_bytes")) > 40_000, "the last batch is not committed"
+    assert len(json.loads(read.pop("slowest_partitions"))) == 2
     assert read == {
         "minOffsetsBehindLatest": "0",
         "maxOffsetsBehindLatest": "0",
@@ -211,6 +213,10 @@ def test_progress_reports_the_lag(streams: Streams, fill: Fill) -> None:
         "lag_records": "0",
         "lag_bytes": "0",
         "oldest_unacked_age_seconds": "0.0",
+        "partitions": "2",
+        "partitions_behind": "0",
+        "dropped_records_total": "0",
+        "damaged_records_total": "0",
     }
     assert said[-1]["description"].startswith("mmapqueue ")
     assert "consumer spark-" in said[-1]["description"]

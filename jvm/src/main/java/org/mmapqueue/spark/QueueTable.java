@@ -172,7 +172,7 @@ final class QueueTable
                 query.over(properties),
                 query,
                 info,
-                new PushFigures(each -> lastWrite = each));
+                new PushFigures(() -> lastWrite, each -> lastWrite = each));
     }
 
     /** The sink's metrics in a query's progress. */

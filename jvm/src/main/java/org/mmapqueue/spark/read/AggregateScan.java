@@ -24,7 +24,7 @@ final class AggregateScan implements Scan, Batch {
 
     @Override
     public String description() {
-        return request.describe(rows.aggregates().toString());
+        return request.describeAggregates(rows.aggregates().toString());
     }
 
     @Override

@@ -23,6 +23,7 @@ import org.mmapqueue.spark.common.RecordSchema;
 import org.mmapqueue.spark.common.RunningSession;
 import org.mmapqueue.spark.read.plan.InputPlanner;
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
+import org.mmapqueue.spark.read.plan.RangesText;
 import org.mmapqueue.spark.read.plan.ReadRange;
 import org.mmapqueue.spark.read.stream.QueueMicroBatchStream;
 import org.mmapqueue.spark.read.task.ScanMetrics;
@@ -39,11 +40,13 @@ final class QueueScan implements SupportsReportStatistics, SupportsReportPartiti
     private static final boolean MERGING = isMerging();
 
     private final ScanRequest request;
-    private boolean streaming;
-    private Plan plan;
+    /** Null for a batch. */
+    private volatile QueueMicroBatchStream stream;
+
+    private volatile Plan plan;
 
     /** The batch; null until Spark asks for it. */
-    private record Plan(QueueBatch batch, long rows, long bytes) implements Statistics {
+    private record Plan(QueueBatch batch, List<ReadRange> ranges, long rows, long bytes) implements Statistics {
 
         @Override
         public OptionalLong sizeInBytes() {
@@ -80,14 +83,19 @@ final class QueueScan implements SupportsReportStatistics, SupportsReportPartiti
         return request.columns();
     }
 
+    /** The request; once it is planned, with the offsets that are read. */
     @Override
     public String description() {
-        return request.describe("");
+        if (stream != null) {
+            return stream.describe();
+        }
+        Plan planned = plan;
+        return request.describe(planned == null ? "" : RangesText.of(planned.ranges));
     }
 
     @Override
     public CustomMetric[] supportedCustomMetrics() {
-        return ScanMetrics.all();
+        return ScanMetrics.all(stream != null);
     }
 
     @Override
@@ -102,16 +110,16 @@ final class QueueScan implements SupportsReportStatistics, SupportsReportPartiti
                     "a streaming read supports no pushed-down filters or limits, but was given: " + description());
         }
         request.options().refuseForStream();
-        streaming = true;
         // Spark does not prune columns of a stream, and appends the metadata column where a query reads it.
-        return QueueMicroBatchStream.of(
+        stream = QueueMicroBatchStream.of(
                 request.location(), request.options(), RecordSchema.withQueueId(request.columns()), checkpointLocation);
+        return stream;
     }
 
     // Spark also asks for the statistics of a stream, and DESCRIBE for those of a table without a queue.
     @Override
     public synchronized Statistics estimateStatistics() {
-        return streaming || !request.location().exists() ? new Unknown() : plan();
+        return stream != null || !request.location().exists() ? new Unknown() : plan();
     }
 
     /**
@@ -172,6 +180,6 @@ final class QueueScan implements SupportsReportStatistics, SupportsReportPartiti
                 bytes += partitions.partition(each.partition()).bytes(each.from(), each.to());
             }
         }
-        return new Plan(new QueueBatch(request, inputs), rows, bytes);
+        return new Plan(new QueueBatch(request, inputs), ranges, rows, bytes);
     }
 }

@@ -78,19 +78,24 @@ record ScanRequest(
     /**
      * The request, for messages.
      *
-     * @param more an addition to the text; may be empty
+     * @param ranges what the scan reads, as text; empty if that is not known yet
      */
-    String describe(String more) {
-        List<String> parts = new ArrayList<>();
-        parts.add("from " + options.startingText());
-        parts.add("to " + options.endingText());
-        if (more.isEmpty()) {
-            parts.add("PushedColumns: [" + String.join(", ", columns.fieldNames()) + "]");
-        }
-        parts.add("PushedFilters: [" + selection + "]");
-        if (!more.isEmpty()) {
-            parts.add(more);
-        }
+    String describe(String ranges) {
+        return describe("PushedColumns: [" + String.join(", ", columns.fieldNames()) + "]", "", ranges);
+    }
+
+    /** The request of aggregates, for messages. */
+    String describeAggregates(String aggregates) {
+        return describe("", aggregates, "");
+    }
+
+    private String describe(String read, String aggregates, String ranges) {
+        List<String> parts = new ArrayList<>(List.of(
+                "from " + options.startingText(),
+                "to " + options.endingText(),
+                read,
+                "PushedFilters: [" + selection + "]",
+                aggregates));
         if (limit != UNLIMITED) {
             parts.add("PushedLimit: " + limit);
         }
@@ -100,6 +105,10 @@ record ScanRequest(
         if (top != null) {
             parts.add(top.toString());
         }
+        if (!ranges.isEmpty()) {
+            parts.add("Offsets: " + ranges);
+        }
+        parts.removeIf(String::isEmpty);
         return "mmapqueue " + location + " (" + String.join(", ", parts) + ")";
     }
 }

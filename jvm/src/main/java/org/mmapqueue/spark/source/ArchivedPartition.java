@@ -252,6 +252,19 @@ public final class ArchivedPartition implements ReadablePartition {
                 .orElse(0L);
     }
 
+    @Override
+    public Unread unread(long from, long to) {
+        return new Unread(
+                estimatedBytes(from, to),
+                firstTimed(from, to).map(each -> timeWithin(each, from)).orElse(0L));
+    }
+
+    // As if the records of a run were pushed at equal distances.
+    private static long timeWithin(RunName run, long offset) {
+        double part = (double) Math.max(0, offset - run.first()) / run.count();
+        return run.minMicros() + (long) (part * (run.maxMicros() - run.minMicros()));
+    }
+
     // One that is not retained any more is reported by its task.
     private long timestampMicros(long offset) {
         try {

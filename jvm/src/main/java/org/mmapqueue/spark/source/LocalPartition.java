@@ -152,6 +152,20 @@ public record LocalPartition(LocalPartitionLocation location, MmapQueue queue, L
         return timestampMicros(to - 1);
     }
 
+    @Override
+    public Unread unread(long from, long to) {
+        long first = Math.max(from, queue.stats().firstOffset());
+        if (first >= to) {
+            return new Unread(0, 0);
+        }
+        long bytes = bytes(first, to);
+        try {
+            return new Unread(bytes, timestampMicros(first));
+        } catch (CorruptException e) {
+            return new Unread(bytes, 0); // the next batch reports or skips the record
+        }
+    }
+
     // A record that was lost before a repair has none; one that is not retained any more is reported by its task.
     private long timestampMicros(long offset) {
         try {

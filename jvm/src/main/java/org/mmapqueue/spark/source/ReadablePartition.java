@@ -183,6 +183,25 @@ public interface ReadablePartition extends PartitionRecords {
     long minTimestampMicros(long from, long to);
 
     /**
+     * A backlog, for metrics.
+     *
+     * @param bytes the size in the log
+     * @param firstMicros the time of the first record, µs since 1970; 0 if it is unknown
+     */
+    record Unread(long bytes, long firstMicros) {}
+
+    /**
+     * The approximate size and age of records that a query has not read. Reads no record of an archive: bytes and time are
+     * estimated from names of runs. Of a local queue that overflows into an archive, they are those of its ring.
+     *
+     * @param from the first offset
+     * @param to the offset after the last one, greater than {@code from}
+     * @return the backlog
+     * @throws org.mmapqueue.errors.OutOfRangeException if the records are not retained any more
+     */
+    Unread unread(long from, long to);
+
+    /**
      * The greatest timestamp in a range.
      *
      * @param from the first offset

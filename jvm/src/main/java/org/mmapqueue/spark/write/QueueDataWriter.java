@@ -136,6 +136,6 @@ final class QueueDataWriter implements DataWriter<InternalRow> {
                 bytes += writer.bytes();
             }
         }
-        return WriteMetrics.of(records, bytes);
+        return WriteMetrics.of(records, bytes, task == 0 ? factory.roomWaitBeforeMillis() : -1);
     }
 }

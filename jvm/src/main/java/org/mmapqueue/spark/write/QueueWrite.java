@@ -47,6 +47,12 @@ final class QueueWrite implements Write {
         return "mmapqueue " + options.path();
     }
 
+    /** As the nodes of plans show the write. */
+    @Override
+    public String toString() {
+        return description();
+    }
+
     @Override
     public BatchWrite toBatch() {
         KnownOptions.refuseOthers(given, Set.of(OptionUse.BATCH_WRITE));
@@ -84,7 +90,7 @@ final class QueueWrite implements Write {
     private record Batch(SinkWrite write) implements BatchWrite {
         @Override
         public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
-            return write.begin();
+            return write.beginBatch();
         }
 
         @Override
@@ -101,7 +107,7 @@ final class QueueWrite implements Write {
     private record Stream(SinkWrite write) implements StreamingWrite {
         @Override
         public StreamingDataWriterFactory createStreamingWriterFactory(PhysicalWriteInfo info) {
-            return write.begin();
+            return write.beginEpoch();
         }
 
         @Override
@@ -112,6 +118,12 @@ final class QueueWrite implements Write {
         @Override
         public void abort(long epoch, WriterCommitMessage[] messages) {
             write.abort(messages);
+        }
+
+        /** As the nodes of plans show the write. */
+        @Override
+        public String toString() {
+            return write.toString();
         }
     }
 }

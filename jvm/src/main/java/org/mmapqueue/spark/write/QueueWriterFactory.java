@@ -17,8 +17,10 @@ import org.mmapqueue.spark.write.staging.StagingArea;
  * @param maxEventSize the limit of a row, in bytes
  * @param sync whether to fsync the files
  * @param columns the positions of the columns in the rows
+ * @param roomWaitBeforeMillis how long the micro-batch before waited for room, in ms; -1 for a batch
  */
-record QueueWriterFactory(Staged staged, int partitions, int maxEventSize, boolean sync, WriteColumns columns)
+record QueueWriterFactory(
+        Staged staged, int partitions, int maxEventSize, boolean sync, WriteColumns columns, long roomWaitBeforeMillis)
         implements DataWriterFactory, StreamingDataWriterFactory {
     /**
      * The place of staged files.

@@ -48,12 +48,22 @@ final class SinkWrite {
         T run() throws IOException, InterruptedException;
     }
 
+    /** Begins a batch; see {@link #begin(long)}. */
+    QueueWriterFactory beginBatch() {
+        return begin(-1);
+    }
+
+    /** Begins an epoch; see {@link #begin(long)}. A task reports how long the epoch before waited for room. */
+    QueueWriterFactory beginEpoch() {
+        return begin(options.push().figures().roomWaitBeforeMillis());
+    }
+
     /**
      * Opens the queue and makes the staging directory.
      *
      * @return the factory of the tasks' writers
      */
-    QueueWriterFactory begin() {
+    private QueueWriterFactory begin(long roomWaitBeforeMillis) {
         return attempt(() -> {
             lease = SinkQueues.acquire(options.path(), query, options.config(), options.push(), linger, disk);
             SinkQueue queue = lease.queue();
@@ -68,7 +78,8 @@ final class SinkWrite {
                         queue.count(),
                         queue.maxEventSize(),
                         queue.syncsStagedFiles(sync),
-                        columns);
+                        columns,
+                        roomWaitBeforeMillis);
             } finally {
                 if (!done) {
                     end();
@@ -106,6 +117,12 @@ final class SinkWrite {
             }
             return null;
         });
+    }
+
+    /** Queue and query, as a plan shows the write. */
+    @Override
+    public String toString() {
+        return "mmapqueue " + options.path() + " (producer " + SinkQueue.producer(query) + ")";
     }
 
     private void end() {

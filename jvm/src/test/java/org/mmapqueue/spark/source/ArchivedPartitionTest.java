@@ -44,7 +44,7 @@ class ArchivedPartitionTest {
     }
 
     private interface Check {
-        void of(StoredLog log, ArchivedPartition partition, Random random);
+        void of(StoredLog log, ArchivedPartition partition, Random random) throws IOException;
     }
 
     private void forRandomLogs(Check check) throws IOException {
@@ -87,6 +87,48 @@ class ArchivedPartitionTest {
             }
         });
         assertTrue(known[0] > 500, "known: " + known[0]);
+    }
+
+    /** Of archives whose files nobody can read. */
+    @Test
+    void aBacklogIsEstimatedFromNames() throws IOException {
+        int[] timed = new int[1];
+        forRandomLogs((log, partition, random) -> {
+            ArchivedPartition named = partitions(withoutRecords()).get(0);
+            for (int i = 0; i < 50; i++) {
+                long from = log.first() + random.nextInt(300);
+                LongSummaryStatistics times = times(log, from, log.end());
+                ReadablePartition.Unread unread = named.unread(from, log.end());
+                assertEquals(partition.estimatedBytes(from, log.end()), unread.bytes());
+                if (times.getCount() == 0) {
+                    continue;
+                }
+                // Never older than the run that has the first record, and never newer than the last record.
+                long oldest =
+                        times(log, Math.max(log.first(), from - 60), log.end()).getMin();
+                assertTrue(
+                        oldest <= unread.firstMicros() && unread.firstMicros() <= times.getMax(),
+                        () -> unread + " for " + times);
+                timed[0]++;
+            }
+        });
+        assertTrue(timed[0] > 500, "timed: " + timed[0]);
+    }
+
+    private ArchiveFiles withoutRecords() {
+        return (ArchiveFiles) Proxy.newProxyInstance(
+                ArchiveFiles.class.getClassLoader(),
+                new Class<?>[] {ArchiveFiles.class},
+                (proxy, method, arguments) -> {
+                    if (method.getName().equals("open") && ((String) arguments[0]).endsWith(".run")) {
+                        throw new IOException("no run may be opened: " + arguments[0]);
+                    }
+                    try {
+                        return method.invoke(files, arguments);
+                    } catch (InvocationTargetException e) {
+                        throw e.getCause();
+                    }
+                });
     }
 
     @Test

@@ -23,21 +23,26 @@ import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
 import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
 import org.apache.spark.sql.types.StructType;
 import org.mmapqueue.StartAt;
+import org.mmapqueue.metrics.Metric;
 import org.mmapqueue.spark.common.KnownOptions;
 import org.mmapqueue.spark.common.OptionUse;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionOffsets;
 import org.mmapqueue.spark.common.RunningSession;
+import org.mmapqueue.spark.read.plan.Backlog;
 import org.mmapqueue.spark.read.plan.DataLoss;
 import org.mmapqueue.spark.read.plan.Gaps;
 import org.mmapqueue.spark.read.plan.InputPlanner;
 import org.mmapqueue.spark.read.plan.OffsetSpec;
 import org.mmapqueue.spark.read.plan.OverDamage;
+import org.mmapqueue.spark.read.plan.PackedInputPartition;
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
+import org.mmapqueue.spark.read.plan.RangesText;
 import org.mmapqueue.spark.read.plan.ReadOptions;
 import org.mmapqueue.spark.read.plan.ReadRange;
 import org.mmapqueue.spark.read.stream.StreamLimits.Range;
 import org.mmapqueue.spark.read.task.BatchRows;
+import org.mmapqueue.spark.read.task.LossCount;
 import org.mmapqueue.spark.read.task.QueueReaderFactory;
 import org.mmapqueue.spark.source.ArchiveLocation;
 import org.mmapqueue.spark.source.Location;
@@ -63,6 +68,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
     private final SparkContext context;
     private final CheckpointFile checkpoint;
     private final StreamLimits limits;
+    private final LossCount losses;
     /**
      * Null until the first call that needs the queue: Spark does not stop a source if the query fails before its start.
      * Null after the stop.
@@ -78,6 +84,8 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
     private final IdleAck idleAck = new IdleAck(System::nanoTime);
     private boolean anyBatch;
     private long lastBatchNanos;
+    /** The ranges of the micro-batch that was planned last, for people. */
+    private volatile String planned = "not planned yet";
 
     /**
      * Makes a source; the first call opens the queue.
@@ -98,6 +106,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
                 options.maxTriggerDelayMs(),
                 options.maxOffsetsPerTrigger(),
                 options.maxBytesPerTrigger());
+        this.losses = new LossCount(context);
     }
 
     /**
@@ -176,6 +185,10 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
 
     final boolean failOnDataLoss() {
         return options.failOnDataLoss();
+    }
+
+    final LossCount losses() {
+        return losses;
     }
 
     /** Raises an error for an archive, and for options of the query that have no effect in real-time mode. */
@@ -373,18 +386,41 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         StreamOffset.offsets(end).map().forEach((id, to) -> {
             Range range = queue().readable(id, from.of(id, queue().start(id)), to);
             if (range.size() > 0) {
-                ranges.addAll(Gaps.without(
-                        queue().partitions().get(id).records(),
-                        new ReadRange(id, range.from(), range.to()),
-                        options.failOnDataLoss()));
+                ranges.addAll(withoutGaps(new ReadRange(id, range.from(), range.to())));
             }
         });
+        planned = RangesText.of(ranges);
         if (ranges.isEmpty()) {
             return new InputPartition[0];
         }
-        return new InputPlanner(options, context.defaultParallelism())
+        InputPartition[] inputs = new InputPlanner(options, context.defaultParallelism())
                 .planPacked(queue().records(), ranges, options.skipsDamage() || BatchRows.needRecords(columns))
                 .toArray(new InputPartition[0]);
+        // Not every version of Spark takes metrics of a micro-batch from the driver, so a task reports the lag.
+        Backlog lag = new StreamLag(queue(), StreamOffset.offsets(end)).total();
+        inputs[0] = PackedInputPartition.reporting(inputs[0], lag);
+        return inputs;
+    }
+
+    private List<ReadRange> withoutGaps(ReadRange range) {
+        int id = range.partition();
+        List<ReadRange> parts = Gaps.without(queue().partitions().get(id).records(), range, options.failOnDataLoss());
+        long at = range.from();
+        for (ReadRange each : parts) {
+            queue().count(id, at, each.from());
+            at = each.to();
+        }
+        queue().count(id, at, range.to());
+        return parts;
+    }
+
+    /**
+     * The micro-batch that was planned last, as a plan shows it. Waits for no other call.
+     *
+     * @return queue, consumer, and offsets by partition
+     */
+    public final String describe() {
+        return "mmapqueue " + location + " (consumer " + consumer() + ", Offsets: " + planned + ")";
     }
 
     /** Plans tasks that read each partition from an offset until Spark ends them. */
@@ -393,12 +429,16 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         queue().refresh();
         queue().lookForPartitions();
         releaseOnce(from);
-        return queue().available(from, queue().ends()).entrySet().stream()
+        List<ReadRange> ranges = queue().available(from, queue().ends()).entrySet().stream()
                 .filter(each -> queue().partitions().containsKey(each.getKey()))
+                .map(each -> new ReadRange(each.getKey(), each.getValue().from(), Long.MAX_VALUE))
+                .toList();
+        planned = RangesText.of(ranges);
+        return ranges.stream()
                 .map(each -> {
                     ReadablePartition partition =
-                            queue().partitions().get(each.getKey()).records();
-                    long first = each.getValue().from();
+                            queue().partitions().get(each.partition()).records();
+                    long first = each.from();
                     return new QueueInputPartition(
                             partition.location(first, Long.MAX_VALUE),
                             partition.queueId(),
@@ -413,7 +453,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
 
     @Override
     public PartitionReaderFactory createReaderFactory() {
-        return new QueueReaderFactory(columns, options.failOnDataLoss());
+        return new QueueReaderFactory(columns, options.failOnDataLoss(), losses);
     }
 
     /**
@@ -437,7 +477,12 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         if (isStopped || latestConsumedOffset.isEmpty()) {
             return Collections.emptyMap();
         }
-        return new StreamLag(queue(), StreamOffset.offsets(latestConsumedOffset.get())).figures();
+        Map<String, String> figures =
+                new StreamLag(queue(), StreamOffset.offsets(latestConsumedOffset.get())).figures();
+        figures.put(Metric.DROPPED_RECORDS.shortName(), Long.toString(queue().lostRecords() + losses.dropped()));
+        figures.put(Metric.DAMAGED_RECORDS.shortName(), Long.toString(losses.damaged()));
+        figures.putAll(StreamLag.holders(queue()));
+        return figures;
     }
 
     @Override

@@ -37,6 +37,10 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
     private final Set<Integer> replaced = new HashSet<>();
     /** The last logged loss of each partition. */
     private final Map<Integer, String> reported = new HashMap<>();
+    /** The offset after the last lost record of each partition. */
+    private final Map<Integer, Long> lostTo = new HashMap<>();
+
+    private long lostRecords;
     /** Null until {@link #begin} of a new query. */
     private StreamOrigin origin;
 
@@ -371,6 +375,21 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
         if (!what.equals(reported.put(id, what))) { // once, not at each trigger
             LOG.warn("{}; the query continues without them, as failOnDataLoss is false", what);
         }
+        if (to < Long.MAX_VALUE) {
+            count(id, from, to);
+        }
+    }
+
+    /** Counts lost records, each once. */
+    void count(int id, long from, long to) {
+        long first = Math.max(from, lostTo.getOrDefault(id, 0L));
+        lostRecords += Math.max(0, to - first);
+        lostTo.merge(id, to, Math::max);
+    }
+
+    /** The number of records that were found lost so far, without those of replaced queues and deleted partitions. */
+    long lostRecords() {
+        return lostRecords;
     }
 
     /** Deletes the query's consumers, because the query cannot be restarted. */

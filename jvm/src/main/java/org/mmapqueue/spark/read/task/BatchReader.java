@@ -32,8 +32,20 @@ final class BatchReader implements PartitionReader<ColumnarBatch> {
 
     @Override
     public CustomTaskMetric[] currentMetricsValues() {
-        return ScanMetrics.values(
-                rows.recordsRead(), rows.bytesRead(), source.lost(), source.segments(), source.waitedMillis(), 0);
+        return ScanMetrics.values(figures());
+    }
+
+    /** What has been read so far; remains after the close, since Spark asks again then. */
+    ScanFigures figures() {
+        return new ScanFigures(
+                rows.recordsRead(),
+                rows.bytesRead(),
+                source.dropped(),
+                source.damaged(),
+                source.segments(),
+                source.waitedMillis(),
+                0,
+                null);
     }
 
     @Override

@@ -22,7 +22,12 @@ final class OffsetsOnly implements RecordSource {
     }
 
     @Override
-    public long lost() {
+    public long dropped() {
+        return 0;
+    }
+
+    @Override
+    public long damaged() {
         return 0;
     }
 

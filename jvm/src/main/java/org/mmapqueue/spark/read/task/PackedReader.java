@@ -1,11 +1,11 @@
 package org.mmapqueue.spark.read.task;
 
 import java.util.Iterator;
-import java.util.List;
 import java.util.function.Function;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.mmapqueue.spark.read.plan.PackedInputPartition;
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
 
 /** Reads several ranges one after the other; one is open at a time. Not thread-safe. */
@@ -14,16 +14,17 @@ final class PackedReader implements PartitionReader<ColumnarBatch> {
     private final Function<QueueInputPartition, BatchReader> open;
     private BatchReader reader;
     /** The figures of closed readers. */
-    private CustomTaskMetric[] before = ScanMetrics.values(0, 0, 0, 0, 0, 0);
+    private ScanFigures before;
 
     /**
      * Makes a reader.
      *
-     * @param inputs the ranges, in order
+     * @param input the ranges, in order
      * @param open opens the reader of a range
      */
-    PackedReader(List<QueueInputPartition> inputs, Function<QueueInputPartition, BatchReader> open) {
-        this.inputs = inputs.iterator();
+    PackedReader(PackedInputPartition input, Function<QueueInputPartition, BatchReader> open) {
+        this.inputs = input.inputs().iterator();
+        this.before = ScanFigures.none(input.lag());
         this.open = open;
     }
 
@@ -50,7 +51,7 @@ final class PackedReader implements PartitionReader<ColumnarBatch> {
 
     @Override
     public CustomTaskMetric[] currentMetricsValues() {
-        return reader == null ? before : ScanMetrics.sum(before, reader.currentMetricsValues());
+        return ScanMetrics.values(reader == null ? before : before.plus(reader.figures()));
     }
 
     // Figures remain, since Spark asks for the metrics again after the close.
@@ -58,7 +59,7 @@ final class PackedReader implements PartitionReader<ColumnarBatch> {
     public void close() {
         if (reader != null) {
             reader.close();
-            before = ScanMetrics.sum(before, reader.currentMetricsValues());
+            before = before.plus(reader.figures());
             reader = null;
         }
     }

@@ -6,6 +6,7 @@ import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.jspecify.annotations.Nullable;
 import org.mmapqueue.spark.read.plan.DeliveredRecords;
 import org.mmapqueue.spark.read.plan.PackedInputPartition;
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
@@ -19,20 +20,30 @@ public final class QueueReaderFactory implements PartitionReaderFactory {
     private final boolean failOnDataLoss;
     private final RowConditions conditions;
     /** The records to read; null for all of a range. */
-    private final DeliveredRecords delivered;
+    private final @Nullable DeliveredRecords delivered;
+
+    private final @Nullable LossCount losses;
 
     /**
-     * A factory of readers without conditions.
+     * A factory of readers for a streaming query.
      *
      * @param columns the columns to read, in order
      * @param failOnDataLoss whether the loss of a requested record is an error
+     * @param losses counts lost records
      */
-    public QueueReaderFactory(StructType columns, boolean failOnDataLoss) {
-        this(columns, failOnDataLoss, RowConditions.NONE);
+    public QueueReaderFactory(StructType columns, boolean failOnDataLoss, LossCount losses) {
+        this(columns, failOnDataLoss, RowConditions.NONE, null, losses);
     }
 
+    /**
+     * A factory of readers for a batch.
+     *
+     * @param columns the columns to read, in order
+     * @param failOnDataLoss whether the loss of a requested record is an error
+     * @param conditions what tasks check for each record
+     */
     public QueueReaderFactory(StructType columns, boolean failOnDataLoss, RowConditions conditions) {
-        this(columns, failOnDataLoss, conditions, null);
+        this(columns, failOnDataLoss, conditions, null, null);
     }
 
     /**
@@ -42,15 +53,20 @@ public final class QueueReaderFactory implements PartitionReaderFactory {
      * @param delivered the records, and their attempts
      */
     public QueueReaderFactory(StructType columns, DeliveredRecords delivered) {
-        this(columns, true, RowConditions.NONE, delivered);
+        this(columns, true, RowConditions.NONE, delivered, null);
     }
 
     private QueueReaderFactory(
-            StructType columns, boolean failOnDataLoss, RowConditions conditions, DeliveredRecords delivered) {
+            StructType columns,
+            boolean failOnDataLoss,
+            RowConditions conditions,
+            @Nullable DeliveredRecords delivered,
+            @Nullable LossCount losses) {
         this.columns = columns;
         this.failOnDataLoss = failOnDataLoss;
         this.conditions = conditions;
         this.delivered = delivered;
+        this.losses = losses;
     }
 
     @Override
@@ -70,7 +86,7 @@ public final class QueueReaderFactory implements PartitionReaderFactory {
 
     private PartitionReader<ColumnarBatch> columnar(InputPartition partition) {
         return partition instanceof PackedInputPartition packed
-                ? new PackedReader(packed.inputs(), this::columnar)
+                ? new PackedReader(packed, this::columnar)
                 : columnar((QueueInputPartition) partition);
     }
 
@@ -80,7 +96,8 @@ public final class QueueReaderFactory implements PartitionReaderFactory {
                 && !BatchRows.needRecords(columns)
                 && delivered == null
                 && conditions.timestamps() == null;
-        RecordSource source = !offsetsSuffice ? new StoredRecords(input, failOnDataLoss) : new OffsetsOnly(input);
+        RecordSource source =
+                !offsetsSuffice ? new StoredRecords(input, failOnDataLoss, losses) : new OffsetsOnly(input);
         return new BatchReader(source, new BatchRows(columns, conditions, input, delivered));
     }
 }

@@ -3,10 +3,13 @@ package org.mmapqueue.spark.read.task;
 import java.io.Closeable;
 import java.util.concurrent.TimeUnit;
 import java.util.function.ToIntFunction;
+import org.jspecify.annotations.Nullable;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.spark.read.plan.Backlog;
 import org.mmapqueue.spark.read.plan.DataLoss;
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
 import org.mmapqueue.spark.source.PartitionRecords;
+import org.mmapqueue.spark.source.ReadablePartition;
 import org.mmapqueue.spark.source.SequentialReader;
 
 /**
@@ -19,22 +22,29 @@ final class RangeReader implements Closeable {
     private final PartitionRecords partition;
     private final ReadPermits permits;
     private SequentialReader reader;
+    private final @Nullable LossCount losses;
     private long next;
-    private long lost;
-    /** Number of segments read, and waits, of closed readers. */
+    private long dropped;
+    /** Numbers of damaged records, of segments read, and waits, of closed readers. */
+    private long damagedBefore;
+
     private long segmentsBefore;
 
     private long waitedNanos;
+    private @Nullable Backlog lag;
+    private boolean isClosed;
 
     /**
      * Opens the partition.
      *
      * @param failOnDataLoss whether a record that is no longer retained is an error
+     * @param losses counts what is lost; null for no count
      * @throws IllegalStateException when the partition does not exist here
      */
-    RangeReader(QueueInputPartition input, boolean failOnDataLoss) {
+    RangeReader(QueueInputPartition input, boolean failOnDataLoss, @Nullable LossCount losses) {
         this.input = input;
         this.failOnDataLoss = failOnDataLoss;
+        this.losses = losses;
         this.next = input.from();
         this.partition = PartitionHandle.open(input);
         this.permits = ReadPermits.of(partition);
@@ -70,7 +80,7 @@ final class RangeReader implements Closeable {
     void lose(long to, String why) {
         closeReader();
         DataLoss.found(failOnDataLoss, input.location().id(), input.location().path(), next, to, why);
-        lost += to - next;
+        dropped += to - next;
         next = to;
     }
 
@@ -79,9 +89,14 @@ final class RangeReader implements Closeable {
         return next;
     }
 
-    /** The number of records that are not retained, or were skipped because of damage. */
-    long lost() {
-        return lost + (reader == null ? 0 : reader.damagedRecords());
+    /** The number of records that are not retained any more. */
+    long dropped() {
+        return dropped;
+    }
+
+    /** The number of records skipped because of damage. */
+    long damaged() {
+        return damagedBefore + (reader == null ? 0 : reader.damagedRecords());
     }
 
     /** The number of segments read. */
@@ -94,10 +109,19 @@ final class RangeReader implements Closeable {
         return TimeUnit.NANOSECONDS.toMillis(waitedNanos);
     }
 
+    /** What the log holds beyond the last record read; after the close as of the last call before. Null of an archive. */
+    @Nullable
+    Backlog lag() {
+        if (!isClosed && partition instanceof ReadablePartition log) {
+            lag = Backlog.behind(log, next);
+        }
+        return lag;
+    }
+
     private void closeReader() {
         if (reader != null) {
             segmentsBefore += reader.segments();
-            lost += reader.damagedRecords();
+            damagedBefore += reader.damagedRecords();
             reader.close();
             reader = null;
         }
@@ -107,6 +131,10 @@ final class RangeReader implements Closeable {
     @Override
     public void close() {
         closeReader();
+        if (losses != null && !isClosed) {
+            losses.add(dropped, damagedBefore);
+        }
+        isClosed = true;
         permits.close();
         partition.close();
     }

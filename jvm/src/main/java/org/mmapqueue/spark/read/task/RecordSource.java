@@ -13,8 +13,11 @@ interface RecordSource extends Closeable {
      */
     boolean next(BatchRows rows);
 
-    /** The number of lost records. */
-    long lost();
+    /** The number of records that are not retained any more. */
+    long dropped();
+
+    /** The number of records skipped because of damage. */
+    long damaged();
 
     /** The number of segments read. */
     long segments();

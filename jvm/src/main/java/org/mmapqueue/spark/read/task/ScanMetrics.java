@@ -1,8 +1,12 @@
 package org.mmapqueue.spark.read.task;
 
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.metric.CustomSumMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
+import org.mmapqueue.spark.read.plan.Backlog;
 
 /** Metrics of a scan in the SQL tab. Spark instantiates them by class name. */
 public final class ScanMetrics {
@@ -44,12 +48,12 @@ public final class ScanMetrics {
         }
     }
 
-    /** Lost records. */
-    public static final class Lost extends CustomSumMetric {
-        static final String NAME = "recordsLost";
+    /** Records that were not retained any more. */
+    public static final class Dropped extends CustomSumMetric {
+        static final String NAME = "recordsDropped";
 
         /** Called by Spark, by reflection. */
-        public Lost() {}
+        public Dropped() {}
 
         @Override
         public String name() {
@@ -58,7 +62,25 @@ public final class ScanMetrics {
 
         @Override
         public String description() {
-            return "records not retained any more, or skipped because of damage";
+            return "records not retained any more";
+        }
+    }
+
+    /** Records skipped because of damage. */
+    public static final class Damaged extends CustomSumMetric {
+        static final String NAME = "recordsDamaged";
+
+        /** Called by Spark, by reflection. */
+        public Damaged() {}
+
+        @Override
+        public String name() {
+            return NAME;
+        }
+
+        @Override
+        public String description() {
+            return "records skipped because of damage";
         }
     }
 
@@ -116,48 +138,104 @@ public final class ScanMetrics {
         }
     }
 
+    /** Records behind a micro-batch, when it was planned. */
+    public static final class LagRecords extends CustomSumMetric {
+        static final String NAME = "lagRecords";
+
+        /** Called by Spark, by reflection. */
+        public LagRecords() {}
+
+        @Override
+        public String name() {
+            return NAME;
+        }
+
+        @Override
+        public String description() {
+            return "lag in records";
+        }
+    }
+
+    /** Bytes of the log behind a micro-batch, when it was planned. */
+    public static final class LagBytes extends CustomSumMetric {
+        static final String NAME = "lagBytes";
+
+        /** Called by Spark, by reflection. */
+        public LagBytes() {}
+
+        @Override
+        public String name() {
+            return NAME;
+        }
+
+        @Override
+        public String description() {
+            return "lag in bytes";
+        }
+    }
+
+    /** The age of the oldest record behind a micro-batch, when it was planned, in ms. */
+    public static final class LagAge extends CustomSumMetric {
+        static final String NAME = "lagAgeMs";
+
+        /** Called by Spark, by reflection. */
+        public LagAge() {}
+
+        @Override
+        public String name() {
+            return NAME;
+        }
+
+        @Override
+        public String description() {
+            return "lag in ms";
+        }
+    }
+
     private record Value(String name, long value) implements CustomTaskMetric {}
 
     /**
-     * The metrics of every scan.
+     * The metrics of a scan.
      *
+     * @param streaming whether a query with a lag scans
      * @return the metrics for Spark
      */
-    public static CustomMetric[] all() {
-        return new CustomMetric[] {
-            new Records(), new Bytes(), new Lost(), new Segments(), new MemoryWait(), new RecordWait()
-        };
+    public static CustomMetric[] all(boolean streaming) {
+        List<CustomMetric> all = new ArrayList<>(List.of(
+                new Records(),
+                new Bytes(),
+                new Dropped(),
+                new Damaged(),
+                new Segments(),
+                new MemoryWait(),
+                new RecordWait()));
+        if (streaming) {
+            all.addAll(List.of(new LagRecords(), new LagBytes(), new LagAge()));
+        }
+        return all.toArray(CustomMetric[]::new);
     }
 
     /**
      * The values of a task.
      *
-     * @param records records read
-     * @param bytes bytes of payload read
-     * @param lost lost records
-     * @param segments segments read
-     * @param memoryWait wait for read permits, in ms
-     * @param recordWait wait for new records, in ms
+     * @param figures the task's figures
      * @return the values for Spark
      */
-    public static CustomTaskMetric[] values(
-            long records, long bytes, long lost, long segments, long memoryWait, long recordWait) {
-        return new CustomTaskMetric[] {
-            new Value(Records.NAME, records),
-            new Value(Bytes.NAME, bytes),
-            new Value(Lost.NAME, lost),
-            new Value(Segments.NAME, segments),
-            new Value(MemoryWait.NAME, memoryWait),
-            new Value(RecordWait.NAME, recordWait)
-        };
-    }
-
-    /** The sums of the values of two ranges, both made by {@link #values}. */
-    static CustomTaskMetric[] sum(CustomTaskMetric[] some, CustomTaskMetric[] others) {
-        CustomTaskMetric[] sums = new CustomTaskMetric[some.length];
-        for (int i = 0; i < sums.length; i++) {
-            sums[i] = new Value(some[i].name(), some[i].value() + others[i].value());
+    public static CustomTaskMetric[] values(ScanFigures figures) {
+        List<CustomTaskMetric> values = new ArrayList<>(List.of(
+                new Value(Records.NAME, figures.records()),
+                new Value(Bytes.NAME, figures.bytes()),
+                new Value(Dropped.NAME, figures.dropped()),
+                new Value(Damaged.NAME, figures.damaged()),
+                new Value(Segments.NAME, figures.segments()),
+                new Value(MemoryWait.NAME, figures.memoryWaitMillis()),
+                new Value(RecordWait.NAME, figures.recordWaitMillis())));
+        Backlog lag = figures.lag();
+        if (lag != null) {
+            values.add(new Value(LagRecords.NAME, lag.records()));
+            values.add(new Value(LagBytes.NAME, lag.bytes()));
+            values.add(new Value(LagAge.NAME, TimeUnit.MICROSECONDS.toMillis(lag.ageMicros())));
         }
-        return sums;
+        return values.toArray(CustomTaskMetric[]::new);
     }
 }

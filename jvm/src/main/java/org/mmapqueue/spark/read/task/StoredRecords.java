@@ -1,5 +1,6 @@
 package org.mmapqueue.spark.read.task;
 
+import org.jspecify.annotations.Nullable;
 import org.mmapqueue.errors.ArchiveException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
@@ -16,10 +17,11 @@ final class StoredRecords implements RecordSource {
      * Opens the partition.
      *
      * @param failOnDataLoss whether a record that is no longer retained is an error
+     * @param losses counts what is lost; null for no count
      * @throws IllegalStateException when the partition does not exist here
      */
-    StoredRecords(QueueInputPartition input, boolean failOnDataLoss) {
-        this.reader = new RangeReader(input, failOnDataLoss);
+    StoredRecords(QueueInputPartition input, boolean failOnDataLoss, @Nullable LossCount losses) {
+        this.reader = new RangeReader(input, failOnDataLoss, losses);
         this.end = input.to();
     }
 
@@ -54,8 +56,13 @@ final class StoredRecords implements RecordSource {
     }
 
     @Override
-    public long lost() {
-        return reader.lost();
+    public long dropped() {
+        return reader.dropped();
+    }
+
+    @Override
+    public long damaged() {
+        return reader.damaged();
     }
 
     @Override

@@ -127,10 +127,14 @@ final class ManifestPusher {
             long before = queue.stats().writingPosition();
             push(queue, staged.records());
             QueueStats after = queue.stats();
-            if (after.writingPosition() > before) {
+            long bytes = after.writingPosition() - before;
+            if (bytes > 0) {
+                long size = after.segmentSize();
                 push.figures()
-                        .wroteIn(
-                                (after.writingPosition() - 1) / after.segmentSize() - before / after.segmentSize() + 1);
+                        .pushed(
+                                files.stream().mapToLong(StagedFile::count).sum(),
+                                bytes,
+                                (after.writingPosition() - 1) / size - before / size + 1);
             }
         } catch (FullException e) {
             throw new Room(queue, files, what).full(push.timeout(), e);

@@ -14,7 +14,7 @@ public record Push(Duration timeout, boolean sync, boolean failOnDataLoss, PushF
 
     /** Settings without figures. */
     Push(Duration timeout, boolean sync, boolean failOnDataLoss) {
-        this(timeout, sync, failOnDataLoss, new PushFigures(figures -> {}));
+        this(timeout, sync, failOnDataLoss, new PushFigures(() -> null, figures -> {}));
     }
 
     /** A copy with other figures. */

@@ -50,22 +50,26 @@ final class Room {
      * Waits until the rows fit.
      *
      * @param deadline by System.nanoTime
+     * @return the wait, in ns; 0 if they fit at once
      * @throws TooLargeException if the rows can never fit
      * @throws FullException if the rows do not fit in time
      */
-    void await(long deadline, Duration timeout) throws InterruptedException {
+    long await(long deadline, Duration timeout) throws InterruptedException {
         // Records of a consumer beyond max_consumer_lag are dropped only when the writer needs their slot.
         boolean drops = !"0".equals(queue.config().asMap().get("max_consumer_lag"));
         RoomWait wait = new RoomWait(path(), queue::heldBy);
+        long refused = 0;
         while (true) {
             QueueStats stats = queue.stats();
             if (needed > most(stats)) {
                 throw tooLarge(null);
             }
+            long now = System.nanoTime();
             if (drops || needed <= free(stats)) {
-                return;
+                return refused == 0 ? 0 : now - refused;
             }
-            if (System.nanoTime() - deadline >= 0) {
+            refused = refused == 0 ? now : refused;
+            if (now - deadline >= 0) {
                 throw full(timeout, null);
             }
             wait.goesOn();

@@ -91,6 +91,11 @@ public final class SinkQueue implements Closeable {
         }
     }
 
+    /** The producer whose sequences are the epochs of a query. */
+    public static String producer(String query) {
+        return EPOCHS + query;
+    }
+
     public int count() {
         return partitions.size();
     }
@@ -137,7 +142,7 @@ public final class SinkQueue implements Closeable {
         long start = System.nanoTime();
         try {
             carryThrough(push);
-            Manifest manifest = Manifest.of(EPOCHS + query, epoch, files);
+            Manifest manifest = Manifest.of(producer(query), epoch, files);
             long last = lastSequence(manifest.producer());
             boolean isNew = epoch > last;
             if (!isNew) {
@@ -250,12 +255,11 @@ public final class SinkQueue implements Closeable {
         if (parts.isEmpty()) {
             return;
         }
-        long start = System.nanoTime();
         long deadline = deadline(push.timeout());
         for (int partition : parts.keySet()) {
-            new Room(partitions.get(partition), parts.get(partition), what).await(deadline, push.timeout());
+            Room room = new Room(partitions.get(partition), parts.get(partition), what);
+            push.figures().waitedForRoom(room.await(deadline, push.timeout()));
         }
-        push.figures().waitedForRoom(System.nanoTime() - start);
         manifest.write(storage, directory, push.sync());
         try {
             new ManifestPusher(storage, partitions, directory, manifest, what, push).push(parts);

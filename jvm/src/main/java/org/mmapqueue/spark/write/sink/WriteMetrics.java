@@ -13,6 +13,7 @@ public final class WriteMetrics {
     private static final String SEGMENTS = "segmentsWritten";
     private static final String LOCK_WAIT = "lockWaitMs";
     private static final String ROOM_WAIT = "roomWaitMs";
+    private static final String ROOM_WAIT_BEFORE = "roomWaitBeforeMs";
     private static final String COMMIT = "commitMs";
 
     /** Whether this version of Spark supports metrics of the driver. */
@@ -117,11 +118,30 @@ public final class WriteMetrics {
         }
     }
 
+    /** The driver's wait for room at the end of the micro-batch before, in ms: Spark takes metrics of a stream from tasks alone. */
+    public static final class RoomWaitBefore extends CustomSumMetric {
+        /** Called by Spark, by reflection. */
+        public RoomWaitBefore() {}
+
+        @Override
+        public String name() {
+            return ROOM_WAIT_BEFORE;
+        }
+
+        @Override
+        public String description() {
+            return "ms the micro-batch before waited for room";
+        }
+    }
+
     private record Value(String name, long value) implements CustomTaskMetric {}
 
     /** The metrics that Spark supports for a write: a stream has only those of tasks in the SQL tab. */
     public static CustomMetric[] all(boolean streaming) {
-        if (streaming || !FROM_DRIVER) {
+        if (streaming) {
+            return new CustomMetric[] {new Records(), new Bytes(), new RoomWaitBefore()};
+        }
+        if (!FROM_DRIVER) {
             return new CustomMetric[] {new Records(), new Bytes()};
         }
         return new CustomMetric[] {
@@ -139,8 +159,16 @@ public final class WriteMetrics {
         };
     }
 
-    /** A task's values. */
-    public static CustomTaskMetric[] of(long records, long bytes) {
-        return new CustomTaskMetric[] {new Value(RECORDS, records), new Value(BYTES, bytes)};
+    /**
+     * A task's values.
+     *
+     * @param roomWaitBeforeMillis the figure of {@link RoomWaitBefore}, if this task reports it; else -1
+     */
+    public static CustomTaskMetric[] of(long records, long bytes, long roomWaitBeforeMillis) {
+        Value recordCount = new Value(RECORDS, records);
+        Value byteCount = new Value(BYTES, bytes);
+        return roomWaitBeforeMillis < 0
+                ? new CustomTaskMetric[] {recordCount, byteCount}
+                : new CustomTaskMetric[] {recordCount, byteCount, new Value(ROOM_WAIT_BEFORE, roomWaitBeforeMillis)};
     }
 }

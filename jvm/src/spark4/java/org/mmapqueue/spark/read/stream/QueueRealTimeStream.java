@@ -49,6 +49,8 @@ final class QueueRealTimeStream extends QueueMicroBatchStream implements Support
 
     @Override
     public PartitionReaderFactory createReaderFactory() {
-        return realTime ? new RealTimeReaderFactory(columns(), failOnDataLoss()) : super.createReaderFactory();
+        return realTime
+                ? new RealTimeReaderFactory(columns(), failOnDataLoss(), losses())
+                : super.createReaderFactory();
     }
 }

@@ -65,10 +65,11 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
      * @param input the partition and its first offset; the end is not used
      * @param columns the columns to read, in order
      * @param failOnDataLoss whether the loss of a requested record is an error
+     * @param losses counts lost records
      * @throws IllegalStateException if the directory holds no queue, or another one
      */
-    RealTimeReader(QueueInputPartition input, String[] columns, boolean failOnDataLoss) {
-        this.reader = new RangeReader(input, failOnDataLoss);
+    RealTimeReader(QueueInputPartition input, String[] columns, boolean failOnDataLoss, LossCount losses) {
+        this.reader = new RangeReader(input, failOnDataLoss, losses);
         this.partition = input.location().id();
         this.record = new Next(columns, input);
     }
@@ -143,13 +144,15 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
 
     @Override
     public CustomTaskMetric[] currentMetricsValues() {
-        return ScanMetrics.values(
+        return ScanMetrics.values(new ScanFigures(
                 count,
                 record.bytes,
-                reader.lost(),
+                reader.dropped(),
+                reader.damaged(),
                 reader.segments(),
                 reader.waitedMillis(),
-                TimeUnit.NANOSECONDS.toMillis(recordWaitNanos));
+                TimeUnit.NANOSECONDS.toMillis(recordWaitNanos),
+                reader.lag()));
     }
 
     @Override

@@ -13,20 +13,23 @@ public final class RealTimeReaderFactory implements PartitionReaderFactory {
 
     private final StructType columns;
     private final boolean failOnDataLoss;
+    private final LossCount losses;
 
     /**
      * Makes a factory.
      *
      * @param columns the columns to read, in order
      * @param failOnDataLoss whether the loss of a requested record is an error
+     * @param losses counts lost records
      */
-    public RealTimeReaderFactory(StructType columns, boolean failOnDataLoss) {
+    public RealTimeReaderFactory(StructType columns, boolean failOnDataLoss, LossCount losses) {
         this.columns = columns;
         this.failOnDataLoss = failOnDataLoss;
+        this.losses = losses;
     }
 
     @Override
     public PartitionReader<InternalRow> createReader(InputPartition partition) {
-        return new RealTimeReader((QueueInputPartition) partition, columns.fieldNames(), failOnDataLoss);
+        return new RealTimeReader((QueueInputPartition) partition, columns.fieldNames(), failOnDataLoss, losses);
     }
 }

@@ -150,8 +150,29 @@ class PushFiguresTest {
         sink.commitEpoch("q", 0, List.of(staged("q", 0, 0, 9), staged("q", 0, 1, 1)), push);
         // 9 rows of 1016 bytes need three segments of 4096 bytes; the row of the other partition needs one.
         assertEquals("4", push.figures().figures().get("segments_written"));
+        assertEquals("10", push.figures().figures().get("records_written"));
+        long bytes = Long.parseLong(push.figures().figures().get("bytes_written"));
+        assertTrue(bytes > 10 * ROW && bytes < 11 * ROW, () -> bytes + " bytes");
         Push again = patient();
         sink.commitEpoch("q", 0, List.of(staged("q", 0, 0, 9), staged("q", 0, 1, 1)), again);
         assertEquals("0", again.figures().figures().get("segments_written"));
+        assertEquals("0", again.figures().figures().get("records_written"));
+        assertEquals("0", again.figures().figures().get("bytes_written"));
+    }
+
+    @Test
+    void rowsThatFitAtOnceDoNotWait() throws Exception {
+        open(2);
+        PushFigures figures = new PushFigures(() -> null, each -> {});
+        sink.commitEpoch(
+                "q",
+                0,
+                List.of(staged("q", 0, 0, 9), staged("q", 0, 1, 1)),
+                patient().counting(figures));
+        assertEquals("0.0", figures.figures().get("room_wait_seconds"));
+        assertEquals(0, figures.roomWaitBeforeMillis());
+        PushFigures waited = new PushFigures(() -> null, each -> {});
+        waited.waitedForRoom(TimeUnit.MILLISECONDS.toNanos(7));
+        assertEquals(7, new PushFigures(() -> waited, each -> {}).roomWaitBeforeMillis());
     }
 }
