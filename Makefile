@@ -415,6 +415,9 @@ dashboard: $(PACKAGE_READY) $(JAR) $(PROMETHEUS) ## Draw the dashboard's panels 
 session: $(PACKAGE_READY) $(JAR) ## Record the pictures of the command line: docs/images/session.svg and top.svg
 	$(PY) scripts/record_session.py docs/images
 
+spark-ui: $(PACKAGE_READY) $(JAR) ## Take the pictures of Spark's web UI with Chromium: docs/images/spark-*.png
+	$(PY) scripts/record_spark_ui.py docs/images
+
 packages: $(VENV_READY) $(JAR) ## Draw which package of the jar uses which (TO=docs/images/packages.svg)
 	PYTHONPATH=python/benchmarks $(PY) scripts/packages.py $(JAR) $(TO)
 packages: TO ?= docs/images/packages.svg
