@@ -48,8 +48,9 @@ def executions(spark: SparkSession) -> Callable[[], list[Execution]]:
 
     def found(execution: Any) -> Execution:
         names = {metric.accumulatorId(): metric.name() for metric in each(execution.metrics())}
-        values = {names[pair._1()]: pair._2() for pair in each(store.executionMetrics(execution.executionId()))}
-        numbers = {key: int(value.replace(",", "")) for key, value in values.items() if value.replace(",", "").isdigit()}
+        pairs = each(store.executionMetrics(execution.executionId()))
+        values = {names[pair._1()]: pair._2().replace(",", "") for pair in pairs}
+        numbers = {name: int(value) for name, value in values.items() if value.isdigit()}
         nodes = [node.desc() for node in each(store.planGraph(execution.executionId()).allNodes())]
         return Execution(numbers, nodes, execution.physicalPlanDescription())
 
