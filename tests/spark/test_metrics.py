@@ -272,7 +272,8 @@ def test_the_wait_of_a_sink_for_room(
     out = tmp_path / "out"
     fill([b"x" * 1000] * 90)
     frame = spark.readStream.format("mmapqueue").option("maxOffsetsPerTrigger", 30).load(str(queue_dir))
-    with mmapqueue.Queue(out, spark=spark, **{**SMALL, "queue_capacity_segments": 12}) as queue:
+    small: dict[str, Any] = {**SMALL, "queue_capacity_segments": 12}
+    with mmapqueue.Queue(out, spark=spark, **small) as queue:
         queue.create_consumer("slow")
         writer = frame.select("value").writeStream.format("mmapqueue").trigger(availableNow=True)
         query = writer.option("checkpointLocation", str(tmp_path / "cp")).start(str(out))
