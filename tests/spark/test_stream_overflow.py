@@ -9,7 +9,7 @@ import mmapqueue
 
 pytest.importorskip("pyspark")
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from conftest import eventually
 
@@ -71,3 +71,27 @@ def test_a_batch_of_the_archive_that_was_not_committed_is_the_same_again(
     streams.forget_last_commit()
     streams.run(maxOffsetsPerTrigger=2000, failOnDataLoss="true")
     assert streams.batches.rows == before
+
+
+def test_work_of_a_consumer_that_is_behind_the_ring(queue: "mmapqueue.Queue[bytes]", spark: SparkSession) -> None:
+    queue.create_consumer("workers")
+    for begin in range(0, MANY, 100):
+        queue.push_many(map(record, range(begin, begin + 100)))
+    assert queue.consumer_stats()["workers"].archived_records > 1000
+    seen: dict[tuple[int, int], bytes] = {}
+
+    def handle(batch: DataFrame) -> DataFrame:
+        for row in batch.collect():
+            key = (row.offset, row.attempt)
+            assert key not in seen
+            seen[key] = bytes(row.value)
+        outcome = "IF(offset % 10 = 3 AND attempt = 1, 'nack', 'ack') AS outcome"
+        return batch.selectExpr("offset", outcome, "0.0D AS delay")
+
+    while queue.consumer_stats()["workers"].lag_records:
+        writer = mmapqueue.process_stream(spark, queue, handle, consumer="workers", max_records=700)
+        writer.trigger(availableNow=True).start().awaitTermination()
+    first = {(offset, 1): record(offset) for offset in range(MANY)}
+    again = {(offset, 2): record(offset) for offset in range(3, MANY, 10)}
+    assert seen == {**first, **again}
+    assert queue.consumer_stats()["workers"].archived_records == 0
