@@ -131,6 +131,11 @@ class Pipeline:
                 raise RuntimeError(f"the pipeline has not started:\n{self.log.read_text(errors='replace')[-5000:]}")
             time.sleep(0.05)
 
+    def check(self) -> None:
+        """Raises an error if the pipeline has ended."""
+        if self.process.poll() is not None:
+            raise RuntimeError(f"the pipeline has ended:\n{self.log.read_text(errors='replace')[-5000:]}")
+
     def members(self) -> dict[int, bytes]:
         """The processes of this group, and executors of workers, that have not ended, with their command lines."""
         found = {}

@@ -1,0 +1,20 @@
+"""Queries in real-time mode that are killed repeatedly write each row once; `make real-time-kill` has more rounds."""
+
+from pathlib import Path
+
+import pytest
+
+from conftest import LONG
+
+from .real_time_kills import run
+from .test_stream_real_time import needs_real_time
+
+
+@pytest.mark.slow
+@pytest.mark.long_form
+@needs_real_time
+def test_rows_are_there_once_and_in_order_after_kills(tmp_path: Path) -> None:
+    kills = 5 if LONG else 2
+    result = run(kills, directory=tmp_path, seed=7, longest=8.0 if LONG else 2.0)
+    assert result["kills"] == kills
+    assert result["words out, each once"] > 0
