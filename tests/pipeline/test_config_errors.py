@@ -264,6 +264,40 @@ BAD: dict[str, tuple[str, list[str]]] = {
             "6: pipes[0].senders[1].name: is missing; it is needed because several senders have the type spark",
         ],
     ),
+    "encode without rows": (
+        pipeline(
+            pipe="filters: [{type: where, condition: 'true'}]\nsenders: [{type: otlp, endpoint: 'h:1', encode: otlp}]"
+        ),
+        ["7: pipes[0].senders[0].encode: needs rows of logs; add the filter {type: explode, rows: logs}"],
+    ),
+    "encode of spans": (
+        pipeline(
+            pipe="filters: [{type: explode, rows: spans}]\nsenders: [{type: otlp, endpoint: 'h:1', encode: otlp}]",
+        ),
+        ["7: pipes[0].senders[0].encode: encodes rows of logs, and the filter explode makes spans; allowed: logs"],
+    ),
+    "encode for a sender of another protocol": (
+        pipeline(
+            pipe="filters: [{type: explode, rows: logs}]\nsenders: [{type: skywalking, endpoint: 'h:1', encode: otlp}]",
+        ),
+        [
+            "7: pipes[0].senders[0].encode: a sender of type skywalking does not send OTLP; allowed: without encode",
+        ],
+    ),
+    "encode and merge": (
+        pipeline(
+            pipe="filters: [{type: explode, rows: logs}]\n"
+            "senders: [{type: otlp, endpoint: 'h:1', encode: otlp, merge: true}]",
+        ),
+        [
+            "7: pipes[0].senders[0]: merge has no effect with encode: otlp, which merges rows up to the limits of "
+            "request",
+        ],
+    ),
+    "attributes without changes": (
+        pipeline(pipe=f"filters: [{{type: attributes}}]\nsenders: [{SPARK}]"),
+        ["6: pipes[0].filters[0]: nothing to change; allowed: at least one of add, rename, remove"],
+    ),
     "senders of one name": (
         pipeline(pipe="senders: [{type: spark, format: noop, name: a}, {type: spark, format: noop, name: a}]"),
         ["6: pipes[0].senders[1].name: sender 'a' is defined twice"],

@@ -434,6 +434,7 @@ class Sender(Plugin):
     Attributes:
         name: The sender's name, also that of its query, consumer and checkpoint. Unique in its pipe.
         where: SQL condition for the filtered rows that the sender gets; None for all.
+        encode: `otlp`: rows of logs become events of OTLP before they are sent.
         batch: The size and the interval of micro-batches.
     """
 
@@ -442,6 +443,7 @@ class Sender(Plugin):
     bounds: ClassVar[tuple[int | None, int | None]] = (None, None)
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")]
     where: str | None = None
+    encode: Literal["otlp"] | None = None
     batch: Batch = Batch()
 
     @property

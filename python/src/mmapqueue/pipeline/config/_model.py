@@ -216,6 +216,8 @@ class Pipe(Options):
             retry = getattr(sender, "retry", None)
             if getattr(retry, "then", None) == "dead_letter" and self.dead_letter is None:
                 raise Refused("needs `dead_letter: {dir: …}` of the pipe", "senders", index, "retry", "then")
+            if sender.encode is not None:
+                self._check_encoding(sender, index)
             if sender.name == DEAD_LETTER and self.on_undecodable == "dead_letter":
                 raise Refused(
                     f"{sender.name!r} is invalid; allowed: any other name; the query for dead letters has this one",
@@ -235,6 +237,16 @@ class Pipe(Options):
                 *("dead_letter", "max_event_size"),
             )
         return self
+
+    def _check_encoding(self, sender: Sender, index: int) -> None:
+        at = ("senders", index, "encode")
+        if sender.takes is not None and not any("proto=otlp" in each for each in sender.takes):
+            raise Refused(f"a sender of type {sender.type} does not send OTLP; allowed: without encode", *at)
+        if all(each.keeps_types for each in self.filters):
+            raise Refused("needs rows of logs; add the filter {type: explode, rows: logs}", *at)
+        exploded = [str(getattr(each, "rows", "")) for each in self.filters if each.type == "explode"]
+        if exploded and exploded[-1] != "logs":
+            raise Refused(f"encodes rows of logs, and the filter explode makes {exploded[-1]}; allowed: logs", *at)
 
 
 class Pipeline(Options):

@@ -11,10 +11,12 @@ Connect, too.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import mmapqueue
 from mmapqueue._values.annotations import DataFrame, SparkSession
+from mmapqueue.pipeline._event import OTLP_LOGS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -187,6 +189,92 @@ def record(events: DataFrame, *, id: Column | None = None) -> Column:  # noqa: A
         column("id") if id is None else id,
         column("source"),
     )
+
+
+def encode_logs(rows: DataFrame) -> DataFrame:
+    """Rows of logs as events of OTLP, the inverse of `explode(rows="logs")`.
+
+    Each row becomes an event with one export request of one log record, whose content type is
+    `application/x-protobuf; proto=otlp.logs`. docs/reference/pipeline/events.md says which column becomes which field.
+
+    Args:
+        rows: Rows with the columns of `explode`, or some of them: `body` at least.
+
+    Returns:
+        The columns of `events` that the rows have, with `data`, `content_type` and `index`. The `id` of an event has
+        the row's number appended: `<id>/<index>`.
+
+    Raises:
+        ValueError: There is no column `body`: the rows are not logs.
+
+    Example:
+        >>> logs = explode(events_batch(spark, "/data/logs"), rows="logs").where("error IS NULL")
+        >>> errors = encode_logs(logs.where("severity_number >= 17"))
+        >>> mmapqueue.write(errors.select(record(errors).alias("value")), "/data/errors")
+    """
+    if "body" not in rows.columns:
+        raise ValueError(
+            "encode: otlp needs rows of logs, which have a column body; add the filter {type: explode, rows: logs}; "
+            f"columns: {', '.join(rows.columns)}"
+        )
+    sql = _functions(rows)
+    types = dict(rows.dtypes)
+
+    def text(name: str) -> Column:
+        structured = types.get(name, "").startswith(("struct", "map", "array", "variant"))
+        given = sql.to_json(sql.col(name)) if structured else sql.col(name) if name in types else sql.lit(None)
+        found: Column = given.cast("string")
+        return found
+
+    def micros(name: str) -> Column:
+        is_time = types.get(name, "").startswith("timestamp")
+        given = sql.unix_micros(sql.col(name).cast("timestamp")) if is_time else sql.lit(None)
+        # An argument of a primitive type must not be null.
+        found: Column = sql.coalesce(given, sql.lit(0)).cast("long")
+        return found
+
+    number = sql.coalesce(text("severity_number").cast("int"), sql.lit(0))
+    # The fetcher of files alone notes an inode.
+    is_file = sql.col("meta")["inode"].isNotNull() if "meta" in types else sql.lit(False)  # noqa: FBT003
+    more = sql.create_map(
+        *(sql.lit("endpoint"), text("endpoint")),
+        *(sql.lit("log.file.path"), sql.when(is_file, text("source"))),
+    )
+    request = _call(
+        rows,
+        "otlp_log",
+        *(micros("time"), micros("observed_time"), text("severity"), number, text("body"), text("attributes")),
+        *(text("resource"), text("service"), text("instance"), text("scope"), text("trace_id"), text("span_id")),
+        more.cast("map<string,string>"),
+    )
+    made = {"data": request, "content_type": sql.lit(OTLP_LOGS)}
+    if "event_name" in types:
+        made["name"] = sql.col("event_name")
+    if {"id", "index"} <= set(types):
+        made["id"] = sql.when(sql.col("id") != "", sql.concat_ws("/", "id", "index"))
+    kept = [name for name in ("time", "type", "remote", "meta", "id", "source") if name in types and name not in made]
+    positions = [name for name in ("partition", "offset", "index", "pushed") if name in types]
+    return rows.select(*kept, *(column.alias(name) for name, column in made.items()), *positions)
+
+
+def changed_attributes(
+    frame: DataFrame, column: str, names: Mapping[str, str | None], more: Column | None = None
+) -> Column:
+    """A column of JSON objects with members renamed, removed and added. Values stay byte for byte.
+
+    Args:
+        frame: Rows with the column.
+        column: Name of a column of JSON text. Null counts as an object without members; another text stays.
+        names: New names by name, in this order; None removes the member.
+        more: A JSON object with members to add or to replace.
+    """
+    sql = _functions(frame)
+    entries = [sql.lit(each) for entry in names.items() for each in entry]
+    renamed = sql.create_map(*entries) if entries else sql.from_json(sql.lit("{}"), "map<string,string>")
+    text: Column = sql.col("`" + column.replace("`", "``") + "`").cast("string")
+    # The function takes one type of maps: values may be null.
+    added = sql.lit(None).cast("string") if more is None else more
+    return _call(frame, "changed_attributes", text, renamed.cast("map<string,string>"), added)
 
 
 def _call(frame: DataFrame, function: str, *arguments: Column) -> Column:

@@ -9,7 +9,7 @@ from mmapqueue.pipeline.config import Pipe
 from mmapqueue.pipeline.plugins import Batch, Filter, Sender
 from mmapqueue.pipeline.process import damage
 from mmapqueue.pipeline.process.dead_letters import as_events, letters, serialized
-from mmapqueue.pipeline.process.events import events
+from mmapqueue.pipeline.process.events import encode_logs, events
 from mmapqueue.pipeline.process.undecodable import observed
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def sent_rows(spark: SparkSession, pipe: Pipe, sender: Sender, *, batch_bytes: i
 
 
 def _filtered(frame: DataFrame, pipe: Pipe, sender: Sender, *, observes: bool = False) -> DataFrame:
-    """Events after the pipe's filters and the sender's condition."""
+    """Events after the pipe's filters and the sender's condition, encoded as the sender says."""
     for step, each in enumerate(pipe.filters, 1):
         if each.type == _EXPLODE:
             rows = each.apply(_with_error(frame))
@@ -49,7 +49,8 @@ def _filtered(frame: DataFrame, pipe: Pipe, sender: Sender, *, observes: bool = 
             frame = (observed(rows, step) if observes else rows).where("error IS NULL").drop("error", "data")
         else:
             frame = each.apply(frame)
-    return frame if sender.where is None else frame.where(sender.where)
+    frame = frame if sender.where is None else frame.where(sender.where)
+    return frame if sender.encode is None else encode_logs(frame)
 
 
 def dead_rows(

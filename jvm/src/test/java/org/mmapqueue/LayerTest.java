@@ -288,6 +288,7 @@ class LayerTest {
                     "spark.events",
                     "spark.events.payload",
                     "spark.events.envelope",
+                    "spark.events.otlp",
                     "spark.events.rows",
                     "spark.events.wire"));
 

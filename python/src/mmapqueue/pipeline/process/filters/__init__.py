@@ -15,21 +15,26 @@ from mmapqueue.pipeline.process.filters._json import ParseJson, parse_json
 from mmapqueue.pipeline.process.filters._python import PythonFilter, load, python
 from mmapqueue.pipeline.process.filters._regex import Regex, regex
 from mmapqueue.pipeline.process.filters._rows import Drop, Sample, Select, Where, sample
+from mmapqueue.pipeline.process.filters._texts import Attributes, Redact, attributes, redact
 
 __all__ = [
+    "Attributes",
     "Dedupe",
     "Drop",
     "Explode",
     "ParseJson",
     "PythonFilter",
+    "Redact",
     "Regex",
     "Sample",
     "Select",
     "Where",
+    "attributes",
     "dedupe",
     "load",
     "parse_json",
     "python",
+    "redact",
     "regex",
     "sample",
 ]

@@ -65,7 +65,8 @@ class NetworkSender(Sender):
     """
 
     #: Columns that the sender needs. `json` is the whole row as JSON text, `record` the row as a serialized Event; an
-    #: event without an identity gets `<queue id>/<partition>/<offset>` as its `id` there.
+    #: event without an identity gets `<queue id>/<partition>/<offset>` as its `id` there; of encoded rows, with
+    #: `/<index>`.
     needs: ClassVar[tuple[str, ...]] = ("data", "content_type")
     #: So that a backlog is acked in parts.
     bounds: ClassVar[tuple[int | None, int | None]] = (10_000, 64 << 20)
@@ -105,8 +106,10 @@ class NetworkSender(Sender):
         wanted = (*_POSITION, *(name for name in self.columns() if name not in (_JSON, _RECORD)))
         missing = [name for name in wanted if name not in events.columns]
         if missing:
+            are_logs = "data" in missing and "body" in events.columns
+            hint = "; with `encode: otlp` rows of logs have them" if are_logs else ""
             raise mmapqueue.ConfigError(
-                f"it needs the columns {', '.join(missing)}, which the filters have dropped; "
+                f"it needs the columns {', '.join(missing)}, which the filters have dropped{hint}; "
                 f"columns: {', '.join(events.columns)}"
             )
         if self.retry.dead_letters and context.dead_letter is None:
@@ -145,7 +148,7 @@ class NetworkSender(Sender):
         from pyspark.sql import functions as sf
 
         identities = sf.create_map(*(sf.lit(each) for entry in queues.items() for each in entry))
-        position = sf.concat_ws("/", identities[sf.col("partition")], *_POSITION)
+        position = sf.concat_ws("/", identities[sf.col("partition")], *_order(rows))
         given = sf.col("id") if "id" in rows.columns else sf.lit(None)
         events = rows.withColumn("time", sf.timestamp_millis(_TIME)) if _TIME in rows.columns else rows
         serialized_row = record(events, id=sf.when(given != "", given).otherwise(position))
@@ -162,7 +165,7 @@ class NetworkSender(Sender):
         queues = dict(context.queue_ids())
         # One task has all rows of a partition, so that requests are cut alike in every run.
         tasks = min(len(queues), batch.sparkSession.sparkContext.defaultParallelism)
-        order = [name for name in (*_POSITION, _INDEX) if name in batch.columns]
+        order = _order(batch)
         rows = self._with_columns(batch)
         rows = self._with_record(rows, queues) if _RECORD in self.columns() else rows
         rows = rows.repartition(tasks, "partition").sortWithinPartitions(*order)
@@ -197,3 +200,8 @@ class NetworkSender(Sender):
         reasons = batch.sparkSession.createDataFrame(refused, "partition int, offset bigint, reason string")
         letters = as_events(batch).join(sf.broadcast(reasons), list(_POSITION))
         return letters.withColumn("sender", sf.lit(self.name))
+
+
+def _order(rows: DataFrame) -> list[str]:
+    """The columns that identify a row of a queue, and order it."""
+    return [name for name in (*_POSITION, _INDEX) if name in rows.columns]

@@ -88,7 +88,9 @@ class _Client:
             body = json.dumps([cloud_event(row, queue) for row in rows], ensure_ascii=False).encode()
             content_type = "application/cloudevents-batch+json"
         else:
-            body, content_type = bytes(rows[0]["data"] or b""), rows[0]["content_type"] or "application/octet-stream"
+            # The encoded rows of one record come together, and concatenation merges their requests.
+            body = b"".join(bytes(row["data"] or b"") for row in rows)
+            content_type = rows[0]["content_type"] or "application/octet-stream"
         await self._http.send(self._sender.method, self._sender.url, body, content_type, key)
 
 
@@ -97,15 +99,17 @@ def cloud_event(row: Row, queue: str) -> dict[str, Any]:
 
     Args:
         row: A row of the event schema, with `time_ms`.
-        queue: Identity of the queue's partition. An event without an id of its own gets `<queue>/<partition>/<offset>`.
+        queue: Identity of the queue's partition. An event without an id of its own gets `<queue>/<partition>/<offset>`,
+            and an encoded row `<queue>/<partition>/<offset>/<index>`.
     """
     data, content_type = bytes(row["data"] or b""), row["content_type"] or ""
     if content_type.startswith(_CLOUDEVENT):
         event: dict[str, Any] = json.loads(data)
         return event
+    position = (str(row[name]) for name in ("partition", "offset", "index") if name in row)
     event = {
         "specversion": "1.0",
-        "id": row["id"] or f"{queue}/{row['partition']}/{row['offset']}",
+        "id": row["id"] or "/".join([queue, *position]),
         "source": quote(row["source"] or queue, safe="/:@?&=#%+,;!~*'()[]"),
         "type": row["type"],
         "time": datetime.fromtimestamp((row["time_ms"] or 0) / 1000, timezone.utc).isoformat(timespec="milliseconds"),

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import base64
+import functools
 import json
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeAlias
 
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest, ExportLogsServiceResponse
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.logs.v1.logs_pb2 import ResourceLogs, ScopeLogs
 from pydantic import model_validator
 
 from mmapqueue.pipeline.config._model import check_address
@@ -39,8 +41,15 @@ _HEXADECIMAL = frozenset({"traceId", "spanId", "parentSpanId", "trace_id", "span
 _ONE = RequestLimits(max_records=1)
 
 
+#: Makes the body of a request from its rows.
+Merged: TypeAlias = "Callable[[Sequence[Row]], bytes]"
+
+
 class OtlpSender(NetworkSender):
     """Sends events that were received by OTLP, unchanged: each event is one Export request.
+
+    With `encode: otlp` it sends rows of logs of any origin. Those of one resource and scope are sent together, up to
+    the limits of `request`.
 
     Rows of other content types are refused at once, as `retry.refused` says; filter them out by `where`. Events that
     were received as JSON are sent as JSON over HTTP, and converted for gRPC.
@@ -72,9 +81,15 @@ class OtlpSender(NetworkSender):
             raise ValueError(f"endpoint = {self.endpoint}: an http:// or https:// URL is needed with protocol: http")
         elif self.tls is not None and not self.endpoint.startswith("https:"):
             raise ValueError("tls has no effect with an endpoint of http://")
-        if not self.merge and "request" in self.model_fields_set:
+        if self.encode is not None and "merge" in self.model_fields_set:
+            raise ValueError("merge has no effect with encode: otlp, which merges rows up to the limits of request")
+        if not self._merges and "request" in self.model_fields_set:
             raise ValueError("request has no effect without merge: true: each event is one request")
         return self
+
+    @property
+    def _merges(self) -> bool:
+        return self.merge or self.encode is not None
 
     @property
     def takes(self) -> tuple[str, ...] | None:
@@ -92,25 +107,28 @@ class OtlpSender(NetworkSender):
 
     def limits(self, route: str) -> RequestLimits:
         """As `NetworkSender.limits`; JSON is never merged."""
-        return self.request if self.merge and route in _RPCS else _ONE
+        return self.request if self._merges and route in _RPCS else _ONE
 
     def client(self) -> Client:
         """As `NetworkSender.client`."""
+        body = _grouped if self.encode is not None else _body
         if self.protocol == "grpc":
-            return GrpcConnection(GrpcClient(self.endpoint, self.tls, self.headers, self.compression), _export)
-        return _Http(HttpConnection(self.headers, self.tls, self.compression), self.endpoint.rstrip("/"))
+            grpc = GrpcClient(self.endpoint, self.tls, self.headers, self.compression)
+            return GrpcConnection(grpc, functools.partial(_export, body))
+        return _Http(HttpConnection(self.headers, self.tls, self.compression), self.endpoint.rstrip("/"), body)
 
 
-async def _export(grpc: GrpcClient, route: str, rows: Sequence[Row], key: str) -> None:
+async def _export(merged: Merged, grpc: GrpcClient, route: str, rows: Sequence[Row], key: str) -> None:
     signal, is_json = _signal(route)
-    body = protobuf_of(signal, rows[0]["data"]) if is_json else _body(rows)
+    body = protobuf_of(signal, rows[0]["data"]) if is_json else merged(rows)
     _check_partial(await grpc.unary(_RPCS[signal], body, key))
 
 
 class _Http:
-    def __init__(self, http: HttpConnection, url: str) -> None:
+    def __init__(self, http: HttpConnection, url: str, merged: Merged) -> None:
         self._http = http
         self._url = url
+        self._merged = merged
 
     async def close(self) -> None:
         await self._http.close()
@@ -118,7 +136,8 @@ class _Http:
     async def send(self, route: str, rows: Sequence[Row], key: str) -> None:
         signal, is_json = _signal(route)
         content_type = "application/json" if is_json else "application/x-protobuf"
-        answer_type, answer = await self._http.send("POST", f"{self._url}/v1/{signal}", _body(rows), content_type, key)
+        url, body = f"{self._url}/v1/{signal}", self._merged(rows)
+        answer_type, answer = await self._http.send("POST", url, body, content_type, key)
         if answer_type == "application/json":
             _check_partial_json(answer)
         elif answer_type == "application/x-protobuf":
@@ -165,6 +184,26 @@ def _signal(route: str) -> tuple[str, bool]:
 def _body(rows: Sequence[Row]) -> bytes:
     # Concatenating two protobuf messages merges them, and Export requests have one repeated field.
     return b"".join(row["data"] or b"" for row in rows)
+
+
+def _grouped(rows: Sequence[Row]) -> bytes:
+    """Requests of one log record each as one request, with each resource and scope once, in the order of their rows."""
+    made = ExportLogsServiceRequest()
+    resources: dict[bytes, ResourceLogs] = {}
+    scopes: dict[tuple[bytes, bytes], ScopeLogs] = {}
+    for given in ExportLogsServiceRequest.FromString(_body(rows)).resource_logs:
+        resource = given.resource.SerializeToString()
+        if resource not in resources:
+            resources[resource] = made.resource_logs.add()
+            resources[resource].resource.CopyFrom(given.resource)
+        for each in given.scope_logs:
+            scope = resource, each.scope.SerializeToString()
+            if scope not in scopes:
+                scopes[scope] = resources[resource].scope_logs.add()
+                scopes[scope].scope.CopyFrom(each.scope)
+            scopes[scope].log_records.extend(each.log_records)
+    grouped: bytes = made.SerializeToString()
+    return grouped
 
 
 def _check_partial(answer: bytes) -> None:

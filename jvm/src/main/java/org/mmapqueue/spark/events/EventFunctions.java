@@ -31,6 +31,8 @@ public final class EventFunctions implements FunctionCatalog {
             "event", EventFunction::new,
             "event_rows", EventRowsFunction::new,
             "record", RecordFunction::new,
+            "otlp_log", OtlpLogFunction::new,
+            "changed_attributes", AttributesFunction::new,
             "logs", LogsFunction::new,
             "spans", SpansFunction::new,
             "points", PointsFunction::new));

@@ -20,6 +20,15 @@ public final class WireWriter {
         return Arrays.copyOf(bytes, size);
     }
 
+    public int size() {
+        return size;
+    }
+
+    /** Discards what was written after a size. */
+    public void truncate(int to) {
+        size = to;
+    }
+
     public void varint(int field, long value) {
         tag(field, WireReader.VARINT);
         raw(value);
