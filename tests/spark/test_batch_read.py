@@ -350,13 +350,14 @@ def test_metrics(fill: Fill, load: Load) -> None:
     def counted(frame: Any) -> dict[str, int]:
         frame.collect()
         scan = frame._jdf.queryExecution().executedPlan().collectLeaves().head()
-        names = "recordsRead", "bytesRead", "recordsLost", "numOutputRows"
+        names = "recordsRead", "bytesRead", "recordsDropped", "recordsDamaged", "numOutputRows"
         return {name: scan.metrics().apply(name).value() for name in names}
 
     size = sum(len(item) for item in items)
-    assert counted(load()) == {"recordsRead": 1000, "bytesRead": size, "recordsLost": 0, "numOutputRows": 1000}
+    whole = {"recordsDropped": 0, "recordsDamaged": 0}
+    assert counted(load()) == {"recordsRead": 1000, "bytesRead": size, "numOutputRows": 1000, **whole}
     few = load(startingOffsets=990).select("offset")
-    assert counted(few) == {"recordsRead": 10, "bytesRead": 0, "recordsLost": 0, "numOutputRows": 10}
+    assert counted(few) == {"recordsRead": 10, "bytesRead": 0, "numOutputRows": 10, **whole}
 
 
 def test_plans_that_take_no_batches(fill: Fill, load: Load) -> None:
