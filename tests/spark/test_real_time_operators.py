@@ -1,5 +1,8 @@
 """What runs in real-time mode from PySpark, and what Spark refuses, as the table of docs/reference/spark.md says."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,8 +15,6 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
-
-from sessions import spark_session
 
 from .conftest import Fill, QueryFailed
 from .streams import SECONDS
@@ -71,9 +72,28 @@ RUNS: dict[str, tuple[tuple[int, int], Build]] = {
     "dropDuplicates": ((4, 3), lambda rows, _: rows.dropDuplicates(["value"])),
     "dropDuplicates with a watermark": ((4, 3), lambda rows, _: late(rows).dropDuplicates(["value", "timestamp"])),
     "windows": ((4, 3), windows),
-    "windows over a union": ((4, 3), lambda rows, other: windows(rows.union(other.where("offset > 5")), other)),
     "repartition": ((4, 3), lambda rows, _: rows.repartition(1)),
 }
+
+#: What needs more tasks at a time than the session of the other tests has: three.
+WIDE: dict[str, tuple[tuple[int, int], Build]] = {
+    "windows over a union": ((4, 3), lambda rows, other: windows(rows.union(other.where("offset > 5")), other)),
+}
+
+#: Runs a query of WIDE in a session of its own, and prints its error.
+PROGRAM = """
+import sys
+from pathlib import Path
+
+from sessions import spark_session
+from spark.conftest import pushing
+from spark.test_real_time_operators import WIDE, outcome
+
+name, directory = sys.argv[1], Path(sys.argv[2])
+with spark_session(3, directory / "warehouse", "OFF", spark_sql_shuffle_partitions="1") as spark:
+    said = outcome(spark, pushing(spark, directory / "queue"), directory, WIDE[name][1])
+    print("said:", said)
+"""
 
 #: What no version runs, and a part of Spark's error.
 REFUSED: dict[str, tuple[Build, str]] = {
@@ -96,11 +116,14 @@ REFUSED: dict[str, tuple[Build, str]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session with a core for each task, as all of them run at the same time."""
-    with spark_session(4, tmp_path_factory.mktemp("warehouse"), "OFF", spark_sql_shuffle_partitions="1") as session:
-        yield session
+@pytest.fixture(name="spark")
+def with_one_partition(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session of all tests, with a core for each task of a query here, as they run at the same time."""
+    key = "spark.sql.shuffle.partitions"
+    before = spark.conf.get(key)
+    spark.conf.set(key, "1")
+    yield spark
+    spark.conf.set(key, before)
 
 
 def outcome(spark: SparkSession, fill: Fill, tmp_path: Path, build: Build) -> str:
@@ -135,11 +158,31 @@ def outcome(spark: SparkSession, fill: Fill, tmp_path: Path, build: Build) -> st
 @pytest.mark.parametrize("name", RUNS)
 def test_what_runs(spark: SparkSession, fill: Fill, tmp_path: Path, name: str) -> None:
     first, build = RUNS[name]
-    said = outcome(spark, fill, tmp_path, build)
+    check(first, outcome(spark, fill, tmp_path, build))
+
+
+def check(first: tuple[int, int], said: str) -> None:
+    """Checks the error of a query that runs from a version on."""
     if first <= VERSION:
         assert said == ""
     else:
         assert NOT_ALLOWED in said
+
+
+@needs_real_time
+@pytest.mark.parametrize("name", WIDE)
+def test_what_runs_with_more_tasks(tmp_path: Path, name: str) -> None:
+    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    ended = subprocess.run(
+        [sys.executable, "-c", PROGRAM, name, tmp_path],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    _, found, said = ended.stdout.partition("said: ")
+    assert found, ended.stderr
+    check(WIDE[name][0], said.strip())
 
 
 @needs_real_time
