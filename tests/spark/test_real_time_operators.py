@@ -120,7 +120,7 @@ REFUSED: dict[str, tuple[Build, str]] = {
 def with_one_partition(spark: SparkSession) -> Iterator[SparkSession]:
     """The session of all tests, with a core for each task of a query here, as they run at the same time."""
     key = "spark.sql.shuffle.partitions"
-    before = spark.conf.get(key)
+    before = str(spark.conf.get(key))
     spark.conf.set(key, "1")
     yield spark
     spark.conf.set(key, before)

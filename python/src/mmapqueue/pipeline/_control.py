@@ -60,7 +60,8 @@ def ask(role: str, file: str) -> Outcome | None:
             return None
         if not _trusted(connection):
             raise PermissionError(f"{role} of {file} belongs to another user")
-        with connection.makefile("rb") as answer:
+        line = b""
+        with contextlib.suppress(ConnectionResetError), connection.makefile("rb") as answer:
             line = answer.readline()
     if not line:
         raise ConnectionAbortedError(f"{role} of {file} has ended")
@@ -106,6 +107,8 @@ class Control:
         self._watched = watched
         self._noted = noted
         self._ended = False
+        #: What the watched files looked like before they were read last.
+        self._seen: dict[Path, Any] = {}
         self._wakes, self._wake = os.pipe()
         os.set_blocking(self._wake, False)
         self._listener: socket.socket | None = None
@@ -122,6 +125,7 @@ class Control:
             listener.close()
             # Not needed for events: another process of this file runs, which has another queue.
             _LOG.warning("%s of %s: `mmapqueue reload` reaches another process: %s", self._role, self._file, error)
+        self._seen = self._state()
         self._thread.start()
         return self
 
@@ -130,6 +134,8 @@ class Control:
         self._ended = True
         self.request()
         if self._listener is not None:
+            # At once, also while the thread waits for connections.
+            self._listener.shutdown(socket.SHUT_RDWR)
             self._listener.close()
 
     def request(self) -> None:
@@ -138,7 +144,6 @@ class Control:
             os.write(self._wake, b"r")
 
     def _serve(self) -> None:
-        seen = self._state()
         changed: Any = None
         waited: list[Any] = [self._wakes, *([self._listener] if self._listener is not None else [])]
         while True:
@@ -151,17 +156,15 @@ class Control:
             if self._wakes in ready:
                 os.read(self._wakes, 4096)
                 self.run()
-                seen = self._state()
             elif ready:
                 self._answer()
-                seen = self._state()
             else:
                 # A file that is being written changes until the next look.
                 now = self._state()
-                if now not in (seen, changed):
+                if now not in (self._seen, changed):
                     changed = now
                 elif now == changed:
-                    seen, changed = now, None
+                    changed = None
                     self.run()
 
     def _answer(self) -> None:
@@ -182,6 +185,7 @@ class Control:
     def run(self) -> Outcome:
         """Reloads; notes and logs the outcome."""
         started = time.monotonic()
+        before = self._state()
         errors: list[str] = []
         try:
             self._reload()
@@ -192,12 +196,14 @@ class Control:
             _LOG.error("%s of %s has failed", self._what, self._file)
         else:
             _LOG.info("%s of %s: done in %.1f s", self._what, self._file, time.monotonic() - started)
+        # A file that has changed meanwhile may have been read before; one that is new was not looked at before.
+        self._seen = {file: before.get(file, look) for file, look in self._state().items()}
         self._noted(not errors)
         return Outcome(os.getpid(), errors)
 
-    def _state(self) -> list[tuple[Path, Any]]:
+    def _state(self) -> dict[Path, Any]:
         """What the watched files look like."""
-        return [(each, _look(each)) for each in (self._watched() if self._watched is not None else ())]
+        return {each: _look(each) for each in (self._watched() if self._watched is not None else ())}
 
 
 def _look(file: Path) -> tuple[int, int, int] | None:
