@@ -78,7 +78,7 @@ def a_request(text: str) -> bytes:
 
 def stored(directory: Path) -> list[bytes]:
     with mmapqueue.Queue(directory, lock_timeout=_SECONDS) as queue:
-        return [Event.FromString(message.data).data for message in queue.pop_many(1000)]
+        return [Event.FromString(message.data).data for message in queue.pop_many(1_000_000)]
 
 
 def config(tmp_path: Path, processes: int = 1) -> str:
