@@ -23,7 +23,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import mmapqueue
@@ -287,18 +287,28 @@ def run_on(kills: int, directory: Path, master: str, workers: list[int], seed: i
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+def command(
+    doc: str | None, name: str, run: Callable[[int, Path, str, int], dict[str, int]], master: str = "of Spark"
+) -> None:
+    """Runs a loop with the arguments of the command line, and prints its counts.
+
+    Args:
+        doc: The text of the program, whose first line is that of its help.
+        name: Of a new directory.
+        run: The loop: number of kills, directory, master and seed.
+        master: What a master may be, for the help.
+    """
+    parser = argparse.ArgumentParser(description=(doc or "").split("\n")[0])
     parser.add_argument("kills", type=int)
-    parser.add_argument("--master", default="local[2,4]", help='of Spark, or "hosts"')
+    parser.add_argument("--master", default="local[2,4]", help=master)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     parser.add_argument("--directory", type=Path, help="where the queues lie; a new one in the temporary directory")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="spark-kill-") as temporary:
+    with tempfile.TemporaryDirectory(prefix=f"{name}-") as temporary:
         directory = arguments.directory or Path(temporary)
         print(f"{arguments.kills} kills, seed {arguments.seed}, {arguments.master}, {directory}", flush=True)
         print(json.dumps(run(arguments.kills, directory, arguments.master, arguments.seed)))
 
 
 if __name__ == "__main__":
-    main()
+    command(__doc__, "spark-kill", run, 'of Spark, or "hosts"')

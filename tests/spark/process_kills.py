@@ -10,11 +10,8 @@ Tasks fail at random and are done again. The whole process group is killed with 
 - a record whose outcome was final, and was applied, has never come again.
 """
 
-import argparse
-import json
 import random
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from pathlib import Path
@@ -124,18 +121,5 @@ def wait_for(pipeline: kill_loop.Pipeline, directory: Path, count: int) -> None:
         time.sleep(0.02)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("kills", type=int)
-    parser.add_argument("--master", default="local[2,4]", help="of Spark")
-    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
-    parser.add_argument("--directory", type=Path, help="where the queue lies; a new one in the temporary directory")
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="process-kills-") as temporary:
-        directory = arguments.directory or Path(temporary)
-        print(f"{arguments.kills} kills, seed {arguments.seed}, {arguments.master}, {directory}", flush=True)
-        print(json.dumps(run(arguments.kills, directory, arguments.master, arguments.seed)))
-
-
 if __name__ == "__main__":
-    main()
+    kill_loop.command(__doc__, "process-kills", run)

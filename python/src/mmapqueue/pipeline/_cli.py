@@ -114,12 +114,9 @@ def reload(file: str) -> int:
 
 def restart(file: str) -> int:
     """Has a supervisor restart its processes one after the other; returns the exit status."""
-    loaded = _loaded(file, "warning")
+    loaded = _checked(file)
     if isinstance(loaded, int):
         return loaded
-    wrong = _rehearsed(loaded, file)
-    if wrong:
-        return wrong
     try:
         outcome = _control.ask("supervisor", file)
     except OSError as error:
@@ -165,12 +162,9 @@ def print_schema() -> int:
 
 def check(file: str) -> int:
     """Validates a configuration, and prints what would run; returns the exit status."""
-    loaded = _loaded(file, "warning")
+    loaded = _checked(file)
     if isinstance(loaded, int):
         return loaded
-    wrong = _rehearsed(loaded, file)
-    if wrong:
-        return wrong
     for line in loaded.warnings:
         print(f"warning: {line}", file=sys.stderr)
     print(described(loaded.pipeline))
@@ -202,6 +196,12 @@ def _loaded(file: str, log_level: str) -> Loaded | int:
         return load_all(file)
     except ConfigFileError as error:
         return _refused(str(error))
+
+
+def _checked(file: str) -> Loaded | int:
+    """The configuration, with receivers that fit their servers; else the exit status."""
+    loaded = _loaded(file, "warning")
+    return loaded if isinstance(loaded, int) else _rehearsed(loaded, file) or loaded
 
 
 def _rehearsed(loaded: Loaded, file: str) -> int:
