@@ -294,9 +294,9 @@ def terminated(run: str, exception: str) -> Any:
     return SimpleNamespace(runId=run, exception=exception)
 
 
-def progressed(name: str | None, records: int, rows: int = -1) -> Any:
+def progressed(name: str | None, records: int, rows: int = -1, run: str = "r1") -> Any:
     source = {"numInputRows": records}
-    progress = {"name": name, "batchDuration": 400, "sources": [source], "sink": {"numOutputRows": rows}}
+    progress = {"name": name, "runId": run, "batchDuration": 400, "sources": [source], "sink": {"numOutputRows": rows}}
     return SimpleNamespace(progress=SimpleNamespace(json=json.dumps(progress)))
 
 
@@ -306,6 +306,7 @@ def test_progress_of_spark_3(tmp_path: Path) -> None:
     del progress["batchDuration"]
     event.progress.json = json.dumps({**progress, "durationMs": {"addBatch": 200, "triggerExecution": 300}})
     with ProcessTelemetry(pipeline(tmp_path)) as telemetry:
+        telemetry.started(started("logs.archive"))
         telemetry.progressed(event)
         found = samples(get(telemetry.port, "/metrics")[2])
     assert found["sender_batch_seconds_sum", labels(pipe="logs", sender="archive")] == 0.3
@@ -314,15 +315,20 @@ def test_progress_of_spark_3(tmp_path: Path) -> None:
 
 def test_satellites_names_of_processing(tmp_path: Path) -> None:
     with ProcessTelemetry(pipeline(tmp_path)) as telemetry:
+        # Spark reports late what an earlier query of this name has done.
+        telemetry.progressed(progressed("logs.archive", 7, run="r0"))
+        for name, run in (("logs.archive", "r1"), ("logs.back.end", "r2"), ("other", "r3"), (None, "r4")):
+            telemetry.started(started(name, run))
+        telemetry.progressed(progressed("logs.archive", 7, run="r0"))
         telemetry.progressed(progressed("logs.archive", 100))
         telemetry.progressed(progressed("logs.archive", 10, rows=25))
         telemetry.progressed(progressed("logs.archive", 0))
-        telemetry.progressed(progressed("other", 1))
-        telemetry.progressed(progressed(None, 1))
+        telemetry.progressed(progressed("other", 1, run="r3"))
+        telemetry.progressed(progressed(None, 1, run="r4"))
         # This one counts by itself.
         telemetry.sender_output("logs", "back.end", "success", 3)
         telemetry.sender_output("logs", "back.end", "failure", 2)
-        telemetry.progressed(progressed("logs.back.end", 5))
+        telemetry.progressed(progressed("logs.back.end", 5, run="r2"))
         _, _, text = get(telemetry.port, "/metrics")
         found = samples(text)
         sent = {key: value for key, value in found.items() if key[0] == "sender_output_count"}
@@ -423,7 +429,7 @@ def test_a_sender_without_progress_is_not_ready(tmp_path: Path, monkeypatch: pyt
         assert page() == (200, "ok\n")
         now[0] += 2
         assert page() == (503, "logs.archive: no progress for 301 s while records wait\n")
-        telemetry.progressed(progressed("logs.archive", 1))
+        telemetry.progressed(progressed("logs.archive", 1, run="0"))
         assert page() == (200, "ok\n")
         # A receiver that is away is told at once, and until it is back.
         telemetry.sender_waiting("logs", "back.end", "request q/0/0-1: 503\nGone; attempt 3")
@@ -434,7 +440,7 @@ def test_a_sender_without_progress_is_not_ready(tmp_path: Path, monkeypatch: pyt
         telemetry.terminated(terminated("0", "too large\nstack"))
         telemetry.started(started("logs.archive", "2"))
         assert page() == (503, "logs.archive: too large\n")
-        telemetry.progressed(progressed("logs.archive", 1))
+        telemetry.progressed(progressed("logs.archive", 1, run="2"))
         assert page() == (200, "ok\n")
         # Without records that wait, the last failure says nothing any more.
         telemetry.terminated(terminated("2", "disk full"))

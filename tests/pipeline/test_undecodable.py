@@ -1,9 +1,11 @@
 """Undecodable records in the progress of micro-batches, and what is logged of them. Without Spark."""
 
+import json
 import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -38,6 +40,7 @@ def test_each_micro_batch_is_logged_once(caplog: pytest.LogCaptureFixture) -> No
         {**PROGRESS, "batchId": 8},
         PROGRESS,
         {**PROGRESS, "runId": "the next run"},
+        PROGRESS,
         {**PROGRESS, "name": "a query of another job", "batchId": 9},
         {**PROGRESS, "observedMetrics": {}, "batchId": 10},
     ):
@@ -45,6 +48,22 @@ def test_each_micro_batch_is_logged_once(caplog: pytest.LogCaptureFixture) -> No
     text = "p.archive: 3 undecodable records in micro-batch {}, dropped; the first one: partition 0, offset 9: broken"
     assert [each.getMessage() for each in caplog.records] == [text.format(number) for number in (7, 8, 7)]
     assert {each.levelno for each in caplog.records} == {logging.WARNING}
+
+
+def test_only_queries_that_start_later_are_listened_to(caplog: pytest.LogCaptureFixture) -> None:
+    pytest.importorskip("pyspark")
+    listener = UndecodableLog({"p.archive": "dropped"}).listener()
+
+    def progress(run: str) -> SimpleNamespace:
+        return SimpleNamespace(progress=SimpleNamespace(runId=run, json=json.dumps({**PROGRESS, "runId": run})))
+
+    listener.onQueryProgress(progress("ended before"))
+    listener.onQueryStarted(SimpleNamespace(runId="new"))
+    listener.onQueryProgress(progress("ended before"))
+    assert caplog.messages == []
+    listener.onQueryProgress(progress("new"))
+    listener.onQueryTerminated(SimpleNamespace(runId="new"))
+    assert len(caplog.messages) == 1
 
 
 class WatchedLock:

@@ -156,11 +156,15 @@ class ProcessTelemetry:
                 self._moved.setdefault(str(event.name), self._clock())
 
     def progressed(self, event: QueryProgressEvent) -> None:
-        """Counts a micro-batch."""
+        """Counts a micro-batch of a query whose start was noted.
+
+        Spark reports late: a listener gets micro-batches of queries that ended before it was added.
+        """
         progress: dict[str, Any] = json.loads(event.progress.json)
         known = self._queries.get(progress["name"] or "")
-        if known is None:
-            return
+        with self._lock:
+            if known is None or progress["runId"] not in self._running:
+                return
         pipe, sender = known
         records = sum(each["numInputRows"] for each in progress["sources"])
         self._move(progress["name"])

@@ -69,8 +69,8 @@ class UndecodableLog:
 
     def __init__(self, outcomes: Mapping[str, str]) -> None:
         self._outcomes = outcomes
-        #: Run and number of the last micro-batch that was logged, by query.
-        self._last: dict[str, tuple[str, int]] = {}
+        #: Number of the last micro-batch that was logged, by run.
+        self._last: dict[str, int] = {}
         self._lock = threading.Lock()
 
     def change(self, outcomes: Mapping[str, str]) -> None:
@@ -86,10 +86,9 @@ class UndecodableLog:
             return
         run, batch = str(progress["runId"]), int(progress["batchId"])
         with self._lock:
-            last_run, last_batch = self._last.get(name, ("", -1))
-            if run == last_run and batch <= last_batch:
+            if batch <= self._last.get(run, -1):
                 return
-            self._last[name] = run, batch
+            self._last[run] = batch
             # Under the lock: when a call returns, the line is written, also by another thread.
             _LOG.warning(
                 "%s: %d undecodable records in micro-batch %d, %s; the first one: partition %d, offset %d: %s",
@@ -97,22 +96,25 @@ class UndecodableLog:
             )
 
     def listener(self) -> Any:
-        """A listener for `spark.streams.addListener`."""
+        """A listener for `spark.streams.addListener`: notes the micro-batches of queries that start from then on."""
         from pyspark.sql.streaming.listener import StreamingQueryListener
 
         note = self.note
+        # Spark reports late: a listener gets micro-batches of queries that ended before it was added.
+        running: set[str] = set()
 
         class Listener(StreamingQueryListener):
             def onQueryStarted(self, event: Any) -> None:  # noqa: N802
-                pass
+                running.add(str(event.runId))
 
             def onQueryProgress(self, event: Any) -> None:  # noqa: N802
-                note(json.loads(event.progress.json))
+                if str(event.progress.runId) in running:
+                    note(json.loads(event.progress.json))
 
             def onQueryIdle(self, event: Any) -> None:  # noqa: N802
                 pass
 
             def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-                pass
+                running.discard(str(event.runId))
 
         return Listener()
