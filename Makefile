@@ -333,8 +333,9 @@ bench-spark: $(if $(KAFKA),$(SPARK_READY) $(KAFKA_CP),$(PACKAGE_READY)) $(JAR) #
 	    $(if $(KAFKA),--kafka $(dir $(KAFKA_CP))) $(BENCH)
 bench-spark: BENCH ?=
 
-bench-real-time: $(PACKAGE_READY) $(JAR) ## Measure latency in Spark's real-time mode, from queue to queue
-	$(PY) python/benchmarks/real_time_latency.py $(BENCH)
+bench-real-time: $(if $(KAFKA),$(SPARK_READY) $(KAFKA_CP),$(PACKAGE_READY)) $(JAR) ## Measure latency in Spark's real-time mode; KAFKA=1 as above
+	$(call NOTED,real-time) $(if $(KAFKA),$(SPARK_VENV)/bin/python,$(PY)) python/benchmarks/real_time_latency.py \
+	    $(if $(KAFKA),--kafka $(dir $(KAFKA_CP))) $(BENCH)
 bench-real-time: BENCH ?=
 
 # Go builds the peers below build/peers: the first run takes five minutes more. Without Go there is no load generator.

@@ -1,13 +1,11 @@
-"""Latency of a query in Spark's real-time mode, from queue to queue.
+"""Latency of a query in Spark's real-time mode, from queue to queue, and of the same query from Kafka to Kafka.
 
-    python python/benchmarks/real_time_latency.py [--rates 1000,20000] [--seconds 30] [--keep]
-    python python/benchmarks/real_time_latency.py --plot      # needs matplotlib
+    python python/benchmarks/real_time_latency.py [--kafka DIR] [--rates 1000,20000] [--seconds 20]
 
 The query filters and projects; it runs with local[2]. A process beside it (real_time/Load.java) sends records of 100
 bytes at a steady rate, and receives the rows. A latency is the time from the moment at which a record was due to the
-moment at which its row was received. Each rate has its own warm-up.
-
-Prints the percentiles in ms. --keep writes `real-time.json` in the directory of raw results, and --plot draws it.
+moment at which its row was received. The broker runs while Kafka is measured, after the queue. Each rate has its own
+warm-up.
 """
 
 import argparse
@@ -15,8 +13,8 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,25 +23,27 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import mmapqueue
-from bench_report import machine
+from bench_report.real_time import KAFKA, QUEUE
 from bench_spark import session
+from kafka_peer import CONFIGURATION, Broker, connector_jars
 
 SOURCES = Path(__file__).with_name("real_time")
 _ROOT = Path(__file__).resolve().parents[2]
-KEPT = _ROOT / "docs" / "benchmarks" / "raw" / "real-time.json"
-PLOT = _ROOT / "docs" / "benchmarks" / "real-time.svg"
 
+CORES = 2
 #: Until the JIT compilers of Spark and of the load are done, in s.
 WARM_UP = 15
 
+#: Starts a query; while it runs, the arguments of its ends.
+Subject = Callable[[], AbstractContextManager[tuple[str, str, str]]]
 
-def compiled(scratch: Path) -> list[str]:
+
+def compiled(scratch: Path, jars: list[str]) -> list[str]:
     """The command that runs the load."""
-    jars = mmapqueue.jar_path().parent.glob("*.jar")
-    classpath = ":".join([str(scratch / "load"), *map(str, jars)])
-    sources = map(str, sorted(SOURCES.glob("*.java")))
+    sources = [str(path) for path in sorted(SOURCES.glob("*.java")) if jars or path.name != "KafkaEnds.java"]
+    classpath = ":".join([str(scratch / "load"), *map(str, mmapqueue.jar_path().parent.glob("*.jar")), *jars])
     subprocess.run(["javac", "-d", str(scratch / "load"), "-cp", classpath, *sources], check=True)
-    return ["java", "-Xmx256m", "-cp", classpath, "Load", "QueueEnds"]
+    return ["java", "-Xmx256m", "-cp", classpath, "Load"]
 
 
 def measure(command: list[str], *arguments: object) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def measure(command: list[str], *arguments: object) -> dict[str, Any]:
 
 
 @contextmanager
-def queues(spark: SparkSession, scratch: Path) -> Iterator[tuple[str, str]]:
+def queues(spark: SparkSession, scratch: Path) -> Iterator[tuple[str, str, str]]:
     """The query from a queue to another one."""
     source, target = scratch / "source", scratch / "target"
     for path in (source, target):
@@ -63,7 +63,20 @@ def queues(spark: SparkSession, scratch: Path) -> Iterator[tuple[str, str]]:
                 queue.create_consumer("load")
     rows = mmapqueue.read_stream(source, spark=spark).where("length(value) > 0").select("value", "partition", "offset")
     with running(mmapqueue.real_time_sink(rows, target, checkpoint=scratch / "queue-checkpoint").start()):
-        yield str(source), str(target)
+        yield "QueueEnds", str(source), str(target)
+
+
+@contextmanager
+def topics(spark: SparkSession, scratch: Path, jars: Path) -> Iterator[tuple[str, str, str]]:
+    """The query from a topic to another one, by Spark's own source and sink."""
+    with Broker(jars, scratch / "broker") as broker:
+        source, target = broker.make_topic(spark, "in", 1), broker.make_topic(spark, "out", 1)
+        rows = spark.readStream.format("kafka").options(**broker.options(source, {})).load()
+        writer = rows.where("length(value) > 0").select("value").writeStream.format("kafka").outputMode("update")
+        writer = writer.option("kafka.bootstrap.servers", broker.address).option("topic", target)
+        writer = writer.option("checkpointLocation", str(scratch / "kafka-checkpoint"))
+        with running(mmapqueue.real_time(writer, "5m").start()):
+            yield "KafkaEnds", f"{broker.address}/{source}", f"{broker.address}/{target}"
 
 
 @contextmanager
@@ -78,58 +91,41 @@ def running(query: StreamingQuery) -> Iterator[None]:
             print(failure, file=sys.stderr)
 
 
-def run(rates: list[int], seconds: int, memory: str) -> dict[str, Any]:
-    """Measures each rate."""
+def run(rates: list[int], seconds: int, kafka: Path | None, memory: str, directory: Path) -> dict[str, Any]:
+    """Measures the queue, then Kafka."""
     results = []
     with ExitStack() as stack:
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="real-time-", dir=_ROOT / "build")))
-        command = compiled(scratch)
-        spark = session(2, memory, scratch, [])
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=directory)))
+        jars = connector_jars(kafka) if kafka else []
+        command = compiled(scratch, jars)
+        spark = session(CORES, memory, scratch, jars)
         stack.callback(spark.stop)
-        source, target = stack.enter_context(queues(spark, scratch))
-        for rate in rates:
-            found = measure(command, source, target, rate, WARM_UP, seconds)
-            results.append({"spark": spark_version, **found})
-            print(f"{rate} records/s", found["ms"], flush=True)
-    return {"machine": machine.facts(_ROOT), "results": results}
-
-
-def plot(kept: dict[str, Any], path: Path) -> None:
-    """The distributions."""
-    from matplotlib import pyplot as plt
-
-    from bench_report.charts import BLUE, ORANGE, PURPLE, WIDTH, legend, save, tidy
-
-    canvas, axes = plt.subplots(figsize=(WIDTH, 2.8), layout="constrained")
-    for each, color in zip(kept["results"], (BLUE, ORANGE, PURPLE), strict=False):
-        shares = [1 / (1 - share) for share, _ in each["curve"]]
-        axes.plot(shares, [ms for _, ms in each["curve"]], color=color, label=f"{each['rate']:,} records/s")
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xticks([2, 10, 100, 1000, 10000], ["50 %", "90 %", "99 %", "99.9 %", "99.99 %"])
-    axes.set_xlabel("share of records")
-    axes.set_ylabel("latency at most, ms")
-    tidy(axes)
-    legend(canvas, [axes], 2)
-    save(canvas, path)
+        subjects: dict[str, Subject] = {QUEUE: lambda: queues(spark, scratch)}
+        if kafka:
+            subjects[KAFKA] = lambda: topics(spark, scratch, kafka)
+        for name, subject in subjects.items():
+            with subject() as ends:
+                for rate in rates:
+                    found = measure(command, *ends, rate, WARM_UP, seconds)
+                    results.append({"subject": name, **found})
+                    print(name, f"{rate} records/s", found["ms"], flush=True)
+    settings = {"broker": CONFIGURATION} if kafka else {}
+    return {"spark": spark_version, "cores": CORES, "seconds": seconds, "results": results, "kafka": settings}
 
 
 def main() -> None:
-    """Measures, or draws what was measured."""
+    """Measures, and writes the results."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--kafka", type=Path, help="directory of the class paths: measure Kafka, too")
     parser.add_argument("--rates", default="1000,20000", help="records a second")
-    parser.add_argument("--seconds", type=int, default=30, help="measured seconds of each rate")
+    parser.add_argument("--seconds", type=int, default=20, help="measured seconds of each rate")
     parser.add_argument("--memory", default="1g", help="heap of Spark")
-    parser.add_argument("--keep", action="store_true", help="write the kept results")
-    parser.add_argument("--plot", action="store_true", help="draw the kept results, and measure nothing")
+    parser.add_argument("--directory", type=Path, default=_ROOT / "build" / "bench" / "real-time", help="of the results")
     arguments = parser.parse_args()
-    if arguments.plot:
-        plot(json.loads(KEPT.read_text(encoding="utf-8")), PLOT)
-        return
+    arguments.directory.mkdir(parents=True, exist_ok=True)
     rates = [int(rate) for rate in arguments.rates.split(",")]
-    found = run(rates, arguments.seconds, arguments.memory)
-    if arguments.keep:
-        KEPT.write_text(json.dumps(found) + "\n", encoding="utf-8")
+    found = run(rates, arguments.seconds, arguments.kafka, arguments.memory, arguments.directory)
+    (arguments.directory / "real-time.json").write_text(json.dumps(found) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -15,10 +15,12 @@ from . import (
     pipeline,
     plots_jvm,
     plots_python,
+    plots_real_time,
     plots_scale,
     plots_spark,
     prose,
     python,
+    real_time,
     scale,
     spark,
     tables_jvm,
@@ -47,6 +49,7 @@ _TABLES: dict[str, Callable[[Run], str]] = {
     "scale": scale.report,
     "python": python.report,
     "spark": spark.report,
+    "real-time": real_time.tables,
     "pipeline": pipeline.tables,
 }
 #: Each plot by the name of its file: the function that draws it, its block, and its description.
@@ -64,12 +67,14 @@ _PLOTS: dict[str, tuple[Callable[[Run, Path], bool], str, str]] = {
     "cost": (plots_scale.cost, "scale", "Cost of a push and a pop over the queued bytes"),
     "python": (plots_python.plot, "python", "Records by the second over the size of a batch in Python"),
     "spark": (plots_spark.plot, "spark", "Rows by the second of Spark's workloads"),
+    "real-time": (plots_real_time.plot, "real-time", "Latency of real-time mode over the share of records"),
 }
 _TARGETS: tuple[Callable[[Run], list[targets.Target]], ...] = (
     targets_jvm.targets,
     scale.targets,
     python.targets,
     spark.targets,
+    real_time.targets,
     pipeline.targets,
 )
 

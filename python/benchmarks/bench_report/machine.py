@@ -16,7 +16,7 @@ from typing import Any
 
 NAME = "machine.json"
 #: The parts of a run; each begins and ends by itself.
-PARTS = ("jmh", "latency", "pipeline", "python", "scale", "spark")
+PARTS = ("jmh", "latency", "pipeline", "python", "real-time", "scale", "spark")
 
 
 def facts(directory: Path) -> dict[str, Any]:

@@ -14,6 +14,7 @@ _PARTS = {
     "latency": "latencies",
     "pipeline": "pipeline",
     "python": "Python",
+    "real-time": "Spark in real time",
     "scale": "large queues",
     "spark": "Spark",
 }

@@ -17,6 +17,7 @@ FILES = (
     "latency/latency.json",
     "pipeline/pipeline.json",
     "python/python.json",
+    "real-time/real-time.json",
     "scale/scale*.json",
     "spark/spark.json",
 )

@@ -42,6 +42,7 @@ _SHAPES: Mapping[str, Mapping[str, Sequence[str]]] = {
         "open": ("queued_bytes", "open_ms"),
         "recovery": ("queued_bytes", "tail_bytes", "open_ms"),
     },
+    "real-time": {"results": ("subject", "rate", "ms", "curve")},
     "spark": {"results": ("workload", "bytes", "rows", "seconds")},
 }
 #: Members that a run may have in place of the required ones.
@@ -111,6 +112,7 @@ class Run:
     scales: Sequence[Mapping[str, Any]] = ()
     spark: Mapping[str, Any] = field(default_factory=dict)
     pipeline: Mapping[str, Any] = field(default_factory=dict)
+    real_time: Mapping[str, Any] = field(default_factory=dict)
 
     def row(self, benchmark: str, subject: str, payload: int, **parameters: object) -> Row | None:
         """Returns the row with these parameters and the usual ones besides, or None where it was not measured."""
@@ -156,6 +158,7 @@ def load(raw: Path) -> Run:
         ],
         spark=_checked(raw / "spark.json"),
         pipeline=_checked(raw / "pipeline.json"),
+        real_time=_checked(raw / "real-time.json"),
     )
 
 
@@ -170,7 +173,7 @@ def _file(path: Path) -> Any:
 
 def _checked(path: Path) -> Any:
     content = _file(path)
-    part = path.stem.partition("-")[0]
+    part = path.stem if path.stem in _SHAPES else path.stem.partition("-")[0]
     for name, members in _SHAPES[part].items() if content else ():
         if not content.get(name) and not any(content.get(other) for other in _ALONE.get(part, ())):
             raise SystemExit(f"{path}: no {name}")

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from . import machine, pipeline, python, scale, spark, tables_jvm, tables_latency
+from . import machine, pipeline, python, real_time, scale, spark, tables_jvm, tables_latency
 from .publish import dump, read
 from .raw import Run, load
 
@@ -19,6 +19,7 @@ _TABLES: dict[str, Callable[[Run], str]] = {
     "latency": tables_latency.latencies,
     "pipeline": pipeline.tables,
     "python": python.tables,
+    "real-time": real_time.tables,
     "scale": scale.tables,
     "spark": spark.tables,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from .figure import Figure
@@ -119,13 +119,18 @@ def _with_details(run: Run, of_workloads: str) -> str:
                 lines.append([kind, name, number(figure.median), spread(figure)])
     if lines:
         parts.append(table(["micro-batch", "source", "ms from the trigger to its end", "min–max"], lines, left=2))
-    kafka_is = [
-        f"- {what}: {', '.join(f'`{name}={value}`' for name, value in values.items())}"
-        for what, values in (run.spark.get("kafka") or {}).items()
-    ]
-    if kafka_is:
-        parts.append("Kafka has its defaults but for:\n\n" + "\n".join(kafka_is))
+    if run.spark.get("kafka"):
+        parts.append(kafka_settings(run.spark["kafka"]))
     return "\n\n".join(parts)
+
+
+def kafka_settings(settings: Mapping[str, Mapping[str, str]]) -> str:
+    """What differs from Kafka's defaults."""
+    lines = [
+        f"- {what}: {', '.join(f'`{name}={value}`' for name, value in values.items())}"
+        for what, values in settings.items()
+    ]
+    return "Kafka has its defaults but for:\n\n" + "\n".join(lines)
 
 
 def _millis(run: Run, kind: str, source: str) -> Figure | None:
