@@ -28,7 +28,7 @@ from bench_spark import session
 from kafka_peer import CONFIGURATION, Broker, connector_jars
 
 SOURCES = Path(__file__).with_name("real_time")
-_ROOT = Path(__file__).resolve().parents[2]
+RESULTS = Path(__file__).resolve().parents[2] / "build" / "bench" / "real-time"
 
 CORES = 2
 #: Until the JIT compilers of Spark and of the load are done, in s.
@@ -120,7 +120,7 @@ def main() -> None:
     parser.add_argument("--rates", default="1000,20000", help="records a second")
     parser.add_argument("--seconds", type=int, default=20, help="measured seconds of each rate")
     parser.add_argument("--memory", default="1g", help="heap of Spark")
-    parser.add_argument("--directory", type=Path, default=_ROOT / "build" / "bench" / "real-time", help="of the results")
+    parser.add_argument("--directory", type=Path, default=RESULTS, help="for the results")
     arguments = parser.parse_args()
     arguments.directory.mkdir(parents=True, exist_ok=True)
     rates = [int(rate) for rate in arguments.rates.split(",")]

@@ -19,7 +19,7 @@ from bench_report import charts, document, plots_jvm, publish, raw
 from bench_report.show import show
 
 PROJECT = Path(__file__).parents[2]
-PLOTS = ("peers", "sizes", "latency", "cost", "memory", "recovery", "python", "spark")
+PLOTS = ("peers", "sizes", "latency", "cost", "memory", "recovery", "python", "spark", "real-time")
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_kept_results_are_small_and_without_paths(published: Path) -> None:
     texts = {path.relative_to(kept).as_posix(): path.read_text() for path in kept.rglob("*.json")}
     names = {f"jmh/{name}.json" for name in ("once", "round-1", "round-2", "round-3")}
     assert set(texts) == names | {
-        f"{name}.json" for name in ("machine", "latency", "pipeline", "python", "scale", "spark")
+        f"{name}.json" for name in ("machine", "latency", "pipeline", "python", "real-time", "scale", "spark")
     }
     assert not [name for name, text in texts.items() if re.search(r"/home|/usr|scoreError|jvmArgs", text)]
     before = sum(path.stat().st_size for path in (published / "run").rglob("*.json"))
@@ -101,6 +101,7 @@ def test_kept_results_are_those_of_one_run(tmp_path: Path) -> None:
         ("latency.json", None, "service_micros"),
         ("pipeline.json", "results", "memory"),
         ("python.json", "results", "batch"),
+        ("real-time.json", "results", "curve"),
         ("scale.json", "recovery", "tail_bytes"),
         ("spark.json", "results", "rows"),
     ],
@@ -189,6 +190,11 @@ def test_every_part_of_the_run_has_its_table(published: Path) -> None:
     ]
     assert _rows(text, "| one record | queue |") == [["one record", "queue", "30.0", "28.0–40.0"]]
     assert "- tuned read: `fetch.max.bytes=1`" in text
+    assert _rows(text, "1 000/s") == [
+        ["1 000/s", "mmapqueue", "1.00", "2.00", "8.00", "10.0", "20.0"],
+        ["1 000/s", "Kafka", "4.00", "8.00", "32.0", "40.0", "80.0"],
+    ]
+    assert "- broker: `node.id=1`" in text
     assert _rows(text, "open after a kill, ms", "20 GiB") == [
         ["open after a kill, ms", "20 GiB", "16 MiB", "40.5", "40.0–41.0"]
     ]
@@ -219,6 +225,7 @@ def test_a_benchmark_prints_its_tables(tmp_path: Path) -> None:
         ("latency", ["mmapqueue, 64 MiB", "100 000", "0.110"]),
         ("python", ["push", "queue.Queue", "945 k"]),
         ("scale", ["open after a kill, ms", "20 GiB", "16 MiB", "40.5"]),
+        ("real-time", ["20 000/s", "Kafka", "16.0", "32.0", "128", "160", "320"]),
         ("spark", ["one record", "queue", "30.0"]),
         ("pipeline", ["mmapqueue gather", "88.0 k"]),
         ("jmh", ["PipeBenchmark.pipe", "queue", "1 KiB", "consumers 4, producers 4", "4 000"]),
@@ -261,6 +268,8 @@ def test_targets_are_computed(published: Path) -> None:
     assert _checked(text, "Batch write of 100 B, as a multiple of Kafka's sink")[1::2] == ["4.00 ×", "**missed**"]
     assert _checked(text, "Read to noop, batch, two cores, 100 B")[1] == "12.5 million/s"
     assert _checked(text, "micro-batch without records")[1] == "1.10 ×"
+    assert _checked(text, "queue to queue at 1 000 records/s")[1::2] == ["8.00 ms", "met"]
+    assert _checked(text, "queue to queue at 20 000 records/s")[1::2] == ["32.0 ms", "**missed**"]
     assert _checked(text, "accepted at 100 logs a request, as a multiple of the collector")[1::2] == ["1.60 ×", "met"]
     assert _checked(text, "accepted at 1000 logs a request, as a multiple of the coll")[1::2] == [
         "1.40 ×",
