@@ -45,9 +45,17 @@ USES: dict[str, set[str]] = {
     "pipeline.process": _HALF,
     "pipeline._metrics": {"", "_tools"},
     "pipeline._http": {"_values"},
-    "pipeline._gather_telemetry": {"", "_tools", "pipeline._http", "pipeline._metrics", "pipeline.config"},
-    "pipeline._process_telemetry": {"", "_tools", "pipeline._metrics", "pipeline.config", "pipeline.process"},
     "pipeline._watching": {"_tools", "_values", "pipeline.config"},
+    "pipeline._table": {"_values", "pipeline._watching"},
+    "pipeline._page": {"_tools", "_values", "pipeline._table", "pipeline._watching", "pipeline.config"},
+    "pipeline._gather_telemetry": {
+        *("", "_tools"),
+        *("pipeline._http", "pipeline._metrics", "pipeline._page", "pipeline.config"),
+    },
+    "pipeline._process_telemetry": {
+        *("", "_tools"),
+        *("pipeline._metrics", "pipeline._page", "pipeline.config", "pipeline.process"),
+    },
     "pipeline.telemetry": {"pipeline._gather_telemetry", "pipeline._process_telemetry"},
     "pipeline.gather": {*_HALF, "_jvm", "_queue", "pipeline._http", "pipeline.telemetry"},
     "pipeline": {"pipeline.process", *_EVENTS},
@@ -60,7 +68,7 @@ USES: dict[str, set[str]] = {
         "pipeline._check",
         "pipeline._watching",
     },
-    "_cli": {"", "_values", "_jvm", "_tools", "pipeline._cli", "pipeline._watching"},
+    "_cli": {"", "_values", "_jvm", "_tools", "pipeline._cli", "pipeline._table", "pipeline._watching"},
     "__main__": {"_cli"},
 }
 

@@ -470,6 +470,8 @@ def test_top_of_a_pipeline(tmp_path: Path) -> None:
             process.sender_output("logs", "archive", "failure", 9)
             archive, backend = await sampled()
             assert (archive.pipe, archive.received, archive.refused) == ("logs", 3, 1)
+            # No consumer lags yet.
+            assert archive.queued is None
             assert archive.fill is not None
             assert 0 < archive.fill < 1
             assert (archive.sender, archive.sent, archive.given_up, archive.state) == ("archive", 100, 2, "ok")
@@ -486,11 +488,76 @@ def test_top_of_a_pipeline(tmp_path: Path) -> None:
                 "process": "logs.back.end: connection refused: port 4317",
             }
             text = Console(width=120, file=io.StringIO(), record=True)
-            text.print(screen(watched, 1.0))
+            text.print(screen(watched, 120, 1.0))
             assert re.search(r"logs .* 1 .*archive .* 150 .*\n +back\.end", text.export_text(clear=False))
             assert "logs.back.end  connection refused: port 4317" in text.export_text()
+            # Each process serves the same as a page.
+            for port in (telemetry.port, process.port):
+                status, content_type, page = await asyncio.to_thread(get, port, "/")
+                assert (status, content_type) == (200, "text/html; charset=utf-8")
+                assert "<td class=figure>150</td>" in page.replace('"', "")
+                assert "<dt>logs.back.end</dt><dd class=bad>connection refused: port 4317</dd>" in page
 
     gathered(config, look)
+
+
+def test_top_counts_repeated_events_and_dead_letters(tmp_path: Path) -> None:
+    config = pipeline(tmp_path, telemetry={"listen": f"127.0.0.1:{free_ports()}"})
+    watched = WatchedPipeline("shop.yaml", config)
+
+    async def look(telemetry: GatherTelemetry, agent: Agent) -> None:
+        telemetry.watch(agent)
+        queue = agent.pipes["logs"].queue
+        await asyncio.to_thread(queue.create_consumer, "archive")
+        await asyncio.to_thread(queue.push_many, [b"x"] * 4)
+        await until(telemetry, ("gatherer_fetch_count", labels(pipe="logs", status="success")), 1)
+        telemetry.receive_count("logs")("repeated", 5)
+        telemetry.receive_count("logs")("no_records", 1)
+        with ProcessTelemetry(config) as process:
+            for status in ("success", "dead_letter", "dropped", "repeated"):
+                process.sender_output("logs", "archive", status, 2)
+            process.sender_output("logs", "dead_letter", "undecodable", 3)
+            process.sender_output("logs", "back.end", "undecodable", 1)
+            await asyncio.to_thread(watched.sample)
+        archive, backend, undecodable = watched.rows()
+        assert (archive.received, archive.received_again, archive.refused) == (3, 5, 1)
+        assert archive.queued == queue.end_offset() - queue.first_offset()
+        assert (archive.sent, archive.sent_again, archive.dead_letters, archive.given_up) == (2, 2, 2, 4)
+        assert (backend.dead_letters, backend.given_up) == (0, 1)
+        assert (undecodable.sender, undecodable.dead_letters, undecodable.given_up) == ("dead_letter", 3, 3)
+
+    gathered(config, look)
+
+
+def test_the_page_escapes_what_others_have_written(tmp_path: Path) -> None:
+    config = pipeline(tmp_path, name="a", telemetry={"listen": f"127.0.0.1:{free_ports()}"})
+    with ProcessTelemetry(config) as process:
+        for name in ("archive", "back.end"):
+            process.started(started(f"logs.{name}", name))
+        process.sender_waiting("logs", "archive", "400 <script>alert(1)</script> & more")
+        _, _, page = get(process.port, "/")
+    assert "400 &lt;script&gt;alert(1)&lt;/script&gt; &amp; more" in page
+    assert "<script" not in page
+    # The process that does not answer is named.
+    assert "<dt>gather</dt><dd class=bad>gather does not answer at http://127." in page
+
+
+def test_the_page_shows_the_configuration_of_the_last_reload(tmp_path: Path) -> None:
+    config = pipeline(tmp_path, telemetry={"listen": f"127.0.0.1:{free_ports()}"})
+    with ProcessTelemetry(config) as process:
+        assert ">back.end</td>" in get(process.port, "/")[2]
+        pipe = config.pipes[0].model_copy(update={"senders": (Nowhere(name="other"),)})
+        process.change(config.model_copy(update={"pipes": (pipe,)}))
+        page = get(process.port, "/")[2]
+        assert ">other</td>" in page
+        assert ">back.end</td>" not in page
+
+
+def test_the_page_needs_an_address(tmp_path: Path) -> None:
+    with ProcessTelemetry(pipeline(tmp_path)) as process:
+        status, _, text = get(process.port, "/")
+        assert status == 503
+        assert "telemetry.listen: 127.0.0.1:0 is invalid" in text
 
 
 @pytest.mark.parametrize("telemetry", [None, {"listen": "127.0.0.1:0"}])

@@ -18,7 +18,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _UNITS = "KMGTPE"
 #: On a narrow terminal a column that is cut has this width at least, and one without the middle of its values that.
 _CUT_TO, _ELIDED_TO = 12, 16
-_MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 class Column(NamedTuple):
@@ -150,23 +149,6 @@ def size_text(size: int) -> str:
     while number >= 999.5:
         number, power = number / 1024, power + 1
     return f"{number:.1f}{_UNITS[power]}" if number < 9.95 else f"{number:.0f}{_UNITS[power]}"
-
-
-def age_text(seconds: float) -> str:
-    """A duration in its two largest units, such as 250ms, 3.2s, 5m12s, 2h3m, 1d4h."""
-    if seconds < 1:
-        return f"{seconds * 1000:.0f}ms"
-    if seconds < _MINUTE:
-        return f"{seconds:.1f}s"
-    whole = int(seconds)
-    for unit, name, smaller, smaller_name in (
-        (_DAY, "d", _HOUR, "h"),
-        (_HOUR, "h", _MINUTE, "m"),
-        (_MINUTE, "m", 1, "s"),
-    ):
-        if whole >= unit:
-            return f"{whole // unit}{name}{whole % unit // smaller}{smaller_name}"
-    return f"{whole}s"
 
 
 def time_text(time: datetime) -> str:

@@ -37,6 +37,7 @@ _MICROS = {
 }
 _WITH_UNIT = 'a time with its unit, such as "500ms", "30s", "5min", "2h" or "7d"'
 _SECONDS = f"seconds from 0 on, a timedelta, or {_WITH_UNIT}"
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
 #: Those of a command line.
 SECONDS_AS_TEXT = f"seconds from 0 on, or {_WITH_UNIT}"
 _PERIOD = f"a timedelta, or {_WITH_UNIT}"
@@ -128,3 +129,20 @@ def _invalid(name: str, value: object, allowed: str) -> ConfigError:
     if allowed in (_PERIOD, _WITH_UNIT) and _NUMBER.fullmatch(str(value)):
         allowed = f'"{value}s" or "{value}ms", {allowed}'
     return ConfigError(f"{name} = {value!r} is invalid; allowed: {allowed}", name, str(value), allowed)
+
+
+def age_text(seconds: float) -> str:
+    """A duration in its two largest units, such as 250ms, 3.2s, 5m12s, 2h3m, 1d4h."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f}ms"
+    if seconds < _MINUTE:
+        return f"{seconds:.1f}s"
+    whole = int(seconds)
+    for unit, name, smaller, smaller_name in (
+        (_DAY, "d", _HOUR, "h"),
+        (_HOUR, "h", _MINUTE, "m"),
+        (_MINUTE, "m", 1, "s"),
+    ):
+        if whole >= unit:
+            return f"{whole // unit}{name}{whole % unit // smaller}{smaller_name}"
+    return f"{whole}s"

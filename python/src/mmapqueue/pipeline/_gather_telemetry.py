@@ -14,6 +14,7 @@ import mmapqueue
 from mmapqueue._tools.pages import address
 from mmapqueue.pipeline._http import Connection, sign
 from mmapqueue.pipeline._metrics import Counts, Pages, Reloads
+from mmapqueue.pipeline._page import LivePage
 from mmapqueue.pipeline.config import Pipeline
 
 _LOG = logging.getLogger("mmapqueue.pipeline.telemetry")
@@ -56,8 +57,8 @@ class Measured(Protocol):
 class GatherTelemetry:
     """Counts the events of one gather process, and serves the metrics. Belongs to one event loop.
 
-    It serves `/metrics`, `/health` (503 when a queue cannot be written) and `/ready` (503 until `watch` was called with
-    the agent, after its servers listen, and while pushes fail).
+    It serves `/` (as `mmapqueue top`), `/metrics`, `/health` (503 when a queue cannot be written) and `/ready` (503
+    until `watch` was called with the agent, after its servers listen, and while pushes fail).
 
     Example:
         telemetry = GatherTelemetry(pipeline, partition)
@@ -80,7 +81,8 @@ class GatherTelemetry:
         self._stopping = False
         self._runner: web.AppRunner | None = None
         self._listener: asyncio.Server | None = None
-        self._pages = Pages(self._health, self._ready)
+        self._page = LivePage(pipeline)
+        self._pages = Pages(self._health, self._ready, self._page.answer)
         self._reloads = Reloads()
         self._received = Counts("gatherer_receive_count", "Events that receivers got.", ("pipe", "status"))
         self._fetched = Counts("gatherer_fetch_count", "Events that fetchers got.", ("pipe", "status"))
@@ -105,6 +107,10 @@ class GatherTelemetry:
     def reloaded(self, succeeded: bool) -> None:  # noqa: FBT001
         """Counts a reload of the configuration."""
         self._reloads.add(succeeded=succeeded)
+
+    def change(self, pipeline: Pipeline) -> None:
+        """Shows the pipes of another configuration from now on."""
+        self._page.change(pipeline)
 
     def watch(self, agent: Measured | None) -> None:
         """Measures the queues and servers of a running agent; None, before the agent closes them, to stop."""

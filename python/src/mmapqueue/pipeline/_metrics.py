@@ -1,4 +1,4 @@
-"""Serving of metrics for both halves of a pipeline: counters with exact names, and pages /metrics, /health, /ready."""
+"""Serving of metrics for both halves of a pipeline: counters with exact names, and the pages of a process."""
 
 import threading
 import time
@@ -77,14 +77,20 @@ Check = Callable[[], str | None]
 class Pages:
     """The pages of a process. Safe for any number of threads.
 
+    Args:
+        health: The fault of `/health`.
+        ready: The fault of `/ready`.
+        overview: Makes the page `/`, for people.
+
     Attributes:
         registry: The registry of the metrics.
     """
 
-    def __init__(self, health: Check, ready: Check) -> None:
+    def __init__(self, health: Check, ready: Check, overview: Callable[[], Page]) -> None:
         self.registry = CollectorRegistry()
         self.registry.register(ProcessCollector(registry=None))
         self._checks = {"/health": health, "/ready": ready}
+        self._overview = overview
 
     def answer(self, path: str, accept: str) -> Page:
         """The answer to GET.
@@ -99,9 +105,11 @@ class Pages:
         if path == "/metrics":
             encode, content_type = choose_encoder(accept)
             return Page(200, content_type, encode(self.registry))
+        if path == "/":
+            return self._overview()
         check = self._checks.get(path)
         if check is None:
-            return Page(404, TEXT, b"there are /metrics, /health and /ready\n")
+            return Page(404, TEXT, b"there are /, /metrics, /health and /ready\n")
         problem = check()
         if problem is None:
             return Page(200, TEXT, b"ok\n")

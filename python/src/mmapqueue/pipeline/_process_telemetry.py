@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector
 
 from mmapqueue._tools.pages import address, serve
 from mmapqueue.pipeline._metrics import Counts, Pages, Reloads
+from mmapqueue.pipeline._page import LivePage
 from mmapqueue.pipeline.config import Pipeline
 from mmapqueue.pipeline.process.backlog import Lag, lags
 from mmapqueue.pipeline.process.damage import damaged
@@ -41,8 +42,9 @@ _SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
 class ProcessTelemetry:
     """Counts what the queries of a pipeline read and send, and serves the metrics. Safe for any number of threads.
 
-    It serves `/metrics`, `/health` (503 when the Spark session has stopped) and `/ready` (503 until a query of each
-    sender runs, and while one makes no progress). The queries have the names `<pipe>.<sender>`.
+    It serves `/` (as `mmapqueue top`), `/metrics`, `/health` (503 when the Spark session has stopped) and `/ready`
+    (503 until a query of each sender runs, and while one makes no progress). The queries have the names
+    `<pipe>.<sender>`.
 
     Example:
         with ProcessTelemetry(pipeline) as telemetry:
@@ -55,6 +57,7 @@ class ProcessTelemetry:
 
     def __init__(self, pipeline: Pipeline, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        self._page = LivePage(pipeline)
         self.change(pipeline)
         #: Names of running queries, by their run id.
         self._running: dict[str, str] = {}
@@ -69,7 +72,7 @@ class ProcessTelemetry:
         self._spark: SparkSession | None = None
         self._listener: Any = None
         self._server: ThreadingHTTPServer | None = None
-        self._pages = Pages(self._health, self._ready)
+        self._pages = Pages(self._health, self._ready, self._page.answer)
         registry = self._pages.registry
         self._read = Counts("queue_output_count", "Events that senders have read from queues.", ("pipe", "status"))
         self._sent = Counts("sender_output_count", "Events and rows that were sent.", ("pipe", "status", "type"))
@@ -86,6 +89,7 @@ class ProcessTelemetry:
     def change(self, pipeline: Pipeline) -> None:
         """Measures the queries of another configuration from now on."""
         self._pipeline = pipeline
+        self._page.change(pipeline)
         self._queries = {
             f"{pipe.name}.{name}": (pipe.name, name)
             for pipe in pipeline.pipes

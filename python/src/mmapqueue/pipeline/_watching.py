@@ -13,14 +13,14 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from mmapqueue._tools.pages import address
 from mmapqueue._values.errors import ConfigError
-from mmapqueue.pipeline.config import Pipeline
+from mmapqueue.pipeline.config import DEAD_LETTER, Pipeline
 
 #: The maximum wait for a page, in seconds.
 _PATIENCE = 5.0
 _RECEIVED = ("gatherer_receive_count", "gatherer_fetch_count")
-#: Outcomes of events that gather has not stored; requests without a record are stored.
-_STORED = {"success", "no_records"}
 _GIVEN_UP = {"dead_letter", "dropped", "rejected", "damaged", "undecodable"}
+#: What was taken before: the outcome of an event or a row by its idempotency key.
+_REPEATED = "repeated"
 _NO_SENDER: tuple[str | None, ...] = (None,)
 #: A process that runs without a fault.
 OK = "ok"
@@ -36,11 +36,16 @@ class SenderRow(NamedTuple):
         pipe: The name of the pipe.
         received: Events that the pipe's receivers and fetchers have stored.
         received_per_second: Their rate since the previous sample.
+        received_again: Events that were stored before, by their idempotency keys, and were answered without a push.
         refused: Events that were not stored: rejected, dropped, malformed, too large, failed.
+        queued: Records of the queue that some consumer has not acked; None without gather.
         fill: The part of the queue's capacity that is in use, of its fullest partition; None without gather.
         sender: The name of the sender; None for a pipe without one.
         sent: Rows that were sent, those of repeated micro-batches again.
         sent_per_second: Their rate since the previous sample.
+        sent_again: Rows of requests that the receiver had got before.
+        dead_letters: Records and rows that the sender has stored in the dead-letter queue of the pipe; those that no
+            sender gets, such as undecodable ones, are those of a sender `dead_letter`.
         given_up: Records and rows that were not sent: dead letters, dropped, refused by the receiver, damaged,
             undecodable.
         lag_records: Records of the slowest partition that no completed micro-batch has read; None without process.
@@ -52,11 +57,15 @@ class SenderRow(NamedTuple):
     pipe: str
     received: int
     received_per_second: float
+    received_again: int
     refused: int
+    queued: int | None
     fill: float | None
     sender: str | None
     sent: int
     sent_per_second: float
+    sent_again: int
+    dead_letters: int
     given_up: int
     lag_records: int | None
     lag_bytes: int | None
@@ -188,15 +197,20 @@ class WatchedPipeline:
         totals: Counter[tuple[str, str]] = Counter()
         for metric in _RECEIVED:
             for labels, value in self._samples(self._gather, metric):
-                # A fetch that gave nothing is an attempt, not an event.
-                if labels["status"] != "fail":
-                    what = "received" if labels["status"] in _STORED else "refused"
-                    totals[labels["pipe"], what] += 0 if labels["status"] == "no_records" else int(value)
+                status = labels["status"]
+                # A fetch that gave nothing is an attempt. Requests without a record count as stored, too.
+                if status not in ("fail", "no_records"):
+                    what = "received" if status == "success" else "again" if status == _REPEATED else "refused"
+                    totals[labels["pipe"], what] += int(value)
         for labels, value in self._samples(self._process, "sender_output_count"):
-            status = labels["status"]
+            status, query = labels["status"], f"{labels['pipe']}.{labels['type']}"
             if status == "success" or status in _GIVEN_UP:
-                what = "sent" if status == "success" else "given up"
-                totals[f"{labels['pipe']}.{labels['type']}", what] += int(value)
+                totals[query, "sent" if status == "success" else "given up"] += int(value)
+            # The query of undecodable records stores each of them.
+            if status == DEAD_LETTER or (status == "undecodable" and labels["type"] == DEAD_LETTER):
+                totals[query, "dead letters"] += int(value)
+            if status == _REPEATED:
+                totals[query, "again"] += int(value)
         return totals
 
     def _sampled(
@@ -219,17 +233,30 @@ class WatchedPipeline:
                     pipe.name,
                     totals.get((pipe.name, "received"), 0),
                     rates.get((pipe.name, "received"), 0.0),
+                    totals.get((pipe.name, "again"), 0),
                     totals.get((pipe.name, "refused"), 0),
+                    self._queued(pipe.name),
                     self._fill(pipe.name),
                     name,
                     totals.get((query, "sent"), 0),
                     rates.get((query, "sent"), 0.0),
+                    totals.get((query, "again"), 0),
+                    totals.get((query, "dead letters"), 0),
                     totals.get((query, "given up"), 0),
                     None if records is None else int(records),
                     None if size is None else int(size),
                     age,
                     self._state(pipe.name, query),
                 )
+
+    def _queued(self, pipe: str) -> int | None:
+        """The records that the slowest consumer of each partition has not acked."""
+        slowest: dict[str, float] = {}
+        for labels, value in self._samples(self._gather, "mmapqueue_lag_records"):
+            if labels.get("pipe") == pipe:
+                partition = labels["partition"]
+                slowest[partition] = max(value, slowest.get(partition, 0.0))
+        return int(sum(slowest.values())) if slowest else None
 
     def _fill(self, pipe: str) -> float | None:
         fills = []

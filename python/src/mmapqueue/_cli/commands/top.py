@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mmapqueue._cli.arguments import AsJson, duration
-from mmapqueue._cli.output import Column, age_text, console, print_object, print_table, size_text
+from mmapqueue._cli.output import Column, console, print_object, print_table, size_text
 from mmapqueue._cli.queues import open_to_read
 from mmapqueue._cli.screens.watching import Watched
+from mmapqueue._values.durations import age_text
 from mmapqueue._values.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def _top_of_pipeline(files: Sequence[str], wait: float, *, once: bool, as_json: 
     pipeline: WatchedPipeline = watched(files[0])
     pipeline.sample()
     if not as_json and _is_live(once=once):
-        _draw(pipeline.sample, lambda _: screen(pipeline, wait), wait)
+        _draw(pipeline.sample, lambda width: screen(pipeline, width, wait), wait)
         return
 
     def show() -> None:

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import compress
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from mmapqueue._cli.output import Column, age_text, print_table, printable
+from mmapqueue._cli.output import Column, print_table, printable
+from mmapqueue._values.durations import age_text
+from mmapqueue.pipeline._table import COLUMNS, Tone, lines, troubles
 
 if TYPE_CHECKING:
-    from mmapqueue.pipeline._watching import SenderRow, WatchedPipeline
+    from mmapqueue.pipeline._watching import WatchedPipeline
 
-_FULL, _NEARLY_FULL = 0.9, 0.7
-_OK = "ok"
+#: A terminal with fewer columns has no room for all of the table.
+_WIDE = 118
+_STYLES = {Tone.PLAIN: "", Tone.NAME: "bold", Tone.GOOD: "green", Tone.WARNING: "yellow", Tone.BAD: "bold red"}
 _COLUMNS = [
     Column("pipe", "PIPE"),
     Column("received_per_second", "RECEIVED/S", "{:.0f}".format, right=True),
+    Column("received_again", "REPEATED", right=True),
     Column("refused", "REFUSED", right=True),
+    Column("queued", "QUEUED", right=True),
     Column("fill", "FILL", "{:.1%}".format, right=True),
     Column("sender", "SENDER"),
     Column("sent_per_second", "SENT/S", "{:.0f}".format, right=True),
+    Column("sent_again", "SENT-AGAIN", right=True),
+    Column("dead_letters", "DEAD", right=True),
     Column("given_up", "GIVEN-UP", right=True),
     Column("lag_records", "LAG", right=True),
     Column("lag_seconds", "AGE", age_text, right=True),
@@ -37,11 +45,12 @@ def print_rows(pipeline: WatchedPipeline) -> None:
         print(f"refused by server {printable(what)}: {count}")
 
 
-def screen(pipeline: WatchedPipeline, interval: float) -> RenderableType:
+def screen(pipeline: WatchedPipeline, width: int, interval: float) -> RenderableType:
     """The last sample for a terminal.
 
     Args:
         pipeline: The pipeline, with its samples.
+        width: Columns of the terminal.
         interval: Seconds between two samples.
     """
     head = Table.grid(expand=True)
@@ -54,60 +63,16 @@ def screen(pipeline: WatchedPipeline, interval: float) -> RenderableType:
         Text(f"{datetime.now():%H:%M:%S}"),
     )
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for title in (
-        "pipe",
-        "received",
-        "in all",
-        "refused",
-        "fill",
-        "sender",
-        "sent",
-        "in all",
-        "given up",
-        "lag",
-        "age",
-    ):
-        table.add_column(title, justify="left" if title in ("pipe", "sender") else "right", no_wrap=True)
-    before = None
-    for row in pipeline.rows():
-        table.add_row(*_of_pipe(row, is_first=row.pipe != before), *_of_sender(row))
-        before = row.pipe
-    troubles = [
-        Text.assemble((f"{row.pipe}.{row.sender or ''}".rstrip("."), "bold"), "  ", (printable(row.state), "red"))
-        for row in pipeline.rows()
-        if row.state != _OK
+    shown = [not column.is_extra or width >= _WIDE for column in COLUMNS]
+    for column in compress(COLUMNS, shown):
+        table.add_column(column.title, justify="right" if column.is_figure else "left", no_wrap=True)
+    for line in lines(pipeline):
+        table.add_row(*(Text(cell.text, style=_STYLES[cell.tone]) for cell in compress(line, shown)))
+    errors = [
+        Text.assemble((name, "bold"), "  ", (printable(error), _STYLES[Tone.BAD])) for name, error in troubles(pipeline)
     ]
     refused = [
-        Text.assemble("server ", (printable(what), "bold"), f"  refused {count:,}", style="yellow")
+        Text.assemble("server ", (printable(what), "bold"), f"  refused {count:,}", style=_STYLES[Tone.WARNING])
         for what, count in pipeline.servers().items()
     ]
-    return Group(head, Text(), table, Text(), *troubles, *refused)
-
-
-def _of_pipe(row: SenderRow, *, is_first: bool) -> list[RenderableType]:
-    if not is_first:
-        return [""] * 5
-    fill = row.fill or 0.0
-    color = "red" if fill >= _FULL else "yellow" if fill >= _NEARLY_FULL else "green"
-    return [
-        Text(row.pipe, style="bold"),
-        f"{row.received_per_second:,.0f}/s",
-        f"{row.received:,}",
-        _alarming(row.refused),
-        Text("-" if row.fill is None else f"{fill:.1%}", style=color),
-    ]
-
-
-def _of_sender(row: SenderRow) -> list[RenderableType]:
-    return [
-        Text(row.sender or "-", style="bold" if row.state == _OK else "bold red"),
-        f"{row.sent_per_second:,.0f}/s",
-        f"{row.sent:,}",
-        _alarming(row.given_up),
-        "-" if row.lag_records is None else f"{row.lag_records:,}",
-        "-" if row.lag_seconds is None else age_text(row.lag_seconds),
-    ]
-
-
-def _alarming(count: int) -> Text:
-    return Text(f"{count:,}", style="red" if count else "")
+    return Group(head, Text(), table, Text(), *errors, *refused)

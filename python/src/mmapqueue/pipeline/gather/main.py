@@ -116,6 +116,8 @@ class _Gathering:
                 raise ValueError("gather is stopping")
             await self._agent.change(pipeline)
             self._pipeline = pipeline
+            if self._telemetry is not None:
+                self._telemetry.change(pipeline)
 
     async def _serve(self, pipeline: Pipeline, partition: int, stop: asyncio.Event) -> None:
         self._loop = asyncio.get_running_loop()
