@@ -5,6 +5,8 @@ import errno
 import os
 import signal
 import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,3 +55,110 @@ def test_a_fork_that_fails_at_a_restart_is_repeated(
 def test_a_program_that_cannot_be_started_at_first_ends_all(caplog: pytest.LogCaptureFixture) -> None:
     assert asyncio.run(Supervisor([[Child("gather 0", ["/no/such/program"])]], print).run()) == 1
     assert "gather 0 cannot be kept running" in caplog.text
+
+
+#: Runs until SIGTERM. With `--successor` it is prepared first, and goes on when it may. Notes what it does in a file.
+TAKES_OVER = """
+import os, signal, sys
+from mmapqueue.pipeline.gather.successor import await_turn
+def note(what):
+    with open(sys.argv[1], "a") as file:
+        file.write(f"{what} {os.getpid()}\\n")
+def end(*_):
+    note("ended")
+    sys.exit(0)
+if "--successor" in sys.argv:
+    note("preparing")
+    {preparation}
+    await_turn(int(sys.argv[-1]))
+signal.signal(signal.SIGTERM, end)
+note("runs")
+print("ready:", flush=True)
+signal.pause()
+"""
+
+
+def taking_over(notes: Path, preparation: str = "pass") -> Child:
+    program = TAKES_OVER.replace("{preparation}", preparation)
+    return Child("gather 0", [sys.executable, "-c", program, str(notes)], takes_over=True)
+
+
+def supervised(child: Child, work: Callable[[Supervisor], Awaitable[None]]) -> int:
+    """Runs a supervisor of one child, and when that is ready, work that stops it at last."""
+
+    async def run() -> int:
+        ready = asyncio.Event()
+        supervisor = Supervisor([[child]], lambda _: ready.set())
+        running = asyncio.create_task(supervisor.run())
+        await ready.wait()
+        await work(supervisor)
+        return await running
+
+    return asyncio.run(run())
+
+
+def stop() -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def gone(pid: str) -> bool:
+    return not Path(f"/proc/{pid}").exists()
+
+
+def test_a_restart_prepares_a_successor_before_the_stop(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+
+    async def restart(supervisor: Supervisor) -> None:
+        await supervisor.restart()
+        await supervisor.restart()
+        stop()
+
+    assert supervised(taking_over(notes), restart) == 0
+    said = [line.split() for line in notes.read_text().splitlines()]
+    first, second, third = (pid for what, pid in said if what == "runs")
+    turn = [("preparing", second), ("ended", first), ("runs", second)]
+    next_turn = [("preparing", third), ("ended", second), ("runs", third)]
+    assert [tuple(each) for each in said] == [("runs", first), *turn, *next_turn, ("ended", third)]
+
+
+def test_a_successor_that_fails_changes_nothing(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+
+    async def restart(supervisor: Supervisor) -> None:
+        with pytest.raises(RuntimeError, match="a successor has ended with status 3 before it was prepared"):
+            await supervisor.restart()
+        stop()
+
+    assert supervised(taking_over(notes, "sys.exit(3)"), restart) == 0
+    (runs, first), _, (ended, last) = (line.split() for line in notes.read_text().splitlines())
+    assert (runs, ended, last) == ("runs", "ended", first)
+
+
+def test_a_stop_ends_a_successor_that_is_not_prepared(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+
+    async def stop_in_between(supervisor: Supervisor) -> None:
+        restarting = asyncio.create_task(supervisor.restart())
+        while "preparing" not in notes.read_text():
+            await asyncio.sleep(0.01)
+        stop()
+        with pytest.raises(RuntimeError, match="gather 0 was not restarted: all are ending"):
+            await restarting
+
+    assert supervised(taking_over(notes, "signal.pause()"), stop_in_between) == 0
+    pids = dict(line.split() for line in notes.read_text().splitlines())
+    assert gone(pids["preparing"])
+
+
+def test_a_successor_that_is_killed_in_its_turn_is_replaced(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+
+    async def restart(supervisor: Supervisor) -> None:
+        await supervisor.restart()
+        stop()
+
+    # It says that it is prepared, and is gone before the predecessor is.
+    dies = "import socket; socket.socket(fileno=int(sys.argv[-1])).sendall(b'p'); os._exit(9)"
+    assert supervised(taking_over(notes, dies), restart) == 0
+    said = [line.split()[0] for line in notes.read_text().splitlines()]
+    assert said == ["runs", "preparing", "ended", "runs", "ended"]

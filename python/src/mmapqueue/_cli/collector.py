@@ -57,6 +57,7 @@ def gather(
     listen: Annotated[list[str] | None, typer.Option(metavar="SERVER=HOST:PORT", hidden=True)] = None,
     watch: _Watch = False,
     parent: _Parent = None,
+    successor: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> int:
     """Run the servers, receivers and fetchers of a pipeline; push their events. Needs no Spark.
 
@@ -68,7 +69,15 @@ def gather(
     with _extra():
         from mmapqueue.pipeline import _cli
 
-        return _cli.gather(file, log_level.value, partition=partition, listen=listen or [], parent=parent, watch=watch)
+        return _cli.gather(
+            file,
+            log_level.value,
+            partition=partition,
+            listen=listen or [],
+            parent=parent,
+            successor=successor,
+            watch=watch,
+        )
 
 
 def process(

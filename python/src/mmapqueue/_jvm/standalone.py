@@ -376,7 +376,7 @@ class _Jvm:
         # From here on, py4j does not report collected objects to the JVM.
         self.gateway._gateway_client.is_connected = False
         self.gateway.close(keep_callback_server=True)
-        if _is_quick and self.archive is not None and not self.archive.is_made:
+        if (_is_quick or _is_small) and self.archive is not None and not self.archive.is_made:
             # All queues are closed. An orderly exit would wait some 0.3 s for threads of the JVM that read from
             # sockets.
             self.process.kill()

@@ -27,7 +27,14 @@ USAGE = 2
 
 
 def gather(
-    file: str, log_level: str, *, partition: int | None, listen: Sequence[str], parent: int | None, watch: bool
+    file: str,
+    log_level: str,
+    *,
+    partition: int | None,
+    listen: Sequence[str],
+    parent: int | None,
+    successor: int | None,
+    watch: bool,
 ) -> int:
     """Runs the gathering half until a signal; returns the exit status."""
     loaded = _loaded(file, log_level)
@@ -35,6 +42,7 @@ def gather(
         return loaded
     if not any(pipe.receivers or pipe.fetchers for pipe in loaded.pipeline.pipes):
         return _refused(f"{file}: no pipe has receivers or fetchers; there is nothing to gather")
+    main.start_ahead(loaded.pipeline, partition=partition)
     wrong = _rehearsed(loaded, file)
     if wrong:
         return wrong
@@ -46,6 +54,7 @@ def gather(
             partition=partition,
             listen=dict(each.split("=", 1) for each in listen),
             parent=parent,
+            successor=successor,
             log_level=log_level,
             watch=watch,
         )

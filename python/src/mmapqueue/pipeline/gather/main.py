@@ -21,6 +21,7 @@ from mmapqueue.pipeline._timeout import timeout
 from mmapqueue.pipeline.config import Pipeline, load, only_by_restart
 from mmapqueue.pipeline.gather.agent import Agent
 from mmapqueue.pipeline.gather.rehearsal import rehearse
+from mmapqueue.pipeline.gather.successor import await_turn
 from mmapqueue.pipeline.gather.supervisor import end_with, run_partitions
 
 _LOG = logging.getLogger("mmapqueue.pipeline.gather")
@@ -35,6 +36,7 @@ def run(
     partition: int | None = None,
     listen: dict[str, str] | None = None,
     parent: int | None = None,
+    successor: int | None = None,
     log_level: str = "info",
     watch: bool = False,
 ) -> int:
@@ -48,6 +50,7 @@ def run(
         partition: The number of this process of several; None runs all of them.
         listen: Addresses of servers, which replace those of the configuration.
         parent: Process id of the parent; this process ends with it.
+        successor: The socket by which the parent lets this process go on, when its predecessor has ended.
         log_level: The log level of child processes.
         watch: Whether to reload when the file changes.
 
@@ -62,10 +65,19 @@ def run(
         end_with(parent)
     if partition is None and pipeline.gather.processes > 1:
         return run_partitions(pipeline, file, log_level=log_level, watch=watch)
-    standalone.start_small()
+    if successor is not None:
+        standalone.jvm()
+        await_turn(successor)
     addresses = listen or {}
     running = _Gathering(_listening(pipeline, addresses), file, partition, addresses, watch=watch)
     return uvloop.run(running.run())
+
+
+def start_ahead(pipeline: Pipeline, *, partition: int | None) -> None:
+    """Starts the JVM of `run`, beside the imports that follow; does nothing when `run` needs none."""
+    if partition is not None or pipeline.gather.processes == 1:
+        standalone.start_small()
+        standalone.start_ahead(None)
 
 
 def _listening(pipeline: Pipeline, addresses: Mapping[str, str]) -> Pipeline:

@@ -9,14 +9,16 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any, TypeVar
 
 from mmapqueue.pipeline import _signals
 from mmapqueue.pipeline._control import Control
 from mmapqueue.pipeline._timeout import timeout
 from mmapqueue.pipeline.config import Pipeline
+from mmapqueue.pipeline.gather.successor import Successor
 
 _LOG = logging.getLogger("mmapqueue.pipeline.supervisor")
 _PR_SET_PDEATHSIG = 1
@@ -27,6 +29,7 @@ _LONGEST_BACK_OFF = 30.0
 #: Seconds of running after which a child that ends is restarted without back-off.
 _STABLE = 60.0
 _READY = b"ready:"
+_T = TypeVar("_T")
 
 
 def end_with(parent: int) -> None:
@@ -55,6 +58,7 @@ def run_partitions(pipeline: Pipeline, file: str, *, log_level: str, watch: bool
             Child(
                 f"gather {partition}",
                 _command("gather", file, "--partition", str(partition), "--log-level", log_level, *listen, *watching),
+                takes_over=True,
             )
             for partition in range(pipeline.gather.processes)
         ]
@@ -76,7 +80,7 @@ def run_both(file: str, *, log_level: str, watch: bool) -> int:
         The exit status: 0 after a signal, otherwise that of a half that could not start, or of process.
     """
     options = [file, "--log-level", log_level, *(["--watch"] if watch else [])]
-    gather = Child("gather", _command("gather", *options))
+    gather = Child("gather", _command("gather", *options), takes_over=True)
     process = Child("process", _command("process", *options), ends_all=True, announces=False)
     return asyncio.run(Supervisor([[gather], [process]], _say, file).run())
 
@@ -117,16 +121,20 @@ class Child:
         command: Program and arguments.
         ends_all: Whether all children end when this one has ended by itself.
         announces: Whether it prints `ready:` on stdout. Otherwise its stdout is that of this process.
+        takes_over: Whether its program takes `--successor`, so that a restart prepares the next process first.
         ready: Whether it has printed that once.
         restarted: Set when it runs again after a restart that was asked for; None for none.
+        successor: The process that runs next; None to start one.
     """
 
     name: str
     command: Sequence[str]
     ends_all: bool = False
     announces: bool = True
+    takes_over: bool = False
     ready: bool = False
     restarted: asyncio.Event | None = field(default=None, repr=False)
+    successor: Successor | None = field(default=None, repr=False)
     process: asyncio.subprocess.Process | None = field(default=None, repr=False)
 
     def send(self, number: int) -> None:
@@ -198,18 +206,36 @@ class Supervisor:
     async def restart(self) -> None:
         """Restarts all children, one after the other: the next one when the last one is ready again.
 
+        A child that takes over is prepared before the one that runs is stopped.
+
         Raises:
-            RuntimeError: The children are ending.
+            OSError: A successor cannot be started. Its child, and those after it, go on.
+            RuntimeError: A successor has ended, likewise; or the children are ending.
         """
         for child in [child for group in self._groups for child in group]:
-            child.restarted = restarted = asyncio.Event()
+            if child.takes_over:
+                child.successor = await self._unless_ended(Successor.prepared(child.command), child)
+            child.restarted = asyncio.Event()
             child.send(signal.SIGTERM)
-            waiting = [asyncio.ensure_future(each.wait()) for each in (restarted, self._ended)]
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            for each in waiting:
-                each.cancel()
-            if self._ended.is_set():
-                raise RuntimeError(f"{child.name} was not restarted: all are ending")
+            try:
+                await self._unless_ended(child.restarted.wait(), child)
+            finally:
+                successor, child.successor = child.successor, None
+                if successor is not None:
+                    await successor.give_up()
+
+    async def _unless_ended(self, work: Coroutine[Any, Any, _T], child: Child) -> _T:
+        """The result of work on a restart, which is cancelled when all end."""
+        ended, working = asyncio.create_task(self._ended.wait()), asyncio.create_task(work)
+        try:
+            await asyncio.wait((ended, working), return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                return working.result()
+            raise RuntimeError(f"{child.name} was not restarted: all are ending")
+        finally:
+            ended.cancel()
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
 
     def _signalled(self) -> None:
         if self._status is None:
@@ -264,16 +290,8 @@ class Supervisor:
             back_off = min(2 * back_off, _LONGEST_BACK_OFF)
 
     async def _run(self, child: Child, group: int) -> int:
-        # In a session of its own: a Ctrl-C of the terminal reaches this process alone, which passes it on in order.
-        stdout = asyncio.subprocess.PIPE if child.announces else None
-        try:
-            process = await asyncio.create_subprocess_exec(*child.command, stdout=stdout, start_new_session=True)
-        except OSError as error:
-            if child.process is None:
-                raise
-            # It has run before: what is missing, processes, memory or descriptors, may be there again in a moment.
-            raise _NotStarted from error
-        child.process = process
+        successor, child.successor = child.successor, None
+        child.process = await self._started(child) if successor is None else successor.go()
         if self._ended.is_set():
             child.send(signal.SIGTERM)
         if not child.announces and child.restarted is not None:
@@ -281,6 +299,17 @@ class Supervisor:
         if child.process.stdout is not None:
             await self._listen(child, child.process.stdout, group)
         return await child.process.wait()
+
+    async def _started(self, child: Child) -> asyncio.subprocess.Process:
+        # In a session of its own: a Ctrl-C of the terminal reaches this process alone, which passes it on in order.
+        stdout = asyncio.subprocess.PIPE if child.announces else None
+        try:
+            return await asyncio.create_subprocess_exec(*child.command, stdout=stdout, start_new_session=True)
+        except OSError as error:
+            if child.process is None:
+                raise
+            # It has run before: what is missing, processes, memory or descriptors, may be there again in a moment.
+            raise _NotStarted from error
 
     async def _listen(self, child: Child, stdout: asyncio.StreamReader, group: int) -> None:
         """Passes on what a child prints."""
