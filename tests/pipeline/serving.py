@@ -28,13 +28,14 @@ class FakeInbox:
         self.max_event_size = max_event_size
         self.records: list[bytes] = []
         self.puts: list[tuple[bytes, ...]] = []
+        self.keys: list[bytes | None] = []
         self.failures: list[Exception] = []
         self.refused = 0
         self.waiting = threading.Semaphore(0)
         self._open = asyncio.Event()
         self._open.set()
 
-    async def put(self, *records: bytes) -> None:
+    async def put(self, *records: bytes, key: bytes | None = None) -> None:
         self.waiting.release()
         await self._open.wait()
         if self.failures:
@@ -43,6 +44,7 @@ class FakeInbox:
         if any(len(each) > self.max_event_size for each in records):
             raise mmapqueue.TooLarge("an event is larger than max_event_size")
         self.puts.append(records)
+        self.keys.append(key)
         self.records += records
 
     async def put_once(self, producer: str, sequence: int, records: Sequence[bytes]) -> bool:

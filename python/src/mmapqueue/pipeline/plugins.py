@@ -96,11 +96,16 @@ class Inbox(Protocol):
 
     max_event_size: int
 
-    async def put(self, *records: bytes) -> None:
+    async def put(self, *records: bytes, key: bytes | None = None) -> None:
         """Stores serialized events, all of them or none.
 
         Returns after the push: the events survive kill -9, and a loss of power with `ack: synced`. When the queue is
         full: waits with `on_full: block`; counts the events as abandoned and returns with `drop`.
+
+        Args:
+            records: The events.
+            key: Identity of the request, of any length. Of requests with equal keys only the first one is stored, also
+                when the agent was killed meanwhile; the others return. The pipe remembers `idempotency_keys` of them.
 
         Raises:
             mmapqueue.Full: The queue is full, with `on_full: reject`. Try again after `retry_after` seconds.

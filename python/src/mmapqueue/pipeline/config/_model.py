@@ -151,6 +151,8 @@ class Pipe(Options):
         ack: Whether clients are answered after the push (survives kill -9), or after an fsync.
         on_full: The treatment of events when the queue is full; "overflow" gives up for the archive what it has, and
             rejects events while the archive is away.
+        idempotency_keys: The number of requests with an idempotency key that are remembered, so that they are stored
+            once; 0 ignores the keys.
         filters: Applied in this order.
         on_undecodable: The treatment of records that cannot be decoded: stored in the dead-letter queue, or dropped and
             counted.
@@ -166,6 +168,7 @@ class Pipe(Options):
     fetchers: tuple[Fetcher, ...] = ()
     ack: Literal["pushed", "synced"] = "pushed"
     on_full: Literal["reject", "block", "drop", "overflow"] = "reject"
+    idempotency_keys: Annotated[int, Field(ge=0, le=10_000_000)] = 100_000
     filters: tuple[Filter, ...] = ()
     on_undecodable: Literal["dead_letter", "drop"] = "dead_letter"
     on_damage: Literal["skip", "error"] = "skip"
@@ -181,6 +184,11 @@ class Pipe(Options):
     def queue_keys(self) -> dict[str, Any]:
         """The arguments of `mmapqueue.Queue`, apart from the directory, for the process that gathers."""
         return self.queue.keys() | ({"overflow": "archive"} if self.on_full == "overflow" else {})
+
+    @property
+    def keys_directory(self) -> Path:
+        """Directory of the idempotency keys that the pipe remembers."""
+        return self.queue.dir.with_name(self.queue.dir.name + ".keys")
 
     @property
     def dead_letters(self) -> DeadLetter | None:

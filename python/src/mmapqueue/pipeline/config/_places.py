@@ -89,6 +89,7 @@ def _kept(pipeline: Pipeline, own: Pipe, *, is_queue: bool) -> Iterator[tuple[Pa
         # A pipe that gathers nothing may process what a sender of another pipe writes into its queue.
         if pipe is own or not is_queue or pipe.receivers or pipe.fetchers:
             yield _absolute(pipe.queue.dir), f"the queue of pipe {pipe.name}"
+        yield _absolute(pipe.keys_directory), f"the idempotency keys of pipe {pipe.name}"
         if pipe.dead_letters is not None:
             yield _absolute(pipe.dead_letters.dir), f"the dead-letter queue of pipe {pipe.name}"
         for sender in pipe.senders:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import mmapqueue
 from mmapqueue.pipeline.config import Pipe, Pipeline, Server, value_of
 from mmapqueue.pipeline.gather.inbox import Counted, CountedInbox, QueueInbox
+from mmapqueue.pipeline.gather.request_keys import RequestKeys
 from mmapqueue.pipeline.gather.restarts import keep_running
 from mmapqueue.pipeline.plugins import Fetcher, Receiver
 
@@ -191,7 +192,7 @@ class Agent:
         leaving_fetchers, new_fetchers = self._changed_fetchers(gathering)
         running = {id(each.running) for each in servers.values()}
         for name, pipe in gathering.items():
-            inboxes[name].change(on_full=pipe.on_full, synced=pipe.ack == "synced")
+            inboxes[name].change(on_full=pipe.on_full, synced=pipe.ack == "synced", most_keys=pipe.idempotency_keys)
         self.pipes, self._inboxes = hosts, inboxes
         await self._retire(
             [each for each in old_servers.values() if id(each.running) not in running],
@@ -307,7 +308,8 @@ class Agent:
         queue = await mmapqueue.aopen(directory, lock_timeout=_LOCK_TIMEOUT, **pipe.queue_keys())
         undo.push_async_callback(queue.aclose)
         count = self._telemetry.receive_count(pipe.name) if self._telemetry else _uncounted
-        inbox = QueueInbox(queue, on_full=pipe.on_full, synced=pipe.ack == "synced", count=count)
+        keys = RequestKeys(pipe.keys_directory, queue, partition=self._partition, most=pipe.idempotency_keys)
+        inbox = QueueInbox(queue, on_full=pipe.on_full, synced=pipe.ack == "synced", keys=keys, count=count)
         undo.push_async_callback(inbox.close)
         await inbox.ready()
         log = _LOG.getChild(pipe.name)

@@ -7,18 +7,23 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from itertools import groupby
 from typing import Literal, NamedTuple
 
 import mmapqueue
 from mmapqueue._queue.loop_push import LoopPush
+from mmapqueue.pipeline.gather.request_keys import PRODUCER, RequestKeys
 
 #: The maximum number of bytes of requests that wait for their push. Further requests wait before they are taken.
 _MAX_WAITING = 32 << 20
 #: Seconds of one attempt to push to a full queue, after which the inbox checks whether it was closed.
 _FULL_WAIT = 0.2
+#: Seconds between two attempts to push a request with a key to a full queue. None of them waits, as it has a lock.
+_FULL_POLL = 0.02
 
 OnFull = Literal["reject", "block", "drop", "overflow"]
-#: Called with a status (success, abandoned, rejected, too_large, failed, disconnected) and a number of records.
+#: Called with a status (success, repeated, abandoned, rejected, too_large, failed, disconnected) and a number of
+#: records.
 Counted = Callable[[str, int], None]
 
 
@@ -37,6 +42,7 @@ class _Request(NamedTuple):
     size: int
     done: "asyncio.Future[None]"
     counted: Counted
+    key: bytes | None
 
     @property
     def gone(self) -> bool:
@@ -48,12 +54,16 @@ class _Gone(Exception):
     """The request was not pushed: its client had disconnected."""
 
 
+class _Repeated(Exception):
+    """The request was stored before."""
+
+
 class QueueInbox:
     """Pushes the records of requests. Belongs to one event loop.
 
     Requests that wait at the same time are pushed together, and with `ack: synced` share one fsync. One group is pushed
     at a time, so the order of requests is kept. The loop sends a group to the JVM itself if each request has one record
-    and nothing is to be waited for; what that leaves is pushed by a thread.
+    and no key, and nothing is to be waited for; what that leaves is pushed by a thread.
 
     Attributes:
         max_event_size: Bytes that an event may have.
@@ -68,12 +78,23 @@ class QueueInbox:
         *,
         on_full: OnFull = "reject",
         synced: bool = False,
+        keys: RequestKeys | None = None,
         count: Counted = lambda _status, _records: None,
     ) -> None:
+        """Begins to take requests.
+
+        Args:
+            queue: The queue, which stays open.
+            on_full: What happens when the queue is full.
+            synced: Whether puts return after an fsync.
+            keys: The memory of keys, which the inbox closes; without it keys have no effect.
+            count: Counts records by the outcome of their request.
+        """
         self.max_event_size = queue.config["max_event_size"]
         self._queue = queue
         self._on_full = on_full
         self._synced = synced
+        self._keys = keys
         self._count = count
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[_Request] = deque()
@@ -90,9 +111,14 @@ class QueueInbox:
         self._direct: LoopPush | None = None
         self._opening = asyncio.create_task(self._open_direct())
 
-    def change(self, *, on_full: OnFull, synced: bool) -> None:
-        """Changes what happens when the queue is full, and when puts return; for those that are not pushed yet."""
+    def change(self, *, on_full: OnFull, synced: bool, most_keys: int) -> None:
+        """Changes what happens when the queue is full, when puts return, and the number of keys that are remembered.
+
+        For requests that are not pushed yet.
+        """
         self._on_full, self._synced = on_full, synced
+        if self._keys is not None:
+            self._keys.most = most_keys
 
     @property
     def failure(self) -> str | None:
@@ -104,11 +130,11 @@ class QueueInbox:
         """Waits until the loop can push itself. Earlier requests are pushed by the thread."""
         await self._opening
 
-    async def put(self, *records: bytes) -> None:
+    async def put(self, *records: bytes, key: bytes | None = None) -> None:
         """As `mmapqueue.pipeline.plugins.Inbox.put`."""
-        await self.put_counted(records, self._count)
+        await self.put_counted(records, key, self._count)
 
-    async def put_counted(self, records: tuple[bytes, ...], count: Counted) -> None:
+    async def put_counted(self, records: tuple[bytes, ...], key: bytes | None, count: Counted) -> None:
         """As `put`, counting by `count`."""
         if not records:
             return
@@ -127,7 +153,7 @@ class QueueInbox:
             raise mmapqueue.Closed("the pipe is stopping")
         done = self._loop.create_future()
         self._waiting_bytes += size
-        self._waiting.append(_Request(records, size, done, count))
+        self._waiting.append(_Request(records, size, done, count, key))
         if not self._is_pushing:
             self._is_pushing = True
             self._idle.clear()
@@ -180,12 +206,17 @@ class QueueInbox:
         await self._opening
         if self._direct is not None:
             self._direct.close()
+        if self._keys is not None:
+            await self._loop.run_in_executor(self._pusher, self._keys.close)
         await self._loop.run_in_executor(None, self._pusher.shutdown)
         await self._loop.run_in_executor(None, self._once.shutdown)
 
     # ---- one group at a time
 
     async def _open_direct(self) -> None:
+        if self._keys is not None and self._remembers():
+            with suppress(mmapqueue.MmapQueueError):  # The next request with a key raises it again.
+                await self._loop.run_in_executor(self._pusher, partial(self._keys.settle, durable=self._synced))
         # With `synced` a group waits for an fsync, and the thread's calls do that.
         if self._synced or not isinstance(self._queue, mmapqueue.Queue):
             return
@@ -200,7 +231,8 @@ class QueueInbox:
             self._idle.set()
             return
         taken, self._waiting = [*self._waiting], deque()
-        if self._direct is None or self._synced or not all(len(each.records) == 1 and not each.gone for each in taken):
+        simple = all(len(each.records) == 1 and each.key is None and not each.gone for each in taken)
+        if self._direct is None or self._synced or not simple:
             self._push_by_thread(taken)
             return
         lengths = [each.size for each in taken]
@@ -232,6 +264,13 @@ class QueueInbox:
     def _push(self, taken: list[_Request]) -> list[Exception | None]:
         """Pushes requests in order, and returns the exception of each, None after a success."""
         outcomes: list[Exception | None] = []
+        for has_key, group in groupby(taken, lambda each: each.key is not None and self._remembers()):
+            push = self._push_once if has_key else self._push_all
+            outcomes += push([*group])
+        return outcomes
+
+    def _push_all(self, taken: list[_Request]) -> list[Exception | None]:
+        outcomes: list[Exception | None] = []
         single = [each.records[0] for each in taken if len(each.records) == 1 and not each.gone]
         try:
             # The usual case, one record for each request: one call pushes all.
@@ -262,6 +301,53 @@ class QueueInbox:
             except Exception as error:
                 return error
 
+    def _remembers(self) -> bool:
+        return self._keys is not None and self._keys.most > 0
+
+    def _push_once(self, taken: list[_Request]) -> list[Exception | None]:
+        """Pushes requests with keys, each of which is stored once."""
+        try:
+            return self._store(taken)
+        except Exception:
+            # Each one gets its own error. What was stored all the same is found by its key.
+            return [self._push_request_once(each) for each in taken]
+
+    def _push_request_once(self, request: _Request) -> Exception | None:
+        while True:
+            try:
+                return self._store([request])[0]
+            except mmapqueue.Full as error:
+                if self._on_full != "block" or self._closed:
+                    return Full(str(error))
+                time.sleep(_FULL_POLL)
+            except Exception as error:
+                return error
+
+    def _store(self, taken: list[_Request]) -> list[Exception | None]:
+        """Pushes those requests whose keys are new: all of them or none. Never waits for room."""
+        assert self._keys is not None
+        synced = self._synced
+        new: dict[bytes, _Request] = {}
+        outcomes: list[Exception | None] = []
+        with self._keys.locked(durable=synced):
+            for each in taken:
+                assert each.key is not None
+                if each.key in new or self._keys.has(each.key):
+                    outcomes.append(_Repeated())
+                elif each.gone:
+                    outcomes.append(_Gone())
+                else:
+                    new[each.key] = each
+                    outcomes.append(None)
+            if new:
+                records = [record for each in new.values() for record in each.records]
+                self._keys.store(
+                    [*new],
+                    lambda sequence: self._queue.push_once(PRODUCER, sequence, records, timeout=0, sync=synced),
+                    durable=synced,
+                )
+        return outcomes
+
     def _answer(self, taken: list[_Request], outcomes: list[Exception | None]) -> None:
         for request, outcome in zip(taken, outcomes, strict=True):
             self._waiting_bytes -= request.size
@@ -269,6 +355,9 @@ class QueueInbox:
             if outcome is None:
                 self._failure = None
                 request.counted("success", records)
+            elif isinstance(outcome, _Repeated):
+                outcome = None
+                request.counted("repeated", records)
             elif isinstance(outcome, _Gone):
                 request.counted("disconnected", records)
             elif isinstance(outcome, mmapqueue.Full):
@@ -309,9 +398,9 @@ class CountedInbox:
         """As `QueueInbox.failure`."""
         return self._inbox.failure
 
-    async def put(self, *records: bytes) -> None:
+    async def put(self, *records: bytes, key: bytes | None = None) -> None:
         """As `mmapqueue.pipeline.plugins.Inbox.put`."""
-        await self._inbox.put_counted(records, self._count)
+        await self._inbox.put_counted(records, key, self._count)
 
     async def put_once(self, producer: str, sequence: int, records: Sequence[bytes]) -> bool:
         """As `mmapqueue.pipeline.plugins.Inbox.put_once`."""

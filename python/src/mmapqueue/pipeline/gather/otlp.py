@@ -7,7 +7,7 @@ Texts that are not UTF-8 are not errors: decoders replace the bytes at fault.
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from functools import cache
 from typing import Any, NamedTuple
@@ -108,6 +108,54 @@ def check_json(signal: str, request: bytes) -> Checked:
         raise Malformed(f"the request is not OTLP {signal} in JSON: {error}") from None
     content = any(value not in (None, [], ()) for _, value in document)
     return Checked(content, _leads_json(document, _SIGNALS[signal].path))
+
+
+def ids_of_records(signal: str, request: bytes, names: Sequence[str], *, is_json: bool) -> list[bytes] | None:
+    """The ids of the log records, spans or data points of a request, which was checked.
+
+    Args:
+        signal: logs, traces or metrics.
+        request: The request.
+        names: Attributes whose values are together the id of a record.
+        is_json: Whether the request is JSON.
+
+    Returns:
+        An id for each record, in their order. None when a record has not all of these attributes, and for no records.
+    """
+    if is_json:
+        found = [
+            {each.get("key"): json.dumps(each.get("value")).encode() for each in record.get("attributes") or ()}
+            for record in _records_of_json(json.loads(request), _SIGNALS[signal].path)
+        ]
+        wanted: list[Any] = [*names]
+    else:
+        found = [
+            {each.key: each.value.SerializeToString(deterministic=True) for each in record.attributes}
+            for record in _records(_class(signal).FromString(request), _fields(signal))
+        ]
+        wanted = [name.encode() for name in names]
+    if not all(name in attributes for attributes in found for name in wanted):
+        return None
+    ids = [[attributes[name] for name in wanted] for attributes in found]
+    return [b"".join(len(each).to_bytes(4, "little") + each for each in values) for values in ids] or None
+
+
+def _records(message: Any, path: Sequence[Sequence[str]]) -> Iterator[Any]:
+    names, rest = path[0], path[1:]
+    for name in names:
+        if len(names) > 1 and not message.HasField(name):
+            continue
+        value = getattr(message, name)
+        for each in (value,) if len(names) > 1 else value:
+            yield from _records(each, rest) if rest else (each,)
+
+
+def _records_of_json(document: Any, path: Sequence[Sequence[str]]) -> Iterator[Any]:
+    names, rest = path[0], path[1:]
+    for name in names:
+        value = document.get(name) or ()
+        for each in value if isinstance(value, list) else (value,) if value else ():
+            yield from _records_of_json(each, rest) if rest else (each,)
 
 
 @cache

@@ -10,7 +10,7 @@ _OVERHEAD = 8
 
 
 async def groups(
-    messages: AsyncIterator[bytes], *, most_bytes: int, within: float
+    messages: AsyncIterator[bytes], *, most_bytes: int, within: float | None
 ) -> AsyncGenerator[list[bytes], None]:
     """Groups the messages of a stream in their order. No message is read while a group is pushed.
 
@@ -20,7 +20,7 @@ async def groups(
     Args:
         messages: The stream.
         most_bytes: Bytes of a group, at most.
-        within: Seconds that the first message of a group waits, at most.
+        within: Seconds that the first message of a group waits, at most; None for no limit.
 
     Raises:
         Exception: The stream's exception, after the groups before it.
@@ -35,7 +35,7 @@ async def groups(
             if reading is None:
                 reading = asyncio.ensure_future(anext(messages))
             if group and not reading.done():
-                done, _ = await asyncio.wait((reading,), timeout=due - loop.time())
+                done, _ = await asyncio.wait((reading,), timeout=None if within is None else due - loop.time())
                 if not done:
                     yield group
                     group, size = [], 0
@@ -51,7 +51,7 @@ async def groups(
                 yield group
                 group, size = [], 0
             if not group:
-                due = loop.time() + within
+                due = loop.time() + (within or 0.0)
             group.append(message)
             size += len(message) + _OVERHEAD
         if group:

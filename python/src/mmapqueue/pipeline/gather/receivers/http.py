@@ -9,11 +9,13 @@ from pydantic import Field
 
 from mmapqueue.pipeline._event import encode
 from mmapqueue.pipeline.event_pb2 import EventType
+from mmapqueue.pipeline.gather.identity import identity, identity_by_ids, ids_of_json
 from mmapqueue.pipeline.gather.wire import Malformed
 from mmapqueue.pipeline.plugins import Host, HttpError, HttpReply, HttpRequest, Receiver
 
 _CLOUD_EVENT = "application/cloudevents+json"
 _ATTRIBUTE = "ce-"
+_VERSION = "ce-specversion"
 EventName = Literal["logging", "tracing", "metrics", "event", "other"]
 _TYPES: dict[EventName, EventType] = {
     "logging": EventType.LOGGING,
@@ -38,6 +40,8 @@ class HttpReceiver(Receiver):
         content_types: The accepted media types; empty for all.
         id_header: Header with the identity of a request, for instance Idempotency-Key.
         headers: Headers that are kept in `meta`.
+        key_fields: Members of JSON, or attributes of CloudEvents, whose values identify an event: the key of requests
+            without the header Idempotency-Key.
     """
 
     type: Literal["http"] = "http"
@@ -47,6 +51,7 @@ class HttpReceiver(Receiver):
     content_types: tuple[str, ...] = ()
     id_header: str | None = None
     headers: tuple[str, ...] = ()
+    key_fields: tuple[str, ...] = ()
 
     @property
     def makes(self) -> tuple[str, ...] | None:
@@ -64,13 +69,13 @@ class HttpReceiver(Receiver):
                     415, f"content type {request.content_type!r} is not one of {', '.join(sorted(allowed))}"
                 )
             meta = {each.lower(): request.headers[each] for each in self.headers if each in request.headers}
-            identity = request.headers.get(self.id_header, "") if self.id_header else ""
+            event_id = request.headers.get(self.id_header, "") if self.id_header else ""
             if request.media_type == _CLOUD_EVENT:
-                identity = identity or _structured_id(request.body)
-            elif "ce-specversion" in request.headers:
+                event_id = event_id or _structured_id(request.body)
+            elif _VERSION in request.headers:
                 attributes = _attributes(request.headers)
                 meta.update(attributes)
-                identity = identity or attributes["ce-id"]
+                event_id = event_id or attributes["ce-id"]
             await host.inbox.put(
                 encode(
                     type=type_,
@@ -78,13 +83,25 @@ class HttpReceiver(Receiver):
                     content_type=request.content_type,
                     name=request.path,
                     meta=meta,
-                    id=identity,
+                    id=event_id,
                     source=f"http://{request.peer}",
-                )
+                ),
+                key=self._key(request),
             )
             return HttpReply(204)
 
         host.http(self.server).post(self.path, take, owner=f"pipe {host.pipe}: receiver http", pipe=host.pipe)
+
+    def _key(self, request: HttpRequest) -> bytes | None:
+        key = identity(request.headers, request.path, request.body)
+        if key is not None or not self.key_fields:
+            return key
+        if _VERSION in request.headers:
+            attributes = _attributes(request.headers)
+            values = [attributes.get(_ATTRIBUTE + name.lower(), "").encode() for name in self.key_fields]
+            return identity_by_ids(request.path, values) if all(values) else None
+        ids = ids_of_json(request.body, self.key_fields)
+        return None if ids is None else identity_by_ids(request.path, ids)
 
 
 def _attributes(headers: Mapping[str, str]) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """OTLP: logs, traces and metrics, over gRPC or HTTP. A request is one event, byte for byte as it was sent."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Literal, NamedTuple
 
 from google.rpc.status_pb2 import Status
@@ -9,7 +9,8 @@ from pydantic import Field
 
 from mmapqueue.pipeline._event import OTLP_LOGS, OTLP_METRICS, OTLP_TRACES, encode
 from mmapqueue.pipeline.event_pb2 import EventType
-from mmapqueue.pipeline.gather.otlp import Checked, check_json, check_protobuf
+from mmapqueue.pipeline.gather.identity import identity, identity_by_ids
+from mmapqueue.pipeline.gather.otlp import Checked, check_json, check_protobuf, ids_of_records
 from mmapqueue.pipeline.gather.wire import Malformed
 from mmapqueue.pipeline.plugins import GrpcCall, Host, HttpError, HttpReply, HttpRequest, Receiver
 
@@ -54,11 +55,14 @@ class OtlpReceiver(Receiver):
     Attributes:
         server: Name of a gRPC or HTTP server.
         signals: The accepted signals. Others are unknown methods (gRPC) or paths (HTTP).
+        key_attributes: Attributes of a log record, span or data point whose values identify it, for instance
+            log.record.uid: the key of requests without an idempotency key.
     """
 
     type: Literal["otlp"] = "otlp"
     server: str
     signals: Annotated[tuple[SignalName, ...], Field(min_length=1)] = ("logs", "traces", "metrics")
+    key_attributes: tuple[str, ...] = ()
 
     @property
     def makes(self) -> tuple[str, ...] | None:
@@ -70,7 +74,7 @@ class OtlpReceiver(Receiver):
         owner = f"pipe {host.pipe}: receiver otlp"
         for name in dict.fromkeys(self.signals):
             signal = _SIGNALS[name]
-            requests = _Requests(host, name, signal)
+            requests = _Requests(host, name, signal, self.key_attributes)
             if host.protocol(self.server) == "grpc":
                 host.grpc(self.server).unary(signal.method, requests.export, owner=owner)
             else:
@@ -82,17 +86,19 @@ class OtlpReceiver(Receiver):
 class _Requests:
     """Takes the requests of one signal."""
 
-    def __init__(self, host: Host, name: SignalName, signal: _Signal) -> None:
+    def __init__(self, host: Host, name: SignalName, signal: _Signal, key_attributes: Sequence[str]) -> None:
         self._host = host
         self._name = name
         self._signal = signal
+        self._key_attributes = key_attributes
         self._parameters = signal.content_type.partition(";")[2]
         self._warned = False
 
     async def export(self, request: bytes, call: GrpcCall) -> bytes:
         """Takes a request of gRPC."""
         signal = self._signal
-        await self._put(check_protobuf, request, signal.content_type, signal.method, f"otlp://{call.peer}")
+        source = f"otlp://{call.peer}"
+        await self._put(check_protobuf, request, call.metadata, signal.content_type, signal.method, source)
         return b""  # An empty Export…ServiceResponse: nothing was rejected.
 
     async def post(self, request: HttpRequest) -> HttpReply:
@@ -102,12 +108,16 @@ class _Requests:
             raise HttpError(415, f"content type {request.content_type!r} is not one of {_PROTOBUF}, {_JSON}")
         check = check_json if media_type == _JSON else check_protobuf
         content_type = f"{media_type};{self._parameters}"
-        await self._put(check, request.body, content_type, self._signal.path, f"otlp://{request.peer}")
+        source = f"otlp://{request.peer}"
+        await self._put(check, request.body, request.headers, content_type, self._signal.path, source)
         return HttpReply(body=b"{}" if media_type == _JSON else b"", content_type=media_type)
 
-    async def _put(self, check: _Check, data: bytes, content_type: str, name: str, source: str) -> None:
+    async def _put(
+        self, check: _Check, data: bytes, given: Mapping[str, str], content_type: str, name: str, source: str
+    ) -> None:
         try:
             found = check(self._name, data)
+            key = self._key(data, given, name, is_json=check is check_json)
         except Malformed:
             self._host.count("malformed", 1)
             raise
@@ -121,8 +131,15 @@ class _Requests:
                     *(len(data), source, self._name),
                 )
         await self._host.inbox.put(
-            encode(type=self._signal.type, data=data, content_type=content_type, name=name, source=source)
+            encode(type=self._signal.type, data=data, content_type=content_type, name=name, source=source), key=key
         )
+
+    def _key(self, data: bytes, given: Mapping[str, str], name: str, *, is_json: bool) -> bytes | None:
+        key = identity(given, name, data)
+        if key is not None or not self._key_attributes:
+            return key
+        ids = ids_of_records(self._name, data, self._key_attributes, is_json=is_json)
+        return None if ids is None else identity_by_ids(name, ids)
 
 
 def _error_reply(status: int, message: str, media_type: str) -> HttpReply:

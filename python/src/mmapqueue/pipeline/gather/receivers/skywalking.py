@@ -9,6 +9,7 @@ from pydantic import Field
 from mmapqueue.pipeline._event import SKYWALKING_METERS, encode
 from mmapqueue.pipeline._event import repeated as join
 from mmapqueue.pipeline.event_pb2 import EventType
+from mmapqueue.pipeline.gather.identity import identity
 from mmapqueue.pipeline.gather.streams import GROUP_BYTES, groups
 from mmapqueue.pipeline.gather.wire import Malformed, fields, repeated
 from mmapqueue.pipeline.plugins import GrpcCall, Host, Receiver, Stream, Unary
@@ -184,7 +185,8 @@ class SkyWalkingReceiver(Receiver):
 
 def _unary(host: Host, method: _Method) -> Unary:
     async def take(request: bytes, call: GrpcCall) -> bytes:
-        await host.inbox.put(*method.events([request], call, {}))
+        key = identity(call.metadata, call.path, request)
+        await host.inbox.put(*method.events([request], call, {}), key=key)
         return b""  # An empty Commands.
 
     return take
@@ -197,13 +199,18 @@ def _stream(host: Host, method: _Method) -> Stream:
     async def take(messages: AsyncIterator[bytes], call: GrpcCall) -> bytes:
         meta: dict[str, str] = {}
         last: Sequence[bytes] = ()
-        async with aclosing(groups(messages, most_bytes=most_bytes, within=_WITHIN)) as parts:
+        # With a key only bytes decide where a part ends, so that a repeated stream has the same parts.
+        within = None if identity(call.metadata, call.path) is not None else _WITHIN
+        number = 0
+        async with aclosing(groups(messages, most_bytes=most_bytes, within=within)) as parts:
             async for part in parts:
                 if method.shared is not None:
                     # Needed only for streams of several parts.
                     _update_shared(meta, last, method.shared, method.collection)
-                await host.inbox.put(*method.events(part, call, meta))
+                key = identity(call.metadata, call.path, b"%d" % number, *part)
+                await host.inbox.put(*method.events(part, call, meta), key=key)
                 last = part
+                number += 1
         return b""  # An empty Commands.
 
     return take
