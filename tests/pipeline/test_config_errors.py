@@ -215,7 +215,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
     ),
     "signal": (
         pipeline(receivers="{type: otlp, server: grpc, signals: [log]}"),
-        ["5: pipes[0].receivers[0].signals[0]: 'log' is invalid; allowed: 'logs', 'traces' or 'metrics'"],
+        ["5: pipes[0].receivers[0].signals[0]: 'log' is invalid; allowed: 'logs', 'traces', 'metrics' or 'profiles'"],
     ),
     "pipe of nothing": (
         "pipes:\n- name: a\n  queue: {dir: q}\n",

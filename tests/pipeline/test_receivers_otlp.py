@@ -32,7 +32,10 @@ from opentelemetry.exporter.otlp.proto.http import Compression as HttpCompressio
 from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter as HttpLogs
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter as HttpMetrics
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpSpans
-from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
+    ExportLogsServiceRequest,
+    ExportLogsServiceResponse,
+)
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk._logs import LoggerProvider
@@ -180,7 +183,8 @@ def test_what_the_client_sent_is_kept_byte_for_byte() -> None:
         with grpc.insecure_channel(serving.grpc_address) as channel:
             for path, sent in requests.items():
                 for data in sent:
-                    assert channel.unary_unary(path)(data, timeout=30) == b""
+                    answer = ExportLogsServiceResponse.FromString(channel.unary_unary(path)(data, timeout=30))
+                    assert answer.partial_success.rejected_log_records == 0
         for path, sent in requests.items():
             assert [each.data for each in serving.events if each.name == path] == sent
 
@@ -427,12 +431,18 @@ def test_an_empty_request_is_no_content(body: str) -> None:
         assert not serving.host.counted
 
 
-def test_protobuf_without_records_is_counted() -> None:
+def test_protobuf_without_records_is_counted_and_the_client_is_told() -> None:
+    requests = {
+        LOGS: nested(15, b"unknown"),
+        TRACES: nested(1, nested(1, b"")),
+        METRICS: nested(1, nested(2, nested(2, nested(5, b"")))),
+    }
     with Serving(OtlpReceiver(server="grpc")) as serving:
         with grpc.insecure_channel(serving.grpc_address) as channel:
-            assert channel.unary_unary(LOGS)(nested(15, b"unknown"), timeout=30) == b""
-            assert channel.unary_unary(TRACES)(nested(1, nested(1, b"")), timeout=30) == b""
-            assert channel.unary_unary(METRICS)(nested(1, nested(2, nested(2, nested(5, b"")))), timeout=30) == b""
+            for path, request in requests.items():
+                answer = ExportLogsServiceResponse.FromString(channel.unary_unary(path)(request, timeout=30))
+                assert answer.partial_success.rejected_log_records == 0
+                assert answer.partial_success.error_message.startswith("the request contains no OTLP ")
         assert serving.host.counted == {"no_records": 3}
 
 

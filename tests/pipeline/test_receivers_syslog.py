@@ -287,6 +287,37 @@ def test_tls(tmp_path: Path) -> None:
         assert serving.events[0].source.startswith("syslog+tls+tcp://127.0.0.1:")
 
 
+def test_tls_slow_handshakes_and_plain_text_harm_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    files = certificates(tmp_path)
+    tls = Tls(certificate=files["server.pem"], key=files["server.key"])
+    context = ssl.create_default_context(cafile=str(files["ca.pem"]))
+    with Serving(SyslogReceiver(listen="tls+tcp://127.0.0.1:0", tls=tls)) as serving, contextlib.ExitStack() as stack:
+        # Clients that have connected and send nothing, or half of a handshake.
+        slow = [stack.enter_context(connect(serving)) for _ in range(20)]
+        for each in slow[10:]:
+            each.sendall(b"\x16\x03\x01\x02\x00\x01")
+        with connect(serving) as plain:
+            plain.sendall(RFC3164 + b"\n")
+            with contextlib.suppress(ConnectionError):
+                while plain.recv(100):
+                    pass
+        with connect(serving) as plain, context.wrap_socket(plain, server_hostname="127.0.0.1") as connection:
+            connection.sendall(RFC3164 + b"\n")
+            wait_for(lambda: serving.inbox.records)
+        assert data(serving) == [RFC3164]
+        assert serving.host.counted == {"tls": 1}
+        assert "the client sends plain text to a port of TLS" in caplog.text
+        # A handshake that ends after the receiver's stop is the end of its connection.
+        serving.run(serving.receivers[0].stop())
+        with contextlib.suppress(ConnectionError, ssl.SSLError):
+            late = stack.enter_context(context.wrap_socket(slow[0], server_hostname="127.0.0.1"))
+            late.sendall(b"<1>late\n")
+            assert late.recv(1) == b""
+        assert data(serving) == [RFC3164]
+
+
 # ---- UDP
 
 

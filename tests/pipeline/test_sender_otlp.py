@@ -7,7 +7,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
     ExportLogsServiceResponse,
 )
 
-from mmapqueue.pipeline._event import OTLP_LOGS, OTLP_TRACES
+from mmapqueue.pipeline._event import OTLP_LOGS, OTLP_PROFILES, OTLP_TRACES
 from mmapqueue.pipeline.process.senders._requests import RequestLimits
 from mmapqueue.pipeline.process.senders.otlp import OtlpSender, protobuf_of
 from pipeline.receiving import grpc_receiver, http_receiver
@@ -35,9 +35,12 @@ def test_otlp_is_sent_as_it_came_and_merged_by_its_bytes() -> None:
         sent(sender, row(1, export("two"), OTLP_LOGS), row(2, export("three"), OTLP_LOGS))
         sent(sender, row(3, EXPORT_JSON, "application/json; proto=otlp.logs"))
         sent(sender, row(4, b"", OTLP_TRACES))
-    one, merged, converted, traces = receiver.calls
+        sent(sender, row(5, b'{"dictionary":{}}', "application/json; proto=otlp.profiles"))
+    one, merged, converted, traces, profiles = receiver.calls
     assert one.path == "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
     assert traces.path == "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+    assert profiles.path == "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
+    assert profiles.messages == [b"\x12\x00"]
     assert one.messages == [export("one")]
     bodies = [
         record.body.string_value
@@ -53,6 +56,8 @@ def test_otlp_limits_count_only_with_merge() -> None:
     merging = OtlpSender(name="s", endpoint="h:1", merge=True, request=RequestLimits(max_records=7))
     assert merging.limits("logs").max_records == 7
     assert merging.limits("logs+json").max_records == 1
+    # Each request of profiles has a dictionary of its own.
+    assert merging.limits("profiles").max_records == 1
     assert OtlpSender(name="s", endpoint="h:1").limits("logs").max_records == 1
 
 
@@ -61,9 +66,11 @@ def test_otlp_over_http() -> None:
         sender = OtlpSender(name="s", endpoint=receiver.url, protocol="http", compression="none")
         sent(sender, row(0, export("one"), OTLP_LOGS))
         sent(sender, row(1, EXPORT_JSON, "application/json; proto=otlp.logs"))
+        sent(sender, row(2, b"\x12\x00", OTLP_PROFILES))
     assert [(each.path, each.headers["content-type"], each.body) for each in receiver.taken] == [
         ("/v1/logs", "application/x-protobuf", export("one")),
         ("/v1/logs", "application/json", EXPORT_JSON),
+        ("/v1development/profiles", "application/x-protobuf", b"\x12\x00"),
     ]
 
 

@@ -54,6 +54,8 @@ def _server(server: Server) -> str:
         words.append("TLS with client certificates" if server.tls.client_ca else "TLS")
     if server.bearer_token is not None:
         words.append("bearer token")
+    if server.cors is not None:
+        words.append(f"pages of {', '.join(server.cors.origins)}")
     return ", ".join(words)
 
 

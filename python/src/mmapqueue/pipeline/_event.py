@@ -10,6 +10,7 @@ from mmapqueue.pipeline.event_pb2 import Event, EventType
 OTLP_LOGS = "application/x-protobuf; proto=otlp.logs"
 OTLP_TRACES = "application/x-protobuf; proto=otlp.traces"
 OTLP_METRICS = "application/x-protobuf; proto=otlp.metrics"
+OTLP_PROFILES = "application/x-protobuf; proto=otlp.profiles"
 SKYWALKING_METERS = "application/x-protobuf; proto=skywalking.meters"
 
 _SEGMENT = 9

@@ -8,6 +8,7 @@ from mmapqueue.pipeline.config._load import Loaded, load, load_all
 from mmapqueue.pipeline.config._model import (
     DEAD_LETTER,
     Address,
+    Cors,
     Gather,
     Pipe,
     Pipeline,
@@ -23,6 +24,7 @@ __all__ = [
     "DEAD_LETTER",
     "Address",
     "ConfigFileError",
+    "Cors",
     "DeadLetter",
     "Gather",
     "Loaded",

@@ -7,6 +7,7 @@ imported.
 from __future__ import annotations
 
 import ipaddress
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -54,6 +55,8 @@ def check_address(value: str) -> str:
     return value
 
 
+_ORIGIN = re.compile(r"\*|[A-Za-z][A-Za-z0-9+.-]*://[^\s/,@]+")
+
 #: "HOST:PORT"; port 0 means any free one.
 Address = Annotated[str, AfterValidator(check_address)]
 
@@ -72,6 +75,39 @@ class Tls(Options):
     client_ca: Path | None = None
 
 
+def _origin(value: str) -> str:
+    if _ORIGIN.fullmatch(value) is None:
+        raise ValueError(
+            f"{value!r} is not an origin; allowed: *, or one such as https://shop.example or https://*.shop.example"
+        )
+    return value
+
+
+class Cors(Options):
+    """Web pages whose scripts may send requests to an HTTP server.
+
+    Attributes:
+        origins: Origins of the pages, as SCHEME://HOST[:PORT]. `*` is any number of characters; alone, all origins.
+        headers: Headers that requests may have, besides those that every page may send.
+        max_age: The time for which browsers keep the permission.
+    """
+
+    origins: Annotated[tuple[Annotated[str, AfterValidator(_origin)], ...], Field(min_length=1)]
+    headers: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")], ...] = (
+        "Authorization",
+        "Content-Encoding",
+        "Content-Type",
+    )
+    max_age: Duration = timedelta(hours=1)
+
+    def allows(self, origin: str) -> bool:
+        """Whether pages of an origin may send."""
+        return any(
+            each == "*" or re.fullmatch(re.escape(each.lower()).replace(r"\*", "[^/]*"), origin.lower())
+            for each in self.origins
+        )
+
+
 class Server(Options):
     """A server that receivers share.
 
@@ -84,6 +120,7 @@ class Server(Options):
         request_timeout: Of http: the time in which a request must arrive.
         tls: Certificates; without them the server speaks plain text.
         bearer_token: Clients must send `Authorization: Bearer <token>`.
+        cors: Of http: web pages whose scripts may send requests; None for none.
     """
 
     name: Name
@@ -94,11 +131,13 @@ class Server(Options):
     request_timeout: Annotated[Duration, Field(gt=timedelta(0))] = timedelta(minutes=1)
     tls: Tls | None = None
     bearer_token: Annotated[str, Field(min_length=1)] | None = Field(default=None, repr=False)
+    cors: Cors | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Server:
-        if self.type == "grpc" and "request_timeout" in self.model_fields_set:
-            raise Refused("request_timeout has no effect with type: grpc", "request_timeout")
+        for key in ("request_timeout", "cors"):
+            if self.type == "grpc" and key in self.model_fields_set:
+                raise Refused(f"{key} has no effect with type: grpc", key)
         return self
 
 

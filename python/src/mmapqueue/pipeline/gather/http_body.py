@@ -2,10 +2,8 @@
 
 from aiohttp import web
 
-from mmapqueue.pipeline.gather.bodies import WINDOW_BITS, Damaged, TooLong, read
+from mmapqueue.pipeline.gather.bodies import Damaged, TooLong, read
 from mmapqueue.pipeline.plugins import HttpError
-
-__all__ = ["WINDOW_BITS", "encoding_of", "read_body", "too_large"]
 
 
 def encoding_of(request: web.Request) -> str:

@@ -5,6 +5,7 @@ import logging
 import math
 import re
 import socket
+import ssl
 from collections import Counter
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -18,9 +19,18 @@ import mmapqueue
 from mmapqueue.pipeline._http import Connection, sign
 from mmapqueue.pipeline._timeout import timeout
 from mmapqueue.pipeline.config import Server
-from mmapqueue.pipeline.gather.http_body import WINDOW_BITS, encoding_of, read_body, too_large
+from mmapqueue.pipeline.gather.bodies import ENCODINGS
+from mmapqueue.pipeline.gather.cors import allow_origin, preflight
+from mmapqueue.pipeline.gather.http_body import encoding_of, read_body, too_large
 from mmapqueue.pipeline.gather.refusals import Refusals, Refused, authorized
-from mmapqueue.pipeline.gather.sockets import bind_address, listen, peer_name, refuse_connections, server_context
+from mmapqueue.pipeline.gather.sockets import (
+    bind_address,
+    handshake_words,
+    listen,
+    peer_name,
+    refuse_connections,
+    server_context,
+)
 from mmapqueue.pipeline.gather.wire import Malformed
 from mmapqueue.pipeline.plugins import ErrorReply, Handler, HttpError, HttpReply, HttpRequest, text_error
 
@@ -114,10 +124,11 @@ class HttpTable:
 class HttpServer:
     """An HTTP/1.1 server of POST handlers. Belongs to the event loop that it is started on.
 
-    Bodies are identity, gzip or deflate. One of more than `max_message_size` bytes, compressed or not, is answered with
-    413; at most that many bytes are ever decompressed. Connections above `max_connections` are answered with 503 and
-    closed, requests without the token with 401, unknown paths with 404. A request that has not arrived completely
-    within `request_timeout` is answered with 408.
+    Bodies are identity, gzip, deflate or zstd. One of more than `max_message_size` bytes, compressed or not, is
+    answered with 413; at most that many bytes are ever decompressed. With `cors`, browsers' preflight requests
+    (OPTIONS) are answered, and answers name the origin that may read them. Connections above `max_connections` are
+    answered with 503 and closed, requests without the token with 401, unknown paths with 404. A request that has not
+    arrived completely within `request_timeout` is answered with 408.
 
     A handler is cancelled when its client closes the connection. The requests in progress of one pipe hold at most
     their share of `max_connections`: with N pipes an Nth of it. Others of that pipe are answered with 429.
@@ -161,6 +172,8 @@ class HttpServer:
         self._app = web.Application(middlewares=[self._hear])
         self._app.router.add_route("*", "/{path:.*}", self._answer, expect_handler=self._expect)
         self._app.on_response_prepare.append(sign)
+        if settings.cors is not None:
+            self._app.on_response_prepare.append(self._allow_origin)
         self._runner: web.AppRunner | None = None
         self._sockets: list[socket.socket] = []
         self._listeners: list[asyncio.Server] = []
@@ -172,13 +185,20 @@ class HttpServer:
         """As `HttpRoutes.post`, in the present table."""
         self.table.post(path, handler, **options)
 
+    async def _allow_origin(self, request: web.Request, response: web.StreamResponse) -> None:
+        assert self._settings.cors is not None
+        allow_origin(request.headers, response.headers, self._settings.cors)
+
     async def _answer(self, request: web.Request) -> web.Response:
         route = self.table.find(request.rel_url.raw_path)
         if route is None:
             raise web.HTTPNotFound
-        if request.method != "POST":
-            raise web.HTTPMethodNotAllowed(request.method, ["POST"])
         try:
+            if request.method == "OPTIONS" and self._settings.cors is not None:
+                return _response(preflight(request.headers, self._settings.cors))
+            if request.method != "POST":
+                message = f"method {request.method} is not POST"
+                raise HttpError(405, message, headers={"Allow": "POST"})
             return _response(await self._take(request, route))
         except Exception as error:
             return _response(_failure(request, error, route.error_reply))
@@ -197,11 +217,11 @@ class HttpServer:
             message = "the request needs the header Authorization: Bearer <token>"
             return HttpError(401, message, headers={"WWW-Authenticate": "Bearer"})
         encoding = encoding_of(request)
-        if encoding and encoding not in WINDOW_BITS:
+        if encoding and encoding not in ENCODINGS:
             return HttpError(
                 415,
-                f"content encoding {encoding!r} is not one of identity, gzip, deflate",
-                headers={"Accept-Encoding": "gzip"},
+                f"content encoding {encoding!r} is not one of identity, gzip, deflate, zstd",
+                headers={"Accept-Encoding": "gzip, zstd"},
             )
         if request.content_length is None and "Transfer-Encoding" not in request.headers:
             return HttpError(411, "the request needs the header Content-Length, or Transfer-Encoding: chunked")
@@ -336,8 +356,8 @@ class HttpServer:
                 error.errno, f"server {settings.name}: cannot listen on {settings.listen}: {error}"
             ) from error
 
-    def _handshake_failed(self, error: Exception) -> None:
-        self._refusals.note("tls", f"TLS handshake failed: {error}")
+    def _handshake_failed(self, error: ssl.SSLError) -> None:
+        self._refusals.note("tls", handshake_words(error))
 
     async def stop(self, seconds: float) -> None:
         """Takes no further connections, and ends those it has: after their next answer, or once they are idle.

@@ -21,6 +21,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from opentelemetry.proto.common.v1 import common_pb2
 from opentelemetry.proto.logs.v1 import logs_pb2
 from opentelemetry.proto.metrics.v1 import metrics_pb2
+from opentelemetry.proto.profiles.v1development import profiles_pb2
 from opentelemetry.proto.resource.v1 import resource_pb2
 from opentelemetry.proto.trace.v1 import trace_pb2
 
@@ -57,8 +58,9 @@ _SIGNALS = {
         metrics_pb2.MetricsData,
         (("resourceMetrics",), ("scopeMetrics",), ("metrics",), _KINDS, ("dataPoints",)),
     ),
+    "profiles": _Signal(profiles_pb2.ProfilesData, (("resourceProfiles",), ("scopeProfiles",), ("profiles",))),
 }
-_FILES = (common_pb2, resource_pb2, logs_pb2, trace_pb2, metrics_pb2)
+_FILES = (common_pb2, resource_pb2, logs_pb2, trace_pb2, metrics_pb2, profiles_pb2)
 
 
 class Checked(NamedTuple):
@@ -66,7 +68,7 @@ class Checked(NamedTuple):
 
     Attributes:
         content: Whether it has more than empty lists.
-        records: Whether it has a log record, span or data point.
+        records: Whether it has a log record, span, data point or profile.
     """
 
     content: bool
@@ -77,7 +79,7 @@ def check_protobuf(signal: str, request: bytes) -> Checked:
     """Checks a request in protobuf.
 
     Args:
-        signal: logs, traces or metrics.
+        signal: logs, traces, metrics or profiles.
         request: The request.
 
     Raises:
@@ -114,7 +116,7 @@ def ids_of_records(signal: str, request: bytes, names: Sequence[str], *, is_json
     """The ids of the log records, spans or data points of a request, which was checked.
 
     Args:
-        signal: logs, traces or metrics.
+        signal: logs, traces, metrics or profiles.
         request: The request.
         names: Attributes whose values are together the id of a record.
         is_json: Whether the request is JSON.
@@ -125,13 +127,16 @@ def ids_of_records(signal: str, request: bytes, names: Sequence[str], *, is_json
     if is_json:
         found = [
             {each.get("key"): json.dumps(each.get("value")).encode() for each in record.get("attributes") or ()}
-            for record in _records_of_json(json.loads(request), _SIGNALS[signal].path)
+            for records in _json_lists(json.loads(request), _SIGNALS[signal].path)
+            for record in records
         ]
         wanted: list[Any] = [*names]
     else:
         found = [
-            {each.key: each.value.SerializeToString(deterministic=True) for each in record.attributes}
-            for record in _records(_class(signal).FromString(request), _fields(signal))
+            # Profiles have indexes of attributes.
+            {each.key: each.value.SerializeToString(deterministic=True) for each in getattr(record, "attributes", ())}
+            for records in _lists(_class(signal).FromString(request), _fields(signal))
+            for record in records
         ]
         wanted = [name.encode() for name in names]
     if not all(name in attributes for attributes in found for name in wanted):
@@ -140,22 +145,50 @@ def ids_of_records(signal: str, request: bytes, names: Sequence[str], *, is_json
     return [b"".join(len(each).to_bytes(4, "little") + each for each in values) for values in ids] or None
 
 
-def _records(message: Any, path: Sequence[Sequence[str]]) -> Iterator[Any]:
-    names, rest = path[0], path[1:]
-    for name in names:
-        if len(names) > 1 and not message.HasField(name):
-            continue
-        value = getattr(message, name)
-        for each in (value,) if len(names) > 1 else value:
-            yield from _records(each, rest) if rest else (each,)
+def without_large_protobuf(signal: str, request: bytes, most: int) -> tuple[bytes, int, int]:
+    """A request that was checked, without its records of more than `most` bytes.
+
+    Args:
+        signal: As for `check_protobuf`.
+        request: The request.
+        most: Bytes that a record may have, as it is serialized.
+
+    Returns:
+        The request, unchanged if it has no such record; the number of records left out; the number of the others.
+    """
+    if len(request) <= most:
+        return request, 0, 1
+    message = _class(signal).FromString(request)
+    removed = kept = 0
+    for records in _lists(message, _fields(signal)):
+        large = [position for position, each in enumerate(records) if each.ByteSize() > most]
+        removed += len(large)
+        kept += len(records) - len(large)
+        for position in reversed(large):
+            del records[position]
+    return (message.SerializeToString() if removed else request), removed, kept
 
 
-def _records_of_json(document: Any, path: Sequence[Sequence[str]]) -> Iterator[Any]:
-    names, rest = path[0], path[1:]
-    for name in names:
-        value = document.get(name) or ()
-        for each in value if isinstance(value, list) else (value,) if value else ():
-            yield from _records_of_json(each, rest) if rest else (each,)
+def without_large_json(signal: str, request: bytes, most: int) -> tuple[bytes, int, int]:
+    """As `without_large_protobuf`, for JSON. A record's bytes are those of its JSON without spaces.
+
+    Raises:
+        Malformed: It has such a record, and cannot be written without it: an object has a member twice, or a number is
+            larger than any double.
+    """
+    if len(request) <= most:
+        return request, 0, 1
+    removed = kept = 0
+    try:
+        document = json.loads(request, object_pairs_hook=_unique)
+        for records in _json_lists(document, _SIGNALS[signal].path):
+            fitting = [each for each in records if len(_dumped(each)) <= most]
+            removed += len(records) - len(fitting)
+            kept += len(fitting)
+            records[:] = fitting
+        return (_dumped(document) if removed else request), removed, kept
+    except (ValueError, RecursionError) as error:
+        raise Malformed(f"the request is not OTLP {signal} in JSON: {error}") from None
 
 
 @cache
@@ -207,6 +240,20 @@ def _leads(message: Any, path: Sequence[Sequence[str]]) -> bool:
     return False
 
 
+def _lists(message: Any, path: Sequence[Sequence[str]]) -> Iterator[Any]:
+    """The lists of records."""
+    names, rest = path[0], path[1:]
+    for name in names:
+        if len(names) > 1 and not message.HasField(name):
+            continue
+        value = getattr(message, name)
+        if not rest:
+            yield value
+            continue
+        for each in (value,) if len(names) > 1 else value:
+            yield from _lists(each, rest)
+
+
 def _keep_first(message: Any, path: Sequence[Sequence[str]]) -> None:
     """Cuts the lists that lead to records, and those of records."""
     names, rest = path[0], path[1:]
@@ -252,6 +299,30 @@ def _leads_json(document: Any, path: Sequence[Sequence[str]]) -> bool:
             if any(_leads_json(each, rest) for each in (value if type(value) is list else [value])):
                 return True
     return False
+
+
+def _json_lists(document: Any, path: Sequence[Sequence[str]]) -> Iterator[list[Any]]:
+    """The lists of records of a document whose objects are dicts."""
+    for name in path[0]:
+        value = document.get(name)
+        if not value:
+            continue
+        if len(path) == 1:
+            yield value
+            continue
+        for each in value if type(value) is list else [value]:
+            yield from _json_lists(each, path[1:])
+
+
+def _unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(members)
+    if len(found) < len(members):
+        raise ValueError("an object has a member twice")
+    return found
+
+
+def _dumped(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(errors="surrogatepass")
 
 
 class _Member(NamedTuple):

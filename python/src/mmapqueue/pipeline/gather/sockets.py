@@ -32,6 +32,10 @@ _SO_ATTACH_FILTER = 26
 _WAITING = slice(24, 28)
 #: Seconds for which connections that wait are accepted before their socket is closed.
 _ACCEPT_WITHIN = 0.2
+#: Seconds that the handshake of TLS may take, for sockets without a time of their own.
+HANDSHAKE_WITHIN = 20.0
+#: OpenSSL's reasons for a handshake whose first bytes are not TLS.
+_PLAIN_TEXT = {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"}
 _POLL = 0.002
 
 
@@ -89,6 +93,12 @@ def server_context(tls: Tls, failed: Callable[[ssl.SSLError], None]) -> ssl.SSLC
 
     context.sslobject_class = Connection
     return context
+
+
+def handshake_words(error: ssl.SSLError) -> str:
+    """A line about a handshake that failed."""
+    plain = "the client sends plain text to a port of TLS: " if error.reason in _PLAIN_TEXT else ""
+    return f"TLS handshake failed: {plain}{error}"
 
 
 def listen(host: str, port: int, *, shared: bool) -> list[socket.socket]:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from mmapqueue.pipeline.gather.sockets import bind_address, peer_name
+from mmapqueue.pipeline.gather.sockets import HANDSHAKE_WITHIN, bind_address, peer_name
 from mmapqueue.pipeline.gather.syslog_frames import SyslogFrames
 
 #: The maximum number of bytes of a connection that wait for their push; beyond it the connection is not read.
@@ -133,6 +133,7 @@ class TcpListener:
         self.log = log
         self.max_connections = max_connections
         self.connections: set[_Connection] = set()
+        self.stopping = False
         self._listen = listen
         self._shared = shared
         self._context = context
@@ -152,6 +153,7 @@ class TcpListener:
             backlog=1024,
             reuse_port=self._shared or None,
             ssl=self._context,
+            ssl_handshake_timeout=None if self._context is None else HANDSHAKE_WITHIN,
             start_serving=False,
         )
         if self._context is None:
@@ -167,6 +169,7 @@ class TcpListener:
 
     async def stop(self) -> None:
         """Pushes messages that were read, and closes the connections."""
+        self.stopping = True
         if self._server is not None:
             self._server.close()
         await asyncio.gather(*[each.stop() for each in self.connections])
@@ -193,6 +196,9 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
         self._peer = peer_name(transport.get_extra_info("peername"))
+        if self._listener.stopping:  # Its handshake has ended just now.
+            transport.abort()
+            return
         if len(self._listener.connections) >= self._listener.max_connections:
             self._listener.log.warning(
                 "syslog: connection of %s is closed: max_connections = %d", self._peer, self._listener.max_connections

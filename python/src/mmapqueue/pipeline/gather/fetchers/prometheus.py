@@ -137,7 +137,7 @@ async def _body(response: aiohttp.ClientResponse, limit: int) -> bytes:
     """The body of an answer, decompressed."""
     encoding = response.headers.get("Content-Encoding", "").strip().lower()
     encoding = "" if encoding == "identity" else encoding
-    if encoding and encoding not in bodies.WINDOW_BITS:
+    if encoding and encoding not in bodies.ENCODINGS:
         raise ScrapeFailed(f"content encoding {encoding!r} is not one of identity, gzip, deflate")
     try:
         return await bodies.read(response.content, encoding, limit)

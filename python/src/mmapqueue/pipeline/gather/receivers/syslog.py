@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import re
+import ssl
 from collections.abc import Callable
 from typing import Annotated, Literal
 from zoneinfo import available_timezones
@@ -16,7 +17,7 @@ from mmapqueue.pipeline._timeout import timeout
 from mmapqueue.pipeline.config import Tls
 from mmapqueue.pipeline.event_pb2 import Event, EventType
 from mmapqueue.pipeline.gather.refusals import Refusals
-from mmapqueue.pipeline.gather.sockets import server_context
+from mmapqueue.pipeline.gather.sockets import handshake_words, server_context
 from mmapqueue.pipeline.gather.syslog_sockets import Push, TcpListener, UdpListener
 from mmapqueue.pipeline.plugins import Host, Receiver, Size
 
@@ -144,9 +145,9 @@ class SyslogReceiver(Receiver):
         if self._listener is not None:
             await self._listener.stop()
 
-    def _handshake_failed(self, host: Host) -> Callable[[Exception], None]:
+    def _handshake_failed(self, host: Host) -> Callable[[ssl.SSLError], None]:
         refusals = Refusals(f"{self.listen} (syslog of pipe {host.pipe})", lambda reason: host.count(reason, 1))
-        return lambda error: refusals.note("tls", f"TLS handshake failed: {error}")
+        return lambda error: refusals.note("tls", handshake_words(error))
 
     def _push(self, host: Host) -> Push:
         waits = self.protocol != "udp"

@@ -12,6 +12,7 @@ from google.protobuf import json_format
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest, ExportLogsServiceResponse
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from opentelemetry.proto.collector.profiles.v1development.profiles_service_pb2 import ExportProfilesServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.logs.v1.logs_pb2 import ResourceLogs, ScopeLogs
 from pydantic import model_validator
@@ -30,12 +31,17 @@ _REQUESTS = {
     "logs": ExportLogsServiceRequest,
     "traces": ExportTraceServiceRequest,
     "metrics": ExportMetricsServiceRequest,
+    "profiles": ExportProfilesServiceRequest,
 }
 _RPCS = {
     "logs": "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
     "traces": "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
     "metrics": "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export",
+    "profiles": "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export",
 }
+_PATHS = {"logs": "v1/logs", "traces": "v1/traces", "metrics": "v1/metrics", "profiles": "v1development/profiles"}
+#: Requests of these signals become one by concatenation. Each request of profiles has a dictionary of its own.
+_MERGEABLE = {"logs", "traces", "metrics"}
 #: Fields that are hexadecimal in OTLP's JSON, and base64 in protobuf's JSON.
 _HEXADECIMAL = frozenset({"traceId", "spanId", "parentSpanId", "trace_id", "span_id", "parent_span_id"})
 _ONE = RequestLimits(max_records=1)
@@ -59,7 +65,7 @@ class OtlpSender(NetworkSender):
     its rows count as rejected.
 
     Attributes:
-        endpoint: HOST:PORT for gRPC; for HTTP the base URL of /v1/logs, /v1/traces and /v1/metrics.
+        endpoint: HOST:PORT for gRPC; for HTTP the base URL of /v1/logs and the other paths.
         protocol: grpc or http.
         merge: Events of one signal become one request, up to the limits of `request`, by concatenation of their bytes.
         compression: The compression of requests.
@@ -97,7 +103,7 @@ class OtlpSender(NetworkSender):
         return _PROTOBUF, _JSON
 
     def route(self, row: Row) -> str:
-        """`logs`, `traces` or `metrics`, with `+json` for JSON; the content type for any other payload."""
+        """`logs`, `traces`, `metrics` or `profiles`, with `+json` for JSON; the content type for any other payload."""
         content_type = str(row["content_type"])
         if content_type.startswith(_PROTOBUF):
             return content_type[len(_PROTOBUF) :]
@@ -106,8 +112,8 @@ class OtlpSender(NetworkSender):
         return content_type
 
     def limits(self, route: str) -> RequestLimits:
-        """As `NetworkSender.limits`; JSON is never merged."""
-        return self.request if self._merges and route in _RPCS else _ONE
+        """As `NetworkSender.limits`; JSON and profiles are never merged."""
+        return self.request if self._merges and route in _MERGEABLE else _ONE
 
     def client(self) -> Client:
         """As `NetworkSender.client`."""
@@ -136,7 +142,7 @@ class _Http:
     async def send(self, route: str, rows: Sequence[Row], key: str) -> None:
         signal, is_json = _signal(route)
         content_type = "application/json" if is_json else "application/x-protobuf"
-        url, body = f"{self._url}/v1/{signal}", self._merged(rows)
+        url, body = f"{self._url}/{_PATHS[signal]}", self._merged(rows)
         answer_type, answer = await self._http.send("POST", url, body, content_type, key)
         if answer_type == "application/json":
             _check_partial_json(answer)
