@@ -159,8 +159,8 @@ test-packages: $(PACKAGE_READY) $(JAR) $(REPOSITORY) ## Test Gradle, Maven, spar
 test-connect: $(PACKAGE_READY) $(JAR) $(CONNECT_READY) ## Test over Spark Connect (80 MB to download)
 	PYTHONPATH=$(CONNECT) $(PY) -m pytest tests/spark/test_connect.py
 
-test-frames: $(PACKAGE_READY) $(JAR) $(FRAMES_READY) ## Test batches of Arrow with pandas, polars and DuckDB (400 MB to install)
-	PYTHONPATH=$(FRAMES) $(PY) -m pytest tests/queues/test_arrow_frames.py
+test-frames: $(PACKAGE_READY) $(JAR) $(FRAMES_READY) ## Test what needs pandas, polars or DuckDB (400 MB to install)
+	PYTHONPATH=$(FRAMES) $(PY) -m pytest tests/queues/test_arrow_frames.py tests/spark/test_real_time_state.py
 
 test-s3: $(PACKAGE_READY) $(JAR) $(TEST_CP) $(S3A_CP) $(S3_READY) ## Test archives on S3, served on loopback (730 MB to download)
 	PYTHONPATH=tests/archive MMAPQUEUE_S3=1 $(if $(LONG),MMAPQUEUE_TESTS=long) $(PY) -m pytest $(or $(PYTEST),-s tests/s3)
